@@ -1,0 +1,207 @@
+"""The contracts between the rooms: what a method takes in, and what every method gives back."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+
+import numpy as np
+
+if TYPE_CHECKING:  # the table itself lives one floor up
+    from molgraph.data.table import Table
+
+Kind = Literal["regression", "binary", "multiclass", "bounded"]
+LevelName = Literal["row", "atom", "bond"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """One quantity to learn.
+
+    Args:
+        name: the column's name.
+        kind: ``regression``, ``binary`` (labels 0 and 1), ``multiclass`` or ``bounded``.
+        level: what carries a value: the table's ``row`` (a molecule), an ``atom`` or a ``bond``.
+        classes: class labels of a ``multiclass`` target, in order of their code 0, 1, ...
+        bounds: lowest and highest value of a ``bounded`` target.
+    """
+
+    name: str
+    kind: Kind = "regression"
+    level: LevelName = "row"
+    classes: tuple[str, ...] = ()
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns a prediction has for this target: one, or one a class."""
+        if self.kind == "multiclass":
+            return tuple(f"{self.name}:{c}" for c in self.classes)
+        return (self.name,)
+
+
+@dataclass(frozen=True)
+class State:
+    """What a fitted method is, without pickle: named arrays and plain JSON values."""
+
+    arrays: Mapping[str, np.ndarray]
+    meta: Mapping[str, Any]
+
+
+class Method(ABC):
+    """Anything that learns from a table and predicts one row for each row of another.
+
+    Hyper-parameters are the constructor's keyword arguments, kept under the same names, so that
+    ``get_params`` and ``set_params`` need no help from the subclass (scikit-learn's convention).
+    """
+
+    name: str = ""
+
+    @abstractmethod
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Learn from ``table``; ``valid`` stops early and picks weights; ``workdir`` keeps what a resume needs."""
+
+    @abstractmethod
+    def predict(self, table: Table) -> Prediction:
+        """Predict every row of ``table``, in order; NaN and a reason where there is no value."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """Everything that prediction needs, as arrays and JSON."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild a fitted method; raise ``ModelFileError`` where the state is not whole."""
+
+    @classmethod
+    def param_names(cls) -> tuple[str, ...]:
+        """Names of the hyper-parameters: the constructor's keyword arguments."""
+        names = [p.name for p in inspect.signature(cls.__init__).parameters.values() if p.name != "self"]
+        return tuple(names)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Hyper-parameters by name."""
+        return {name: getattr(self, name) for name in self.param_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set hyper-parameters by name; an unknown name raises ``UsageError`` with the nearest known one."""
+        from molgraph.base.errors import UsageError, nearest
+
+        for name, value in params.items():
+            if name not in self.param_names():
+                raise UsageError(
+                    f"{type(self).__name__} has no parameter {name!r}", hint=nearest(name, self.param_names())
+                )
+            setattr(self, name, value)
+        return self
+
+
+class Generator(ABC):
+    """Anything that learns from a table of molecules and proposes new ones."""
+
+    name: str = ""
+
+    @abstractmethod
+    def fit(self, table: Table, *, workdir: Path | None = None) -> Self:
+        """Learn what molecules look like."""
+
+    @abstractmethod
+    def sample(self, n: int, seed: int = 0) -> list[str]:
+        """Propose ``n`` SMILES; the same seed gives the same list."""
+
+
+class Oracle(Protocol):
+    """What a search maximises: a pure function of SMILES."""
+
+    def __call__(self, smiles: Sequence[str]) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What judges predictions.
+
+    Args:
+        name: the field's standard name, lower case: ``rmse``, ``roc_auc``.
+        function: ``(y_true [n], y_predicted [n]) -> float``; sees finite values only.
+        higher_is_better: the direction.
+        kinds: kinds of target that it can judge.
+    """
+
+    name: str
+    function: Callable[[np.ndarray, np.ndarray], float]
+    higher_is_better: bool
+    kinds: tuple[Kind, ...]
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One row for every input row, in order.
+
+    Args:
+        ids: the rows' ids, text, verbatim.
+        targets: what was predicted.
+        value: float64 [n, columns of all targets]: a value, a probability of class 1, or one a class;
+            NaN where there is none.
+        status: ``ok`` or why not, in one word (see ``molgraph.data.table.Status``).
+        reason: one line for each row that is not ``ok``, else empty.
+        spread: standard deviation over an ensemble's members, same shape as ``value``, or None.
+        interval: (low, high), each of ``value``'s shape, or None.
+        inputs: the molecules as they were given, for display.
+    """
+
+    ids: np.ndarray
+    targets: tuple[Target, ...]
+    value: np.ndarray
+    status: np.ndarray
+    reason: np.ndarray
+    spread: np.ndarray | None = None
+    interval: tuple[np.ndarray, np.ndarray] | None = None
+    inputs: np.ndarray | None = None
+    extra: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        n = len(self.ids)
+        if self.value.shape != (n, len(self.columns)):
+            raise ValueError(f"value has shape {self.value.shape}, expected {(n, len(self.columns))}")
+        for name in ("status", "reason"):
+            if len(getattr(self, name)) != n:
+                raise ValueError(f"{name} has {len(getattr(self, name))} rows, expected {n}")
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of ``value``'s columns."""
+        return tuple(c for t in self.targets for c in t.columns)
+
+    @property
+    def ok(self) -> np.ndarray:
+        """bool [n]: rows that have a value."""
+        return self.status == "ok"
+
+    def to_frame(self) -> Any:
+        """A pandas frame: id, input, a column a target, spread, interval, status, reason."""
+        import pandas as pd
+
+        out: dict[str, Any] = {"id": self.ids}
+        if self.inputs is not None:
+            out["input"] = self.inputs
+        for j, column in enumerate(self.columns):
+            out[column] = self.value[:, j]
+            if self.spread is not None:
+                out[f"{column}_spread"] = self.spread[:, j]
+            if self.interval is not None:
+                out[f"{column}_low"] = self.interval[0][:, j]
+                out[f"{column}_high"] = self.interval[1][:, j]
+        out.update(self.extra)
+        return pd.DataFrame({**out, "status": self.status, "reason": self.reason})
+
+    def _repr_html_(self) -> str:
+        return self.to_frame()._repr_html_()

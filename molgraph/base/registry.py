@@ -1,0 +1,89 @@
+"""One registry: everything that a user can name is found here by its kind and name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+from molgraph.base.errors import UsageError, nearest
+
+ENTRY_POINT_GROUP = "molgraph"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered thing.
+
+    Args:
+        kind: ``encoder``, ``method``, ``metric``, ``split``, ``standardiser``, ``readout``, ...
+        name: the one word that stands for it everywhere.
+        value: the class or function.
+        summary: one line for people.
+        paper: the source, such as ``Yang et al. 2019, J. Chem. Inf. Model. 59:3370``.
+        line: its line of the design's table: rows, relation, message, update, readout, objective.
+    """
+
+    kind: str
+    name: str
+    value: Any
+    summary: str = ""
+    paper: str = ""
+    line: tuple[str, ...] = ()
+
+
+_entries: dict[str, dict[str, Entry]] = {}
+_plugins_loaded = False
+
+
+def register(
+    kind: str, name: str, *, summary: str = "", paper: str = "", line: tuple[str, ...] = ()
+) -> Callable[[T], T]:
+    """Register the decorated object under ``kind`` and ``name``.
+
+    Example:
+        >>> @register("readout", "example", summary="sum over atoms")
+        ... def example(): ...
+        >>> get("readout", "example") is example
+        True
+    """
+
+    def add(value: T) -> T:
+        known = _entries.setdefault(kind, {})
+        if name in known and known[name].value is not value:
+            raise UsageError(f"the {kind} {name!r} is registered twice", hint="choose another name for yours")
+        known[name] = Entry(kind, name, value, summary, paper, line)
+        return value
+
+    return add
+
+
+def load_plugins() -> None:
+    """Import what other packages offer under the entry point group ``molgraph``."""
+    global _plugins_loaded
+    if not _plugins_loaded:
+        _plugins_loaded = True
+        for point in entry_points(group=ENTRY_POINT_GROUP):
+            point.load()
+
+
+def names(kind: str) -> list[str]:
+    """Names of one kind, sorted."""
+    load_plugins()
+    return sorted(_entries.get(kind, {}))
+
+
+def entry(kind: str, name: str) -> Entry:
+    """The entry of that kind and name; an unknown name raises ``UsageError`` with the nearest known ones."""
+    load_plugins()
+    known = _entries.get(kind, {})
+    if name not in known:
+        raise UsageError(f"no {kind} is named {name!r}", hint=nearest(name, sorted(known)))
+    return known[name]
+
+
+def get(kind: str, name: str) -> Any:
+    """The registered object itself."""
+    return entry(kind, name).value
