@@ -1,0 +1,109 @@
+"""Where files go, and how they get there whole: a path in, a file that exists complete or not at all out."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from molgraph.base.errors import StorageError
+
+_HINTS = {
+    errno.ENOSPC: "the disk is full: free some space or write elsewhere; nothing was replaced",
+    errno.EDQUOT: "your quota is used up: free some space or write elsewhere; nothing was replaced",
+    errno.EFBIG: "the file system or a limit allows no file this large; nothing was replaced",
+    errno.EACCES: "you may not write there: choose another folder or change its permissions",
+    errno.EPERM: "you may not write there: choose another folder or change its permissions",
+    errno.EROFS: "that file system is read-only: choose another folder",
+    errno.ENOENT: "the folder does not exist: make it first",
+    errno.ENOTDIR: "a part of that path is a file, not a folder",
+    errno.EISDIR: "that is a folder: name a file in it",
+}
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any) -> Iterator[IO[Any]]:
+    """Write a file under a temporary name beside ``path`` and rename it at the end.
+
+    A crash, Ctrl-C or full disk leaves the old file as it was. Devices and pipes are written directly.
+
+    Args:
+        path: the file to make or replace.
+        mode: ``wb`` or ``w``.
+        options: handed to ``open``; text is UTF-8 with plain newlines unless said otherwise.
+
+    Raises:
+        StorageError: the file cannot be written there; the hint says why.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> with atomic_write(folder / "a.txt", "w") as file:
+        ...     _ = file.write("whole")
+        >>> (folder / "a.txt").read_text(), len(list(folder.iterdir()))
+        ('whole', 1)
+    """
+    if mode not in ("w", "wb"):
+        raise ValueError(f"mode is {mode!r}, expected 'w' or 'wb'")
+    if mode == "w":
+        options = {"encoding": "utf-8", "newline": ""} | options
+    final = Path(os.path.realpath(path))  # a link stays a link: what it points to is replaced
+    special = final.exists() and not final.is_file() and not final.is_dir()
+    temporary = final if special else final.with_name(f".{final.name[:200]}.{secrets.token_hex(4)}.tmp")
+    try:
+        if final.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with open(temporary, mode if special else mode.replace("w", "x"), **options) as file:
+            yield file
+            file.flush()
+            if not special:
+                os.fsync(file.fileno())
+        if not special:
+            if final.exists():
+                shutil.copymode(final, temporary)
+            os.replace(temporary, final)
+    except OSError as error:
+        if error.filename is not None and os.path.realpath(error.filename) not in (str(final), str(temporary)):
+            raise  # somebody else's file, opened inside the block
+        raise storage_error(f"cannot write {os.fspath(path)}", error) from error
+    finally:
+        if not special:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
+
+
+def storage_error(what: str, error: OSError) -> StorageError:
+    """Turn an ``OSError`` into a ``StorageError`` that says what to do next.
+
+    Example:
+        >>> print(storage_error("cannot write out.csv", OSError(errno.ENOSPC, "No space left on device")))
+        cannot write out.csv: no space left on device
+          the disk is full: free some space or write elsewhere; nothing was replaced
+    """
+    words = error.strerror or str(error)
+    return StorageError(f"{what}: {words[:1].lower() + words[1:]}", hint=_HINTS.get(error.errno or 0, ""))
+
+
+def cache_dir() -> Path:
+    """The folder for what can be made again: ``MOLGRAPH_CACHE``, else the platform's cache; may not exist yet."""
+    named = os.environ.get("MOLGRAPH_CACHE")
+    if named:
+        return Path(named).expanduser()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "molgraph" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "molgraph"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "molgraph"
+
+
+def data_dir() -> Path | None:
+    """The folder of datasets that ``MOLGRAPH_DATA`` names, or None where it names none that exists."""
+    named = os.environ.get("MOLGRAPH_DATA")
+    folder = Path(named).expanduser() if named else None
+    return folder if folder is not None and folder.is_dir() else None

@@ -1,0 +1,128 @@
+"""Progress on the terminal: a loop in, the same loop out with a bar, its rate and the time left."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sized
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+T = TypeVar("T")
+_REFRESH_SECONDS = 0.1
+_shown: list[Progress] = []  # the display on the terminal, where there is one: bars inside bars share it
+
+
+class Bar:
+    """One line of progress; ``advance`` costs next to nothing, so loops may call it for every item."""
+
+    def __init__(self, progress: Progress | None, label: str, total: int | None) -> None:
+        self._progress, self._pending, self._due = progress, 0, 0.0
+        self._task = None if progress is None else progress.add_task(label, total=total)
+
+    def advance(self, n: int = 1) -> None:
+        """Count ``n`` more steps as done."""
+        if self._progress is None or self._task is None:
+            return
+        self._pending += n
+        now = time.monotonic()
+        if now >= self._due:
+            self._progress.advance(self._task, self._pending)
+            self._pending, self._due = 0, now + _REFRESH_SECONDS
+
+    def describe(self, text: str) -> None:
+        """Show another text before the bar."""
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, description=text)
+
+    def close(self) -> None:
+        """Take the line off the display."""
+        if self._progress is not None and self._task is not None:
+            self._progress.remove_task(self._task)
+            self._task = None
+
+
+def visible(quiet: bool | None = None) -> bool:
+    """Whether bars are drawn: standard error is a terminal, and nobody asked for quiet."""
+    if quiet or os.environ.get("MOLGRAPH_QUIET"):
+        return False
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+@contextmanager
+def bar(label: str = "", total: int | None = None, quiet: bool | None = None) -> Iterator[Bar]:
+    """A bar for loops that count for themselves.
+
+    Args:
+        label: what is being done, such as ``"training"``.
+        total: number of steps, where it is known: then the time left is shown.
+        quiet: True hides it; by default it shows on a terminal unless ``MOLGRAPH_QUIET`` is set.
+
+    Example:
+        >>> with bar("training", total=3) as progress:
+        ...     for epoch in range(3):
+        ...         progress.describe(f"epoch {epoch}")
+        ...         progress.advance()
+    """
+    if not visible(quiet):
+        yield Bar(None, label, total)
+        return
+    outermost = not _shown
+    if outermost:
+        display = _display()
+        display.start()
+        _shown.append(display)
+    line = Bar(_shown[-1], label, total)
+    try:
+        yield line
+    finally:
+        line.close()
+        if outermost:
+            _shown.pop().stop()
+
+
+def track(iterable: Iterable[T], total: int | None = None, label: str = "", quiet: bool | None = None) -> Iterator[T]:
+    """The items of ``iterable``, with a bar while they are used.
+
+    Example:
+        >>> list(track([3, 4], label="reading"))
+        [3, 4]
+    """
+    if total is None and isinstance(iterable, Sized):
+        total = len(iterable)
+    with bar(label, total, quiet) as line:
+        for item in iterable:
+            yield item
+            line.advance()
+
+
+def _display() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+    from rich.progress import TimeRemainingColumn
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """Steps a second, or seconds a step where they are slow."""
+
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            if not speed:
+                return Text("", style="progress.data.speed")
+            words = f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s" if speed >= 1 else f"{1 / speed:.1f} s each"
+            return Text(words, style="progress.data.speed")
+
+    class Count(ProgressColumn):
+        """Steps done of all steps."""
+
+        def render(self, task: Task) -> Text:
+            done = f"{int(task.completed):,}"
+            return Text(done if task.total is None else f"{done} of {int(task.total):,}", style="progress.download")
+
+    left = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), Count(), Rate(), TimeElapsedColumn())
+    return Progress(*columns, TextColumn("left"), left, console=Console(stderr=True), transient=True)

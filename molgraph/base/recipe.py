@@ -1,0 +1,234 @@
+"""The recipe: everything a run was asked to do, from a file or from options, checked and written down."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from molgraph.base.errors import UsageError, nearest
+from molgraph.base.paths import atomic_write, storage_error
+
+Positive = Annotated[int, Field(ge=1)]
+NotNegative = Annotated[int, Field(ge=0)]
+
+
+class Section(BaseModel):
+    """One part of a recipe: known keys only, and nothing edits it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
+
+
+class DataSection(Section):
+    """What is learned from: the table and the meaning of its columns."""
+
+    path: str | None = None
+    smiles: str | None = None
+    targets: tuple[str, ...] | None = None
+    id: str | None = None
+    weight: str | None = None
+    features: tuple[str, ...] = ()
+    split_column: str | None = None
+    on_error: Literal["keep", "drop", "stop"] = "keep"
+    standardise: str = "standard"
+
+
+class SplitSection(Section):
+    """Which rows are trained on, watched and tested."""
+
+    recipe: str = "scaffold/balanced"
+    fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
+    seed: int = 0
+
+    @field_validator("fractions")
+    @classmethod
+    def _sum_to_one(cls, fractions: tuple[float, float, float]) -> tuple[float, float, float]:
+        if min(fractions) < 0 or fractions[0] == 0 or abs(sum(fractions) - 1) > 1e-6:
+            raise ValueError("three shares (train, valid, test) that sum to 1, the first above 0, are expected")
+        return fractions
+
+
+class ModelSection(Section):
+    """What learns: a registered name, and that model's own parameters."""
+
+    name: str = "dmpnn"
+    params: dict[str, Any] = Field(default_factory=dict)
+
+
+class TrainingSection(Section):
+    """How it learns."""
+
+    epochs: Positive = 50
+    batch_size: Positive = 64
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
+    patience: Positive | None = 10
+    precision: Literal["float32", "bfloat16"] = "float32"
+    device: str = "cpu"
+    threads: Positive | None = None
+    seed: NotNegative = 0
+    ensemble: Positive = 1
+    baseline: bool = True
+
+
+class Recipe(Section):
+    """A whole run, as plain values.
+
+    Example:
+        >>> recipe = Recipe().override("epochs=30", "params.depth=4")
+        >>> recipe.training.epochs, recipe.model.params
+        (30, {'depth': 4})
+    """
+
+    data: DataSection = DataSection()
+    split: SplitSection = SplitSection()
+    model: ModelSection = ModelSection()
+    training: TrainingSection = TrainingSection()
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Check nested plain values; raise ``UsageError`` naming the key and the nearest known ones."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise _usage_error(error) from None
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Self:
+        """Read a recipe file; what it does not say keeps its default."""
+        try:
+            values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        except OSError as error:
+            raise storage_error(f"cannot read the recipe {path}", error) from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UsageError(f"the recipe {path} is not TOML: {error}", hint='a line reads like: epochs = 30') from error
+        return cls.from_dict(values)
+
+    def to_toml(self, path: str | Path | None = None) -> str:
+        """The recipe as TOML text, every key with its value (those without one left out); written to ``path``.
+
+        Example:
+            >>> print(Recipe().to_toml().split("[training]")[0].split("[split]")[1].strip())
+            recipe = "scaffold/balanced"
+            fractions = [0.8, 0.1, 0.1]
+            seed = 0
+            <BLANKLINE>
+            [model]
+            name = "dmpnn"
+        """
+        text = "\n".join(_toml_lines(self.model_dump(mode="json"))).strip() + "\n"
+        if path is not None:
+            with atomic_write(path, "w") as file:
+                file.write(text)
+        return text
+
+    def to_json(self) -> str:
+        """The recipe as JSON text."""
+        return self.model_dump_json(indent=2)
+
+    def override(self, *assignments: str) -> Self:
+        """A recipe with some keys set, as ``--set`` does.
+
+        Args:
+            assignments: ``section.key=value``; ``key=value`` where one section alone has the key;
+                ``params.key=value`` for the model's own parameters. Values as in TOML; text needs no quotes,
+                lists may be written ``a,b``.
+
+        Raises:
+            UsageError: no such key, a key of two sections, or a value of the wrong type.
+        """
+        values = self.model_dump()
+        for assignment in assignments:
+            key, equals, text = (part.strip() for part in assignment.partition("="))
+            if not equals or not key:
+                raise UsageError(f"{assignment!r} is not of the form key=value", hint="example: epochs=30")
+            section, name, param = _find(key)
+            if param:
+                values[section][name] = values[section][name] | {param: _literal(text)}
+            else:
+                values[section][name] = _fitting(section, name, text)
+        return type(self).from_dict(values)
+
+
+def _sections() -> dict[str, type[Section]]:
+    return {name: field.annotation for name, field in Recipe.model_fields.items()}  # type: ignore[misc]
+
+
+def _find(key: str) -> tuple[str, str, str]:
+    """Section, field and (for a model's parameter) parameter that a dotted or bare key means."""
+    sections = _sections()
+    known = [f"{section}.{name}" for section, model in sections.items() for name in model.model_fields]
+    path = key.removeprefix("model.")
+    if path.startswith("params.") and path != "params.":
+        return "model", "params", path.removeprefix("params.")
+    if key in known:
+        section, name = key.split(".")
+        return section, name, ""
+    matches = [k for k in known if k.split(".")[1] == key]
+    if len(matches) == 1:
+        section, name = matches[0].split(".")
+        return section, name, ""
+    if matches:
+        raise UsageError(f"{key!r} could mean {' or '.join(matches)}", hint=f"write one of them, as {matches[-1]}=...")
+    candidates = known if "." in key else [k.split(".")[1] for k in known]
+    hint = f"{nearest(key, sorted(set(candidates)))}; a model's own parameter is written params.{key}=..."
+    raise UsageError(f"the recipe has no key {key!r}", hint=hint)
+
+
+def _fitting(section: str, name: str, text: str) -> Any:
+    """The first reading of ``text`` that the field accepts: as it stands, as nothing, as TOML, as a list."""
+    model = _sections()[section]
+    readings: list[Any] = [text, _literal(text), [part.strip() for part in text.split(",")]]
+    if text.lower() in ("none", "null", ""):
+        readings.insert(0, None)
+    first: ValidationError | None = None
+    for value in readings:
+        try:
+            return getattr(model.model_validate({name: value}), name)
+        except ValidationError as error:
+            first = first if first is not None and value is not text else error
+    assert first is not None
+    raise _usage_error(first, section)
+
+
+def _literal(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _usage_error(error: ValidationError, section: str = "") -> UsageError:
+    problem = error.errors()[0]
+    where = [section] * bool(section) + [str(part) for part in problem["loc"]]
+    if problem["type"] == "extra_forbidden":
+        known = list(Recipe.model_fields) if len(where) == 1 else list(_sections()[where[0]].model_fields)
+        return UsageError(f"the recipe has no key {'.'.join(where)!r}", hint=nearest(where[-1], known))
+    words = problem["msg"].removeprefix("Value error, ")
+    return UsageError(f"recipe, {'.'.join(where)}: {words[:1].lower() + words[1:]}", hint=f"it is {problem['input']!r}")
+
+
+def _toml_lines(values: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    tables = {key: value for key, value in values.items() if isinstance(value, Mapping)}
+    for key, value in values.items():
+        if value is not None and key not in tables:
+            yield f"{_toml_key(key)} = {_toml_value(value)}"
+    for key, value in tables.items():
+        if value:
+            name = f"{path}.{_toml_key(key)}" if path else _toml_key(key)
+            yield from ("", f"[{name}]")
+            yield from _toml_lines(value, name)
+
+
+def _toml_key(key: str) -> str:
+    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _toml_value(key)
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml_value(v) for v in value) + "]"
+    # JSON's text, numbers and booleans are TOML's too, but for the one control character that JSON leaves bare
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
