@@ -1,0 +1,1 @@
+"""The same verbs for a shell: one file a verb, loaded only when it is used (see ``main``)."""

@@ -1,0 +1,221 @@
+"""The shell's front page: words typed after ``molgraph`` in, one verb's function called, an exit code out.
+
+How to write a verb: ``molgraph/cli/<verb>.py`` defines a function of the verb's name with ordinary typer
+annotations and no decorator; ``molgraph data audit`` is ``audit`` in ``molgraph/cli/data.py``. Its line in
+``VERBS`` gives it a place in the help, which is printed without importing it. The docstring is its help:
+a sentence, more paragraphs if needed, then a paragraph ``Examples:`` with one indented command a line
+(a comment after two spaces and ``#`` is printed dim). What follows ``Args:`` is for readers of the code.
+A verb raises ``MolgraphError`` for what a user can act on; on Ctrl-C it lets ``KeyboardInterrupt`` pass,
+with ``error.add_note("kept: ...")`` where something was kept. Both are shown here, without a traceback.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import os
+import re
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+from molgraph import __version__
+from molgraph.base.errors import MolgraphError
+
+TRAIN, INSPECT, DATA = "Train & predict", "Inspect", "Data"
+
+
+class Verb(NamedTuple):
+    """A verb's line in the help, and where its function is."""
+
+    path: str
+    panel: str
+    summary: str
+    module: str
+
+    @property
+    def word(self) -> str:
+        """The last word, which is the function's name too."""
+        return self.path.split()[-1]
+
+
+VERBS = (
+    Verb("train", TRAIN, "Learn from a table of molecules; compare with a baseline; keep one model file.", "train"),
+    Verb("predict", TRAIN, "Predict the molecules of a file of any size, row for row.", "predict"),
+    Verb("evaluate", TRAIN, "Score a model on molecules whose values are known.", "evaluate"),
+    Verb("demo", TRAIN, "The whole story on 1,017 measured molecules that need no download.", "demo"),
+    Verb("data audit", DATA, "Count and list what is wrong with a table before anything learns from it.", "data"),
+    Verb("data split", DATA, "Divide a table into train, valid and test without leaks; write the lists.", "data"),
+    Verb("data featurize", DATA, "Build a table's graphs ahead, once, on disk.", "data"),
+    Verb("models", INSPECT, "What can be trained, from which paper, with which parameters.", "models"),
+    Verb("verify", INSPECT, "Check that a model file is whole and still predicts what it did.", "verify"),
+    Verb("doctor", INSPECT, "Versions, devices and speed of this machine, with advice.", "doctor"),
+)
+
+EPILOG = """[bold]A first model[/bold]
+  [cyan]molgraph demo[/cyan]                                   [dim]# train, compare, predict[/dim]
+  [cyan]molgraph data audit assay.csv[/cyan]                   [dim]# look before you learn[/dim]
+  [cyan]molgraph train assay.csv --target pIC50 -o m.mgm[/cyan]
+  [cyan]molgraph predict m.mgm new.smi -o predicted.csv[/cyan]
+  [cyan]molgraph train --help[/cyan]                           [dim]# each verb explains itself[/dim]
+
+[bold]Exit codes[/bold]
+  [green]0[/green] done   [green]2[/green] option or name unknown   [green]3[/green] data cannot be used   [green]4[/green] model file
+  [green]5[/green] disk or permission   [green]130[/green] Ctrl-C, what was done is kept   [green]1[/green] anything else"""
+
+
+class LazyGroup(TyperGroup):
+    """A group whose verbs are light stand-ins until one of them is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the verb typed, and load the real one in the stand-in's place."""
+        name, command, rest = super().resolve_command(ctx, args)
+        loader = getattr(getattr(command, "callback", None), "load", None)
+        return name, loader() if loader is not None else command, rest
+
+
+def load(verb: Verb) -> Any:
+    """Import a verb's module and make its command."""
+    module = importlib.import_module(f"molgraph.cli.{verb.module}")
+    function = getattr(module, verb.word)
+    text, examples = split_docstring(inspect.getdoc(function) or verb.summary)
+    single = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    single.command(verb.word, help=text, epilog=examples or None, no_args_is_help=_needs_words(function))(
+        guarded(function)
+    )
+    return typer.main.get_command(single)
+
+
+def split_docstring(text: str) -> tuple[str, str]:
+    r"""A verb's docstring as rich markup: its help, and its examples.
+
+    Example:
+        >>> split_docstring("Do it.\n\nExamples:\n    molgraph do  # now\n\nArgs:\n    x: never shown")
+        ('Do it.', '[bold]Examples[/bold]\n  [cyan]molgraph do[/cyan]  [dim]# now[/dim]')
+    """
+    text = re.split(r"\n\s*(?:Args|Returns|Raises):\s*\n", inspect.cleandoc(text))[0].split("\f")[0]
+    body, _, examples = text.partition("\nExamples:\n")
+    lines = []
+    for line in filter(str.strip, examples.splitlines()):
+        command, gap, comment = line.strip().partition("  #")
+        shown = f"  [cyan]{_escape(command.rstrip())}[/cyan]" + " " * (len(command) - len(command.rstrip()))
+        lines.append(shown + (f"  [dim]#{_escape(comment)}[/dim]" if gap else ""))
+    return _escape(body.strip()), "\n".join(["[bold]Examples[/bold]", *lines]) if lines else ""
+
+
+def guarded(function: Callable[..., None]) -> Callable[..., None]:
+    """The verb's function with its failures turned into a sentence and an exit code."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> None:
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                function(*args, **kwargs)
+        except MolgraphError as error:
+            _say("error: ", "bold red", error.message, error.hint)
+            raise typer.Exit(error.exit_code) from None
+        except KeyboardInterrupt as stop:
+            _say("stopped", "bold yellow", "", "\n".join(getattr(stop, "__notes__", [])))
+            raise typer.Exit(130) from None
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python's last flush is silent
+            raise typer.Exit(0) from None
+        except MemoryError:
+            _say("error: ", "bold red", "this machine has not enough memory for that", "try smaller batches or parts")
+            raise typer.Exit(1) from None
+        except (typer.Exit, typer.Abort, typer.TyperException):
+            raise
+        except Exception as error:
+            if type(error).__module__.startswith("typer."):
+                raise  # bad parameters: typer shows them with the usage line
+            traceback.print_exc()
+            advice = "Please report the lines above together with what `molgraph doctor` prints."
+            _say("error: ", "bold red", "this is a fault in molgraph itself", advice)
+            raise typer.Exit(1) from None
+
+    return run
+
+
+def _needs_words(function: Callable[..., None]) -> bool:
+    """Whether a verb called with nothing should answer with its help: it has an argument that must be given."""
+    parameters = inspect.signature(function).parameters.values()
+    return any(p.default is p.empty for p in parameters)
+
+
+def _escape(text: str) -> str:
+    return re.sub(r"(\\*)(\[[a-z#/@][^[]*?])", r"\1\1\\\2", text)  # as rich.markup.escape, without importing rich
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    if issubclass(category, UserWarning) and not issubclass(category, DeprecationWarning | FutureWarning):
+        _say("warning: ", "yellow", str(message))
+
+
+def _say(label: str, style: str, message: str, hint: str = "") -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(Text.assemble((label, style), message))
+    if hint:
+        console.print(Text("\n".join(f"  {line}" for line in hint.splitlines())))
+
+
+def _stand_in(verb: Verb) -> Callable[[], None]:
+    def stand_in() -> None: ...
+
+    stand_in.load = functools.partial(load, verb)  # type: ignore[attr-defined]
+    return stand_in
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"molgraph {__version__}")
+        raise typer.Exit
+
+
+_OPTIONS: dict[str, Any] = {"cls": LazyGroup, "no_args_is_help": True, "rich_markup_mode": "rich"}
+_OPTIONS |= {"context_settings": {"help_option_names": ["-h", "--help"]}, "pretty_exceptions_enable": False}
+app = typer.Typer(name="molgraph", epilog=EPILOG, **_OPTIONS)
+data_app = typer.Typer(name="data", **_OPTIONS)
+
+
+@app.callback()
+def _front(
+    version: Annotated[
+        bool, typer.Option("--version", "-V", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
+) -> None:
+    """Predict properties of molecules, from a table of SMILES to a model that can be trusted."""
+    if quiet:
+        os.environ["MOLGRAPH_QUIET"] = "1"
+
+
+@data_app.callback()
+def _data() -> None:
+    """Look at a table, divide it, and build its graphs."""
+
+
+for _verb in VERBS:
+    if " " not in _verb.path:
+        app.command(_verb.word, help=_verb.summary, rich_help_panel=_verb.panel)(_stand_in(_verb))
+    else:
+        data_app.command(_verb.word, help=_verb.summary)(_stand_in(_verb))
+app.add_typer(data_app, rich_help_panel=DATA, help="Audit a table, split it without leaks, build its graphs ahead.")
+
+
+def main() -> None:
+    """The console script."""
+    app(prog_name="molgraph")
+
+
+if __name__ == "__main__":
+    main()
