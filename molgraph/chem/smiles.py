@@ -1,0 +1,140 @@
+"""SMILES text in; a molecule, or RDKit's own words in one line on why there is none."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from rdkit import Chem, rdBase
+
+MAX_CHARACTERS = 100_000
+MAX_REASON = 200
+
+# RDKit's log streams belong to the whole process, so two threads that capture at once would read each
+# other's words: one at a time.
+_log = threading.RLock()
+_quiet_depth = 0
+_blocker: rdBase.BlockLogs | None = None
+_CLOCK = re.compile(r"^\[\d\d:\d\d:\d\d\] ", re.MULTILINE)
+_POSITION = re.compile(r"check for mistakes around position (\d+)")
+_REACTION = re.compile(r"(?<!-)>")  # "->" is a dative bond
+
+
+class Parsed(NamedTuple):
+    """A molecule, or None and the reason."""
+
+    mol: Chem.Mol | None
+    reason: str
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep RDKit's messages off the terminal; may be nested and used from several threads."""
+    global _quiet_depth, _blocker
+    with _log:
+        if _quiet_depth == 0:
+            _blocker = rdBase.BlockLogs()
+        _quiet_depth += 1
+    try:
+        yield
+    finally:
+        with _log:
+            _quiet_depth -= 1
+            if _quiet_depth == 0:
+                _blocker = None
+
+
+def precheck(text: object) -> str:
+    """Say why a text can be no molecule before RDKit reads it; empty where nothing speaks against it.
+
+    Every reader and featuriser asks this first, so that all of them come to the same verdict. RDKit itself
+    takes what follows a blank as a name, ends at a NUL and makes a molecule of no atoms of nothing.
+
+    Args:
+        text: one cell: SMILES, or CXSMILES (SMILES, a blank, ``|extensions|``).
+
+    Returns:
+        The reason in one line, or an empty string.
+
+    Example:
+        >>> precheck("CCO")
+        ''
+        >>> precheck("OCC ; drop table")
+        "text after the SMILES: '; drop table'"
+        >>> precheck("CCO>>CC=O")
+        'a reaction, not a molecule'
+    """
+    if not isinstance(text, str):
+        return "no molecule in this row" if text is None or text != text else f"not text: {type(text).__name__}"
+    words = text.split(None, 1)
+    if not words:
+        return "no molecule in this row"
+    if len(text) > MAX_CHARACTERS:
+        return f"{len(text)} characters; molgraph reads SMILES of up to {MAX_CHARACTERS}"
+    if "\0" in text:
+        return "contains a NUL byte"
+    if not text.isascii():
+        odd = next(c for c in text if not c.isascii())
+        return f"contains {ascii(odd)[1:-1]}, which is no SMILES character"
+    if ">" in words[0] and _REACTION.search(words[0]):
+        return "a reaction, not a molecule"
+    if len(words) > 1:
+        extension = words[1].rstrip()
+        if not (len(extension) > 1 and extension[0] == extension[-1] == "|"):
+            return f"text after the SMILES: {_shorten(repr(extension), 60)}"
+    return ""
+
+
+def parse_smiles(text: str, *, sanitize: bool = True) -> Parsed:
+    """Read one SMILES; nothing is raised and nothing reaches the terminal.
+
+    Args:
+        text: SMILES or CXSMILES; blanks around it are ignored.
+        sanitize: whether RDKit checks valences and perceives rings and aromaticity.
+
+    Returns:
+        The molecule and an empty reason, or None and RDKit's own words in one line.
+
+    Example:
+        >>> parse_smiles("CCO").mol.GetNumAtoms()
+        3
+        >>> parse_smiles("CN(C)(C)C").reason
+        'Explicit valence for atom # 1 N, 4, is greater than permitted'
+        >>> parse_smiles("C(C").reason
+        'SMILES Parse Error: extra open parentheses while parsing: C(C (position 2)'
+    """
+    reason = precheck(text)
+    if reason:
+        return Parsed(None, reason)
+    with quiet(), _log, rdBase.CaptureErrorLog() as log:
+        try:
+            mol = Chem.MolFromSmiles(text, sanitize=sanitize)
+        except (RuntimeError, ValueError) as error:  # RDKit throws a few parser errors instead of logging them
+            return Parsed(None, one_line(str(error)) or type(error).__name__)
+    if mol is None:
+        return Parsed(None, one_line(log.messages) or "RDKit reads no molecule here")
+    if mol.GetNumAtoms() == 0:
+        return Parsed(None, "a molecule of no atoms")
+    return Parsed(mol, "")
+
+
+def one_line(messages: str) -> str:
+    """RDKit's log as one line: its first message without the clock, and the position where it names one.
+
+    Example:
+        >>> one_line("[12:00:01] Can't kekulize mol.  Unkekulized atoms: 0 1 2\\n")
+        "Can't kekulize mol.  Unkekulized atoms: 0 1 2"
+    """
+    lines = [line.strip() for line in _CLOCK.sub("", messages).splitlines() if line.strip()]
+    if not lines:
+        return ""
+    position = _POSITION.search(messages)
+    return _shorten(lines[0], MAX_REASON) + (f" (position {position[1]})" if position else "")
+
+
+def _shorten(text: str, limit: int) -> str:
+    printable = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[: limit + 1])
+    return printable if len(printable) <= limit else printable[: limit - 3] + "..."

@@ -1,0 +1,88 @@
+"""Data that comes inside the rdkit package, so that no download is needed: a name in, a table out."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.chem.places import contrib_dir, data_dir
+from molgraph.data.table import Table, make_table
+
+SHUFFLE_SEED = 2321810
+
+
+def _found(folder: Path | None, *parts: str) -> Path:
+    path = None if folder is None else folder.joinpath(*parts)
+    if path is None or not path.is_file():
+        raise DataError(
+            f"this rdkit installation has no {'/'.join(parts)}",
+            hint="the wheels on PyPI bring it: pip install --force-reinstall rdkit",
+        )
+    return path
+
+
+def chembl2321810() -> Table:
+    """The ChEMBL series CHEMBL2321810: 1,017 molecules with measured pActivity, in a fixed shuffled order.
+
+    The two files are sorted by activity; a split by row order would be unfair, so rows are shuffled by a
+    seed that never changes.
+
+    Returns:
+        A table with the regression target ``pActivity`` and ChEMBL's numbers as ids.
+
+    Example:
+        >>> table = chembl2321810()
+        >>> len(table), table.targets[0].name
+        (1017, 'pActivity')
+    """
+    folder = contrib_dir()
+    molecules = _found(folder, "FreeWilson", "data", "CHEMBL2321810.smi")
+    activities = _found(folder, "FreeWilson", "data", "CHEMBL2321810_act.csv")
+    with activities.open(newline="", encoding="utf-8") as file:
+        activity = {row["Name"]: float(row["Act"]) for row in csv.DictReader(file)}
+    rows = [line.split() for line in molecules.read_text(encoding="utf-8").splitlines() if line.strip()]
+    order = np.random.default_rng(SHUFFLE_SEED).permutation(len(rows))
+    rows = [rows[i] for i in order]
+    return make_table(
+        [smiles for smiles, _ in rows],
+        ids=[name for _, name in rows],
+        targets=(Target("pActivity"),),
+        y=[activity.get(name, np.nan) for _, name in rows],
+    )
+
+
+def nci() -> Table:
+    """The first 5,000 molecules of the NCI open database, as RDKit ships them; no targets.
+
+    Example:
+        >>> len(nci())
+        5000
+    """
+    path = _found(data_dir(), "NCI", "first_5K.smi")
+    rows = [line.split(None, 1) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return make_table([row[0] for row in rows], ids=[row[1] for row in rows])
+
+
+_BUILTIN: dict[str, Callable[[], Table]] = {"chembl2321810": chembl2321810, "nci": nci}
+
+
+def names() -> list[str]:
+    """Names of the built-in tables."""
+    return sorted(_BUILTIN)
+
+
+def load(name: str) -> Table:
+    """The built-in table of that name.
+
+    Raises:
+        UsageError: no table has that name.
+    """
+    key = name.strip().lower()
+    if key not in _BUILTIN:
+        raise UsageError(f"no built-in table is named {name!r}", hint=nearest(key, names()))
+    return _BUILTIN[key]()
