@@ -1,0 +1,6 @@
+"""The core: rows speak along a relation.
+
+``relation`` who speaks to whom; ``passing`` the one verb, ``propagate``; ``segment`` its arithmetic; ``messages``,
+``updates``, ``readouts`` what a line of the models' table is put together from; ``distinct`` which rows a model
+visits; ``perceptron`` and ``activations`` the usual small parts; ``encoder`` what a model gives.
+"""

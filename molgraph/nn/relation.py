@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -14,21 +14,17 @@ class Relation:
 
     Args:
         source: int64 [p], row of the source set.
-        target: int64 [p], row of the target set, ascending.
         offsets: int64 [n_target + 1], CSR over targets.
         n_source, n_target: sizes of the two sets.
-        transpose_source: int64 [p]: the *targets* of the pairs sorted by source, so that the transposed
-            relation is (transpose_source, transpose_offsets).
-        transpose_offsets: int64 [n_source + 1], CSR over sources.
+        back: the same pairs sorted by source, as (their targets int64 [p], offsets int64 [n_source + 1]):
+            what a backward pass reads. Made at the first need; ``transpose`` makes it ahead.
     """
 
     source: Tensor
-    target: Tensor
     offsets: Tensor
     n_source: int
     n_target: int
-    transpose_source: Tensor
-    transpose_offsets: Tensor
+    back: tuple[Tensor, Tensor] | None = field(default=None, compare=False)
 
     @classmethod
     def from_pairs(cls, source: Tensor, target: Tensor, n_source: int, n_target: int) -> Relation:
@@ -36,15 +32,30 @@ class Relation:
 
         Example:
             >>> r = Relation.from_pairs(torch.tensor([0, 1]), torch.tensor([1, 0]), 2, 2)
-            >>> r.source.tolist(), r.offsets.tolist()
-            ([1, 0], [0, 1, 2])
+            >>> r.source.tolist(), r.offsets.tolist(), r.target.tolist()
+            ([1, 0], [0, 1, 2], [0, 1])
         """
-        order = torch.argsort(target, stable=True)
-        source, target = source[order], target[order]
-        back = torch.argsort(source, stable=True)
-        return cls(
-            source, target, _offsets(target, n_target), n_source, n_target, target[back], _offsets(source, n_source)
-        )
+        return cls(source[torch.argsort(target, stable=True)], _offsets(target, n_target), n_source, n_target)
+
+    @property
+    def target(self) -> Tensor:
+        """int64 [p], row of the target set, ascending."""
+        rows = torch.arange(self.n_target, device=self.source.device)
+        return torch.repeat_interleave(rows, self.offsets.diff(), output_size=self.source.shape[0])
+
+    @property
+    def transpose(self) -> Relation:
+        """The same pairs with source and target exchanged."""
+        if self.back is None:
+            back = self.target[torch.argsort(self.source, stable=True)], _offsets(self.source, self.n_source)
+            object.__setattr__(self, "back", back)
+        assert self.back is not None
+        return Relation(*self.back, self.n_target, self.n_source, (self.source, self.offsets))
+
+    def to(self, device: torch.device | str) -> Relation:
+        """The same relation on another device."""
+        back = None if self.back is None else (self.back[0].to(device), self.back[1].to(device))
+        return Relation(self.source.to(device), self.offsets.to(device), self.n_source, self.n_target, back)
 
 
 def _offsets(index: Tensor, n: int) -> Tensor:

@@ -1,0 +1,50 @@
+"""The perceptron of several layers: rows of one width in, rows of another out."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from molgraph.nn.activations import activation as make_activation
+
+
+class Perceptron(nn.Module):
+    """Linear layers with an activation and dropout between them.
+
+    ``h_0 = W_0 x + b_0``, ``h_l = W_l dropout(sigma(h_(l-1))) + b_l``. With two layers it is chemprop's head.
+
+    Args:
+        d_in, d_hidden, d_out: widths.
+        n_layers: number of linear layers, 1 or more.
+        dropout: probability of dropping a hidden value while training.
+        activation: a name that ``molgraph.nn.activations`` knows.
+
+    Raises:
+        ValueError: fewer than one layer, or an unknown activation.
+
+    Example:
+        >>> import torch
+        >>> Perceptron(8, 16, 2)(torch.zeros(3, 8)).shape
+        torch.Size([3, 2])
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d_hidden: int = 300,
+        d_out: int = 1,
+        n_layers: int = 2,
+        dropout: float = 0.0,
+        activation: str = "relu",
+    ) -> None:
+        super().__init__()
+        if n_layers < 1:
+            raise ValueError(f"a perceptron has at least one layer, got n_layers={n_layers}")
+        widths = [d_in] + [d_hidden] * (n_layers - 1) + [d_out]
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths[:-1], widths[1:], strict=True))
+        self.activation, self.dropout = make_activation(activation), nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """float [rows, d_in] to [rows, d_out]."""
+        for i, layer in enumerate(self.layers):
+            x = layer(self.dropout(self.activation(x)) if i else x)
+        return x
