@@ -1,0 +1,225 @@
+"""Structures that group molecules: SMILES in, flat parents and Murcko scaffolds as canonical SMILES out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from rdkit import Chem
+from rdkit.Chem.MolStandardize import rdMolStandardize
+from rdkit.Chem.Scaffolds import MurckoScaffold
+
+from molgraph.base.progress import bar
+from molgraph.chem.smiles import parse_smiles, quiet
+
+_LIGHT_METALS = frozenset({3, 11, 19, 37, 55, 12, 20, 38, 56})  # alkali and alkaline earth: never part of a drug
+_CHUNK = 1_000
+_PARALLEL_FROM = 8_000  # below this, starting other processes costs more than it saves
+
+
+@dataclass(frozen=True)
+class Keys:
+    """One text for each molecule asked about.
+
+    Args:
+        values: object array [n]; ``""`` where there is none: an acyclic molecule's scaffold, or an unreadable row.
+        reasons: object array [n]; RDKit's words where the molecule could not be read, else ``""``.
+    """
+
+    values: np.ndarray
+    reasons: np.ndarray
+
+
+def flat_parent(mol: Chem.Mol) -> str:
+    """Canonical SMILES of the largest fragment, neutral, without stereo, isotopes, atom maps or explicit hydrogens.
+
+    Two molecules with the same flat parent are duplicates, salt forms, isotopologues or stereoisomers of each
+    other. Salts drawn with a covalent bond to a light metal are taken apart first. The largest fragment is the one of
+    most heavy atoms, then the heaviest, then the first by its text, so that the order of fragments does not matter.
+    Charges are removed by protons alone; a betaine and its hydrochloride get the same (protonated) parent.
+
+    Args:
+        mol: a sanitised molecule; it is not changed.
+
+    Returns:
+        Canonical SMILES; ``""`` for a molecule of no atoms.
+
+    Example:
+        >>> flat_parent(Chem.MolFromSmiles("C[C@H](N)C(=O)[O-].[Na+]"))
+        'CC(N)C(=O)O'
+    """
+    return _parent(mol, isotopes=False, stereo=False)
+
+
+def murcko(mol: Chem.Mol, generic: bool = False) -> str:
+    """Canonical SMILES of the Murcko scaffold, without stereo; ``""`` for an acyclic molecule.
+
+    Bemis and Murcko 1996, J. Med. Chem. 39:2887. The scaffold is RDKit's: rings and linkers with the atoms that
+    hang on them by a double bond. The generic one is the paper's graph framework: rings and linkers alone, every
+    atom a carbon and every bond single.
+
+    Args:
+        mol: a sanitised molecule; it is not changed.
+        generic: whether to forget elements, bond orders and hanging atoms.
+
+    Example:
+        >>> phenone = Chem.MolFromSmiles("Cc1ccccc1C(=O)c1ccncc1")
+        >>> murcko(phenone)
+        'O=C(c1ccccc1)c1ccncc1'
+        >>> murcko(phenone, generic=True)
+        'C1CCC(CC2CCCCC2)CC1'
+    """
+    if generic:
+        return _framework(mol)
+    return Chem.MolToSmiles(MurckoScaffold.GetScaffoldForMol(mol), isomericSmiles=False)
+
+
+def flat_parents(smiles: Sequence[str], *, workers: int | None = None) -> Keys:
+    """``flat_parent`` of each SMILES; unreadable ones get a reason.
+
+    Example:
+        >>> keys = flat_parents(["OCC", "CCO.Cl", "C1CC"])
+        >>> list(keys.values)
+        ['CCO', 'CCO', '']
+        >>> keys.reasons[2] != ""
+        True
+    """
+    return _each(flat_parent, smiles, "flat parents", workers)
+
+
+def scaffolds(smiles: Sequence[str], *, generic: bool = False, workers: int | None = None) -> Keys:
+    """``murcko`` of each SMILES; unreadable ones get a reason.
+
+    Example:
+        >>> list(scaffolds(["Cc1ccccc1", "CCO"]).values)
+        ['c1ccccc1', '']
+    """
+    return _each(_generic if generic else murcko, smiles, "scaffolds", workers)
+
+
+def relate(first: str, second: str) -> str:
+    """What ties two molecules of one flat parent: ``duplicate``, ``salt form``, ``isotopologue`` or ``stereoisomer``.
+
+    The first that holds: the same canonical SMILES; the same parent, stereo and isotopes; the same parent and stereo.
+
+    Example:
+        >>> relate("C[C@H](N)C(=O)O", "C[C@H](N)C(=O)[O-].[Na+]"), relate("C[C@H](O)F", "C[C@@H](O)F")
+        ('salt form', 'stereoisomer')
+    """
+    with quiet():
+        one, two = parse_smiles(first).mol, parse_smiles(second).mol
+        if one is None or two is None:
+            raise ValueError(f"cannot be read: {first if one is None else second!r}")
+        if Chem.MolToSmiles(one) == Chem.MolToSmiles(two):
+            return "duplicate"
+        if _parent(one, isotopes=True, stereo=True) == _parent(two, isotopes=True, stereo=True):
+            return "salt form"
+        same = _parent(one, isotopes=False, stereo=True) == _parent(two, isotopes=False, stereo=True)
+    return "isotopologue" if same else "stereoisomer"
+
+
+def _each(function: Callable[[Chem.Mol], str], smiles: Sequence[str], label: str, workers: int | None) -> Keys:
+    """Apply to each distinct text once, in other processes where there are many; the order is the input's."""
+    texts = np.asarray(smiles, dtype=object)
+    code_of: dict[str, int] = {}
+    codes = np.fromiter((code_of.setdefault(t, len(code_of)) for t in texts), np.int64, len(texts))
+    distinct = list(code_of)
+    chunks = [distinct[i : i + _CHUNK] for i in range(0, len(distinct), _CHUNK)]
+    pairs: list[tuple[str, str]] = []
+    with bar(label, total=len(distinct)) as progress:
+        for part in _run(function, chunks, workers):
+            pairs += part
+            progress.advance(len(part))
+    values, reasons = np.empty(len(pairs), dtype=object), np.empty(len(pairs), dtype=object)
+    values[:] = [p[0] for p in pairs]
+    reasons[:] = [p[1] for p in pairs]
+    return Keys(values[codes], reasons[codes])
+
+
+def _run(function, chunks, workers):
+    n = sum(map(len, chunks))
+    if workers == 1 or (workers is None and n < _PARALLEL_FROM):
+        return (_chunk(function, chunk) for chunk in chunks)
+    # Loky starts clean interpreters and does not run the caller's script again, so that a script without a
+    # __main__ guard works; it keeps the order of results.
+    from joblib import Parallel, delayed
+
+    jobs = (delayed(_chunk)(function, chunk) for chunk in chunks)
+    return Parallel(n_jobs=workers or -1, return_as="generator")(jobs)
+
+
+def _chunk(function: Callable[[Chem.Mol], str], texts: list[str]) -> list[tuple[str, str]]:
+    out = []
+    with quiet():
+        for text in texts:
+            parsed = parse_smiles(text)
+            out.append(("", parsed.reason) if parsed.mol is None else (function(parsed.mol), ""))
+    return out
+
+
+def _generic(mol: Chem.Mol) -> str:
+    return murcko(mol, generic=True)
+
+
+def _parent(mol: Chem.Mol, *, isotopes: bool, stereo: bool) -> str:
+    atoms = list(mol.GetAtoms())
+    charged = any(a.GetFormalCharge() for a in atoms)
+    metal = any(a.GetAtomicNum() in _LIGHT_METALS and a.GetDegree() for a in atoms)
+    if any(a.GetIsotope() or a.GetAtomMapNum() or a.GetAtomicNum() == 1 for a in atoms):
+        mol = _unmarked(mol, isotopes)
+    if metal:
+        mol = rdMolStandardize.MetalDisconnector().Disconnect(mol)
+    fragments = Chem.GetMolFrags(mol, asMols=True) if metal or len(Chem.GetMolFrags(mol)) > 1 else (mol,)
+    if len(fragments) > 1:
+        most = max(f.GetNumHeavyAtoms() for f in fragments)
+        fragments = tuple(f for f in fragments if f.GetNumHeavyAtoms() == most)
+    if charged or metal:
+        fragments = tuple(_neutral(f) for f in fragments)
+    keyed = [(-sum(a.GetAtomicNum() for a in f.GetAtoms()), _flat_text(f), f) for f in fragments]
+    if not keyed:
+        return ""
+    best = min(keyed, key=lambda k: k[:2])
+    return Chem.MolToSmiles(best[2]) if stereo or isotopes else best[1]
+
+
+def _unmarked(mol: Chem.Mol, isotopes: bool) -> Chem.Mol:
+    mol = Chem.Mol(mol)
+    for atom in mol.GetAtoms():
+        atom.SetAtomMapNum(0)
+        if not isotopes:
+            atom.SetIsotope(0)
+    return Chem.RemoveHs(mol)
+
+
+def _neutral(mol: Chem.Mol) -> Chem.Mol:
+    mol = rdMolStandardize.Uncharger(canonicalOrder=True, force=True).uncharge(mol)
+    # Aromaticity and hydrogen counts are those of the charged molecule until the text is read again.
+    again = parse_smiles(Chem.MolToSmiles(mol)).mol
+    return mol if again is None else again
+
+
+def _flat_text(mol: Chem.Mol) -> str:
+    return Chem.MolToSmiles(mol, isomericSmiles=False)
+
+
+def _framework(mol: Chem.Mol) -> str:
+    """The 2-core of the bond graph as carbons: what is left when ends are taken off until there are none."""
+    degree = [a.GetDegree() for a in mol.GetAtoms()]
+    ends = [i for i, d in enumerate(degree) if d <= 1]
+    gone = set(ends)
+    while ends:
+        i = ends.pop()
+        for neighbour in mol.GetAtomWithIdx(i).GetNeighbors():
+            j = neighbour.GetIdx()
+            degree[j] -= 1
+            if degree[j] <= 1 and j not in gone:
+                gone.add(j)
+                ends.append(j)
+    core = Chem.RWMol()
+    index = {i: core.AddAtom(Chem.Atom(6)) for i in range(len(degree)) if i not in gone}
+    for bond in mol.GetBonds():
+        a, b = bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()
+        if a in index and b in index:
+            core.AddBond(index[a], index[b], Chem.BondType.SINGLE)
+    return Chem.MolToSmiles(core)

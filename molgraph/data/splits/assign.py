@@ -1,0 +1,67 @@
+"""Filling parts and folds with whole groups: group sizes in, the part or fold of each group out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from molgraph.base.seeds import generator
+
+
+def fill_parts(
+    sizes: np.ndarray, fractions: tuple[float, float, float], seed: int, *, balanced: bool = False
+) -> np.ndarray:
+    """The part (0 train, 1 valid, 2 test) of each group.
+
+    Balanced: groups larger than half of the smallest part that was asked for go to train, largest first, as long as
+    they fit there. All other groups are shuffled by the seed; each goes to the first of train, valid and
+    test that it fits in, and where it fits in none to the one that lacks most rows (train before the others).
+
+    Args:
+        sizes: int64 [n_groups], rows in each group.
+        fractions: train, valid, test; a part of fraction 0 gets nothing.
+        seed: what the shuffle begins from.
+        balanced: whether large groups go to train.
+
+    Example:
+        >>> int(fill_parts(np.array([8, 1, 1]), (0.8, 0.1, 0.1), seed=0, balanced=True)[0])
+        0
+    """
+    total = int(sizes.sum())
+    # Rounded edges, so that the three targets are whole and sum to the total.
+    edges = np.rint(np.cumsum((0.0, *fractions)) * total).astype(np.int64)
+    room = np.diff(edges)
+    part_of = np.full(len(sizes), -1, dtype=np.int64)
+    asked = [k for k in range(3) if fractions[k] > 0]
+    if balanced and len(asked) > 1:
+        limit = min(room[k] for k in asked) / 2
+        large = np.flatnonzero(sizes > limit)
+        for g in large[np.argsort(-sizes[large], kind="stable")]:
+            if 0 in asked and sizes[g] <= room[0]:
+                part_of[g] = 0
+                room[0] -= sizes[g]
+    rest = np.flatnonzero(part_of < 0)
+    for g in generator(seed, "split").permutation(rest):
+        fits = [k for k in asked if sizes[g] <= room[k]]
+        k = fits[0] if fits else max(asked, key=lambda part: room[part])
+        part_of[g] = k
+        room[k] -= sizes[g]
+    return part_of
+
+
+def fill_folds(sizes: np.ndarray, k: int, seed: int) -> np.ndarray:
+    """The fold of each group: largest groups first, ties shuffled by the seed, each to the fold with fewest rows.
+
+    Example:
+        >>> folds = fill_folds(np.ones(6, dtype=np.int64), 3, seed=0)
+        >>> np.bincount(folds).tolist()
+        [2, 2, 2]
+    """
+    order = generator(seed, "folds").permutation(len(sizes))
+    order = order[np.argsort(-sizes[order], kind="stable")]
+    filled = np.zeros(k, dtype=np.int64)
+    fold_of = np.empty(len(sizes), dtype=np.int64)
+    for g in order:
+        fold = int(filled.argmin())
+        fold_of[g] = fold
+        filled[fold] += sizes[g]
+    return fold_of

@@ -1,0 +1,40 @@
+"""Leaks: training and test rows in, the pairs that hold forms of one molecule out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from molgraph.chem.scaffold import flat_parents, relate
+from molgraph.data.splits.split import Leak
+from molgraph.data.table import Table
+
+MOST_PER_TEST_ROW = 10  # a molecule that stands in training a thousand times is named ten times
+
+
+def find_leaks(table: Table, train: np.ndarray, test: np.ndarray) -> tuple[Leak, ...]:
+    """Pairs of a training and a test row with the same flat parent, in order of the test rows.
+
+    Args:
+        table: all rows; a table with more than one entity column, or none of molecules, has no such pairs.
+        train: int64, training rows.
+        test: int64, test rows.
+
+    Returns:
+        The pairs, at most ten training rows for each test row, with what ties them: ``duplicate``, ``salt form``,
+        ``stereoisomer`` or ``isotopologue``.
+    """
+    if [e.kind for e in table.entities] != ["molecule"]:
+        return ()
+    smiles = table.smiles
+    parents = flat_parents(smiles[np.concatenate([train, test])]).values
+    rows_of: dict[str, list[int]] = defaultdict(list)
+    for row, parent in zip(train, parents, strict=False):
+        if parent and len(rows_of[parent]) < MOST_PER_TEST_ROW:
+            rows_of[parent].append(int(row))
+    leaks = []
+    for row, parent in zip(test, parents[len(train) :], strict=True):
+        for other in rows_of.get(parent, ()):
+            leaks.append(Leak(str(table.ids[other]), str(table.ids[row]), relate(smiles[other], smiles[row])))
+    return tuple(leaks)

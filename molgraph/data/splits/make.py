@@ -1,0 +1,174 @@
+"""The two verbs: a table and a recipe's name in, one frozen split or k of them out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.registry import get, names
+from molgraph.data.splits.assign import fill_folds, fill_parts
+from molgraph.data.splits.leaks import find_leaks
+from molgraph.data.splits.recipe import Grouping, Parts, SplitRecipe, Task
+from molgraph.data.splits.split import PARTS, LeftOut, Split, check_parts, content_hash, split_hash
+from molgraph.data.table import Table
+
+
+def split_table(
+    table: Table,
+    recipe: str = "scaffold/balanced",
+    *,
+    fractions: tuple[float, float, float] = (0.8, 0.1, 0.1),
+    seed: int = 0,
+    **params: Any,
+) -> Split:
+    """Split a table's rows into train, valid and test by a named recipe.
+
+    Args:
+        table: the rows; those that are not ``ok`` or whose molecule cannot be read are in no part, with the reason.
+        recipe: a name of kind ``split``; ``molgraph.base.registry.names("split")`` lists them.
+        fractions: train, valid and test; they sum to 1.
+        seed: what shuffling begins from.
+        **params: the recipe's own settings, such as ``column`` or ``similarity``.
+
+    Returns:
+        The split, with its hash and the leaks that it contains.
+
+    Raises:
+        UsageError: an unknown recipe or setting, or fractions that do not sum to 1.
+        DataError: a part that was asked for would be empty.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> table = make_table(["CCO", "OCC", "c1ccccc1", "CCN", "CCC", "C1CC"])
+        >>> split = split_table(table, "random", fractions=(0.5, 0.25, 0.25), seed=1)
+        >>> sum(split.sizes.values())
+        6
+        >>> split.left_out[0].row
+        5
+    """
+    known: SplitRecipe = get("split", recipe)
+    fractions = _checked(fractions)
+    task = Task(table, _usable(table), fractions, int(seed), known.settings(params))
+    if known.group is not None:
+        grouping = known.group(task)
+        _enough(grouping, known, task)
+        parts, n_groups = _fill(grouping, known, task), int(grouping.group_of.max(initial=-1)) + 1
+    elif known.partition is not None:
+        parts, n_groups = known.partition(task), None
+    check_parts([getattr(parts, name) for name in PARTS], len(table), f"the split {recipe!r}")
+    asked = fractions if known.uses_fractions else (1.0, 0.0, 1.0)
+    for name, fraction in zip(PARTS, asked, strict=True):
+        if fraction > 0 and not len(getattr(parts, name)):
+            raise DataError(
+                f"the split {recipe!r} would leave {name} empty: {len(task.rows)} usable rows"
+                + ("" if n_groups is None else f" in {n_groups} groups that stay whole"),
+                hint="use more rows, other fractions, or another recipe such as 'random'",
+            )
+    return _freeze(task, known, parts, n_groups, {})
+
+
+def kfold(
+    table: Table,
+    k: int = 5,
+    recipe: str = "scaffold/balanced",
+    seed: int = 0,
+    *,
+    with_valid: bool | None = None,
+    **params: Any,
+) -> list[Split]:
+    """k splits for cross-validation: every usable row is tested exactly once, groups of the recipe stay whole.
+
+    Args:
+        table: the rows.
+        k: number of folds, 2 or more.
+        recipe: a recipe that groups: ``random``, ``scaffold/balanced``, ``scaffold/generic``, ``cluster/butina``,
+            ``group``.
+        seed: what shuffling begins from.
+        with_valid: whether the fold after the tested one validates; by default where k is 3 or more.
+        **params: the recipe's own settings.
+
+    Raises:
+        UsageError: an unknown recipe, one that makes its own parts, or a k that is too small.
+        DataError: fewer groups than folds.
+    """
+    known: SplitRecipe = get("split", recipe)
+    if known.group is None:
+        able = [name for name in names("split") if get("split", name).group is not None]
+        raise UsageError(f"the split {recipe!r} has no folds", hint="use one of " + ", ".join(able))
+    with_valid = k >= 3 if with_valid is None else with_valid
+    if k < 2 + with_valid:
+        raise UsageError(f"k is {k}", hint=f"use {2 + with_valid} folds or more")
+    task = Task(table, _usable(table), (1 - 1 / k, 0.0, 1 / k), int(seed), known.settings(params))
+    grouping = known.group(task)
+    sizes = np.bincount(grouping.group_of) if len(grouping.rows) else np.zeros(0, dtype=np.int64)
+    if len(sizes) < k:
+        raise DataError(
+            f"{k} folds need {k} groups, {recipe!r} finds {len(sizes)} in {len(grouping.rows)} rows",
+            hint="use fewer folds or another recipe such as 'random'",
+        )
+    fold_of = fill_folds(sizes, k, task.seed)[grouping.group_of]
+    splits = []
+    for fold in range(k):
+        test = fold_of == fold
+        valid = (fold_of == (fold + 1) % k) if with_valid else np.zeros(len(test), dtype=bool)
+        parts = [grouping.rows[mask] for mask in (~test & ~valid, valid, test)]
+        made = Parts(*parts, left_out=grouping.left_out)
+        splits.append(_freeze(task, known, made, len(sizes), {"k": k, "fold": fold}))
+    return splits
+
+
+def _checked(fractions: Any) -> tuple[float, float, float]:
+    values = tuple(float(f) for f in fractions)
+    if len(values) != 3:
+        raise UsageError(f"fractions has {len(values)} values, expected train, valid, test")
+    if min(values) < 0 or not math.isclose(sum(values), 1.0, abs_tol=1e-6):
+        raise UsageError(
+            f"fractions {values} sum to {sum(values):g}", hint="give three parts of 1, such as 0.8, 0.1, 0.1"
+        )
+    return values
+
+
+def _usable(table: Table) -> np.ndarray:
+    rows = np.flatnonzero(table.ok)
+    if not len(rows):
+        raise DataError(f"none of the table's {len(table)} rows can be used", hint="look at their reasons")
+    return rows
+
+
+def _enough(grouping: Grouping, recipe: SplitRecipe, task: Task) -> None:
+    if not len(grouping.rows):
+        row, why = next(iter(grouping.left_out.items()))
+        raise DataError(f"the split {recipe.name!r} can use none of {len(task.rows)} rows; row {row}: {why}")
+
+
+def _fill(grouping: Grouping, recipe: SplitRecipe, task: Task) -> Parts:
+    sizes = np.bincount(grouping.group_of)
+    part_of = fill_parts(sizes, task.fractions, task.seed, balanced=recipe.balanced)[grouping.group_of]
+    parts = [grouping.rows[part_of == part] for part in range(3)]
+    return Parts(*parts, left_out=grouping.left_out)
+
+
+def _freeze(task: Task, recipe: SplitRecipe, parts: Parts, n_groups: int | None, extra: Mapping[str, Any]) -> Split:
+    arrays = {name: np.sort(np.asarray(getattr(parts, name), dtype=np.int64)) for name in PARTS}
+    table = task.table
+    params = {k: v for k, v in task.params.items() if isinstance(v, str | int | float | bool)} | dict(extra)
+    settings = {"recipe": recipe.name, "seed": task.seed, "fractions": list(task.fractions), "params": params}
+    unread = {int(i): str(table.reason[i]) or str(table.status[i]) for i in np.flatnonzero(~table.ok)}
+    left_out = tuple(LeftOut(row, why) for row, why in sorted({**unread, **parts.left_out}.items()))
+    return Split(
+        **arrays,
+        recipe=recipe.name,
+        seed=task.seed,
+        fractions=task.fractions,
+        n_rows=len(table),
+        params=params,
+        content=content_hash(table),
+        hash=split_hash(table, arrays, settings),
+        leaks=() if recipe.grouped else find_leaks(table, arrays["train"], arrays["test"]),
+        left_out=left_out,
+        groups=n_groups,
+    )

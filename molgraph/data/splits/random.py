@@ -1,0 +1,23 @@
+"""The recipe ``random``: rows at random, all forms of one molecule together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from molgraph.data.splits.recipe import Grouping, SplitRecipe, Task, add, number
+from molgraph.data.splits.structures import group_by_parent
+
+
+def group_randomly(task: Task) -> Grouping:
+    """One group a flat parent; in a table without a lone molecule column, one group a distinct tuple of entities."""
+    if [e.kind for e in task.table.entities] == ["molecule"]:
+        return group_by_parent(task)[0]
+    keys = np.empty(len(task.rows), dtype=object)
+    columns = [e.values[task.rows] for e in task.table.entities]
+    for i, row in enumerate(zip(*columns, strict=True)):
+        # Values that are not text (graphs, geometries) are told apart by which object they are.
+        keys[i] = tuple(v if isinstance(v, str) else id(v) for v in row)
+    return Grouping(task.rows, number(keys))
+
+
+RANDOM = add(SplitRecipe("random", group=group_randomly, grouped=True), "rows at random, grouped by flat parent")

@@ -1,0 +1,103 @@
+"""What a split recipe is: a table and settings in, groups that stay whole or the parts themselves out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from molgraph.base.errors import UsageError, nearest
+from molgraph.base.registry import register
+from molgraph.data.table import Table
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a recipe is asked to do.
+
+    Args:
+        table: the whole table.
+        rows: int64, the rows that may be used: those that are ``ok``.
+        fractions: train, valid, test.
+        seed: what shuffling begins from.
+        params: the recipe's own settings, defaults filled in.
+    """
+
+    table: Table
+    rows: np.ndarray
+    fractions: tuple[float, float, float]
+    seed: int
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Rows and the group of each: rows of one group stay in one part.
+
+    Args:
+        rows: int64 [m].
+        group_of: int64 [m], 0, 1, ... in order of first appearance.
+        left_out: row and reason of those that could not be grouped.
+    """
+
+    rows: np.ndarray
+    group_of: np.ndarray
+    left_out: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts a recipe made by itself: row numbers of each, and what was left out."""
+
+    train: np.ndarray
+    valid: np.ndarray
+    test: np.ndarray
+    left_out: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SplitRecipe:
+    """One way to split, registered under kind ``split``; exactly one of ``group`` and ``partition`` is given.
+
+    Args:
+        group: says which rows stay together; molgraph then fills the parts and folds.
+        partition: makes the parts itself.
+        balanced: whether groups larger than half a part go to train.
+        grouped: whether no form of a training molecule can be tested, so that leaks need no search.
+        uses_fractions: whether the fractions matter.
+        params: names of the recipe's own settings with their defaults.
+    """
+
+    name: str
+    group: Callable[[Task], Grouping] | None = None
+    partition: Callable[[Task], Parts] | None = None
+    balanced: bool = False
+    grouped: bool = False
+    uses_fractions: bool = True
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings with defaults filled in; an unknown one raises ``UsageError``."""
+        for name in given:
+            if name not in self.params:
+                hint = nearest(name, self.params) if self.params else "it has none"
+                raise UsageError(f"the split {self.name!r} has no setting {name!r}", hint=hint)
+        return dict(self.params) | dict(given)
+
+
+def add(recipe: SplitRecipe, summary: str, paper: str = "") -> SplitRecipe:
+    """Register a recipe under its name."""
+    return register("split", recipe.name, summary=summary, paper=paper)(recipe)
+
+
+def number(keys: np.ndarray) -> np.ndarray:
+    """int64 [n]: equal keys get equal numbers 0, 1, ... in order of first appearance.
+
+    Example:
+        >>> number(np.array(["b", "a", "b"], dtype=object)).tolist()
+        [0, 1, 0]
+    """
+    code_of: dict[Any, int] = {}
+    return np.fromiter((code_of.setdefault(k, len(code_of)) for k in keys), np.int64, len(keys))

@@ -1,0 +1,36 @@
+"""The recipes ``scaffold/balanced`` and ``scaffold/generic``: molecules of one Murcko scaffold stay together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from molgraph.chem.scaffold import scaffolds
+from molgraph.data.splits.recipe import Grouping, SplitRecipe, Task, add, number
+from molgraph.data.splits.structures import group_by_parent
+
+PAPER = "Bemis and Murcko 1996, J. Med. Chem. 39:2887"
+
+
+def group_by_scaffold(task: Task, generic: bool = False) -> Grouping:
+    """One group a scaffold of the flat parents; an acyclic molecule has no scaffold and is a group of its own."""
+    forms, parents = group_by_parent(task)
+    keys = scaffolds(parents, generic=generic).values
+    acyclic = np.array([not key for key in keys], dtype=bool)
+    keys[acyclic] = [f"acyclic {parent}" for parent in parents[acyclic]]
+    return Grouping(forms.rows, number(keys)[forms.group_of], forms.left_out)
+
+
+def _group_by_framework(task: Task) -> Grouping:
+    return group_by_scaffold(task, generic=True)
+
+
+BALANCED = add(
+    SplitRecipe("scaffold/balanced", group=group_by_scaffold, balanced=True, grouped=True),
+    "Murcko scaffolds kept whole, large ones in train, the rest at random",
+    PAPER,
+)
+GENERIC = add(
+    SplitRecipe("scaffold/generic", group=_group_by_framework, balanced=True, grouped=True),
+    "generic Murcko frameworks kept whole, large ones in train, the rest at random",
+    PAPER,
+)

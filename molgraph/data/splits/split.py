@@ -1,0 +1,198 @@
+"""A split: which rows train, validate and test, frozen with the recipe that made it and a hash; JSON in and out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from molgraph.base.errors import DataError
+from molgraph.base.paths import atomic_write
+from molgraph.data.table import Table
+
+FORMAT = "molgraph-split-1"
+PARTS = ("train", "valid", "test")
+
+
+class Leak(NamedTuple):
+    """A test row whose molecule is, in another form, in training: the ids of both rows, and what ties them."""
+
+    train: str
+    test: str
+    what: str
+
+
+class LeftOut(NamedTuple):
+    """A row that is in no part, and why."""
+
+    row: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows of a table in three parts.
+
+    Args:
+        train: int64, sorted row numbers.
+        valid: int64, sorted row numbers; may be empty.
+        test: int64, sorted row numbers.
+        recipe: the recipe's registered name, such as ``scaffold/balanced``.
+        seed: what its shuffling began from.
+        fractions: the parts that were asked for.
+        n_rows: rows of the table it was made for.
+        params: the recipe's other settings, plain JSON values.
+        content: sha256 of the table's ids and structures, in row order.
+        hash: sha256 of the recipe, every part's sorted contents and the indices.
+        leaks: pairs of train and test rows that hold forms of one molecule; empty for recipes that group.
+        left_out: rows in no part.
+        groups: how many groups the recipe kept whole, or None for a recipe that does not group.
+    """
+
+    train: np.ndarray
+    valid: np.ndarray
+    test: np.ndarray
+    recipe: str
+    seed: int
+    fractions: tuple[float, ...]
+    n_rows: int
+    params: Mapping[str, Any] = field(default_factory=dict)
+    content: str = ""
+    hash: str = ""
+    leaks: tuple[Leak, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    groups: int | None = None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Rows in each part, and left out."""
+        return {name: len(getattr(self, name)) for name in PARTS} | {"left_out": len(self.left_out)}
+
+    @property
+    def words(self) -> np.ndarray:
+        """object array [n_rows]: ``train``, ``valid``, ``test``, or ``""`` where a row is in no part."""
+        words = np.full(self.n_rows, "", dtype=object)
+        for name in PARTS:
+            words[getattr(self, name)] = name
+        return words
+
+    def tables(self, table: Table) -> tuple[Table, Table, Table]:
+        """The three parts of the table that the split was made for; another table raises ``DataError``."""
+        self.check(table)
+        return table.take(self.train), table.take(self.valid), table.take(self.test)
+
+    def check(self, table: Table) -> None:
+        """Raise ``DataError`` unless the table has the ids and structures that the split was made for."""
+        if len(table) != self.n_rows:
+            raise DataError(
+                f"the split was made for a table of {self.n_rows} rows, this one has {len(table)}",
+                hint="split this table anew, or give the one that the split was made for",
+            )
+        if self.content and content_hash(table) != self.content:
+            raise DataError(
+                "the split was made for other rows: ids or structures differ, or stand in another order",
+                hint="split this table anew, or give the one that the split was made for, standardised as it was then",
+            )
+
+    def text(self, n_leaks: int = 5) -> str:
+        """Sizes, groups, leaks and what was left out, in a few lines."""
+        counts = ", ".join(f"{k} {v}" for k, v in self.sizes.items())
+        lines = [f"{self.recipe} (seed {self.seed}): {counts}"]
+        if self.groups is not None:
+            lines.append(f"{self.groups} groups kept whole")
+        if self.leaks:
+            tested = len({leak.test for leak in self.leaks})
+            kinds = {what: sum(leak.what == what for leak in self.leaks) for what in {lk.what for lk in self.leaks}}
+            found = ", ".join(f"{kinds[what]} {what}" for what in sorted(kinds))
+            lines.append(f"LEAKS: {tested} test rows hold a molecule that is also in training ({found}), such as")
+            lines += [f"  train {lk.train} and test {lk.test}: {lk.what}" for lk in self.leaks[:n_leaks]]
+            if len(self.leaks) > n_leaks:
+                lines.append(f"  and {len(self.leaks) - n_leaks} more pairs")
+        for out in self.left_out[:n_leaks]:
+            lines.append(f"left out: row {out.row}, {out.reason}")
+        if len(self.left_out) > n_leaks:
+            lines.append(f"left out: {len(self.left_out) - n_leaks} more rows")
+        return "\n".join([*lines, f"hash {self.hash}"])
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the split as JSON, one line a part."""
+        head = {"format": FORMAT, "recipe": self.recipe, "seed": self.seed, "fractions": list(self.fractions)}
+        head |= {"params": dict(self.params), "n_rows": self.n_rows, "groups": self.groups}
+        head |= {"content": self.content, "hash": self.hash}
+        fields: dict[str, Any] = head | {name: getattr(self, name).tolist() for name in PARTS}
+        fields |= {"left_out": self.left_out, "leaks": self.leaks}
+        body = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in fields.items())
+        with atomic_write(Path(path), "wb") as file:
+            file.write(f"{{\n{body}\n}}\n".encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Split:
+        """Read a split that ``save`` wrote; one that is corrupt or foreign raises ``DataError``."""
+        try:
+            raw = json.loads(Path(path).read_text(encoding="utf-8"))
+            if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+                raise ValueError(f"its format is not {FORMAT!r}")
+            parts = [np.asarray(raw[name], dtype=np.int64).reshape(-1) for name in PARTS]
+            split = cls(
+                *parts,
+                recipe=str(raw["recipe"]),
+                seed=int(raw["seed"]),
+                fractions=tuple(float(f) for f in raw["fractions"]),
+                n_rows=int(raw["n_rows"]),
+                params=dict(raw["params"]),
+                content=str(raw["content"]),
+                hash=str(raw["hash"]),
+                leaks=tuple(Leak(*map(str, leak)) for leak in raw["leaks"]),
+                left_out=tuple(LeftOut(int(row), str(reason)) for row, reason in raw["left_out"]),
+                groups=None if raw["groups"] is None else int(raw["groups"]),
+            )
+        except OSError as error:
+            raise DataError(f"cannot read the split {path}: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
+            raise DataError(f"{path} is not a molgraph split: {error}", hint="write one with Split.save") from error
+        check_parts(parts, split.n_rows, str(path))
+        return split
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{k}={v}" for k, v in self.sizes.items())
+        return f"Split({self.recipe!r}, seed={self.seed}, {counts}, leaks={len(self.leaks)}, hash={self.hash[:12]!r})"
+
+
+def check_parts(parts: Iterable[np.ndarray], n_rows: int, source: str) -> None:
+    """Raise ``DataError`` where a row is outside the table or in two parts."""
+    rows = np.concatenate([np.asarray(p, dtype=np.int64) for p in parts])
+    outside = rows[(rows < 0) | (rows >= n_rows)]
+    if len(outside):
+        raise DataError(f"{source} names row {outside[0]}, the table has {n_rows} rows")
+    values, counts = np.unique(rows, return_counts=True)
+    if (counts > 1).any():
+        raise DataError(f"{source} has row {values[counts > 1][0]} twice")
+
+
+def content_hash(table: Table) -> str:
+    """sha256 of the table's ids and structures, in row order."""
+    return hashlib.sha256("\n".join(row_contents(table)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def row_contents(table: Table) -> list[str]:
+    """One text for each row: a digest of its id and every entity that is text, blanks around them aside."""
+    columns = [table.ids, *(e.values for e in table.entities)]
+    rows = ([v.strip() for v in row if isinstance(v, str)] for row in zip(*columns, strict=True))
+    return [hashlib.sha256(json.dumps(row).encode()).hexdigest() for row in rows]
+
+
+def split_hash(table: Table, parts: Mapping[str, np.ndarray], recipe: Mapping[str, Any]) -> str:
+    """sha256 of the recipe, each part's sorted contents and its indices."""
+    contents = row_contents(table)
+    digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode())
+    for name in PARTS:
+        digest.update(f"\n{name}\n".encode())
+        digest.update("\n".join(sorted(contents[i] for i in parts[name])).encode())
+        digest.update(np.asarray(parts[name], dtype="<i8").tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,23 @@
+"""Which rows hold forms of one molecule: a table in, one group for each flat parent out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from molgraph.chem.scaffold import flat_parents
+from molgraph.data.splits.recipe import Grouping, Task, number
+
+
+def group_by_parent(task: Task) -> tuple[Grouping, np.ndarray]:
+    """Group rows by flat parent; rows whose molecule cannot be read are left out with RDKit's reason.
+
+    Returns:
+        The grouping, and the flat parent of each group (object array [n_groups]).
+    """
+    keys = flat_parents(task.table.smiles[task.rows])
+    bad = np.array([bool(r) for r in keys.reasons], dtype=bool)
+    left_out = {int(row): str(why) for row, why in zip(task.rows[bad], keys.reasons[bad], strict=True)}
+    parents = keys.values[~bad]
+    group_of = number(parents)
+    first = np.unique(group_of, return_index=True)[1]
+    return Grouping(task.rows[~bad], group_of, left_out), parents[first]
