@@ -73,6 +73,14 @@ EPILOG = """[bold]A first model[/bold]
 class LazyGroup(TyperGroup):
     """A group whose verbs are light stand-ins until one of them is called."""
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The group's options; those that install shell completion work, but are not worth five lines of help."""
+        params = super().get_params(ctx)
+        for param in params:
+            param.hidden = param.hidden or param.name in ("install_completion", "show_completion")
+            _plain_flag(param)
+        return params
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the verb typed, and load the real one in the stand-in's place."""
         name, command, rest = super().resolve_command(ctx, args)
@@ -89,7 +97,10 @@ def load(verb: Verb) -> Any:
     single.command(verb.word, help=text, epilog=examples or None, no_args_is_help=_needs_words(function))(
         guarded(function)
     )
-    return typer.main.get_command(single)
+    command = typer.main.get_command(single)
+    for param in command.params:
+        _plain_flag(param)
+    return command
 
 
 def split_docstring(text: str) -> tuple[str, str]:
@@ -141,6 +152,12 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(1) from None
 
     return run
+
+
+def _plain_flag(param: Any) -> None:
+    """Show no type for a switch: that it takes no value says enough."""
+    if getattr(param, "is_flag", False) or param.name == "help":
+        param.metavar = ""
 
 
 def _needs_words(function: Callable[..., None]) -> bool:

@@ -1,0 +1,60 @@
+# Two commands for everybody: `make demo` and `make test`. Each installs what is missing, once.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV ?= .venv
+RUN := $(VENV)/bin/python
+PIP := $(RUN) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+CORE := $(VENV)/.molgraph-core
+DEV := $(VENV)/.molgraph-dev
+WORKERS ?= 2
+# One thread a worker: two workers of two threads each would wait for each other.
+PYTEST := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(RUN) -m pytest -q -n $(WORKERS) $(ARGS)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format speed quality clean
+.DELETE_ON_ERROR:
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(CORE)  ## set up, then train, compare, predict and report on 1,017 measured molecules
+	@$(RUN) -m molgraph demo --out demo
+
+test: $(DEV)  ## set up, then run every test, examples in docstrings included
+	@$(PYTEST)
+
+check: $(DEV)  ## format, lint, types, tests: what has to pass before a change lands
+	@$(RUN) -m ruff format --check .
+	@$(RUN) -m ruff check .
+	@$(RUN) -m mypy
+	@$(PYTEST)
+
+format: $(DEV)  ## put the code into the house's shape
+	@$(RUN) -m ruff format .
+	@$(RUN) -m ruff check --fix .
+
+speed: $(DEV)  ## measure molgraph and its peers side by side; write the README's speed table
+	$(RUN) pipelines/speed/run.py
+
+quality: $(DEV)  ## five seeds on five tables (MOLGRAPH_DATA); write the README's quality table
+	$(RUN) pipelines/quality/run.py
+
+clean:  ## remove what was made, the environment included
+	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(RUN):
+	@test -n "$(PYTHON)" || { echo "no python3 was found: install Python 3.11 or name it: make PYTHON=/path/to/python"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "$(PYTHON) is older than 3.11: name another one: make PYTHON=python3.11"; exit 1; }
+	@echo "making an environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(CORE): pyproject.toml constraints.txt | $(RUN)
+	@echo "installing molgraph and what it stands on: some minutes, once"
+	@$(PIP) torch
+	@$(PIP) --editable .
+	@touch $@
+
+$(DEV): $(CORE)
+	@echo "installing what the tests and peers need, once"
+	@$(PIP) --editable '.[bench,peers,notebooks,dev]'
+	@touch $@
