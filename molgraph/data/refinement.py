@@ -54,7 +54,43 @@ class Refinement:
     atom_row: np.ndarray
 
 
-def refine(
+@dataclass(frozen=True)
+class AtomStep:
+    """One round of messages between atoms, from the distinct atoms before it to those after it.
+
+    Args:
+        sent: int64 [q], the row before of each distinct (atom, kind of bond) that speaks, sorted by kind of bond.
+        kinds: int64 [k], bond codes, ascending.
+        sizes: int64 [k], how many of ``sent`` speak along each kind.
+        links: pairs from the q senders to the rows after.
+        same: int64 [rows after], the row before that each row after was.
+    """
+
+    sent: np.ndarray
+    kinds: np.ndarray
+    sizes: np.ndarray
+    links: Links
+    same: np.ndarray
+
+
+@dataclass(frozen=True)
+class AtomRefinement:
+    """The distinct atoms of a batch, round by round.
+
+    Args:
+        atoms: int64 [distinct rows before the first round]: one atom of the batch that stands for each.
+        steps: one a round.
+        atom_row: int64 [n], the row after the last round of each atom.
+        n_rows: number of rows after the last round.
+    """
+
+    atoms: np.ndarray
+    steps: tuple[AtomStep, ...]
+    atom_row: np.ndarray
+    n_rows: int
+
+
+def refine_bonds(
     atom_code: np.ndarray,
     bond_code: np.ndarray,
     source: np.ndarray,
@@ -74,7 +110,7 @@ def refine(
 
     Example:
         >>> ethane = dict(atom_code=[0, 0], bond_code=[0, 0], source=[1, 0], reverse=[1, 0], offsets=[0, 1, 2])
-        >>> r = refine(**{name: np.array(values) for name, values in ethane.items()}, depth=2)
+        >>> r = refine_bonds(**{name: np.array(values) for name, values in ethane.items()}, depth=2)
         >>> [len(b) for b in r.bonds], r.atom_row.tolist()
         ([1, 1], [0, 0])
     """
@@ -102,6 +138,50 @@ def refine(
     links.append(Links(rows, pair_offsets, len(first)))
     bonds.append(seen[first])
     return Refinement(tuple(bonds[::-1]), tuple(began[::-1]), tuple(links[::-1]), atoms, atom_row)
+
+
+def refine_atoms(
+    atom_code: np.ndarray,
+    bond_code: np.ndarray,
+    source: np.ndarray,
+    offsets: np.ndarray,
+    rounds: int,
+    distinct: bool = True,
+) -> AtomRefinement:
+    """Find the distinct rows that atoms take in ``rounds`` of messages along bonds.
+
+    Args:
+        atom_code, bond_code, source, offsets: as for ``refine_bonds``.
+        rounds: number of rounds, 0 or more.
+        distinct: False takes every atom for a row of its own.
+
+    Example:
+        >>> ethane = dict(atom_code=[0, 0], bond_code=[0, 0], source=[1, 0], offsets=[0, 1, 2])
+        >>> r = refine_atoms(**{name: np.array(values) for name, values in ethane.items()}, rounds=2)
+        >>> r.n_rows, r.atom_row.tolist()
+        (1, [0, 0])
+    """
+    if distinct:
+        colours = [_mix(atom_code.astype(np.uint64))]
+        bond = _mix(bond_code.astype(np.uint64))
+        for _ in range(rounds):
+            heard = _sums(_mix(_OWN * colours[-1][source] + bond), offsets)
+            colours.append(_mix(_OWN * colours[-1] + heard))
+    else:
+        colours = [np.arange(len(atom_code), dtype=np.uint64)] * (rounds + 1)
+    atom_row, atoms = _distinct(colours[-1])
+    n_rows = len(atoms)
+    steps: list[AtomStep] = []
+    for colour in colours[-2::-1]:
+        pairs, pair_offsets = ranges(offsets[atoms], offsets[atoms + 1])
+        seen = np.concatenate([source[pairs], atoms])
+        rows, first = _distinct(colour[seen])
+        speaks, sender = np.unique(bond_code[pairs] * len(first) + rows[: len(pairs)], return_inverse=True)
+        kinds, sizes = np.unique(speaks // max(len(first), 1), return_counts=True)
+        links = Links(sender, pair_offsets, len(speaks))
+        steps.append(AtomStep(speaks % max(len(first), 1), kinds, sizes, links, rows[len(pairs) :]))
+        atoms = seen[first]
+    return AtomRefinement(atoms, tuple(steps[::-1]), atom_row, n_rows)
 
 
 def next_bonds(source: np.ndarray, reverse: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,10 +1,11 @@
 """The models: one paper, one file. Importing this package registers every one of them under ``encoder``.
 
-| module | rows | relation | message | update | readout |
-|---|---|---|---|---|---|
-| ``dmpnn`` | directed bonds | next bond, no U-turn | sum | skip + ReLU | incoming sum, mean |
+| module | rows | relation | message | update | readout | objective |
+|---|---|---|---|---|---|---|
+| ``mpnn`` | atoms | bonds | edge network | GRU | set2set | supervised |
+| ``dmpnn`` | directed bonds | next bond, no U-turn | sum | skip + ReLU | incoming sum, mean | supervised |
 """
 
-from molgraph.models import dmpnn
+from molgraph.models import dmpnn, mpnn
 
-__all__ = ["dmpnn"]
+__all__ = ["dmpnn", "mpnn"]

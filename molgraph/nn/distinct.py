@@ -1,4 +1,4 @@
-"""Which rows a D-MPNN visits: a batch in, the relations of its levels out, over all bonds or over distinct ones."""
+"""Which rows a model visits: a batch in, the relations of its levels out, over all rows or over distinct ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from molgraph.data.batch import GraphBatch
-from molgraph.data.refinement import Links, csr, next_bonds, refine, transpose
+from molgraph.data.refinement import Links, csr, next_bonds, refine_atoms, refine_bonds, transpose
 from molgraph.nn.relation import Relation
 
 
@@ -50,6 +50,57 @@ class BondLevels:
         )
 
 
+@dataclass(frozen=True)
+class AtomRound:
+    """One round of messages between atoms along bonds.
+
+    Args:
+        sent: int64 [q], the row before of each distinct (atom, kind of bond) that speaks, sorted by kind of bond.
+        kinds: int64 [k], bond codes; ``sizes``, k ints: how many of ``sent`` speak along each.
+        relation: from the q senders to the rows after.
+        same: int64 [rows after], the row before that each row after was.
+    """
+
+    sent: Tensor
+    kinds: Tensor
+    sizes: tuple[int, ...]
+    relation: Relation
+    same: Tensor
+
+    def to(self, device: torch.device | str) -> AtomRound:
+        """The same round on another device."""
+        sent, kinds, same = (t.to(device) for t in (self.sent, self.kinds, self.same))
+        return AtomRound(sent, kinds, self.sizes, self.relation.to(device), same)
+
+
+@dataclass(frozen=True)
+class AtomLevels:
+    """Rows and relations of message passing between atoms, round by round.
+
+    Args:
+        atom_code: int64 [rows before the first round], their features.
+        rounds: one a round.
+        readout: relation from the last rows to graphs, one pair an atom.
+        atom_row: int64 [n], the last row of each atom.
+    """
+
+    atom_code: Tensor
+    rounds: tuple[AtomRound, ...]
+    readout: Relation
+    atom_row: Tensor
+
+    def to(self, device: torch.device | str) -> AtomLevels:
+        """The same levels on another device."""
+        rounds = tuple(r.to(device) for r in self.rounds)
+        return AtomLevels(self.atom_code.to(device), rounds, self.readout.to(device), self.atom_row.to(device))
+
+
+def atom_levels(batch: GraphBatch, rounds: int, distinct: bool = True) -> AtomLevels:
+    """Rounds over atoms that look different, or over every atom; made once a batch."""
+    key = ("atom_levels", rounds, distinct)
+    return batch.once(key, lambda: _atom_levels(batch, rounds, distinct).to(batch.source.device))
+
+
 def distinct_bonds(batch: GraphBatch, depth: int) -> BondLevels:
     """Levels over rows that look different (see ``molgraph.data.refinement``); made once a batch."""
     return batch.once(("distinct_bonds", depth), lambda: _distinct_bonds(batch, depth).to(batch.source.device))
@@ -62,7 +113,7 @@ def all_bonds(batch: GraphBatch, depth: int) -> BondLevels:
 
 def _distinct_bonds(batch: GraphBatch, depth: int) -> BondLevels:
     atom_code, bond_code, source, reverse, offsets = _arrays(batch)
-    found = refine(atom_code, bond_code, source, reverse, offsets, depth)
+    found = refine_bonds(atom_code, bond_code, source, reverse, offsets, depth)
     relations = [_relation(links) for links in found.links]
     began = map(torch.from_numpy, found.began)
     return BondLevels(
@@ -73,6 +124,19 @@ def _distinct_bonds(batch: GraphBatch, depth: int) -> BondLevels:
         torch.from_numpy(atom_code[found.atoms]),
         _relation(Links(found.atom_row, batch.atom_offsets.numpy(force=True), len(found.atoms))),
         torch.from_numpy(found.atom_row),
+    )
+
+
+def _atom_levels(batch: GraphBatch, rounds: int, distinct: bool) -> AtomLevels:
+    atom_code, bond_code, source, _, offsets = _arrays(batch)
+    found = refine_atoms(atom_code, bond_code, source, offsets, rounds, distinct)
+    made = []
+    for step in found.steps:
+        sent, kinds, same = map(torch.from_numpy, (step.sent, step.kinds, step.same))
+        made.append(AtomRound(sent, kinds, tuple(step.sizes.tolist()), _relation(step.links), same))
+    readout = _relation(Links(found.atom_row, batch.atom_offsets.numpy(force=True), found.n_rows))
+    return AtomLevels(
+        torch.from_numpy(atom_code[found.atoms]), tuple(made), readout, torch.from_numpy(found.atom_row)
     )
 
 

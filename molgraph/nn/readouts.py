@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from molgraph.base.registry import register
 from molgraph.nn.passing import propagate
 from molgraph.nn.relation import Relation
+from molgraph.nn.segment import segment_sum, segment_weights
 
 
 class Readout(nn.Module):
@@ -55,3 +57,37 @@ class Norm(Readout):
     def forward(self, h: Tensor, relation: Relation) -> Tensor:
         """float [r, d] to [g, d]."""
         return propagate(h, relation) / self.norm
+
+
+@register(
+    "readout",
+    "set2set",
+    summary="an LSTM asks, softmax attention over the rows answers, several times",
+    paper="Vinyals, Bengio & Kudlur 2016, ICLR",
+)
+class Set2Set(Readout):
+    """Attention of an LSTM's query over the rows of each graph.
+
+    Vinyals et al. 2016, equations 3 to 7: ``q_t = LSTM(q*_(t-1))``, ``a_i = softmax_i(h_i . q_t)``,
+    ``r_t = sum_i a_i h_i``, ``q*_t = [q_t, r_t]``; the output is the last ``q*``.
+
+    Args:
+        d_in: width of the rows; the output is twice as wide.
+        steps: number of questions.
+    """
+
+    def __init__(self, d_in: int, steps: int = 3) -> None:
+        super().__init__(d_in)
+        self.steps, self.d_out = steps, 2 * d_in
+        self.lstm = nn.LSTMCell(2 * d_in, d_in)
+
+    def forward(self, h: Tensor, relation: Relation) -> Tensor:
+        """float [r, d] to [g, 2 d]."""
+        rows, graph_of = h.index_select(0, relation.source), relation.target
+        out = rows.new_zeros(relation.n_target, self.d_out)
+        q = cell = rows.new_zeros(relation.n_target, h.shape[1])
+        for _ in range(self.steps):
+            q, cell = self.lstm(out, (q, cell))
+            weights = segment_weights((rows * q.index_select(0, graph_of)).sum(1, keepdim=True), relation)
+            out = torch.cat([q, segment_sum(weights * rows, relation)], dim=1)
+        return out
