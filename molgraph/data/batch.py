@@ -1,13 +1,16 @@
-"""A batch of graphs as tensors; torch-geometric's only door on the data floor."""
+"""Graphs of a store in, one batch of tensors out: rows side by side, numbered over the whole batch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from molgraph.data.graphstore import GraphStore
 
 T = TypeVar("T")
 
@@ -16,7 +19,8 @@ T = TypeVar("T")
 class GraphBatch:
     """Graphs side by side, row numbers counted over the whole batch.
 
-    ``n`` atoms, ``e`` directed bonds, ``g`` graphs. Bonds are sorted by target atom.
+    ``n`` atoms, ``e`` directed bonds, ``g`` graphs. Bonds are sorted by target atom. On the CPU,
+    ``tensor.numpy()`` of any field is a view without a copy: index work is done there, before ``to``.
 
     Args:
         n_graphs: g.
@@ -71,6 +75,81 @@ class GraphBatch:
     @property
     def graph_of(self) -> Tensor:
         """int64 [n], the graph of each atom."""
-        return self.once(
-            "graph_of", lambda: torch.repeat_interleave(torch.arange(self.n_graphs), self.atom_offsets.diff())
-        )
+        return self.once("graph_of", self._graph_of)
+
+    def _graph_of(self) -> Tensor:
+        graphs = torch.arange(self.n_graphs, device=self.atom_offsets.device)
+        return torch.repeat_interleave(graphs, self.atom_offsets.diff(), output_size=self.n_atoms)
+
+    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> GraphBatch:
+        """The batch on another device, with all that was made with it; the same object where it is there already."""
+        if self.atom_code.device == torch.device(device):
+            return self
+        return _mapped(self, lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def pin_memory(self) -> GraphBatch:
+        """The batch in page-locked memory, from which a copy to a GPU need not be waited for."""
+        return _mapped(self, Tensor.pin_memory)
+
+
+def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """The same nest of records, tuples, lists and dicts with every tensor changed."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: _mapped(item, change) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_mapped(item, change) for item in value]
+    if isinstance(value, tuple):
+        items = [_mapped(item, change) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: _mapped(getattr(value, f.name), change) for f in fields(value) if f.init})
+    return value
+
+
+def collate(store: GraphStore, graphs: np.ndarray) -> GraphBatch:
+    """Put graphs of a store side by side, without a Python loop over them.
+
+    Args:
+        store: packed graphs.
+        graphs: int64 [g], numbers of graphs in any order; one may come several times.
+
+    Raises:
+        IndexError: a number outside ``0 .. len(store) - 1``.
+
+    Example:
+        >>> from molgraph.data.featurize import featurize
+        >>> batch = collate(featurize(["CO", "C"]), np.array([1, 0]))
+        >>> batch.atom_offsets.tolist(), batch.source.tolist(), batch.target.tolist()
+        ([0, 1, 3], [2, 1], [1, 2])
+    """
+    graphs = np.asarray(graphs, dtype=np.int64)
+    if len(graphs) and not 0 <= graphs.min() <= graphs.max() < len(store):
+        raise IndexError(f"graphs {graphs.min()} .. {graphs.max()} of a store of {len(store)}")
+    atom, bond = store.levels["atom"], store.levels["bond"]
+    atoms, atom_offsets = _rows(atom.offsets, graphs)
+    bonds, bond_offsets = _rows(bond.offsets, graphs)
+    n_bonds = np.diff(bond_offsets)
+    first_atom = np.repeat(atom_offsets[:-1], n_bonds)
+    torched = torch.from_numpy
+    return GraphBatch(
+        n_graphs=len(graphs),
+        atom_code=torched(atom.arrays["code"][atoms].astype(np.int64)),
+        atom_table=torched(store.tables["atom"]),
+        atom_offsets=torched(atom_offsets),
+        bond_code=torched(bond.arrays["code"][bonds].astype(np.int64)),
+        bond_table=torched(store.tables["bond"]),
+        bond_offsets=torched(bond_offsets),
+        source=torched(bond.arrays["source"][bonds] + first_atom),
+        target=torched(bond.arrays["target"][bonds] + first_atom),
+        reverse=torched(bond.arrays["reverse"][bonds] + np.repeat(bond_offsets[:-1], n_bonds)),
+    )
+
+
+def _rows(offsets: np.ndarray, graphs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    starts = offsets[graphs]
+    counts = offsets[graphs + 1] - starts
+    new = np.zeros(len(graphs) + 1, np.int64)
+    np.cumsum(counts, out=new[1:])
+    return np.arange(new[-1]) + np.repeat(starts - new[:-1], counts), new

@@ -1,52 +1,49 @@
-"""The graph store: each distinct molecule's graph once, all of them packed into a few long arrays."""
+"""A table in, its graphs out: each distinct molecule once, made now or found on disk."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
+
+from molgraph.data.featurize import featurize
+from molgraph.data.graphstore import GraphStore, Level
+from molgraph.data.table import Table
+
+__all__ = ["GraphStore", "Graphs", "Level", "store_for"]
 
 
 @dataclass(frozen=True)
-class Level:
-    """The rows of one level (``atom``, ``bond``, ...) of all graphs, graph after graph.
+class Graphs:
+    """The graphs of a table.
 
     Args:
-        offsets: int64 [n_graphs + 1]; graph i's rows are ``offsets[i]:offsets[i + 1]``.
-        arrays: each of length ``offsets[-1]``. Features that take few distinct values are kept as an
-            integer ``code`` into the store's table of that level (features = ``tables[level][code]``).
+        store: each distinct molecule once.
+        graph_of_row: int64 [n_rows], the graph of each row; -1 for rows that were not ``ok`` already.
     """
 
-    offsets: np.ndarray
-    arrays: Mapping[str, np.ndarray]
+    store: GraphStore
+    graph_of_row: np.ndarray
 
 
-@dataclass(frozen=True)
-class GraphStore:
-    """Packed graphs of many molecules.
-
-    Levels of a molecule store:
-
-    - ``atom``: ``code`` (uint16 or int32, row of ``tables["atom"]``)
-    - ``bond``: directed bonds, sorted by target atom within a graph, two for each chemical bond:
-      ``source``, ``target`` (atom numbers within the graph), ``reverse`` (number within the graph's
-      bonds of the opposite direction), ``code`` (row of ``tables["bond"]``)
+def store_for(table: Table, *, cache: Path | None = None, workers: int = 1) -> Graphs:
+    """Make the graphs of a table's molecules.
 
     Args:
-        levels: levels by name.
-        tables: distinct feature rows by level, float32 [n_distinct, width].
-        status: object [n_graphs]: ``ok``, or ``unreadable`` (such a graph has no rows at all).
-        reason: object [n_graphs].
-        featuriser: name and version of what made the features.
+        table: rows that are not ``ok`` are passed over.
+        cache: a folder in which stores are kept and found again, or None to keep them in memory.
+        workers: processes that featurise; the result does not depend on it.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> graphs = store_for(make_table(["CCO", None, "CCO", "C"]))
+        >>> len(graphs.store), graphs.graph_of_row.tolist()
+        (2, [0, -1, 0, 1])
     """
-
-    levels: Mapping[str, Level]
-    tables: Mapping[str, np.ndarray]
-    status: np.ndarray
-    reason: np.ndarray
-    featuriser: str
-    extra: Mapping[str, np.ndarray] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.status)
+    rows = np.flatnonzero(table.ok)
+    graph_of_row = np.full(len(table), -1, dtype=np.int64)
+    codes, distinct = pd.factorize(table.smiles[rows])
+    graph_of_row[rows] = codes
+    return Graphs(featurize(list(distinct)), graph_of_row)

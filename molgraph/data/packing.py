@@ -1,0 +1,130 @@
+"""Graphs packed side by side with integer keys for features in, one graph store out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from molgraph.data.graphstore import GraphStore, Level
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Packed graphs of some molecules; feature rows are named by code into short lists of keys.
+
+    Args:
+        n_atoms, n_bonds: int64 [g], rows of each graph (directed bonds).
+        atom_code: int32 [n], into ``atom_keys``; bond_code: int32 [e], into ``bond_keys``.
+        source, target: [e], atom numbers within the graph; sorted by graph, then target.
+        reverse: [e], number of the opposite bond within the graph.
+    """
+
+    n_atoms: np.ndarray
+    n_bonds: np.ndarray
+    atom_keys: np.ndarray
+    bond_keys: np.ndarray
+    atom_code: np.ndarray
+    bond_code: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    reverse: np.ndarray
+
+    @classmethod
+    def empty(cls, n_graphs: int) -> Piece:
+        """Graphs without a single atom: molecules that could not be read."""
+        none, counts = np.zeros(0, np.int64), np.zeros(n_graphs, np.int64)
+        return cls(counts, counts, none, none, none, none, none, none, none)
+
+    @classmethod
+    def from_global(
+        cls, n_atoms: np.ndarray, atom_key: np.ndarray, bond_key: np.ndarray,
+        source: np.ndarray, target: np.ndarray, reverse: np.ndarray,
+    ) -> Piece:  # fmt: skip
+        """Sort bonds by target atom and count everything from the start of its own graph.
+
+        Args:
+            n_atoms: int64 [g].
+            atom_key: int64 [n].
+            bond_key: int64 [e], for directed bonds in any order that keeps graphs together.
+            source, target: int64 [e], atom rows over the whole piece.
+            reverse: int64 [e], row of the opposite bond over the whole piece.
+        """
+        first_atom = np.cumsum(n_atoms) - n_atoms
+        order = np.argsort(target, kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        source, target = source[order], target[order]
+        graph_of_bond = np.repeat(np.arange(len(n_atoms)), n_atoms)[target]
+        n_bonds = np.bincount(graph_of_bond, minlength=len(n_atoms))
+        first_bond = np.cumsum(n_bonds) - n_bonds
+        atom_code, atom_keys = pd.factorize(atom_key)
+        bond_code, bond_keys = pd.factorize(bond_key[order])
+        shift = first_atom[graph_of_bond]
+        back = place[reverse[order]] - first_bond[graph_of_bond]
+        narrow = np.int16 if len(n_bonds) == 0 or max(n_atoms.max(), n_bonds.max()) < 2**15 else np.int32
+        return cls(
+            n_atoms, n_bonds, atom_keys, bond_keys, atom_code.astype(np.int32), bond_code.astype(np.int32),
+            (source - shift).astype(narrow), (target - shift).astype(narrow), back.astype(narrow),
+        )  # fmt: skip
+
+
+def smallest(highest: int) -> np.dtype:
+    """The smallest signed integer type that torch knows and that holds ``highest``."""
+    for kind in (np.int16, np.int32):
+        if highest <= np.iinfo(kind).max:
+            return np.dtype(kind)
+    return np.dtype(np.int64)
+
+
+def pack(
+    pieces: Sequence[Piece], status: np.ndarray, reason: np.ndarray, featuriser: str,
+    atom_rows: Callable[[np.ndarray], np.ndarray], bond_rows: Callable[[np.ndarray], np.ndarray],
+) -> GraphStore:  # fmt: skip
+    """One store of all pieces; equal inputs give equal stores however they were cut.
+
+    Args:
+        pieces: graphs in order.
+        status, reason: object [g], of all graphs.
+        featuriser: name and version of the features.
+        atom_rows, bond_rows: from int64 keys to the float32 rows of the tables.
+    """
+    n_atoms = _joined([p.n_atoms for p in pieces], np.dtype(np.int64))
+    n_bonds = _joined([p.n_bonds for p in pieces], np.dtype(np.int64))
+    atom_keys, atom_code = _merge([p.atom_keys for p in pieces], [p.atom_code for p in pieces])
+    bond_keys, bond_code = _merge([p.bond_keys for p in pieces], [p.bond_code for p in pieces])
+    local = smallest(int(max(n_atoms.max(initial=0), n_bonds.max(initial=0))))
+    bonds = {name: _joined([getattr(p, name) for p in pieces], local) for name in ("source", "target", "reverse")}
+    return GraphStore(
+        levels={
+            "atom": Level(_offsets(n_atoms), {"code": atom_code}),
+            "bond": Level(_offsets(n_bonds), bonds | {"code": bond_code}),
+        },
+        tables={"atom": atom_rows(atom_keys), "bond": bond_rows(bond_keys)},
+        status=status,
+        reason=reason,
+        featuriser=featuriser,
+    )
+
+
+def _merge(keys: list[np.ndarray], codes: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Sorted distinct keys of all pieces, and every code counted in them."""
+    distinct = np.unique(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
+    kind = smallest(len(distinct))
+    parts = [np.searchsorted(distinct, k).astype(kind)[c] if len(k) else c for k, c in zip(keys, codes, strict=True)]
+    return distinct, _joined(parts, kind)
+
+
+def _joined(parts: list[np.ndarray], kind: np.dtype) -> np.ndarray:
+    out = np.empty(sum(map(len, parts)), kind)
+    start = 0
+    for part in parts:
+        out[start : start + len(part)] = part
+        start += len(part)
+    return out
+
+
+def _offsets(counts: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
