@@ -1,0 +1,1 @@
+"""Training: tables in, fitted methods and model files out."""

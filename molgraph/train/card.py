@@ -1,0 +1,80 @@
+"""What a model is, for whoever finds its file: plain values in, the same as JSON and as a readable table out."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Self
+
+import molgraph
+from molgraph.base.errors import ModelFileError
+
+LIBRARIES = ("torch", "rdkit", "numpy", "scikit-learn", "safetensors", "cuik-molmaker-pin")
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of what a prediction depends on."""
+    found = {"molgraph": molgraph.__version__, "python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def now() -> str:
+    """The date and time in UTC, to the second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@dataclass(frozen=True)
+class Card:
+    """The endpoint card of a model.
+
+    Args:
+        name: the model's short name, such as ``dmpnn``.
+        what: what is predicted, in words.
+        units: the unit of each target, by name.
+        n_train, n_valid, n_test: rows of each part.
+        split, split_hash: the split's recipe and hash.
+        scores: plain rows (target, metric, value, part, ...) of how good it was.
+        recipe: the whole recipe as plain values.
+        created: date in UTC.
+        versions: library versions at that time.
+        notes: what a person should know.
+    """
+
+    name: str = ""
+    what: str = ""
+    units: Mapping[str, str] = field(default_factory=dict)
+    n_train: int = 0
+    n_valid: int = 0
+    n_test: int = 0
+    split: str = ""
+    split_hash: str = ""
+    scores: tuple[Mapping[str, Any], ...] = ()
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    created: str = field(default_factory=now)
+    versions: Mapping[str, str] = field(default_factory=library_versions)
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Any) -> Self:
+        """From JSON; unknown keys of later versions are passed over."""
+        if not isinstance(values, dict):
+            raise ModelFileError("the model's card is not a JSON object")
+        known = {f.name for f in fields(cls)}
+        chosen = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known}
+        for name, value in chosen.items():
+            expected = type(getattr(cls(created="", versions={}), name))
+            if not isinstance(value, expected):
+                raise ModelFileError(f"the model card's {name!r} is a {type(value).__name__}, not a {expected.__name__}")
+        return cls(**chosen)

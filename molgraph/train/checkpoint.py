@@ -1,0 +1,144 @@
+"""What a killed run needs to go on exactly: the state of a fit in, a file that is whole or absent out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+import molgraph
+from molgraph.base.errors import DataError, StorageError
+from molgraph.base.paths import storage_error
+
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
+
+FILE_NAME = "training.ckpt"
+FORMAT = 1
+
+
+@dataclass
+class Progress:
+    """How far a fit has come; the one record that training changes as it goes.
+
+    Args:
+        epoch, position: the epoch under way, and how many of its batches are done.
+        total, count: sum of the losses of this epoch's labels so far, and their number.
+        seconds: time spent in this epoch before the last resume.
+        best_loss, best_epoch, best: the lowest validation loss, its epoch, the network's weights there.
+        curves: a row an epoch: epoch, train loss, validation loss, learning rate, seconds.
+        done: nothing is left to do; ``best`` holds the weights to keep.
+    """
+
+    epoch: int = 0
+    position: int = 0
+    total: float = 0.0
+    count: int = 0
+    seconds: float = 0.0
+    best_loss: float = float("inf")
+    best_epoch: int = -1
+    best: dict[str, torch.Tensor] = field(default_factory=dict)
+    curves: list[list[float]] = field(default_factory=list)
+    done: bool = False
+
+
+def fingerprint(**parts: Any) -> dict[str, str]:
+    """A hash for each named part: arrays, JSON values, or mappings and sequences of these."""
+    return {name: _digest(part) for name, part in parts.items()} | {"molgraph": molgraph.__version__}
+
+
+def save(fabric: Fabric, path: Path, network: Any, optimizer: Any, progress: Progress, prints: Mapping[str, str]) -> None:
+    """Write the checkpoint through Lightning under a temporary name, then rename it.
+
+    Raises:
+        StorageError: the disk is full or the folder may not be written.
+    """
+    state: dict[str, Any] = {"format": FORMAT, "fingerprint": dict(prints), "progress": dict(vars(progress))}
+    state["random"] = _random_states(fabric)
+    if not progress.done:
+        state |= {"network": network, "optimizer": optimizer}
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        fabric.save(temporary, state)
+        if fabric.is_global_zero:
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+    except OSError as error:
+        raise storage_error(f"cannot write the checkpoint {path}", error) from error
+
+
+def load(fabric: Fabric, path: Path, network: Any, optimizer: Any, prints: Mapping[str, str]) -> Progress:
+    """Put a checkpoint's state into the network, the optimizer and torch's random numbers.
+
+    Raises:
+        DataError: it belongs to another recipe, other data or another split.
+        StorageError: it cannot be read.
+    """
+    hint = f"delete {path} to begin anew, or choose another working folder"
+    try:
+        rest = fabric.load(path, weights_only=True)
+        known = rest["fingerprint"]
+        other = [name for name, value in prints.items() if known.get(name) != value] or (
+            [] if rest["format"] == FORMAT else ["format"]
+        )
+    except Exception as error:  # noqa: BLE001 - zip, pickle, OS and torch errors all mean one thing here
+        raise StorageError(f"the checkpoint {path} cannot be read: {_line(error)}", hint=hint) from error
+    if other:
+        raise DataError(f"the checkpoint {path} belongs to another fit: different {', '.join(other)}", hint=hint)
+    progress = Progress(**rest["progress"])
+    if not progress.done:
+        network.load_state_dict(rest["network"])
+        optimizer.load_state_dict(rest["optimizer"])
+        _restore_random(fabric, rest["random"])
+    return progress
+
+
+def _random_states(fabric: Fabric) -> list[torch.Tensor]:
+    """torch's generators of every process: the CPU's, then this process's accelerator's."""
+    states = [torch.get_rng_state()]
+    if fabric.device.type == "cuda":
+        states.append(torch.cuda.get_rng_state(fabric.device))
+    if fabric.world_size == 1:
+        return states
+    gathered = [fabric.all_gather(s.to(fabric.device)).cpu() for s in states]
+    return [g[rank].clone() for rank in range(fabric.world_size) for g in gathered]
+
+
+def _restore_random(fabric: Fabric, states: list[torch.Tensor]) -> None:
+    each = len(states) // fabric.world_size
+    mine = states[fabric.global_rank * each : (fabric.global_rank + 1) * each]
+    torch.set_rng_state(mine[0].cpu())
+    if fabric.device.type == "cuda":
+        torch.cuda.set_rng_state(mine[1].cpu(), fabric.device)
+
+
+def _digest(value: Any) -> str:
+    state = hashlib.sha256()
+    _feed(state, value)
+    return state.hexdigest()[:32]
+
+
+def _feed(state: Any, value: Any) -> None:
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        state.update(f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, np.ndarray):
+        state.update(f"text{value.shape}".encode() + "\x00".join(map(str, value)).encode("utf-8", "surrogatepass"))
+    elif isinstance(value, (tuple, list)):
+        state.update(f"list{len(value)}".encode())
+        for part in value:
+            _feed(state, part)
+    else:
+        state.update(json.dumps(value, sort_keys=True, default=str).encode())
+
+
+def _line(error: BaseException) -> str:
+    words = str(error).strip()
+    return words.splitlines()[0] if words else type(error).__name__

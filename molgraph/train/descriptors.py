@@ -1,0 +1,66 @@
+"""Extra descriptor columns on a common scale: a table's features in, standardised columns out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from molgraph.base.errors import DataError
+
+LIMIT = 30.0  # standard deviations: further out, a descriptor says no more than that it is far out
+
+
+@dataclass(frozen=True)
+class Descriptors:
+    """Mean and scale of each descriptor over the training part.
+
+    Args:
+        names: the columns, which prediction needs again.
+        mean, scale: float64 [f].
+    """
+
+    names: tuple[str, ...]
+    mean: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def fit(cls, features: np.ndarray | None, names: tuple[str, ...]) -> Descriptors:
+        """Take the scale from these rows alone; missing cells are passed over.
+
+        Example:
+            >>> d = Descriptors.fit(np.array([[1.0], [3.0], [np.nan]]), ("logp",))
+            >>> d.apply(np.array([[3.0], [np.nan]]), ("logp",)).ravel().tolist()
+            [1.0, 0.0]
+        """
+        if features is None or not features.shape[1]:
+            return cls((), np.zeros(0), np.ones(0))
+        if np.isinf(features).any():
+            column = names[int(np.flatnonzero(np.isinf(features).any(axis=0))[0])]
+            raise DataError(f"feature {column!r} has infinite values", hint="make these cells empty, or clip them")
+        known = ~np.isnan(features)
+        count = known.sum(axis=0)
+        if (count == 0).any():
+            raise DataError(f"feature {names[int(np.argmin(count))]!r} has no value at all", hint="leave it out")
+        filled = np.where(known, features, 0.0)
+        mean = filled.sum(axis=0) / count
+        scale = np.sqrt((np.where(known, features - mean, 0.0) ** 2).sum(axis=0) / count)
+        return cls(tuple(names), mean, np.where(scale > 1e-12 * np.maximum(1.0, np.abs(mean)), scale, 1.0))
+
+    def apply(self, features: np.ndarray | None, names: tuple[str, ...]) -> np.ndarray | None:
+        """float32 [n, f] in the order of ``self.names``; a missing cell becomes the training mean, 0.
+
+        Raises:
+            DataError: a column that was learned from is not there.
+        """
+        if not self.names:
+            return None
+        missing = [name for name in self.names if name not in names]
+        if missing or features is None:
+            raise DataError(
+                f"the model was trained with the feature columns {list(self.names)}, the table has no {missing[0]!r}",
+                hint="give the same columns as features",
+            )
+        order = [names.index(name) for name in self.names]
+        scaled = (features[:, order] - self.mean) / self.scale
+        return np.clip(np.nan_to_num(scaled, nan=0.0), -LIMIT, LIMIT).astype(np.float32)

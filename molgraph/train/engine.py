@@ -1,0 +1,231 @@
+"""The training loop: a network and samples in, its best weights and learning curves out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from molgraph.base.errors import MolgraphError
+from molgraph.base.progress import bar
+from molgraph.base.seeds import derive, generator
+from molgraph.train import checkpoint
+from molgraph.train.checkpoint import Progress
+from molgraph.train.network import Network
+from molgraph.train.runtime import CtrlC, Interrupted
+from molgraph.train.samples import Sample, Samples, batches, make_ahead
+from molgraph.train.schedule import Schedule
+
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
+
+VALID_BATCH = 512
+KEPT_VALID_ROWS = 20_000  # batches of a validation part up to this size are kept between epochs
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to train; every field but the checkpoint's is a hyper-parameter of ``GraphMethod``.
+
+    Args:
+        folder: where the checkpoint is kept, or None for no checkpoint.
+        prints: the fingerprint that a checkpoint must have.
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    warmup_epochs: float
+    weight_decay: float
+    patience: int | None
+    gradient_clip: float | None
+    seed: int
+    checkpoint_seconds: float
+    folder: Path | None
+    prints: dict[str, str]
+    label: str = "training"
+
+
+def fit_network(fabric: Fabric, network: Network, objective: nn.Module, train: Samples, valid: Samples | None, plan: Plan) -> Progress:
+    """Train, or go on from the checkpoint in the plan's folder.
+
+    A run that was killed and goes on gives the same weights, to the bit, as one that was not: the order of an
+    epoch depends on the seed and the epoch alone, and the checkpoint holds the rest.
+
+    Returns:
+        The finished progress: ``best`` holds the weights of the epoch with the lowest validation loss, or of the
+        last epoch where there is no validation part.
+
+    Raises:
+        Interrupted: Ctrl-C; the checkpoint is written first.
+        MolgraphError: the loss is no number any more.
+    """
+    return _Fit(fabric, network, objective, train, valid, plan).run()
+
+
+class _Fit:
+    def __init__(self, fabric: Fabric, network: Network, objective: nn.Module, train: Samples, valid: Samples | None, plan: Plan) -> None:
+        self.fabric, self.objective, self.train, self.valid, self.plan = fabric, objective, train, valid, plan
+        self.prepare: Callable[[Any], None] = network.encoder.prepare
+        optimizer = torch.optim.Adam(
+            network.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay, fused=True
+        )
+        self.network, self.optimizer = fabric.setup(network, optimizer)
+        self.steps = math.ceil(len(train) / plan.batch_size)
+        self.schedule = Schedule.of_epochs(plan.learning_rate, plan.epochs, plan.warmup_epochs, self.steps)
+        self.path = None if plan.folder is None else plan.folder / checkpoint.FILE_NAME
+        self.progress = Progress()
+        self.kept: list[Sample] = []
+        self.saved_at = time.monotonic()
+
+    def run(self) -> Progress:
+        torch.manual_seed(derive(self.plan.seed, "dropout", self.fabric.global_rank))
+        if self.path is not None and self.path.exists():
+            self.progress = checkpoint.load(self.fabric, self.path, self.network, self.optimizer, self.plan.prints)
+        now, plan = self.progress, self.plan
+        quiet = None if self.fabric.is_global_zero else True
+        with CtrlC().watch() as ctrl_c, bar(plan.label, plan.epochs * self.steps, quiet) as line:
+            line.advance(now.epoch * self.steps + now.position)
+            while not now.done:
+                began = time.monotonic() - now.seconds
+                for loss, count in self._epoch():
+                    now.total, now.count, now.position = now.total + loss, now.count + count, now.position + 1
+                    line.advance()
+                    self._pause(ctrl_c, began)
+                self._close_epoch(began)
+                line.describe(self._describe())
+        if self.path is not None:
+            checkpoint.save(self.fabric, self.path, self.network, self.optimizer, now, plan.prints)
+        return now
+
+    def _epoch(self) -> Iterator[tuple[float, int]]:
+        """Train on what is left of this epoch; a batch's sum of losses and number of labels after each step."""
+        now, plan = self.progress, self.plan
+        order = generator(plan.seed, "order", now.epoch).permutation(len(self.train))
+        pieces = batches(order, plan.batch_size)[now.position :]
+        self.network.train()
+        for sample, count in make_ahead(pieces, self._make):
+            step = now.epoch * self.steps + now.position
+            for group in self.optimizer.param_groups:
+                group["lr"] = self.schedule.rate(step)
+            loss = self._step(sample.to(self.fabric.device), count)
+            if not math.isfinite(loss):
+                raise MolgraphError(
+                    f"the loss is {loss} in epoch {now.epoch + 1}, step {now.position + 1}",
+                    hint=f"lower learning_rate (now {plan.learning_rate:g}), set gradient_clip, "
+                    "or look for extreme values in targets and features",
+                )
+            yield loss * count, count
+
+    def _make(self, rows: np.ndarray) -> tuple[Sample, int]:
+        """This process's share of a batch, and the number of labels in the whole of it."""
+        known = self.train.weights[rows] > 0 if self.train.weights is not None else np.ones(len(rows))
+        world, rank = self.fabric.world_size, self.fabric.global_rank
+        mine = rows[rank::world]
+        sample = self.train.sample(mine if len(mine) else rows[:1])
+        if not len(mine):  # the last batch has fewer rows than there are processes
+            sample.weights = torch.zeros_like(sample.weights)  # type: ignore[arg-type]
+        self.prepare(sample.batch)
+        return sample, int(known.sum())
+
+    def _step(self, sample: Sample, count: int) -> float:
+        self.optimizer.zero_grad()
+        raw, penalty = self.network(sample)
+        loss = (self.objective(raw, sample.y) * sample.weights).sum() / max(count, 1)
+        world = self.fabric.world_size
+        if world > 1:
+            loss = loss * world  # gradients are averaged over processes, the loss is a sum over them
+        self.fabric.backward(loss if penalty is None else loss + penalty)
+        if self.plan.gradient_clip is not None:
+            self.fabric.clip_gradients(self.network, self.optimizer, max_norm=self.plan.gradient_clip, error_if_nonfinite=False)
+        self.optimizer.step()
+        value = loss.detach()
+        return float(value if world == 1 else self.fabric.all_reduce(value, reduce_op="mean"))
+
+    def _close_epoch(self, began: float) -> None:
+        """Judge the epoch on the validation part, keep the best weights, and see whether to go on."""
+        now, plan = self.progress, self.plan
+        train_loss = now.total / max(now.count, 1)
+        valid_loss = float("nan") if self.valid is None else self._validate(self.valid)
+        rate = self.schedule.rate((now.epoch + 1) * self.steps - 1)
+        now.curves.append([now.epoch + 1, train_loss, valid_loss, rate, time.monotonic() - began])
+        last = now.epoch + 1 >= plan.epochs
+        if valid_loss < now.best_loss or (self.valid is None and last):
+            now.best_loss, now.best_epoch = valid_loss, now.epoch
+            now.best = {name: value.detach().cpu().clone() for name, value in self.network.state_dict().items()}
+        waited = now.epoch - now.best_epoch
+        patient = plan.patience is None or self.valid is None or waited < plan.patience
+        now.done = last or not patient
+        now.epoch, now.position, now.total, now.count, now.seconds = now.epoch + 1, 0, 0.0, 0, 0.0
+
+    @torch.no_grad()
+    def _validate(self, valid: Samples) -> float:
+        self.network.eval()
+        total = torch.zeros(2, dtype=torch.float64, device=self.fabric.device)
+        for sample in self._valid_batches(valid):
+            with self.fabric.autocast():
+                raw, _ = self.network.module(sample)
+            losses = self.objective(raw, sample.y) * sample.weights
+            total += torch.stack([losses.sum().double(), (sample.weights > 0).sum().double()])  # type: ignore[operator]
+        if self.fabric.world_size > 1:
+            total = self.fabric.all_reduce(total, reduce_op="sum")
+        loss = float(total[0] / total[1].clamp(min=1))
+        if not math.isfinite(loss):
+            raise MolgraphError(
+                f"the validation loss is {loss} after epoch {self.progress.epoch + 1}",
+                hint=f"lower learning_rate (now {self.plan.learning_rate:g}) or set gradient_clip",
+            )
+        return loss
+
+    def _valid_batches(self, valid: Samples) -> Iterator[Sample]:
+        if self.kept:
+            yield from self.kept
+            return
+        pieces = batches(np.arange(len(valid)), VALID_BATCH)[self.fabric.global_rank :: self.fabric.world_size]
+
+        def make(rows: np.ndarray) -> Sample:
+            sample = valid.sample(rows)
+            self.prepare(sample.batch)
+            return sample
+
+        for sample in make_ahead(pieces, make):
+            here = sample.to(self.fabric.device)
+            if len(valid) <= KEPT_VALID_ROWS:
+                self.kept.append(here)
+            yield here
+
+    def _pause(self, ctrl_c: CtrlC, began: float) -> None:
+        """Between two steps: write the checkpoint where it is due, stop where somebody asked for it."""
+        now = self.progress
+        if self.path is None:
+            if ctrl_c.pressed:
+                raise Interrupted("stopped by Ctrl-C; nothing was kept, since no working folder was named")
+            return
+        alone = self.fabric.world_size == 1
+        due = time.monotonic() - self.saved_at >= self.plan.checkpoint_seconds
+        if not alone:  # all processes write together, so all must come to the same answer
+            if now.position < self.steps:
+                return
+            due = self.fabric.broadcast(due)
+        if due or (ctrl_c.pressed and alone):
+            now.seconds = time.monotonic() - began
+            checkpoint.save(self.fabric, self.path, self.network, self.optimizer, now, self.plan.prints)
+            self.saved_at = time.monotonic()
+        if ctrl_c.pressed:
+            raise Interrupted(
+                f"stopped by Ctrl-C in epoch {now.epoch + 1}; the checkpoint is {self.path}\n"
+                "  run the same command again to go on from there"
+            )
+
+    def _describe(self) -> str:
+        epoch, train, valid, *_ = self.progress.curves[-1]
+        words = f"{self.plan.label}: epoch {int(epoch)}, loss {train:.4f}"
+        return words if math.isnan(valid) else f"{words}, valid {valid:.4f} (best {self.progress.best_loss:.4f})"
+

@@ -1,0 +1,99 @@
+"""Prediction with trained networks: a table in, one prediction row for each of its rows out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from molgraph.base.contracts import Prediction
+from molgraph.data.store import Graphs, store_for
+from molgraph.data.table import OK, Table
+from molgraph.train.descriptors import Descriptors
+from molgraph.train.network import Network
+from molgraph.train.outputs import Outputs
+from molgraph.train.runtime import resolve_device, torch_settings
+from molgraph.train.samples import Sample, Samples, make_ahead
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained network and what its numbers mean.
+
+    Args:
+        network: on the CPU, in evaluation mode.
+        outputs: targets and their scale.
+        descriptors: extra columns and their scale.
+        featuriser: what made the features that it was trained on.
+        d_atom, d_bond: widths of these features.
+    """
+
+    network: Network
+    outputs: Outputs
+    descriptors: Descriptors
+    featuriser: str
+    d_atom: int
+    d_bond: int
+
+
+@dataclass(frozen=True)
+class Running:
+    """How prediction runs: device, precision (``float32``, ``bfloat16``), threads, rows in a batch."""
+
+    device: str = "cpu"
+    precision: str = "float32"
+    threads: int | None = None
+    batch: int = 512
+
+
+def predict_networks(
+    members: Sequence[Fitted], table: Table, running: Running, graphs: Graphs | None = None
+) -> list[Prediction]:
+    """A prediction of each network; batches are made once, and their edges depend on row numbers alone.
+
+    Args:
+        members: networks that share featuriser and descriptor columns.
+        table: rows to predict; those that cannot be read get NaN and their reason.
+        running: where and how.
+        graphs: the table's graphs, where they are made already.
+    """
+    graphs = store_for(table) if graphs is None else graphs
+    status, reason, rows = _readable(table, graphs)
+    extras = [m.descriptors.apply(table.features, table.feature_names) for m in members]
+    values = [np.full((len(table), m.outputs.d_out), np.nan) for m in members]
+    device = resolve_device(running.device)
+    samples = Samples(graphs.store, graphs.graph_of_row)
+    edges = np.searchsorted(rows, np.arange(0, len(table) + running.batch, running.batch))
+    pieces = [rows[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True) if b > a]
+
+    def make(piece: np.ndarray) -> Sample:
+        sample = samples.sample(piece)
+        members[0].network.encoder.prepare(sample.batch)
+        return sample
+
+    low = running.precision == "bfloat16"
+    networks = [m.network.to(device) for m in members]
+    with torch_settings(running.threads), torch.inference_mode():
+        for piece, made in zip(pieces, make_ahead(pieces, make), strict=True):
+            sample = made.to(device)
+            for network, member, extra, value in zip(networks, members, extras, values, strict=True):
+                sample.extra = None if extra is None else torch.from_numpy(extra[piece]).to(device)
+                with torch.autocast(device.type, dtype=torch.bfloat16, enabled=low):
+                    raw, _ = network(sample)
+                value[piece] = member.outputs.values(raw.float().cpu().numpy())
+    return [
+        Prediction(table.ids, member.outputs.targets, value, status, reason, inputs=table.smiles)
+        for member, value in zip(members, values, strict=True)
+    ]
+
+
+def _readable(table: Table, graphs: Graphs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Status and reason of every row, and the numbers of the rows that have a graph."""
+    known = graphs.graph_of_row >= 0
+    status, reason = table.status.copy(), table.reason.copy()
+    fresh = np.flatnonzero(known & (table.status == OK))
+    status[fresh] = graphs.store.status[graphs.graph_of_row[fresh]]
+    reason[fresh] = graphs.store.reason[graphs.graph_of_row[fresh]]
+    return status, reason, np.flatnonzero((status == OK) & known)

@@ -1,0 +1,253 @@
+"""The graph method: a table in, a trained network and its predictions out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import molgraph.models  # noqa: F401 - registers the encoders
+from molgraph.base import registry
+from molgraph.base.contracts import Method, Prediction, State
+from molgraph.base.errors import UsageError, nearest
+from molgraph.base.registry import register
+from molgraph.base.seeds import derive
+from molgraph.data.store import Graphs
+from molgraph.data.table import Table
+from molgraph.train.engine import Plan, fit_network
+from molgraph.train.inference import Fitted, Running, predict_networks
+from molgraph.train.network import Network, build_network, encoder_params
+from molgraph.train.objective import Supervised
+from molgraph.train.outputs import ClassWeights
+from molgraph.train.preparation import Prepared, prepare
+from molgraph.train.restore import CURVES, restore
+from molgraph.train.runtime import check_precision, lightning_quiet, make_fabric, resolve_device, torch_settings
+
+RUN_ONLY = ("device", "devices", "strategy", "threads", "predict_batch", "checkpoint_seconds")
+logger = logging.getLogger("molgraph")
+
+
+@register("method", "graph", summary="a graph encoder and a head, trained by gradient descent")
+class GraphMethod(Method):
+    """Learn a graph encoder and a head from a table.
+
+    Args:
+        encoder: a registered encoder, such as ``dmpnn``.
+        params: that encoder's own hyper-parameters.
+        epochs, batch_size, learning_rate, warmup_epochs, weight_decay: Adam with chemprop's schedule: linear from
+            a tenth of the rate over the warm-up, then exponential decay to a tenth.
+        patience: epochs without a better validation loss before training stops; None never stops early.
+        gradient_clip: largest norm of a step's gradient; None for no limit.
+        class_weights: None, ``balanced``, or a weight for each class label.
+        head_width, head_layers, head_dropout: the perceptron from graph (and descriptors) to targets.
+        seed, device, devices, strategy, threads, precision: where and how it runs (``float32`` or ``bfloat16``).
+        predict_batch: rows that are predicted together.
+        checkpoint_seconds: time between checkpoints, where ``fit`` is given a working folder.
+
+    Example:
+        >>> GraphMethod(epochs=3).get_params()["epochs"]
+        3
+    """
+
+    name = "graph"
+
+    def __init__(
+        self,
+        encoder: str = "dmpnn",
+        params: Mapping[str, Any] | None = None,
+        epochs: int = 50,
+        batch_size: int = 64,
+        learning_rate: float = 1e-3,
+        warmup_epochs: float = 2.0,
+        weight_decay: float = 0.0,
+        patience: int | None = 15,
+        gradient_clip: float | None = 10.0,
+        class_weights: ClassWeights = None,
+        head_width: int = 300,
+        head_layers: int = 2,
+        head_dropout: float = 0.0,
+        seed: int = 0,
+        device: str = "cpu",
+        devices: int = 1,
+        strategy: str = "auto",
+        threads: int | None = None,
+        precision: str = "float32",
+        predict_batch: int = 512,
+        checkpoint_seconds: float = 20.0,
+    ) -> None:
+        self.encoder, self.params = encoder, params
+        self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
+        self.warmup_epochs, self.weight_decay, self.patience = warmup_epochs, weight_decay, patience
+        self.gradient_clip, self.class_weights = gradient_clip, class_weights
+        self.head_width, self.head_layers, self.head_dropout = head_width, head_layers, head_dropout
+        self.seed, self.device, self.devices, self.strategy = seed, device, devices, strategy
+        self.threads, self.precision = threads, precision
+        self.predict_batch, self.checkpoint_seconds = predict_batch, checkpoint_seconds
+        self.fitted: Fitted | None = None
+        self.curves: pd.DataFrame | None = None
+        self.best_epoch: int | None = None
+        self.notes: tuple[str, ...] = ()
+
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Train on the readable rows of ``table`` that have a label.
+
+        Args:
+            table: rows with targets; those that cannot be read are passed over.
+            valid: rows that stop training early and pick the weights; without them all epochs are trained.
+            workdir: a folder for the checkpoint; a fit that was stopped goes on from there.
+
+        Raises:
+            DataError: nothing can be learned from the table, or the folder's checkpoint is another fit's.
+            Interrupted: Ctrl-C; its message says where the checkpoint is.
+        """
+        self._check()
+        recipe = {k: v for k, v in self.get_params().items() if k not in RUN_ONLY}
+        made = prepare(table, valid, self.class_weights, recipe)
+        for note in made.notes:
+            logger.info(note)
+        with lightning_quiet(), torch_settings(self.threads, derive(self.seed, "weights")):
+            network = self.build(
+                d_atom=made.d_atom,
+                d_bond=made.d_bond,
+                d_extra=len(made.descriptors.names),
+                d_out=made.outputs.d_out,
+            )
+            fabric = make_fabric(self.device, self.precision, self.devices, self.strategy)
+            plan = self._plan(made, None if workdir is None else Path(workdir))
+            objective = Supervised(made.outputs)
+            progress = fabric.launch(fit_network, network, objective, made.train, made.valid, plan)
+        network.cpu().load_state_dict(progress.best)
+        self.fitted = Fitted(
+            network.eval(), made.outputs, made.descriptors, made.featuriser, made.d_atom, made.d_bond
+        )
+        self.curves = pd.DataFrame(progress.curves, columns=list(CURVES)).astype({"epoch": int})
+        self.best_epoch, self.notes = progress.best_epoch + 1, made.notes
+        return self
+
+    def predict(self, table: Table, *, graphs: Graphs | None = None) -> Prediction:
+        """Predict every row, in order; batches of ``predict_batch`` rows start at multiples of it.
+
+        Args:
+            table: rows to predict.
+            graphs: their graphs, where they are made already.
+        """
+        (prediction,) = predict_networks([self.ready()], table, self.running(), graphs)
+        return prediction
+
+    def running(self) -> Running:
+        """How prediction runs."""
+        return Running(self.device, self.precision, self.threads, self.predict_batch)
+
+    def ready(self) -> Fitted:
+        """The fitted network; raises ``UsageError`` before ``fit``."""
+        if self.fitted is None:
+            raise UsageError("this method has not learned anything yet", hint="call fit(table) first, or load a model")
+        return self.fitted
+
+    def state(self) -> State:
+        """Weights and scales as arrays; hyper-parameters, targets and featuriser as JSON."""
+        fitted = self.ready()
+        arrays = {f"network.{k}": v.detach().cpu().numpy() for k, v in fitted.network.state_dict().items()}
+        arrays |= {"target.mean": fitted.outputs.mean, "target.scale": fitted.outputs.scale}
+        arrays |= {"feature.mean": fitted.descriptors.mean, "feature.scale": fitted.descriptors.scale}
+        meta = {
+            "params": self.get_params() | {"params": dict(self.params or {})},
+            "targets": [asdict(t) for t in fitted.outputs.targets],
+            "feature_names": list(fitted.descriptors.names),
+            "featuriser": fitted.featuriser,
+            "d_atom": fitted.d_atom,
+            "d_bond": fitted.d_bond,
+            "curves": [] if self.curves is None else self.curves.to_numpy().tolist(),
+            "best_epoch": self.best_epoch,
+            "notes": list(self.notes),
+        }
+        return State(arrays, meta)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild; the network's shapes are compared with the arrays before any weight is made."""
+        return restore(cls, state)
+
+    def _check(self) -> None:
+        """Raise early for values that no fit can have."""
+        for name in ("epochs", "batch_size", "predict_batch", "head_layers", "head_width", "devices"):
+            if not isinstance(getattr(self, name), (int, np.integer)) or getattr(self, name) < 1:
+                raise UsageError(f"{name} is {getattr(self, name)!r}, expected a whole number from 1")
+        if not self.learning_rate > 0:
+            raise UsageError(f"learning_rate is {self.learning_rate!r}, expected a number above 0")
+        registry.entry("encoder", self.encoder)
+        check_precision(self.precision)
+        resolve_device(self.device)
+
+    def _plan(self, made: Prepared, folder: Path | None) -> Plan:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        return Plan(
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            warmup_epochs=self.warmup_epochs,
+            weight_decay=self.weight_decay,
+            patience=self.patience,
+            gradient_clip=self.gradient_clip,
+            seed=self.seed,
+            checkpoint_seconds=self.checkpoint_seconds,
+            folder=folder,
+            prints=made.prints,
+            label=f"training {self.encoder}",
+        )
+
+    def build(self, *, d_atom: int, d_bond: int, d_extra: int, d_out: int) -> Network:
+        """The network with fresh weights, for those widths."""
+        return build_network(
+            self.encoder,
+            self.params or {},
+            d_atom=d_atom,
+            d_bond=d_bond,
+            d_extra=d_extra,
+            d_out=d_out,
+            d_hidden=self.head_width,
+            n_layers=self.head_layers,
+            dropout=self.head_dropout,
+        )
+
+
+def make_method(name: str, **params: Any) -> Method:
+    """A method by its name, or a graph method by its encoder's name.
+
+    Args:
+        name: a registered method (``random_forest``) or encoder (``dmpnn``).
+        params: hyper-parameters of the method; for an encoder its own ones too, such as ``depth``.
+
+    Raises:
+        UsageError: no such name or parameter; the hint has the nearest known ones.
+
+    Example:
+        >>> method = make_method("dmpnn", depth=4, epochs=10)
+        >>> method.params, method.epochs
+        ({'depth': 4}, 10)
+    """
+    if name in registry.names("method"):
+        cls = registry.get("method", name)
+        _check_names(name, params, cls.param_names())
+        return cls(**params)
+    if name not in registry.names("encoder"):
+        known = sorted({*registry.names("method"), *registry.names("encoder")} - {GraphMethod.name})
+        raise UsageError(f"no model is named {name!r}", hint=nearest(name, known))
+    own, inner = set(GraphMethod.param_names()) - {"encoder"}, encoder_params(name)
+    _check_names(name, params, (*inner, *sorted(own)))
+    nested = dict(params.pop("params", None) or {})
+    for key in [key for key in params if key not in own]:
+        nested[key] = params.pop(key)
+    _check_names(name, nested, inner)
+    return GraphMethod(encoder=name, params=nested, **params)
+
+
+def _check_names(owner: str, params: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for name in params:
+        if name not in known:
+            raise UsageError(f"{owner} has no parameter {name!r}", hint=nearest(name, known))

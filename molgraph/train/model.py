@@ -1,0 +1,139 @@
+"""A model as people hold it: molecules in any form in, predictions in the targets' units out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from molgraph.base.contracts import Method, Prediction, Target
+from molgraph.base.errors import UsageError
+from molgraph.data.read import read_table
+from molgraph.data.standardised import standardise
+from molgraph.data.table import Table, make_table
+from molgraph.evaluate import metrics
+from molgraph.train.card import Card
+
+
+class Model:
+    """A fitted method with the step that its molecules go through first, and its card.
+
+    Args:
+        method: fitted.
+        targets: what it predicts.
+        standardiser: the preset that its training molecules went through, applied again here.
+        feature_names: descriptor columns that it needs beside the molecules.
+        card: what it is.
+
+    Example:
+        >>> model = Model(..., targets=(Target("logS"),))  # doctest: +SKIP
+        >>> model.predict(["CCO", "c1ccccc1"]).to_frame()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        method: Method,
+        *,
+        targets: Sequence[Target],
+        standardiser: str = "standard",
+        feature_names: Sequence[str] = (),
+        card: Card | None = None,
+    ) -> None:
+        self.method, self.targets, self.standardiser = method, tuple(targets), standardiser
+        self.feature_names, self.card = tuple(feature_names), card or Card()
+
+    @property
+    def name(self) -> str:
+        """The model's short name: its encoder's, or its method's."""
+        return self.card.name or getattr(self.method, "encoder", "") or self.method.name
+
+    def predict(self, data: Any, **columns: Any) -> Prediction:
+        """Predict molecules.
+
+        Args:
+            data: a list of SMILES, a frame, a path, or a table.
+            columns: which columns are which (``smiles="..."``, ``id="..."``), where data has columns.
+
+        Returns:
+            One row for each row of data, in order; NaN and a reason where a molecule could not be read.
+        """
+        return self.predict_table(self.read(data, **columns))
+
+    def predict_table(self, table: Table) -> Prediction:
+        """Predict the rows of a table as it was read; the standardiser is applied here."""
+        return replace(self.method.predict(standardise(table, self.standardiser)), inputs=table.smiles)
+
+    def evaluate(self, data: Any, **columns: Any) -> pd.DataFrame:
+        """Scores on labelled molecules: a row for each target and metric."""
+        table = data if isinstance(data, Table) else self.read(data, targets=[t.name for t in self.targets], **columns)
+        table = table.with_targets([t.name for t in self.targets])
+        scores = metrics.score(table, self.predict_table(table), self.targets)
+        return metrics.scores_frame(scores)
+
+    def read(self, data: Any, **columns: Any) -> Table:
+        """The table that ``data`` is, with the descriptor columns that this model needs."""
+        if isinstance(data, Table):
+            return data
+        if isinstance(data, str) and not _names_file(data):
+            raise UsageError(f"{data!r} is no file", hint=f"for one molecule write a list: predict([{data!r}])")
+        if isinstance(data, (list, tuple, pd.Series)) or type(data).__module__ == "numpy":
+            if self.feature_names:
+                raise UsageError(
+                    f"this model needs the columns {list(self.feature_names)} beside the molecules",
+                    hint="give a frame or a file that has them",
+                )
+            return make_table(list(data))
+        return read_table(data, features=self.feature_names, **columns)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the model as one file, which ``molgraph.load`` reads; the path is returned."""
+        from molgraph.train.modelfile import save_model
+
+        return save_model(path, self)
+
+    def summary(self) -> dict[str, str]:
+        """What the model is, in a few named lines."""
+        card = self.card
+        lines = {"model": self.name, "predicts": ", ".join(_target(t, card.units) for t in self.targets)}
+        if card.what:
+            lines["what"] = card.what
+        if card.n_train:
+            lines["rows"] = f"{card.n_train:,} trained on, {card.n_valid:,} validation, {card.n_test:,} test"
+        if card.split:
+            lines["split"] = f"{card.split} ({card.split_hash[:12]})"
+        lines["standardiser"] = self.standardiser
+        if self.feature_names:
+            lines["features"] = ", ".join(self.feature_names)
+        lines["made"] = f"{card.created} by molgraph {card.versions.get('molgraph', '?')}"
+        return lines
+
+    def __repr__(self) -> str:
+        words = ", ".join(f"{key}={value!r}" for key, value in list(self.summary().items())[:3])
+        return f"Model({words})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(key)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
+            for key, value in self.summary().items()
+        )
+        scores = pd.DataFrame(list(self.card.scores)).to_html(index=False, float_format="{:.4g}".format, border=0)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.card.notes)
+        return f"<table>{rows}</table>{scores if self.card.scores else ''}{notes}"
+
+
+def _target(target: Target, units: Any) -> str:
+    unit = units.get(target.name, "")
+    return f"{target.name} ({target.kind}{', ' + unit if unit else ''})"
+
+
+def _names_file(text: str) -> bool:
+    if text == "-" or text.startswith("builtin:"):
+        return True
+    try:
+        return Path(text).exists() or Path(text).suffix.lower() in (".csv", ".gz", ".tsv", ".parquet", ".sdf", ".smi")
+    except (OSError, ValueError):
+        return False

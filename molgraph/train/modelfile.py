@@ -1,0 +1,156 @@
+"""The model file: a model in, one ``.mgm`` file that a stranger may open without risk out, and back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from molgraph.base import registry
+from molgraph.base.contracts import Method, State
+from molgraph.base.errors import ModelFileError, MolgraphError, UsageError, nearest
+from molgraph.data.standardised import standardise
+from molgraph.data.table import Table
+from molgraph.train.archive import read_archive, write_archive
+from molgraph.train.card import Card
+from molgraph.train.model import Model
+from molgraph.train.restore import restore_targets
+from molgraph.train.vectors import TOLERANCE, compare_vectors, make_vectors, vector_table
+
+STANDARDISER_VERSION = 1
+
+
+def save_model(path: str | Path, model: Model) -> Path:
+    """Write a model as one file, complete or not at all.
+
+    Args:
+        path: where; ``.mgm`` is added to a name without a suffix.
+        model: any fitted model: a network, an ensemble, a forest.
+
+    Returns:
+        The path that was written.
+
+    Raises:
+        StorageError: the file cannot be written there.
+    """
+    path = Path(path)
+    path = path if path.suffix else path.with_suffix(".mgm")
+    state = model.method.state()
+    parts = {
+        "method.json": {"name": _name(model.method), "meta": plain(state.meta)},
+        "standardiser.json": {"preset": model.standardiser, "version": STANDARDISER_VERSION},
+        "targets.json": {
+            "targets": [asdict(t) for t in model.targets],
+            "feature_names": list(model.feature_names),
+        },
+        "calibration.json": {},
+        "card.json": plain(model.card.to_dict()),
+        "vectors.json": make_vectors(model.method, _vector_table(model)),
+    }
+    write_archive(path, parts, state.arrays)
+    return path
+
+
+def load_model(path: str | Path) -> Model:
+    """Read a model file; nothing in it is run, and no size is trusted.
+
+    Raises:
+        ModelFileError: corrupt, truncated, foreign or newer; one sentence says which.
+        StorageError: no such file, or no permission.
+    """
+    return _load(Path(path))[0]
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What ``verify`` found: a model whose answers are those of the day it was saved.
+
+    Args:
+        model: the model.
+        n_molecules: test vectors replayed.
+        largest_gap: largest difference, relative to the larger of the value and 1.
+        tolerance: what it may be at most.
+    """
+
+    model: Model
+    n_molecules: int
+    largest_gap: float
+    tolerance: float = TOLERANCE
+
+
+def verify(path: str | Path) -> Verified:
+    """Replay a model file's test vectors.
+
+    Raises:
+        ModelFileError: the file is not whole, or the model answers otherwise than when it was saved.
+    """
+    model, vectors = _load(Path(path))
+    n, gap = compare_vectors(model.method, _vector_table(model), vectors)
+    return Verified(model, n, gap)
+
+
+def _load(path: Path) -> tuple[Model, Any]:
+    parts, arrays = read_archive(path)
+    try:
+        entry, preset = parts["method.json"], parts["standardiser.json"]
+        if int(preset["version"]) > STANDARDISER_VERSION:
+            raise ModelFileError("the model file needs a newer standardiser", hint="install a newer molgraph")
+        cls = _method_class(str(entry["name"]))
+        if not isinstance(entry["meta"], dict):
+            raise ModelFileError("the model file's method part is not a JSON object")
+        method = cls.from_state(State(arrays, entry["meta"]))
+        targets = restore_targets(parts["targets.json"]["targets"])
+        names = tuple(str(name) for name in parts["targets.json"]["feature_names"])
+        registry.entry("standardiser", str(preset["preset"]))
+        card = Card.from_dict(parts["card.json"])
+        model = Model(method, targets=targets, standardiser=preset["preset"], feature_names=names, card=card)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error.message}", hint=error.hint) from error
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, MolgraphError) as error:
+        words = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ModelFileError(f"{path}: the model file's parts do not fit together ({words})") from error
+    return model, parts["vectors.json"]
+
+
+def _method_class(name: str) -> type[Method]:
+    known = registry.names("method")
+    if name not in known:
+        hint = f"{nearest(name, known)} Install the package that brings it, or a newer molgraph"
+        raise ModelFileError(f"the model file needs the method {name[:60]!r}, which is not here", hint=hint)
+    return registry.get("method", name)
+
+
+def _name(method: Method) -> str:
+    """The registered name of a method's class."""
+    for name in registry.names("method"):
+        if registry.get("method", name) is type(method):
+            return name
+    raise UsageError(
+        f"{type(method).__name__} is not registered, so its file could not be loaded",
+        hint='decorate the class with @register("method", "its_name")',
+    )
+
+
+def _vector_table(model: Model) -> Table:
+    return standardise(vector_table(model.feature_names), model.standardiser)
+
+
+def plain(value: Any) -> Any:
+    """JSON values of nested Python and NumPy values; a number that JSON lacks becomes null."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(v) for v in value]
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Path):
+        return value.name
+    raise TypeError(f"a {type(value).__name__} cannot be written to a model file: {value!r}")

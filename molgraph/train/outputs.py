@@ -1,0 +1,172 @@
+"""What a network's outputs mean: a table's targets in, scaled labels for the loss and values for people out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError
+
+ClassWeights = Literal["balanced"] | Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Targets, and the scale that their values are learned on.
+
+    Args:
+        targets: row-level targets, in the order of ``y``'s columns.
+        mean: float64 [t], taken from regression values before learning; 0 for other kinds.
+        scale: float64 [t], what they are then divided by; 1 for other kinds and for a constant target.
+    """
+
+    targets: tuple[Target, ...]
+    mean: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def fit(cls, targets: tuple[Target, ...], y: np.ndarray) -> Outputs:
+        """Scale regression targets to mean 0 and standard deviation 1, from these rows alone; NaN is no value.
+
+        Example:
+            >>> out = Outputs.fit((Target("a"),), np.array([[1.0], [3.0], [np.nan]]))
+            >>> out.mean.tolist(), out.scale.tolist()
+            ([2.0], [1.0])
+        """
+        mean, scale = np.zeros(len(targets)), np.ones(len(targets))
+        for j, target in enumerate(targets):
+            if target.kind == "regression":
+                known = y[~np.isnan(y[:, j]), j]
+                mean[j] = known.mean()
+                spread = known.std()
+                scale[j] = spread if spread > 1e-12 * max(1.0, abs(mean[j])) else 1.0
+        return cls(targets, mean, scale)
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        """The output columns of each target."""
+        edges = np.cumsum([0] + [len(t.columns) for t in self.targets])
+        return tuple(slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True))
+
+    @property
+    def d_out(self) -> int:
+        """Number of output columns."""
+        return sum(len(t.columns) for t in self.targets)
+
+    def labels(self, y: np.ndarray) -> np.ndarray:
+        """float32 [n, t]: scaled values, class codes, or fractions of the way between bounds; 0 where missing."""
+        out = (y - self.mean) / self.scale
+        for j, target in enumerate(self.targets):
+            if target.bounds is not None and target.kind == "bounded":
+                low, high = target.bounds
+                out[:, j] = (y[:, j] - low) / (high - low)
+        return np.nan_to_num(out, nan=0.0).astype(np.float32)
+
+    def values(self, raw: np.ndarray) -> np.ndarray:
+        """float64 [n, d_out]: raw outputs as values in the targets' own units, or as probabilities."""
+        out = raw.astype(np.float64)
+        for j, (target, columns) in enumerate(zip(self.targets, self.slices, strict=True)):
+            part = out[:, columns]
+            if target.kind == "regression":
+                part = part * self.scale[j] + self.mean[j]
+            elif target.kind == "multiclass":
+                part = np.exp(part - part.max(axis=1, keepdims=True))
+                part /= part.sum(axis=1, keepdims=True)
+            else:
+                part = 0.5 * (1.0 + np.tanh(0.5 * part))
+                if target.kind == "bounded":
+                    low, high = _bounds(target)
+                    part = low + part * (high - low)
+            out[:, columns] = part
+        return out
+
+
+def check_targets(targets: tuple[Target, ...], y: np.ndarray | None) -> np.ndarray:
+    """The labels, once they are fit to learn from; raises ``DataError`` that names the target and the fault."""
+    if y is None or not targets:
+        raise DataError("the table has no targets to learn", hint="name the columns of measured values: targets=[...]")
+    for j, target in enumerate(targets):
+        column = y[:, j]
+        known = column[~np.isnan(column)]
+        if target.level != "row":
+            raise DataError(f"target {target.name!r} belongs to each {target.level}; only row targets are learned")
+        if not len(known):
+            raise DataError(f"target {target.name!r} has no value in any readable row", hint="leave it out")
+        if np.isinf(known).any():
+            raise DataError(
+                f"target {target.name!r} has an infinite value in {int(np.isinf(known).sum())} rows",
+                hint="make these cells empty: a missing value is masked",
+            )
+        _check_kind(target, known)
+    return y
+
+
+def _check_kind(target: Target, known: np.ndarray) -> None:
+    if target.kind == "binary" and not np.isin(known, (0, 1)).all():
+        wrong = known[~np.isin(known, (0, 1))][0]
+        raise DataError(
+            f"target {target.name!r} is binary but holds {wrong:g}",
+            hint="labels are 0 and 1; more classes are kind 'multiclass', measurements are 'regression'",
+        )
+    if target.kind == "multiclass" and not np.isin(known, np.arange(len(target.classes))).all():
+        raise DataError(f"target {target.name!r} has a class code outside 0..{len(target.classes) - 1}")
+    if target.kind == "bounded":
+        low, high = _bounds(target)
+        if known.min() < low or known.max() > high:
+            raise DataError(f"target {target.name!r} leaves its bounds {low:g} to {high:g}")
+
+
+def _bounds(target: Target) -> tuple[float, float]:
+    if target.bounds is None or not target.bounds[0] < target.bounds[1]:
+        raise DataError(f"target {target.name!r} is bounded, but has no bounds (lowest, highest)")
+    return target.bounds
+
+
+def label_weights(
+    targets: tuple[Target, ...], y: np.ndarray, row_weights: np.ndarray | None, class_weights: ClassWeights
+) -> np.ndarray:
+    """How much each label counts: 0 where missing, else the row's weight times its class's weight.
+
+    Args:
+        y: float64 [n, t].
+        row_weights: float64 [n] or None; scaled to mean 1, so that the learning rate keeps its meaning.
+        class_weights: None; ``balanced`` (n / (classes * count), as scikit-learn has it); or a weight for each
+            label, or for each target name such a mapping.
+
+    Returns:
+        float32 [n, t].
+    """
+    weights = (~np.isnan(y)).astype(np.float64)
+    if row_weights is not None:
+        if not np.isfinite(row_weights).all() or (row_weights < 0).any() or not row_weights.sum() > 0:
+            raise DataError("weights must be finite, not negative, and not all zero")
+        weights *= (row_weights / row_weights.mean())[:, None]
+    for j, target in enumerate(targets):
+        if class_weights is None or target.kind not in ("binary", "multiclass"):
+            continue
+        n_classes = 2 if target.kind == "binary" else len(target.classes)
+        known = ~np.isnan(y[:, j])
+        codes = y[known, j].astype(np.int64)
+        if class_weights == "balanced":
+            counts = np.bincount(codes, minlength=n_classes)
+            table = len(codes) / (n_classes * np.maximum(counts, 1))
+        else:
+            table = _table(class_weights, target, n_classes)
+        weights[known, j] *= table[codes]
+    return weights.astype(np.float32)
+
+
+def _table(class_weights: Any, target: Target, n_classes: int) -> np.ndarray:
+    if not isinstance(class_weights, Mapping):
+        raise DataError(f"class_weights is {class_weights!r}, expected None, 'balanced' or a weight for each label")
+    chosen = class_weights.get(target.name, class_weights)
+    labels = ("0", "1") if target.kind == "binary" else target.classes
+    by_text = {str(key): value for key, value in chosen.items()}
+    unknown = set(by_text) - set(labels)
+    if unknown:
+        raise DataError(f"class_weights name {sorted(unknown)[0]!r}, which target {target.name!r} does not have")
+    return np.array([float(by_text.get(labels[c], 1.0)) for c in range(n_classes)])

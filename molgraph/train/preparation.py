@@ -1,0 +1,137 @@
+"""From tables to what a fit needs: training and validation tables in, samples, scales and fingerprints out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from molgraph.base.errors import DataError
+from molgraph.data.store import Graphs, store_for
+from molgraph.data.table import OK, Table
+from molgraph.train.checkpoint import fingerprint
+from molgraph.train.descriptors import Descriptors
+from molgraph.train.outputs import ClassWeights, Outputs, check_targets, label_weights
+from molgraph.train.samples import Samples
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a fit needs.
+
+    Args:
+        train: rows to learn from.
+        valid: rows that stop training early, or None.
+        outputs, descriptors: scales, taken from the training part alone.
+        featuriser: what made the features.
+        d_atom, d_bond: their widths.
+        notes: what a person should know about this fit.
+        prints: the fingerprint of recipe and data.
+    """
+
+    train: Samples
+    valid: Samples | None
+    outputs: Outputs
+    descriptors: Descriptors
+    featuriser: str
+    d_atom: int
+    d_bond: int
+    notes: tuple[str, ...]
+    prints: dict[str, str]
+
+
+def prepare(
+    table: Table, valid: Table | None, class_weights: ClassWeights, recipe: Mapping[str, Any]
+) -> Prepared:
+    """Featurise both parts and put labels and descriptors on the training part's scales.
+
+    Raises:
+        DataError: nothing can be learned from the table, or the two tables do not fit together.
+    """
+    graphs = store_for(table)
+    part, graph = _learnable(table, graphs)
+    targets = part.row_targets
+    y = check_targets(part.targets, part.y)
+    outputs = Outputs.fit(targets, y)
+    descriptors = Descriptors.fit(part.features, part.feature_names)
+    weights = label_weights(targets, y, part.weights, class_weights)
+    extra = descriptors.apply(part.features, part.feature_names)
+    train = Samples(graphs.store, graph, extra, outputs.labels(y), weights)
+    notes = _notes(part, y)
+    held = None if valid is None else _valid(valid, outputs, descriptors, class_weights)
+    if held is None:
+        notes.append("no validation part: trained for all epochs, the last weights kept")
+    tables = store_tables(graphs)
+    return Prepared(
+        train=train,
+        valid=held,
+        outputs=outputs,
+        descriptors=descriptors,
+        featuriser=graphs.store.featuriser,
+        d_atom=tables[0],
+        d_bond=tables[1],
+        notes=tuple(notes),
+        prints=fingerprint(
+            recipe=dict(recipe),
+            data=[part.smiles, y, extra if extra is not None else "", weights, [repr(t) for t in targets]],
+            split=["" if held is None else [held.graph, held.y, held.weights]],
+            featuriser=graphs.store.featuriser,
+        ),
+    )
+
+
+def store_tables(graphs: Graphs) -> tuple[int, int]:
+    """Widths of the atom and bond features."""
+    return graphs.store.tables["atom"].shape[1], graphs.store.tables["bond"].shape[1]
+
+
+def _learnable(table: Table, graphs: Graphs) -> tuple[Table, np.ndarray]:
+    """The rows that have a graph and a label, and their graphs."""
+    if table.y is None or not table.row_targets:
+        check_targets((), None)
+    graph = graphs.graph_of_row
+    readable = (graph >= 0) & table.ok
+    readable[readable] = graphs.store.status[graph[readable]] == OK
+    if not readable.any():
+        raise DataError(
+            f"none of the {len(table)} rows holds a molecule that can be read",
+            hint="is the SMILES column the right one? `molgraph data audit FILE` lists the reasons",
+        )
+    check_targets(table.targets, table.y[readable])  # type: ignore[index]
+    labelled = ~np.isnan(table.y).all(axis=1)  # type: ignore[arg-type]
+    rows = np.flatnonzero(readable & labelled)
+    return table.take(rows), graph[rows]
+
+
+def _valid(table: Table, outputs: Outputs, descriptors: Descriptors, class_weights: ClassWeights) -> Samples | None:
+    """The validation rows on the training part's scales; None where none has a graph and a label."""
+    if [t.name for t in table.row_targets] != [t.name for t in outputs.targets]:
+        raise DataError(
+            f"the validation part has targets {[t.name for t in table.row_targets]}, "
+            f"the training part {[t.name for t in outputs.targets]}"
+        )
+    graphs = store_for(table)
+    graph = graphs.graph_of_row
+    usable = (graph >= 0) & table.ok & ~np.isnan(table.y).all(axis=1)  # type: ignore[arg-type]
+    usable[usable] = graphs.store.status[graph[usable]] == OK
+    if not usable.any():
+        return None
+    part = table.take(usable)
+    y = part.y
+    assert y is not None
+    if np.isinf(y).any():
+        raise DataError("the validation part has infinite target values", hint="make these cells empty")
+    weights = label_weights(outputs.targets, y, part.weights, class_weights)
+    extra = descriptors.apply(part.features, part.feature_names)
+    return Samples(graphs.store, graph[usable], extra, outputs.labels(y), weights)
+
+
+def _notes(part: Table, y: np.ndarray) -> list[str]:
+    notes = []
+    for j, target in enumerate(part.row_targets):
+        known = y[~np.isnan(y[:, j]), j]
+        if known.min() == known.max():
+            notes.append(f"target {target.name!r} is the same in all {len(known)} training rows: nothing to learn")
+    return notes

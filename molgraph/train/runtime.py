@@ -1,0 +1,119 @@
+"""What a run stands on: device, precision, threads and seeds in, a Lightning Fabric and a quiet machine out."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from molgraph.base.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
+
+PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed"}
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during training: nothing is lost, and the message says how to go on (exit code 130)."""
+
+    exit_code = 130
+
+
+def resolve_device(device: str) -> torch.device:
+    """The device of that name: ``cpu``, ``auto``, ``cuda``, ``cuda:1``, ``mps``.
+
+    Example:
+        >>> resolve_device("cpu")
+        device(type='cpu')
+    """
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "mps" if _has_mps() else "cpu")
+    name = "cuda" if device == "gpu" else device
+    kind = name.partition(":")[0]
+    if kind not in ("cpu", "cuda", "mps"):
+        raise UsageError(f"no device is named {device!r}", hint=nearest(device, ("cpu", "auto", "cuda", "mps")))
+    if (kind == "cuda" and not torch.cuda.is_available()) or (kind == "mps" and not _has_mps()):
+        raise UsageError(f"this machine has no {device!r} device that torch can use", hint="use device='auto' or 'cpu'")
+    try:
+        return torch.device(name)
+    except RuntimeError as error:
+        raise UsageError(f"no device is named {device!r}", hint="examples: cpu, cuda, cuda:1") from error
+
+
+def check_precision(precision: str) -> str:
+    """Lightning's word for a precision of ours."""
+    if precision not in PRECISIONS:
+        raise UsageError(f"no precision is named {precision!r}", hint=nearest(precision, PRECISIONS))
+    return PRECISIONS[precision]
+
+
+def make_fabric(device: str, precision: str, devices: int = 1, strategy: str = "auto") -> Fabric:
+    """Lightning's Fabric for that device, number of devices and precision."""
+    lightning_precision, where = check_precision(precision), resolve_device(device)
+    from lightning.fabric import Fabric  # imported late: it takes seconds
+
+    if devices > 1 and strategy == "auto":
+        strategy = "ddp_spawn" if where.type == "cpu" else "ddp"
+    chosen: Any = [where.index] if where.index is not None and devices == 1 else devices
+    accelerator = "cuda" if where.type == "cuda" else where.type
+    return Fabric(accelerator=accelerator, devices=chosen, strategy=strategy, precision=lightning_precision)  # type: ignore[arg-type]
+
+
+@contextmanager
+def torch_settings(threads: int | None, seed: int | None = None) -> Iterator[None]:
+    """Threads and torch's random numbers as asked, and as they were before at the end."""
+    if threads is not None and threads < 1:
+        raise UsageError(f"threads is {threads}, expected 1 or more")
+    before = torch.get_num_threads()
+    with torch.random.fork_rng(enabled=seed is not None):
+        if threads is not None:
+            torch.set_num_threads(threads)
+        if seed is not None:
+            torch.manual_seed(seed)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+class CtrlC:
+    """Notes Ctrl-C, so that the loop stops at the end of its step; a second one stops at once."""
+
+    def __init__(self) -> None:
+        self.pressed = False
+
+    @contextmanager
+    def watch(self) -> Iterator[CtrlC]:
+        """Watch while the block runs; only a main thread can."""
+        if threading.current_thread() is not threading.main_thread():
+            yield self
+            return
+        before = signal.getsignal(signal.SIGINT)
+
+        def note(number: int, frame: Any) -> None:
+            self.pressed = True
+            signal.signal(signal.SIGINT, before)
+
+        signal.signal(signal.SIGINT, note)
+        try:
+            yield self
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def lightning_quiet() -> Iterator[None]:
+    """Lightning's advice on loaders and workers kept off the terminal: molgraph has its own loader."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="lightning.*")
+        yield
+
+
+def _has_mps() -> bool:
+    return torch.backends.mps.is_available()

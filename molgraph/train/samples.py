@@ -1,0 +1,118 @@
+"""Rows as a network takes them: a store and row numbers in, batches of graphs, labels and weights out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.store import GraphStore
+
+
+class Sample:
+    """One batch: graphs, and of each graph's row the descriptors, labels and label weights.
+
+    Not a dataclass: Lightning walks through those value by value at every step.
+    """
+
+    __slots__ = ("batch", "extra", "weights", "y")
+
+    def __init__(self, batch: GraphBatch, extra: Tensor | None, y: Tensor | None, weights: Tensor | None) -> None:
+        self.batch, self.extra, self.y, self.weights = batch, extra, y, weights
+
+    def to(self, device: torch.device) -> Sample:
+        """The same on a device; nothing is done where it is the CPU."""
+        if device.type == "cpu":
+            return self
+        parts = [None if t is None else t.to(device, non_blocking=True) for t in (self.extra, self.y, self.weights)]
+        return Sample(self.batch.to(device), *parts)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Rows to learn from or to predict, all of them readable.
+
+    Args:
+        store: graphs.
+        graph: int64 [n], the graph of each row.
+        extra: float32 [n, f], standardised descriptors, or None.
+        y: float32 [n, t], scaled labels, or None.
+        weights: float32 [n, t], 0 where the label is missing, or None.
+    """
+
+    store: GraphStore
+    graph: np.ndarray
+    extra: np.ndarray | None = None
+    y: np.ndarray | None = None
+    weights: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+    def sample(self, rows: np.ndarray) -> Sample:
+        """The batch of those rows, in that order."""
+
+        def pick(values: np.ndarray | None) -> Tensor | None:
+            return None if values is None else torch.from_numpy(values[rows])
+
+        return Sample(collate(self.store, self.graph[rows]), pick(self.extra), pick(self.y), pick(self.weights))
+
+
+def batches(rows: np.ndarray, size: int) -> list[np.ndarray]:
+    """Consecutive pieces of ``size`` rows, the last one shorter."""
+    return [rows[i : i + size] for i in range(0, len(rows), size)]
+
+
+def make_ahead(
+    pieces: Sequence[Any], make: Callable[[Any], Any], *, ahead: int = 3, threaded: bool = True
+) -> Iterator[Any]:
+    """``make`` of each piece, in order, made in a thread while the caller works.
+
+    Args:
+        pieces: what to make from.
+        make: called once for each piece; what it raises is raised here, at that piece.
+        ahead: how many may wait.
+        threaded: False makes each when it is asked for.
+    """
+    if not threaded or len(pieces) < 2:
+        yield from map(make, pieces)
+        return
+    waiting: Queue[tuple[Any, BaseException | None]] = Queue(ahead)
+    stop = Event()
+
+    def put(item: tuple[Any, BaseException | None]) -> bool:
+        while not stop.is_set():
+            try:
+                waiting.put(item, timeout=0.1)
+                return True
+            except Full:
+                continue
+        return False
+
+    def work() -> None:
+        for piece in pieces:
+            try:
+                item: tuple[Any, BaseException | None] = (make(piece), None)
+            except BaseException as error:  # noqa: BLE001 - handed over to the caller's thread
+                item = (None, error)
+            if not put(item) or item[1] is not None:
+                return
+
+    worker = Thread(target=work, name="molgraph-batches", daemon=True)
+    worker.start()
+    try:
+        for _ in range(len(pieces)):
+            made, error = waiting.get()
+            if error is not None:
+                raise error
+            yield made
+    finally:
+        stop.set()
+        worker.join()

@@ -1,0 +1,85 @@
+"""Test vectors: a model in, its answers on public molecules out, to be asked for again on another machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from molgraph.base.contracts import Method
+from molgraph.base.errors import ModelFileError
+from molgraph.base.seeds import generator
+from molgraph.data.table import Table, make_table
+
+TOLERANCE = 1e-5  # relative to the larger of the value and 1
+
+# Common drugs, solvents and small edge cases that everybody knows; never a user's own molecules.
+MOLECULES = (
+    "C",
+    "O",
+    "CCO",
+    "c1ccccc1",
+    "CC(=O)O",
+    "CC(=O)Oc1ccccc1C(=O)O",
+    "CN1C=NC2=C1C(=O)N(C(=O)N2C)C",
+    "CC(C)Cc1ccc(cc1)C(C)C(=O)O",
+    "CC(=O)Nc1ccc(O)cc1",
+    "OC[C@H]1O[C@@H](O)[C@H](O)[C@@H](O)[C@@H]1O",
+    "N[C@@H](C)C(=O)O",
+    "C[N+](C)(C)CCO",
+    "CS(C)=O",
+    "FC(F)(F)c1ccccc1",
+    "Clc1ccc(Br)cc1I",
+    "O=[N+]([O-])c1ccccc1",
+    "C1CC2CCC1CC2",
+    "C#CCN",
+    "F/C=C/F",
+    "CCCCCCCCCCCCCCCC(=O)O",
+    "[Na+].CC(=O)[O-]",
+    "[2H]C([2H])([2H])Cl",
+    "C[Si](C)(C)C",
+    "OB(O)c1ccccc1",
+    "not a molecule",
+)
+
+
+def vector_table(feature_names: tuple[str, ...]) -> Table:
+    """The molecules, with numbers drawn from a fixed seed in the descriptor columns."""
+    features = generator(0, "vectors").normal(size=(len(MOLECULES), len(feature_names))) if feature_names else None
+    return make_table(list(MOLECULES), features=features, feature_names=feature_names)
+
+
+def make_vectors(method: Method, table: Table) -> dict[str, Any]:
+    """What the method answers now, as JSON values."""
+    prediction = method.predict(table)
+    value = [[None if np.isnan(v) else float(v) for v in row] for row in prediction.value]
+    return {"molecules": list(MOLECULES), "value": value, "status": [str(s) for s in prediction.status]}
+
+
+def compare_vectors(method: Method, table: Table, vectors: Any) -> tuple[int, float]:
+    """Ask again.
+
+    Returns:
+        The number of molecules, and the largest difference relative to the larger of the value and 1.
+
+    Raises:
+        ModelFileError: another answer than when the model was saved.
+    """
+    try:
+        if list(vectors["molecules"]) != list(MOLECULES):
+            raise ModelFileError("the model file's test vectors are not on the public molecules")
+        expected = np.array([[np.nan if v is None else float(v) for v in row] for row in vectors["value"]])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError("the model file's test vectors cannot be read") from error
+    found = method.predict(table).value
+    if expected.shape != found.shape:
+        raise ModelFileError(f"the test vectors have shape {expected.shape}, predictions {found.shape}")
+    gap = np.abs(found - expected) / np.maximum(np.abs(expected), 1.0)
+    wrong = (np.isnan(found) != np.isnan(expected)) | (gap > TOLERANCE)
+    if wrong.any():
+        i, j = (int(k) for k in np.argwhere(wrong)[0])
+        raise ModelFileError(
+            f"the model answers {found[i, j]:.6g} for {MOLECULES[i]}, it answered {expected[i, j]:.6g} when it was saved",
+            hint="library versions differ too much; the card lists those that it was saved with",
+        )
+    return len(MOLECULES), float(np.nanmax(gap, initial=0.0))

@@ -1,0 +1,123 @@
+"""Ensembles: one method and a number in, the mean of that many fits and their spread out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from molgraph.base import registry
+from molgraph.base.contracts import Method, Prediction, State
+from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.base.registry import register
+from molgraph.base.seeds import derive
+from molgraph.data.table import Table
+from molgraph.train.inference import predict_networks
+from molgraph.train.method import GraphMethod, make_method
+
+LARGEST = 1000
+
+
+@register(
+    "method",
+    "ensemble",
+    summary="several fits of one model from different seeds: their mean, and their spread as an uncertainty",
+    paper="Lakshminarayanan et al. 2017, NeurIPS 30",
+)
+class Ensemble(Method):
+    """Fit one method several times, from seeds derived from one seed.
+
+    Lakshminarayanan, Pritzel & Blundell 2017: the prediction is the members' mean (for classes, of their
+    probabilities), and its uncertainty their standard deviation (with n in the denominator).
+
+    Args:
+        method: a registered method or encoder, such as ``dmpnn``.
+        n: number of members.
+        seed: members' seeds derive from it.
+        params: the members' hyper-parameters.
+
+    Example:
+        >>> Ensemble("dmpnn", n=3, params={"epochs": 5}).members[0].epochs
+        5
+    """
+
+    name = "ensemble"
+
+    def __init__(
+        self, method: str = "dmpnn", n: int = 5, seed: int = 0, params: Mapping[str, Any] | None = None
+    ) -> None:
+        self.method, self.n, self.seed, self.params = method, n, seed, params
+        self.fitted: list[Method] = []
+
+    @property
+    def members(self) -> list[Method]:
+        """The members, fitted or fresh."""
+        return self.fitted or [self._member(i) for i in range(self._size())]
+
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Fit the members one after the other; with a working folder, members that are done are not fitted again."""
+        fitted = []
+        for i in range(self._size()):
+            folder = None if workdir is None else Path(workdir) / f"member-{i}"
+            fitted.append(self._member(i).fit(table, valid, workdir=folder))
+        self.fitted = fitted
+        return self
+
+    def predict(self, table: Table) -> Prediction:
+        """The members' mean, and their standard deviation as ``spread``."""
+        if not self.fitted:
+            raise UsageError("this ensemble has not learned anything yet", hint="call fit(table) first")
+        parts = self._predictions(table)
+        values = np.stack([p.value for p in parts])
+        return replace(parts[0], value=values.mean(axis=0), spread=values.std(axis=0), interval=None)
+
+    def state(self) -> State:
+        """The members' states, their arrays under ``member-0.``, ``member-1.``, ..."""
+        if not self.fitted:
+            raise UsageError("this ensemble has not learned anything yet", hint="call fit(table) first")
+        arrays: dict[str, np.ndarray] = {}
+        metas = []
+        for i, member in enumerate(self.fitted):
+            state = member.state()
+            arrays |= {f"member-{i}.{name}": value for name, value in state.arrays.items()}
+            metas.append(dict(state.meta))
+        params = self.get_params() | {"params": dict(self.params or {})}
+        return State(arrays, {"params": params, "member": type(self.fitted[0]).name, "members": metas})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild every member; raises ``ModelFileError`` where one is not whole or of another method."""
+        try:
+            params, metas, name = dict(state.meta["params"]), list(state.meta["members"]), str(state.meta["member"])
+            ensemble = cls(**params)
+            n, dicts = len(metas), all(isinstance(meta, Mapping) for meta in metas)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(f"the ensemble's parts do not fit together ({error})") from error
+        if not 1 <= n <= LARGEST or not dicts or name == cls.name or name not in registry.names("method"):
+            raise ModelFileError(f"the ensemble has {n} members of the method {name[:60]!r}, which cannot be")
+        member = registry.get("method", name)
+        for i, meta in enumerate(metas):
+            prefix = f"member-{i}."
+            own = {k.removeprefix(prefix): v for k, v in state.arrays.items() if k.startswith(prefix)}
+            ensemble.fitted.append(member.from_state(State(own, meta)))
+        return ensemble
+
+    def _predictions(self, table: Table) -> list[Prediction]:
+        """One prediction a member; graph members that share a featuriser share its work and their batches."""
+        members = [m for m in self.fitted if isinstance(m, GraphMethod)]
+        if len(members) == len(self.fitted):
+            fitted = [m.ready() for m in members]
+            if len({(f.featuriser, f.descriptors.names, m.encoder, repr(m.params)) for f, m in zip(fitted, members, strict=True)}) == 1:
+                return predict_networks(fitted, table, members[0].running())
+        return [m.predict(table) for m in self.fitted]
+
+    def _member(self, i: int) -> Method:
+        return make_method(self.method, **{**dict(self.params or {}), "seed": derive(self.seed, "member", i)})
+
+    def _size(self) -> int:
+        if not isinstance(self.n, (int, np.integer)) or not 1 <= self.n <= LARGEST:
+            raise UsageError(f"n is {self.n!r}, expected a number of members from 1 to {LARGEST}")
+        return int(self.n)
