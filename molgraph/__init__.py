@@ -1,3 +1,72 @@
-"""molgraph: predict properties of molecules, generate candidates, run benchmarks that can be believed."""
+"""molgraph: from a table of molecules to a model that can be trusted.
+
+    import molgraph
+
+    result = molgraph.train("assay.csv", smiles="smiles", targets=["pIC50"])  # beside a baseline, on a scaffold split
+    result.model.save("assay.mgm")                   # one file, no pickle
+    model = molgraph.load("assay.mgm")
+    model.predict(["CCO", "c1ccccc1O"])              # one row for each molecule, in order
+
+    molgraph.predict_file("assay.mgm", "library.csv", "predicted.csv")      # a file of any size
+    molgraph.read_table("assay.csv")                 # every row kept; bad ones carry a reason
+    molgraph.MoleculeRegressor("dmpnn")              # in scikit-learn's cross_validate, GridSearchCV, Pipeline
+    molgraph.names("method")                         # what there is; `molgraph.register` adds your own
+
+The rooms, each leaning only on those before it: ``base`` (contracts), ``chem`` (rdkit), ``data`` (tables, graphs,
+splits), ``nn`` (the core), ``models`` (one paper, one file), ``evaluate`` (metrics, report), ``train``, ``trust``
+(ensembles), ``auxiliary`` (baselines), ``api``, ``cli``. Names below are loaded at their first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "train": "molgraph.api",
+    "load": "molgraph.api",
+    "predict_file": "molgraph.api",
+    "read_table": "molgraph.data.read",
+    "MoleculeRegressor": "molgraph.sklearn_adapters",
+    "MoleculeClassifier": "molgraph.sklearn_adapters",
+    "names": "molgraph.catalogue",
+    "entry": "molgraph.catalogue",
+    "register": "molgraph.base.registry",
+    "MolgraphError": "molgraph.base.errors",
+}
+
+__all__ = [
+    "MoleculeClassifier",
+    "MoleculeRegressor",
+    "MolgraphError",
+    "__version__",
+    "entry",
+    "load",
+    "names",
+    "predict_file",
+    "read_table",
+    "register",
+    "train",
+]
+
+if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
+    from molgraph.api import load, predict_file, train
+    from molgraph.base.errors import MolgraphError
+    from molgraph.base.registry import register
+    from molgraph.catalogue import entry, names
+    from molgraph.data.read import read_table
+    from molgraph.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its home at its first use."""
+    from importlib import import_module
+
+    if name not in _HOMES:
+        raise AttributeError(f"module 'molgraph' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -104,7 +104,9 @@ class Recipe(Section):
         except OSError as error:
             raise storage_error(f"cannot read the recipe {path}", error) from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UsageError(f"the recipe {path} is not TOML: {error}", hint='a line reads like: epochs = 30') from error
+            raise UsageError(
+                f"the recipe {path} is not TOML: {error}", hint="a line reads like: epochs = 30"
+            ) from error
         return cls.from_dict(values)
 
     def to_toml(self, path: str | Path | None = None) -> str:

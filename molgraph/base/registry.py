@@ -69,6 +69,12 @@ def load_plugins() -> None:
             point.load()
 
 
+def kinds() -> list[str]:
+    """Kinds that have at least one name, sorted."""
+    load_plugins()
+    return sorted(kind for kind, known in _entries.items() if known)
+
+
 def names(kind: str) -> list[str]:
     """Names of one kind, sorted."""
     load_plugins()

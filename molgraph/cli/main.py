@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from molgraph import __version__
 from molgraph.base.errors import MolgraphError
@@ -75,10 +75,9 @@ class LazyGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The group's options; those that install shell completion work, but are not worth five lines of help."""
-        params = super().get_params(ctx)
+        params = _plain_switches(super().get_params(ctx))
         for param in params:
             param.hidden = param.hidden or param.name in ("install_completion", "show_completion")
-            _plain_flag(param)
         return params
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -88,19 +87,23 @@ class LazyGroup(TyperGroup):
         return name, loader() if loader is not None else command, rest
 
 
+class VerbCommand(TyperCommand):
+    """A verb once loaded."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The verb's options."""
+        return _plain_switches(super().get_params(ctx))
+
+
 def load(verb: Verb) -> Any:
     """Import a verb's module and make its command."""
     module = importlib.import_module(f"molgraph.cli.{verb.module}")
     function = getattr(module, verb.word)
     text, examples = split_docstring(inspect.getdoc(function) or verb.summary)
     single = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
-    single.command(verb.word, help=text, epilog=examples or None, no_args_is_help=_needs_words(function))(
-        guarded(function)
-    )
-    command = typer.main.get_command(single)
-    for param in command.params:
-        _plain_flag(param)
-    return command
+    options: dict[str, Any] = {"cls": VerbCommand, "help": text, "epilog": examples or None}
+    single.command(verb.word, no_args_is_help=_needs_words(function), **options)(guarded(function))
+    return typer.main.get_command(single)
 
 
 def split_docstring(text: str) -> tuple[str, str]:
@@ -108,14 +111,14 @@ def split_docstring(text: str) -> tuple[str, str]:
 
     Example:
         >>> split_docstring("Do it.\n\nExamples:\n    molgraph do  # now\n\nArgs:\n    x: never shown")
-        ('Do it.', '[bold]Examples[/bold]\n  [cyan]molgraph do[/cyan]  [dim]# now[/dim]')
+        ('Do it.', '[bold]Examples[/bold]\n[cyan]  molgraph do[/cyan]  [dim]# now[/dim]')
     """
     text = re.split(r"\n\s*(?:Args|Returns|Raises):\s*\n", inspect.cleandoc(text))[0].split("\f")[0]
     body, _, examples = text.partition("\nExamples:\n")
     lines = []
     for line in filter(str.strip, examples.splitlines()):
         command, gap, comment = line.strip().partition("  #")
-        shown = f"  [cyan]{_escape(command.rstrip())}[/cyan]" + " " * (len(command) - len(command.rstrip()))
+        shown = f"[cyan]  {_escape(command.rstrip())}[/cyan]" + " " * (len(command) - len(command.rstrip()))
         lines.append(shown + (f"  [dim]#{_escape(comment)}[/dim]" if gap else ""))
     return _escape(body.strip()), "\n".join(["[bold]Examples[/bold]", *lines]) if lines else ""
 
@@ -154,10 +157,12 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _plain_flag(param: Any) -> None:
-    """Show no type for a switch: that it takes no value says enough."""
-    if getattr(param, "is_flag", False) or param.name == "help":
-        param.metavar = ""
+def _plain_switches(params: list[Any]) -> list[Any]:
+    """The same options, with no type shown for a switch: that it takes no value says enough."""
+    for param in params:
+        if getattr(param, "is_flag", False):
+            param.metavar = ""
+    return params
 
 
 def _needs_words(function: Callable[..., None]) -> bool:
