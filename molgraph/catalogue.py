@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -84,7 +83,7 @@ def parameters(value: Any) -> list[Parameter]:
     return [Parameter(p.name, p.default, meanings.get(p.name, "")) for p in found if p.default is not p.empty]
 
 
-def _meanings(docstring: str) -> Mapping[str, str]:
+def _meanings(docstring: str) -> dict[str, str]:
     """Names of a Google-style ``Args:`` section, with what they say."""
     _, _, section = docstring.partition("Args:\n")
     found: dict[str, str] = {}

@@ -15,8 +15,8 @@ from typing import Any
 from molgraph import __version__
 from molgraph.base.paths import cache_dir, data_dir
 
-PACKAGES = ("torch", "torch-geometric", "rdkit", "cuik-molmaker-pin", "lightning", "deepchem", "scikit-learn")
-PACKAGES += ("numpy", "pandas", "pyarrow", "safetensors", "chemprop")
+PACKAGES: tuple[str, ...] = ("torch", "torch-geometric", "rdkit", "cuik-molmaker-pin", "lightning", "deepchem")
+PACKAGES += ("scikit-learn", "numpy", "pandas", "pyarrow", "safetensors", "chemprop")
 _WIDTH, _ROWS = 300, 4096  # D-MPNN's hidden width, and about as many directed bonds as a batch of 64 has
 _SMILES = (
     "CC(=O)Oc1ccccc1C(=O)O",

@@ -58,16 +58,14 @@ VERBS = (
     Verb("doctor", INSPECT, "Versions, devices and speed of this machine, with advice.", "doctor"),
 )
 
-EPILOG = """[bold]A first model[/bold]
-  [cyan]molgraph demo[/cyan]                                   [dim]# train, compare, predict[/dim]
-  [cyan]molgraph data audit assay.csv[/cyan]                   [dim]# look before you learn[/dim]
-  [cyan]molgraph train assay.csv --target pIC50 -o m.mgm[/cyan]
-  [cyan]molgraph predict m.mgm new.smi -o predicted.csv[/cyan]
-  [cyan]molgraph train --help[/cyan]                           [dim]# each verb explains itself[/dim]
-
-[bold]Exit codes[/bold]
-  [green]0[/green] done   [green]2[/green] option or name unknown   [green]3[/green] data cannot be used   [green]4[/green] model file
-  [green]5[/green] disk or permission   [green]130[/green] Ctrl-C, what was done is kept   [green]1[/green] anything else"""
+EXAMPLES = """
+    molgraph demo                                   # train, compare, predict
+    molgraph data audit assay.csv                   # look before you learn
+    molgraph train assay.csv --target pIC50 -o m.mgm
+    molgraph predict m.mgm new.smi -o predicted.csv
+    molgraph train --help                           # each verb explains itself"""
+EXIT_CODES = {0: "done", 2: "unknown option or name", 3: "unusable data", 4: "unusable model file"}
+EXIT_CODES |= {5: "disk or permission", 130: "Ctrl-C, what was done is kept", 1: "anything else"}
 
 
 class LazyGroup(TyperGroup):
@@ -115,12 +113,7 @@ def split_docstring(text: str) -> tuple[str, str]:
     """
     text = re.split(r"\n\s*(?:Args|Returns|Raises):\s*\n", inspect.cleandoc(text))[0].split("\f")[0]
     body, _, examples = text.partition("\nExamples:\n")
-    lines = []
-    for line in filter(str.strip, examples.splitlines()):
-        command, gap, comment = line.strip().partition("  #")
-        shown = f"[cyan]  {_escape(command.rstrip())}[/cyan]" + " " * (len(command) - len(command.rstrip()))
-        lines.append(shown + (f"  [dim]#{_escape(comment)}[/dim]" if gap else ""))
-    return _escape(body.strip()), "\n".join(["[bold]Examples[/bold]", *lines]) if lines else ""
+    return _escape(body.strip()), _coloured("Examples", examples) if examples else ""
 
 
 def guarded(function: Callable[..., None]) -> Callable[..., None]:
@@ -190,6 +183,22 @@ def _say(label: str, style: str, message: str, hint: str = "") -> None:
         console.print(Text("\n".join(f"  {line}" for line in hint.splitlines())))
 
 
+def _coloured(title: str, examples: str) -> str:
+    """Commands, one a line, as rich markup: comments dim."""
+    lines = [f"[bold]{title}[/bold]"]
+    for line in filter(str.strip, examples.splitlines()):
+        command, gap, comment = line.strip().partition("  #")
+        shown = f"[cyan]  {_escape(command.rstrip())}[/cyan]" + " " * (len(command) - len(command.rstrip()))
+        lines.append(shown + (f"  [dim]#{_escape(comment)}[/dim]" if gap else ""))
+    return "\n".join(lines)
+
+
+def _epilog() -> str:
+    codes = [f"[green]{code}[/green] {meaning}" for code, meaning in EXIT_CODES.items()]
+    rows = ["  " + "   ".join(codes[:3]), "  " + "   ".join(codes[3:6]), "  " + codes[6]]
+    return "\n".join([_coloured("A first model", EXAMPLES), "", "[bold]Exit codes[/bold]", *rows])
+
+
 def _stand_in(verb: Verb) -> Callable[[], None]:
     def stand_in() -> None: ...
 
@@ -205,7 +214,7 @@ def _version(asked: bool) -> None:
 
 _OPTIONS: dict[str, Any] = {"cls": LazyGroup, "no_args_is_help": True, "rich_markup_mode": "rich"}
 _OPTIONS |= {"context_settings": {"help_option_names": ["-h", "--help"]}, "pretty_exceptions_enable": False}
-app = typer.Typer(name="molgraph", epilog=EPILOG, **_OPTIONS)
+app = typer.Typer(name="molgraph", epilog=_epilog(), **_OPTIONS)
 data_app = typer.Typer(name="data", **_OPTIONS)
 
 
