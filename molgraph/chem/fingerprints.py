@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from rdkit import Chem, DataStructs
@@ -69,9 +70,7 @@ def morgan(
     return Fingerprints(x, reasons == "", reasons)
 
 
-def _rows(
-    generator: rdFingerprintGenerator.FingerprintGenerator64, mols: list[Chem.Mol], n_bits: int, counts: bool, threads: int
-) -> np.ndarray:
+def _rows(generator: Any, mols: list[Chem.Mol], n_bits: int, counts: bool, threads: int) -> np.ndarray:
     with quiet():
         if counts:
             wide = np.array([generator.GetCountFingerprintAsNumPy(mol) for mol in mols])

@@ -1,0 +1,176 @@
+"""The baseline that often wins: Morgan bits and RDKit descriptors into a scikit-learn random forest."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from molgraph.auxiliary.features import Choice, Features
+from molgraph.auxiliary.targets import row_targets, target_from_meta, target_meta
+from molgraph.auxiliary.trees import Trees
+from molgraph.base import progress
+from molgraph.base.contracts import Method, Prediction, State, Target
+from molgraph.base.errors import DataError, ModelFileError, UsageError
+from molgraph.base.registry import register
+from molgraph.base.seeds import derive
+from molgraph.data.table import Table
+
+STEP = 25  # trees grown between two ticks of the progress bar
+BLOCK = 10_000  # rows predicted at once
+AGAIN = "fetch the file again"
+
+
+@register(
+    "method",
+    "random_forest",
+    summary="Morgan bits and RDKit descriptors into a random forest; the baseline",
+    paper="Breiman 2001, Mach. Learn. 45:5; Rogers and Hahn 2010, J. Chem. Inf. Model. 50:742",
+)
+class RandomForest(Method):
+    """Random forest (Breiman 2001) on Morgan bits, RDKit descriptors and the table's own feature columns.
+
+    One forest a target, on the rows that have it. A saved forest predicts what it predicted before, to the bit.
+
+    Args:
+        n_estimators: trees.
+        features: ``morgan+descriptors`` or ``morgan``.
+        radius: of the fingerprint.
+        n_bits: of the fingerprint.
+        max_features: share of the columns that a split looks at, or ``sqrt``; by default a third for numbers
+            (Svetnik et al. 2003, J. Chem. Inf. Comput. Sci. 43:1947) and the square root for classes.
+        min_samples_leaf: rows that a leaf holds at least.
+        class_weight: ``balanced`` weighs classes by one over their share; None as they are.
+        seed: the same seed gives the same forest, for any number of threads.
+        threads: cores to use; None for all.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> table = make_table(["C", "CC", "CCC", "C(C"], targets=(Target("size"),), y=[1, 2, 3, 4])
+        >>> forest = RandomForest(n_estimators=20, features="morgan", threads=1).fit(table)
+        >>> forest.predict(table).status.tolist()
+        ['ok', 'ok', 'ok', 'unreadable']
+    """
+
+    name = "random_forest"
+
+    def __init__(
+        self,
+        n_estimators: int = 500,
+        features: Choice = "morgan+descriptors",
+        radius: int = 2,
+        n_bits: int = 2048,
+        max_features: float | Literal["sqrt"] | None = None,
+        min_samples_leaf: int = 1,
+        class_weight: Literal["balanced"] | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.features = features
+        self.radius = radius
+        self.n_bits = n_bits
+        self.max_features = max_features
+        self.min_samples_leaf = min_samples_leaf
+        self.class_weight = class_weight
+        self.seed = seed
+        self.threads = threads
+
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Grow the forests on ``table``; ``valid`` and ``workdir`` are not used."""
+        if self.class_weight not in (None, "balanced"):
+            raise UsageError(f"class_weight is {self.class_weight!r}", hint="use 'balanced' or None")
+        targets, y = row_targets(table)
+        chosen = Features(self.features, self.radius, self.n_bits)
+        own, matrix = chosen.fit(table, self._threads())
+        trees = []
+        with progress.bar("random forest", total=self.n_estimators * len(targets)) as bar:
+            for j, target in enumerate(targets):
+                values = y[matrix.rows, j]
+                use = np.isfinite(values)
+                if not use.any():
+                    raise DataError(
+                        f"no readable row of {len(table)} has a measured {target.name!r}",
+                        hint="choose another target, or see `molgraph data audit`",
+                    )
+                weights = None if table.weights is None else table.weights[matrix.rows][use]
+                trees.append(self._grow(matrix.x[use], values[use], weights, target, bar))
+        self._fitted = (targets, own, tuple(trees))
+        return self
+
+    def predict(self, table: Table) -> Prediction:
+        """Means over the trees' leaves: values, P(class 1), or one probability a class."""
+        targets, features, trees = self._whole()
+        value = np.full((len(table), sum(len(t.columns) for t in targets)), np.nan)
+        status, reason = table.status.copy(), table.reason.copy()
+        for start in range(0, len(table), BLOCK):
+            block = slice(start, start + BLOCK)
+            part = table if len(table) <= BLOCK else table.take(np.arange(start, min(start + BLOCK, len(table))))
+            matrix = features.of(part, self._threads())
+            status[block], reason[block] = matrix.status, matrix.reason
+            if len(matrix.rows):
+                value[start + matrix.rows] = np.concatenate([t.predict(matrix.x) for t in trees], axis=1)
+        return Prediction(table.ids, targets, value, status, reason, inputs=table.smiles)
+
+    def state(self) -> State:
+        """The trees' arrays, the fill values and what the features are."""
+        targets, features, trees = self._whole()
+        arrays = {"fill": features.fill}
+        for j, part in enumerate(trees):
+            arrays |= part.arrays(f"target_{j}.")
+        described = [target_meta(t) for t in targets]
+        return State(arrays, {"params": self.get_params(), "features": features.meta(), "targets": described})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild a fitted forest; raises ``ModelFileError`` where an array could lead a walk astray."""
+        try:
+            params = {name: state.meta["params"][name] for name in cls.param_names()}
+            targets = tuple(target_from_meta(t) for t in state.meta["targets"])
+            features = Features.from_meta(state.meta["features"], np.asarray(state.arrays["fill"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"the forest's description is not whole: {error}", hint=AGAIN) from error
+        trees = tuple(Trees.from_arrays(state.arrays, features.width, f"target_{j}.") for j in range(len(targets)))
+        for target, part in zip(targets, trees, strict=True):
+            if part.value.shape[1] != len(target.columns):
+                raise ModelFileError(f"the forest of {target.name!r} has leaves of another width", hint=AGAIN)
+        method = cls(**params)
+        method._fitted = (targets, features, trees)
+        return method
+
+    def _whole(self) -> tuple[tuple[Target, ...], Features, tuple[Trees, ...]]:
+        if not hasattr(self, "_fitted"):
+            raise UsageError("this forest has not been fitted", hint="call fit(table) first")
+        return self._fitted
+
+    def _threads(self) -> int:
+        if self.threads is not None:
+            return self.threads
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+    def _grow(
+        self, x: np.ndarray, y: np.ndarray, weights: np.ndarray | None, target: Target, bar: progress.Bar
+    ) -> Trees:
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+        from sklearn.utils.class_weight import compute_sample_weight
+
+        classes = target.kind in ("binary", "multiclass")
+        share = self.max_features if self.max_features is not None else ("sqrt" if classes else 1 / 3)
+        seed = derive(self.seed, "random_forest", target.name) % 2**32
+        settings: dict[str, Any] = {"max_features": share, "min_samples_leaf": self.min_samples_leaf}
+        kind = RandomForestClassifier if classes else RandomForestRegressor
+        forest = kind(n_jobs=self._threads(), random_state=seed, warm_start=True, **settings)
+        if classes and self.class_weight == "balanced":
+            weights = compute_sample_weight("balanced", y) * (1.0 if weights is None else weights)
+        grown = 0
+        while grown < self.n_estimators:
+            step = min(STEP, self.n_estimators - grown)
+            grown += step
+            forest.set_params(n_estimators=grown).fit(x, y.astype(np.int64) if classes else y, sample_weight=weights)
+            bar.advance(step)
+        columns = None
+        if classes:
+            columns = forest.classes_ if target.kind == "multiclass" else np.where(forest.classes_ == 1, 0, -1)
+        return Trees.from_sklearn(forest.estimators_, x.shape[1], columns, len(target.columns))

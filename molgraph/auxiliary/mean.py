@@ -1,0 +1,99 @@
+"""The floor: a table comes in; its mean, or its classes' shares, is the prediction for every molecule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from molgraph.auxiliary.targets import row_targets, target_from_meta, target_meta
+from molgraph.base.contracts import Method, Prediction, State, Target
+from molgraph.base.errors import DataError, ModelFileError, UsageError
+from molgraph.base.registry import register
+from molgraph.chem.smiles import parse_smiles
+from molgraph.data.table import OK, UNREADABLE, Table
+
+
+@register("method", "mean", summary="The training part's mean or class shares: what every model must beat")
+class MeanPredictor(Method):
+    """Predicts the training rows' weighted mean for numbers, and the share of each class for labels.
+
+    A method that does not beat it has learnt nothing about molecules. Rows that cannot be read get no value
+    here either, so that all methods are judged on the same rows.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> table = make_table(["C", "CC", "C(C"], targets=(Target("y"),), y=[1.0, 3.0, float("nan")])
+        >>> MeanPredictor().fit(table).predict(table).value.ravel().tolist()
+        [2.0, 2.0, nan]
+    """
+
+    name = "mean"
+
+    def __init__(self) -> None:
+        pass
+
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Average the readable rows; ``valid`` and ``workdir`` are not used."""
+        targets, y = row_targets(table)
+        readable = _reasons(table) == ""
+        weights = np.ones(len(table)) if table.weights is None else table.weights
+        row: list[float] = []
+        for j, target in enumerate(targets):
+            use = readable & np.isfinite(y[:, j]) & (weights > 0)
+            if not use.any():
+                raise DataError(
+                    f"no readable row of {len(table)} has a measured {target.name!r}",
+                    hint="choose another target, or see `molgraph data audit`",
+                )
+            values = (
+                y[use, j, None] == np.arange(len(target.classes)) if target.kind == "multiclass" else y[use, j, None]
+            )
+            row.extend(np.average(values, axis=0, weights=weights[use]))
+        self._fitted = (targets, np.array(row))
+        return self
+
+    def predict(self, table: Table) -> Prediction:
+        """The same value for every row that can be read."""
+        targets, row = self._whole()
+        reasons = _reasons(table)
+        bad = np.flatnonzero(reasons != "")
+        marked = table.with_status(bad, UNREADABLE, reasons[bad])
+        value = np.where((marked.status == OK)[:, None], row, np.nan)
+        return Prediction(table.ids, targets, value, marked.status, marked.reason, inputs=table.smiles)
+
+    def state(self) -> State:
+        """The row of values."""
+        targets, row = self._whole()
+        return State({"row": row}, {"params": {}, "targets": [target_meta(t) for t in targets]})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild; raises ``ModelFileError`` where the values do not fit the targets."""
+        try:
+            targets = tuple(target_from_meta(t) for t in state.meta["targets"])
+            row = np.asarray(state.arrays["row"], dtype=np.float64)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(
+                f"the model's description is not whole: {error}", hint="fetch the file again"
+            ) from error
+        if row.shape != (sum(len(t.columns) for t in targets),) or not np.isfinite(row).all():
+            raise ModelFileError("the model's values do not fit its targets", hint="fetch the file again")
+        method = cls()
+        method._fitted = (targets, row)
+        return method
+
+    def _whole(self) -> tuple[tuple[Target, ...], np.ndarray]:
+        if not hasattr(self, "_fitted"):
+            raise UsageError("this method has not been fitted", hint="call fit(table) first")
+        return self._fitted
+
+
+def _reasons(table: Table) -> np.ndarray:
+    """Why a row cannot be read, object array [n]; empty where it can."""
+    ok = table.ok
+    reasons = [
+        parse_smiles(s).reason if ok[i] else table.reason[i] or "no molecule" for i, s in enumerate(table.smiles)
+    ]
+    return np.array(reasons, dtype=object).reshape(len(table))

@@ -1,0 +1,229 @@
+"""A fitted scikit-learn forest comes in; flat arrays that can be saved, checked and walked by numpy go out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from molgraph.base.errors import ModelFileError
+
+PAIRS = 40_000  # (row, tree) pairs walked at once: their arrays stay in the processor's cache
+FIRST_DROP = 4  # level from which pairs that reached a leaf are set aside
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Binary trees, one after the other; siblings stand side by side, after their parent.
+
+    Args:
+        offsets: int64 [n_trees + 1]: tree t's nodes are ``offsets[t]:offsets[t + 1]``, its root first.
+        left: int32 [n_nodes]: the left child, counted from the tree's root; the right one is the next; 0 for a leaf.
+        feature: int32 [n_nodes]: the column that a node looks at; 0 for a leaf.
+        threshold: float64 [n_nodes]: rows with at most this go left; 0 for a leaf.
+        value: float64 [n_nodes, k]: what a leaf says; zeros elsewhere.
+        width: number of columns of the input.
+    """
+
+    offsets: np.ndarray
+    left: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    value: np.ndarray
+    width: int
+    _plan: _Plan = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._check()
+        object.__setattr__(self, "_plan", _Plan.of(self))
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], width: int, prefix: str = "") -> Trees:
+        """Trees from a file's arrays; raises ``ModelFileError`` where one could lead a walk astray."""
+        names = ("offsets", "left", "feature", "threshold", "value")
+        missing = [name for name in names if prefix + name not in arrays]
+        if missing:
+            raise ModelFileError(f"the forest lacks its arrays {missing}", hint="fetch the file again")
+        return cls(*(np.asarray(arrays[prefix + name]) for name in names), width=width)
+
+    @classmethod
+    def from_sklearn(
+        cls, estimators: Iterable[Any], width: int, columns: np.ndarray | None = None, k: int = 1
+    ) -> Trees:
+        """Trees of fitted scikit-learn estimators.
+
+        Args:
+            estimators: decision trees of one output.
+            width: number of columns that they were fitted on.
+            columns: for each of the estimators' classes the column of ``value`` it goes to, -1 for none;
+                None for a regression.
+            k: width of ``value``.
+        """
+        left, feature, threshold, value, sizes = [], [], [], [], []
+        for estimator in estimators:
+            tree = estimator.tree_
+            order, first = _siblings_adjacent(tree.children_left, tree.children_right)
+            leaf = first == 0
+            left.append(first)
+            feature.append(np.where(leaf, 0, tree.feature[order]))
+            threshold.append(np.where(leaf, 0.0, tree.threshold[order]))
+            said = np.zeros((len(order), k))
+            outputs = tree.value[order, 0, :]
+            for c, column in enumerate([0] if columns is None else columns):
+                if column >= 0:
+                    said[leaf, column] = outputs[leaf, c]
+            value.append(said)
+            sizes.append(len(order))
+        return cls(
+            offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            left=np.concatenate(left).astype(np.int32),
+            feature=np.concatenate(feature).astype(np.int32),
+            threshold=np.concatenate(threshold),
+            value=np.concatenate(value),
+            width=width,
+        )
+
+    def arrays(self, prefix: str = "") -> dict[str, np.ndarray]:
+        """The five arrays by name."""
+        return {prefix + n: getattr(self, n) for n in ("offsets", "left", "feature", "threshold", "value")}
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """Mean over the trees, summed in their order: the same for a row whatever stands beside it.
+
+        Args:
+            x: float32 [n, width], finite.
+
+        Returns:
+            float64 [n, k].
+        """
+        if x.ndim != 2 or x.shape[1] != self.width:
+            raise ValueError(f"x has shape {x.shape}, expected [n, {self.width}]")
+        out = np.empty((len(x), self.value.shape[1]))
+        block = max(1, PAIRS // len(self))
+        for start in range(0, len(x), block):
+            leaves = self._plan.walk(x[start : start + block])
+            for c in range(out.shape[1]):
+                # accumulate adds strictly from the first tree to the last; sum() would pair them up by shape
+                total = np.add.accumulate(self.value[:, c].take(leaves), axis=0)[-1]
+                out[start : start + block, c] = total / len(self)
+        return out
+
+    def _check(self) -> None:
+        n = len(self.left) if self.left.ndim == 1 else -1
+        k = self.value.shape[1] if self.value.ndim == 2 else 0
+        shapes = {"feature": (n,), "threshold": (n,), "value": (n, k), "left": (n,)}
+        kinds = {"offsets": "i", "left": "i", "feature": "i", "threshold": "f", "value": "f"}
+        whole = all(getattr(self, name).shape == shape for name, shape in shapes.items()) and k > 0
+        if not whole or any(getattr(self, name).dtype.kind != kind for name, kind in kinds.items()):
+            raise ModelFileError("the forest's arrays do not fit each other", hint="fetch the file again")
+        o = self.offsets
+        if o.ndim != 1 or len(o) < 2 or o[0] != 0 or o[-1] != n or (np.diff(o) < 1).any():
+            raise ModelFileError("the forest's trees do not cover its nodes", hint="fetch the file again")
+        if not (np.isfinite(self.threshold).all() and np.isfinite(self.value).all()):
+            raise ModelFileError("the forest holds values that are not finite", hint="fetch the file again")
+        size = np.repeat(np.diff(o), np.diff(o))
+        place = np.arange(n) - np.repeat(o[:-1], np.diff(o))
+        inner = self.left != 0
+        # children after their parent and inside the tree: a walk moves forward and ends
+        if (inner & ((self.left <= place) | (self.left >= size - 1))).any():
+            raise ModelFileError("a tree of the forest points outside itself", hint="fetch the file again")
+        if (self.feature < 0).any() or (self.feature >= self.width).any():
+            raise ModelFileError(f"the forest looks at a column beyond its {self.width}", hint="fetch the file again")
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a walk needs: each node as one 64-bit word (left child, feature, threshold's rank).
+
+    A value's code is the number of its column's thresholds below it, so ``value <= threshold`` is exactly
+    ``code <= rank``, in small integers. A leaf's left child is itself and its rank the highest.
+    """
+
+    word: np.ndarray
+    roots: np.ndarray
+    feature_shift: int
+    left_shift: int
+    bits: np.ndarray  # columns whose only threshold is 0.5
+    graded: tuple[tuple[int, np.ndarray], ...]  # column and its thresholds, for the others in use
+    width: int
+    code_type: Any
+
+    @classmethod
+    def of(cls, trees: Trees) -> _Plan:
+        inner = np.flatnonzero(trees.left)
+        feature, threshold = trees.feature[inner].astype(np.int64), trees.threshold[inner]
+        order = np.lexsort((threshold, feature))
+        f, t = feature[order], threshold[order]
+        new_column = np.diff(f, prepend=-1) != 0
+        new_value = new_column | (np.diff(t, prepend=np.nan) != 0)
+        ordinal = np.cumsum(new_value) - 1
+        rank = np.empty(len(inner), dtype=np.int64)
+        starts = np.flatnonzero(new_column)
+        rank[order] = ordinal - np.repeat(ordinal[starts], np.diff(np.append(starts, len(f))))
+        columns, distinct, at = f[starts], t[new_value], np.append(ordinal[starts], new_value.sum())
+        only_half = np.array([at[i + 1] - at[i] == 1 and distinct[at[i]] == 0.5 for i in range(len(columns))], bool)
+        graded = tuple((int(columns[i]), distinct[at[i] : at[i + 1]]) for i in np.flatnonzero(~only_half))
+
+        top = int(rank.max(initial=0)) + 1  # above every code
+        feature_shift = int(top + 1).bit_length()
+        left_shift = feature_shift + int(trees.width).bit_length()
+        if left_shift + len(trees.left).bit_length() > 63:
+            raise ModelFileError("the forest is too large to be walked", hint="train it with fewer or shallower trees")
+        n = len(trees.left)
+        root = np.repeat(trees.offsets[:-1], np.diff(trees.offsets))
+        leaf = trees.left == 0
+        word = np.where(leaf, np.arange(n), root + trees.left).astype(np.int64) << left_shift
+        word |= np.where(leaf, 0, trees.feature).astype(np.int64) << feature_shift
+        ranks = np.full(n, (1 << feature_shift) - 1, dtype=np.int64)
+        ranks[inner] = rank
+        code_type = np.uint16 if top < 2**16 else np.int64
+        bits = columns[only_half]
+        return cls(word | ranks, trees.offsets[:-1], feature_shift, left_shift, bits, graded, trees.width, code_type)
+
+    def codes(self, x: np.ndarray) -> np.ndarray:
+        """[n, width] codes of a block of rows; columns that no tree looks at stay 0."""
+        out = np.zeros(x.shape, dtype=self.code_type)
+        out[:, self.bits] = x[:, self.bits] > 0.5
+        for column, thresholds in self.graded:
+            out[:, column] = np.searchsorted(thresholds, x[:, column], side="left")
+        return out
+
+    def walk(self, x: np.ndarray) -> np.ndarray:
+        """[n_trees, n] the leaf that each row reaches in each tree."""
+        codes = self.codes(x).ravel()
+        n, n_trees = len(x), len(self.roots)
+        rank_mask, feature_mask = (1 << self.feature_shift) - 1, (1 << (self.left_shift - self.feature_shift)) - 1
+        leaves = np.empty(n * n_trees, dtype=np.int64)
+        pair = np.arange(n * n_trees)
+        row = np.tile(np.arange(n) * self.width, n_trees)
+        node = np.repeat(self.roots, n)
+        level = 0
+        while len(pair):
+            word = self.word.take(node)
+            rank = word & rank_mask
+            if level >= FIRST_DROP and level % 2 == 0:
+                walking = rank != rank_mask
+                leaves[pair[~walking]] = node[~walking]
+                pair, row, node, word, rank = (a[walking] for a in (pair, row, node, word, rank))
+            code = codes.take(((word >> self.feature_shift) & feature_mask) + row)
+            node = (word >> self.left_shift) + (code > rank)
+            level += 1
+        return leaves.reshape(n_trees, n)
+
+
+def _siblings_adjacent(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes in breadth-first order, and each one's left child in that order (0 for a leaf)."""
+    levels = [np.zeros(1, dtype=np.int64)]
+    while len(levels[-1]):
+        parents = levels[-1][left[levels[-1]] >= 0]
+        levels.append(np.stack([left[parents], right[parents]], axis=1).ravel())
+    order = np.concatenate(levels)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    children = left[order]
+    return order, np.where(children < 0, 0, place[children])
