@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from molgraph.data.featurize import featurize
+from molgraph.data.features import FEATURISER
+from molgraph.data.featurize import featurize, rdkit_version
 from molgraph.data.graphstore import GraphStore, Level
+from molgraph.data.stored import cached, content_key, load_store, save_store
 from molgraph.data.table import Table
 
-__all__ = ["GraphStore", "Graphs", "Level", "store_for"]
+__all__ = ["GraphStore", "Graphs", "Level", "load_store", "save_store", "store_for"]
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,9 @@ def store_for(table: Table, *, cache: Path | None = None, workers: int = 1) -> G
         cache: a folder in which stores are kept and found again, or None to keep them in memory.
         workers: processes that featurise; the result does not depend on it.
 
+    Raises:
+        StorageError: the cache can't be written.
+
     Example:
         >>> from molgraph.data.table import make_table
         >>> graphs = store_for(make_table(["CCO", None, "CCO", "C"]))
@@ -46,4 +51,8 @@ def store_for(table: Table, *, cache: Path | None = None, workers: int = 1) -> G
     graph_of_row = np.full(len(table), -1, dtype=np.int64)
     codes, distinct = pd.factorize(table.smiles[rows])
     graph_of_row[rows] = codes
-    return Graphs(featurize(list(distinct)), graph_of_row)
+    texts = list(distinct)
+    if cache is None:
+        return Graphs(featurize(texts, workers=workers), graph_of_row)
+    key = content_key(texts, FEATURISER, rdkit_version())
+    return Graphs(cached(cache, key, lambda: featurize(texts, workers=workers)), graph_of_row)
