@@ -65,7 +65,7 @@ EXAMPLES = """
     molgraph predict m.mgm new.smi -o predicted.csv
     molgraph train --help                           # each verb explains itself"""
 EXIT_CODES = {0: "done", 2: "unknown option or name", 3: "unusable data", 4: "unusable model file"}
-EXIT_CODES |= {5: "disk or permission", 130: "Ctrl-C, what was done is kept", 1: "anything else"}
+EXIT_CODES |= {5: "disk or permission", 1: "anything else", 130: "Ctrl-C: what was done is kept"}
 
 
 class LazyGroup(TyperGroup):
@@ -194,8 +194,8 @@ def _coloured(title: str, examples: str) -> str:
 
 
 def _epilog() -> str:
-    codes = [f"[green]{code}[/green] {meaning}" for code, meaning in EXIT_CODES.items()]
-    rows = ["  " + "   ".join(codes[:3]), "  " + "   ".join(codes[3:6]), "  " + codes[6]]
+    codes = [f"[green]{code:>3}[/green]  {meaning:<23}" for code, meaning in EXIT_CODES.items()]
+    rows = ["  " + "".join(codes[i : i + 2]).rstrip() for i in range(0, len(codes), 2)]
     return "\n".join([_coloured("A first model", EXAMPLES), "", "[bold]Exit codes[/bold]", *rows])
 
 
