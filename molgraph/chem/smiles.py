@@ -47,6 +47,13 @@ def quiet() -> Iterator[None]:
                 _blocker = None
 
 
+@contextmanager
+def captured() -> Iterator[rdBase.CaptureErrorLog]:
+    """Collect RDKit's error messages instead of showing them; one thread at a time."""
+    with quiet(), _log, rdBase.CaptureErrorLog() as log:
+        yield log
+
+
 def precheck(text: object) -> str:
     """Say why a text can be no molecule before RDKit reads it; empty where nothing speaks against it.
 
@@ -109,7 +116,7 @@ def parse_smiles(text: str, *, sanitize: bool = True) -> Parsed:
     reason = precheck(text)
     if reason:
         return Parsed(None, reason)
-    with quiet(), _log, rdBase.CaptureErrorLog() as log:
+    with captured() as log:
         try:
             mol = Chem.MolFromSmiles(text, sanitize=sanitize)
         except (RuntimeError, ValueError) as error:  # RDKit throws a few parser errors instead of logging them

@@ -1,61 +1,294 @@
-"""Files, frames and lists in; tables of rows out."""
+"""Files, frames and lists in; tables out, whole or chunk by chunk, every input row kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, nearest
+from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.chem.smiles import MAX_CHARACTERS, precheck
+from molgraph.data import columns as cols
+from molgraph.data.checked import check_molecules
+from molgraph.data.chunks import Chunk, Reader
+from molgraph.data.formats import reader_for
 from molgraph.data.sources import builtin
-from molgraph.data.table import Table, make_table
+from molgraph.data.table import MISSING, OK, UNREADABLE, Entities, Table
+from molgraph.data.targets import Asked, Findings, numbers_of, parse_targets
+
+OnError = Literal["keep", "drop", "stop"]
+Targets = str | Target | Iterable[str | Target] | None
+_ODD = r"[^!-=?-~]"  # blanks, ">", control characters, anything beyond ASCII: worth a closer look
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which column of a source is what."""
+
+    smiles: str
+    id: str | None
+    weight: str | None
+    features: tuple[str, ...]
+    split: str | None
+    asked: tuple[Asked, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that are read, each once."""
+        one = [self.smiles, self.id, self.weight, self.split, *self.features, *(a.column for a in self.asked)]
+        return list(dict.fromkeys(name for name in one if name is not None))
 
 
 def read_table(
     source: Any,
     *,
     smiles: str | None = None,
-    targets: Any = None,
+    targets: Targets = None,
     id: str | None = None,
     weight: str | None = None,
-    features: tuple[str, ...] = (),
+    features: Sequence[str] = (),
     split: str | None = None,
-    on_error: str = "keep",
+    on_error: OnError = "keep",
+    need_targets: bool = False,
 ) -> Table:
-    """Read a whole table."""
+    """Read a whole source into a table; every input row stays a row, in order.
+
+    Args:
+        source: a path (csv, csv.gz, tsv, parquet, sdf, smi), ``-`` for standard input, ``builtin:NAME``, a
+            pandas frame, a mapping of columns, a list of SMILES, or a table.
+        smiles: the column of SMILES; found by its name or by values that parse where not given.
+        targets: what is to be learnt: names, with a kind where it is not plain (``class:multiclass``).
+        id: the column of ids, kept verbatim; a column named id where not given, else the row's number.
+        weight: a column of finite weights, not negative.
+        features: columns of numbers that describe a row beside its molecule.
+        split: a column of the source's own split words.
+        on_error: ``keep`` rows that cannot be read, with a reason; ``drop`` them, or ``stop`` at the first.
+            ``drop`` and ``stop`` parse every molecule here; ``keep`` leaves that to the featuriser and marks
+            what needs no parsing.
+        need_targets: whether to refuse, with the candidates listed, where ``targets`` is None.
+
+    Returns:
+        The table.
+
+    Raises:
+        DataError: a column that is missing, doubled, or cannot be what it should be.
+        StorageError: a file that may not be read.
+
+    Example:
+        >>> table = read_table({"smiles": ["CCO", "", "CCN"], "y": ["1.5", "2", "NA"]}, targets=["y"])
+        >>> list(table.status), table.y[:, 0]
+        (['ok', 'missing', 'ok'], array([1.5, 2. , nan]))
+    """
+    _known(on_error)
     if isinstance(source, str) and source.startswith("builtin:"):
-        return builtin.load(source[8:])
-    if isinstance(source, pd.DataFrame):
-        frame = source
+        source = builtin.load(source.removeprefix("builtin:"))
+        if targets is None:
+            targets = source.row_targets
+    if isinstance(source, Table):
+        return _handle(_choose(source, targets), on_error)
+    reader = reader_for(source)
+    plan = make_plan(reader, smiles, targets, id, weight, features, split, need_targets)
+    chunks = list(reader.chunks(plan.columns, None))
+    found = _decide(plan.asked, chunks)
+    tables = [build(chunk, plan, found) for chunk in chunks] or [_no_rows(plan, found)]
+    return _handle(tables[0], on_error)
+
+
+def iter_tables(
+    source: Any,
+    *,
+    chunk_rows: int = 10_000,
+    smiles: str | None = None,
+    targets: Targets = None,
+    id: str | None = None,
+    weight: str | None = None,
+    features: Sequence[str] = (),
+    split: str | None = None,
+    on_error: OnError = "keep",
+) -> Iterator[Table]:
+    """Read a source in chunks of exactly ``chunk_rows`` rows (the last may have fewer), in constant memory.
+
+    Kinds and classes of targets that were not given are found in a first pass over those columns; standard
+    input can be read only once, so there they are decided by the first chunk.
+
+    Args:
+        source: as for ``read_table``.
+        chunk_rows: rows a chunk.
+        smiles, targets, id, weight, features, split, on_error: as for ``read_table``.
+
+    Example:
+        >>> [len(t) for t in iter_tables(["C", "CC", "CCC"], chunk_rows=2)]
+        [2, 1]
+    """
+    if chunk_rows < 1:
+        raise UsageError(f"chunk_rows is {chunk_rows}", hint="give at least 1")
+    _known(on_error)
+    if isinstance(source, Table) or (isinstance(source, str) and source.startswith("builtin:")):
+        whole = read_table(source, targets=targets)
+        for start in range(0, len(whole), chunk_rows):
+            yield _handle(whole.take(np.arange(start, min(start + chunk_rows, len(whole)))), on_error, start)
+        return
+    reader = reader_for(source)
+    plan = make_plan(reader, smiles, targets, id, weight, features, split)
+    found: tuple[Target, ...] | None = None
+    if reader.rereadable or all(_settled(a) for a in plan.asked):
+        open_ones = [a.column for a in plan.asked if not _settled(a)]
+        found = _decide(plan.asked, reader.chunks(open_ones, chunk_rows) if open_ones else [])
+    for chunk in reader.chunks(plan.columns, chunk_rows):
+        found = found if found is not None else _decide(plan.asked, [chunk])
+        yield _handle(build(chunk, plan, found), on_error, chunk.start)
+
+
+def _known(on_error: str) -> None:
+    if on_error not in ("keep", "drop", "stop"):
+        raise UsageError(f"on_error is {on_error!r}", hint=nearest(on_error, ["keep", "drop", "stop"]))
+
+
+def make_plan(
+    reader: Reader,
+    smiles: str | None,
+    targets: Targets,
+    id: str | None,
+    weight: str | None,
+    features: Sequence[str],
+    split: str | None,
+    need_targets: bool = False,
+) -> Plan:
+    """Find every column, or raise ``DataError`` with what there is."""
+    names = reader.names
+    asked = parse_targets(targets, names)
+    weight = weight and cols.resolve(weight, names, "weights")
+    split = split and cols.resolve(split, names, "split")
+    features = (features,) if isinstance(features, str) else tuple(features)
+    described = tuple(cols.resolve(f, names, "features") for f in features)
+    taken = [n for n in (weight, split, id, *described, *(a.column for a in asked)) if n]
+    sample = reader.sample()
+    if smiles is not None:
+        smiles = cols.resolve(smiles, names, "SMILES")
     else:
-        frame = pd.read_csv(source, dtype=str, keep_default_na=False)
-    column = smiles or next(c for c in frame.columns if c.lower() in ("smiles", "canonical_smiles", "mol"))
-    asked = tuple(targets or ())
-    for name in asked:
-        if name not in frame.columns:
-            raise DataError(f"no column {name!r}", hint=nearest(name, list(frame.columns)))
-    y = np.column_stack([pd.to_numeric(frame[n], errors="coerce") for n in asked]) if asked else None
-    kinds = []
-    for j, name in enumerate(asked):
-        values = y[:, j][np.isfinite(y[:, j])]
-        kinds.append(Target(name, "binary" if np.isin(values, (0, 1)).all() else "regression"))
-    return make_table(
-        list(frame[column]),
-        ids=list(frame[id]) if id else None,
-        targets=tuple(kinds),
-        y=y,
-        weights=None if weight is None else frame[weight].astype(float).to_numpy(),
-        features=frame[list(features)].astype(float).to_numpy() if features else None,
-        feature_names=tuple(features),
-        split=frame[split].to_numpy(dtype=object) if split else None,
+        smiles = reader.smiles or cols.find_smiles(names, sample, taken)
+    taken.append(smiles)
+    id = cols.resolve(id, names, "ids") if id is not None else reader.id or cols.find_id(names, taken)
+    if need_targets and not asked:
+        numeric = cols.numeric(sample, [n for n in names if n not in (*taken, id)])
+        raise DataError(
+            f"no target was named; columns of numbers: {', '.join(numeric) or 'none'}"[:500],
+            hint=f"say which: --target {numeric[0] if numeric else 'NAME'} (in Python targets=[NAME])",
+        )
+    return Plan(smiles, id, weight, described, split, asked)
+
+
+def _settled(asked: Asked) -> bool:
+    """Whether a target needs no look at the rows."""
+    if asked.kind == "multiclass":
+        return asked.target is not None and bool(asked.target.classes)
+    return asked.kind is not None
+
+
+def _decide(asked: tuple[Asked, ...], chunks: Iterable[Chunk]) -> tuple[Target, ...]:
+    findings = [Findings(a) for a in asked]
+    for chunk in chunks:
+        for one in findings:
+            if not _settled(one.asked):
+                one.look(chunk.columns[one.asked.column], chunk.start)
+    return tuple(one.target() for one in findings)
+
+
+def build(chunk: Chunk, plan: Plan, targets: tuple[Target, ...]) -> Table:
+    """One chunk as a table."""
+    columns, n, start = chunk.columns, len(chunk), chunk.start
+    texts = cols.as_text(columns[plan.smiles])
+    status, reason = _judge(columns[plan.smiles], texts)
+    if chunk.reasons is not None:
+        bad = chunk.reasons != ""
+        status[bad], reason[bad] = UNREADABLE, chunk.reasons[bad]
+    ids = np.array([str(i) for i in range(start, start + n)], dtype=object)
+    if plan.id is not None:
+        ids = cols.as_text(columns[plan.id])
+    y = None
+    if targets:
+        y = np.column_stack([numbers_of(columns[t.name], t, start) for t in targets])
+    features = None
+    if plan.features:
+        features = np.column_stack([cols.as_numbers(columns[f], f, start, finite=False) for f in plan.features])
+        for j, name in enumerate(plan.features):
+            gone = ~np.isfinite(features[:, j]) & (status == OK)
+            status[gone], reason[gone] = MISSING, f"no finite value in the descriptor column {name!r}"
+    return Table(
+        ids,
+        (Entities(plan.smiles, "molecule", texts),),
+        status,
+        reason,
+        targets,
+        y,
+        weights=None if plan.weight is None else _weights(columns[plan.weight], plan.weight, start),
+        features=features,
+        feature_names=plan.features,
+        split=None if plan.split is None else cols.as_text(columns[plan.split]),
     )
 
 
-def iter_tables(source: Any, *, chunk_rows: int = 10_000, **columns: Any) -> Iterator[Table]:
-    """Read a table chunk by chunk."""
-    table = read_table(source, **columns)
-    for start in range(0, len(table), chunk_rows):
-        yield table.take(np.arange(start, min(start + chunk_rows, len(table))))
+def _judge(column: pa.ChunkedArray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Status and reason of every row as far as they show without parsing."""
+    status, reason = np.full(len(texts), OK, dtype=object), np.full(len(texts), "", dtype=object)
+    if pa.types.is_string(column.type):
+        filled = pc.fill_null(column, "")
+        odd = pc.or_(
+            pc.match_substring_regex(filled, _ODD),
+            pc.or_(pc.equal(filled, ""), pc.greater(pc.binary_length(filled), MAX_CHARACTERS)),
+        )
+        look = np.flatnonzero(odd.to_numpy(zero_copy_only=False))
+    else:
+        look = np.arange(len(texts))
+    for i in look:
+        reason[i] = precheck(texts[i])
+        if reason[i]:
+            status[i] = UNREADABLE if texts[i].strip() else MISSING
+    return status, reason
+
+
+def _weights(column: pa.ChunkedArray, name: str, start: int) -> np.ndarray:
+    values = cols.as_numbers(column, name, start)
+    wrong = np.flatnonzero(np.isnan(values) | (values < 0))
+    if len(wrong):
+        raise DataError(
+            f"the weight column {name!r} is {values[wrong[0]]:g} in row {start + wrong[0] + 1}",
+            hint="every row needs a weight of 0 or more",
+        )
+    return values
+
+
+def _no_rows(plan: Plan, targets: tuple[Target, ...]) -> Table:
+    return build(Chunk(pa.table({name: pa.array([], pa.string()) for name in plan.columns}), 0), plan, targets)
+
+
+def _choose(table: Table, targets: Targets) -> Table:
+    """A ready table with the targets asked for; a kind may be given again, not changed."""
+    if targets is None:
+        return table
+    asked = parse_targets(targets, [t.name for t in table.row_targets])
+    for one in asked:
+        kind = next(t.kind for t in table.row_targets if t.name == one.column)
+        if one.kind not in (None, kind):
+            raise DataError(f"target {one.column!r} of this table is {kind}, not {one.kind}", hint="leave the kind out")
+    return table.with_targets([a.column for a in asked])
+
+
+def _handle(table: Table, on_error: OnError, start: int = 0) -> Table:
+    """Apply ``on_error``; what is not kept is decided by RDKit itself."""
+    if on_error == "keep":
+        return table
+    table = check_molecules(table)
+    bad = np.flatnonzero(~table.ok)
+    if on_error == "stop" and len(bad):
+        row = bad[0]
+        raise DataError(
+            f"row {start + row + 1} (id {table.ids[row]!r}): {table.reason[row]}",
+            hint="correct it, or use on_error='keep' (--on-error keep) to carry on with a reason in its row",
+        )
+    return table.take(table.ok)

@@ -57,7 +57,7 @@ def chembl2321810() -> Table:
 
 
 def nci() -> Table:
-    """The first 5,000 molecules of the NCI open database, as RDKit ships them; no targets.
+    """The NCI list: 4,999 molecules of the NCI open database, as RDKit ships them; no targets.
 
     Example:
         >>> len(nci())

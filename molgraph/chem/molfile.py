@@ -1,0 +1,81 @@
+"""Lines of an SD file in; for each record its title, SMILES, the reason where there is none, and its fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from rdkit import Chem
+
+from molgraph.chem import smiles
+
+_FIELD = re.compile(r"^>.*?<(.*)>")
+MAX_LINES = 1_000_000
+
+
+class Record(NamedTuple):
+    """One record of an SD file."""
+
+    title: str
+    smiles: str
+    reason: str
+    fields: dict[str, str]
+
+
+def read_records(lines: Iterable[str], *, molecules: bool = True) -> Iterator[Record]:
+    """Read an SD file record by record; one that RDKit cannot read comes out with a reason.
+
+    Args:
+        lines: the file's lines.
+        molecules: whether to read the structures; without, titles and fields alone come out, much faster.
+
+    Example:
+        >>> lines = ["x", "", "", "  0  0  0  0  0  0  0  0  0  0999 V2000", "M  END", "> <y>", "1.5", "", "$$$$"]
+        >>> [(r.title, r.reason, r.fields) for r in read_records(lines)]
+        [('x', 'a molecule of no atoms', {'y': '1.5'})]
+    """
+    held: list[str] = []
+    for line in lines:
+        line = line.rstrip("\r\n")
+        if line.startswith("$$$$"):
+            yield _record(held, molecules)
+            held = []
+        elif len(held) < MAX_LINES:
+            held.append(line)
+    if any(line.strip() for line in held):
+        yield _record(held, molecules)
+
+
+def _record(lines: list[str], molecules: bool) -> Record:
+    end = next((i + 1 for i, line in enumerate(lines) if line.startswith("M  END")), None)
+    if end is None:
+        end = next((i for i, line in enumerate(lines) if line.startswith(">")), len(lines))
+    text, reason = _smiles("\n".join(lines[:end]) + "\n") if molecules else ("", "")
+    return Record(lines[0].strip() if lines else "", text, reason, _fields(lines[end:]))
+
+
+def _fields(lines: list[str]) -> dict[str, str]:
+    out: dict[str, str] = {}
+    name, value = None, []
+    for line in [*lines, ""]:
+        if name is None:
+            if found := _FIELD.match(line):
+                name, value = found[1], []
+        elif line.strip():
+            value.append(line)
+        else:
+            out[name], name = "\n".join(value), None
+    return out
+
+
+def _smiles(block: str) -> tuple[str, str]:
+    with smiles.captured() as log:
+        try:
+            mol = Chem.MolFromMolBlock(block)
+            text = "" if mol is None else Chem.MolToSmiles(mol)
+        except (RuntimeError, ValueError) as error:
+            return "", smiles.one_line(str(error)) or type(error).__name__
+    if mol is None:
+        return "", smiles.one_line(log.messages) or "RDKit reads no molecule here"
+    return (text, "") if mol.GetNumAtoms() else ("", "a molecule of no atoms")

@@ -1,0 +1,60 @@
+"""A function of texts and many texts in; its results in order out, from one process or from several."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from typing import TypeVar
+
+from molgraph.base import progress
+
+R = TypeVar("R")
+PIECE = 500
+PAYS_FROM = 8_000  # texts; below, starting processes costs more than it saves
+
+
+def map_texts(
+    function: Callable[[Sequence[str]], list[R]], texts: Sequence[str], *, label: str = "", workers: int | None = None
+) -> list[R]:
+    """Apply a function to pieces of a list of texts, with a progress bar.
+
+    Args:
+        function: ``texts -> one result each``, at module level so that processes can find it.
+        texts: n texts.
+        label: what the progress bar says.
+        workers: processes; None takes one a core where that pays and where processes can be forked (on other
+            systems they would run the caller's script again from its top, so there it is one).
+
+    Returns:
+        n results.
+
+    Example:
+        >>> def lengths(texts): return [len(t) for t in texts]
+        >>> map_texts(lengths, ["C", "CC"])
+        [1, 2]
+    """
+    pieces = [texts[i : i + PIECE] for i in range(0, len(texts), PIECE)]
+    forks = sys.platform == "linux" and not multiprocessing.current_process().daemon
+    if workers is None:
+        workers = len(os.sched_getaffinity(0)) if forks and len(texts) >= PAYS_FROM else 1
+    out: list[R] = []
+    with progress.bar(label, len(texts)) as bar:
+        if workers < 2 or len(pieces) < 2:
+            for piece in pieces:
+                out += function(piece)
+                bar.advance(len(piece))
+            return out
+        context = multiprocessing.get_context("fork" if forks else "spawn")
+        with warnings.catch_warnings():
+            # Python 3.12 warns of forking beside threads; the children run RDKit alone, and no thread of ours
+            # holds a lock that they need.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            with ProcessPoolExecutor(min(workers, len(pieces)), mp_context=context) as pool:
+                for piece, results in zip(pieces, pool.map(function, pieces), strict=True):
+                    out += results
+                    bar.advance(len(piece))
+    return out

@@ -1,0 +1,80 @@
+"""What every reader gives: chunks of rows as Arrow tables, cut at fixed row numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+SAMPLE_ROWS = 200  # what columns are found by
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows of a source.
+
+    Args:
+        columns: the columns that were asked for, by name; text as it stands in the file.
+        start: number of the first row, from 0.
+        reasons: object array of why a row's molecule could not be read, or None where the format cannot tell.
+    """
+
+    columns: pa.Table
+    start: int
+    reasons: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return self.columns.num_rows
+
+
+class Reader(Protocol):
+    """One opened or openable source.
+
+    Attributes:
+        name: for messages.
+        names: column names, in the order of the source.
+        smiles: the column that the format itself says holds SMILES, or None.
+        id: the column that the format itself says holds ids, or None.
+        rereadable: whether ``chunks`` may be called more than once.
+    """
+
+    name: str
+    names: list[str]
+    smiles: str | None
+    id: str | None
+    rereadable: bool
+
+    def sample(self) -> pa.Table:
+        """The first rows, all columns."""
+        ...
+
+    def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
+        """All rows of some columns, ``rows`` at a time (None: all at once)."""
+        ...
+
+
+def recut(pieces: Iterator[pa.Table], rows: int | None) -> Iterator[Chunk]:
+    """Cut a stream of tables at multiples of ``rows``, so that chunk edges depend on row numbers alone.
+
+    Example:
+        >>> parts = [pa.table({"x": [1, 2, 3]}), pa.table({"x": [4, 5]})]
+        >>> [(c.start, c.columns["x"].to_pylist()) for c in recut(iter(parts), 2)]
+        [(0, [1, 2]), (2, [3, 4]), (4, [5])]
+    """
+    held: list[pa.Table] = []
+    n_held, start = 0, 0
+    for piece in pieces:
+        held.append(piece)
+        n_held += piece.num_rows
+        if rows is None or n_held < rows:
+            continue
+        joined, at = pa.concat_tables(held), 0
+        while n_held - at >= rows:
+            yield Chunk(joined.slice(at, rows), start)
+            start, at = start + rows, at + rows
+        held, n_held = [joined.slice(at)], n_held - at
+    if held and (n_held or start == 0):
+        yield Chunk(pa.concat_tables(held), start)

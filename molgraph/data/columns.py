@@ -1,0 +1,208 @@
+"""Column names and a sample of rows in; which column is which out, or a clear question back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from molgraph.base.errors import DataError, nearest
+from molgraph.chem.smiles import parse_smiles
+
+SMILES_NAMES = frozenset(
+    ["smiles", "canonicalsmiles", "isomericsmiles", "smi", "cansmiles", "isosmiles", "rdkitsmiles", "smilesstring", "cxsmiles", "smile", "standardizedsmiles", "standardisedsmiles", "canonicalsmilesstring", "smilescanonical", "smilesisomeric", "mol", "molecule", "structure", "drug", "compound", "ligand", "compoundsmiles", "moleculesmiles", "structuresmiles", "drugsmiles", "ligandsmiles", "curatedsmiles"]
+)
+ID_NAMES = frozenset(["id", "molid", "moleculeid", "compoundid", "drugid", "identifier"])
+MISSING_WORDS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "-")
+_SHARE = 0.8  # of the sampled cells must be readable molecules
+_SAMPLED = 50
+
+
+def plain(name: str) -> str:
+    """A column name in lower case, letters and digits alone."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def is_smiles_name(name: str) -> bool:
+    """Whether a column of that name is likely to hold SMILES.
+
+    Example:
+        >>> [is_smiles_name(n) for n in ("Canonical_SMILES", "y")]
+        [True, False]
+    """
+    return plain(name) in SMILES_NAMES
+
+
+def resolve(name: str, names: Sequence[str], what: str) -> str:
+    """The column that a person means: exactly that name, or the only one that differs by case or blanks.
+
+    Raises:
+        DataError: none, with the nearest names.
+    """
+    if name in names:
+        return name
+    alike = [n for n in names if n.strip().lower() == str(name).strip().lower()]
+    if len(alike) == 1:
+        return alike[0]
+    raise DataError(f"no column {name!r} for the {what}", hint=nearest(str(name), names)[:500])
+
+
+def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = ()) -> str:
+    """The column that holds SMILES: by its name, else by values that parse.
+
+    Args:
+        names: all columns.
+        sample: the first rows.
+        taken: columns that a person named for something else.
+
+    Raises:
+        DataError: none or several, with the candidates and the option to give.
+    """
+    free = [n for n in names if n not in taken]
+    named = [n for n in free if is_smiles_name(n)]
+    exact = [n for n in named if plain(n) == "smiles"]
+    for candidates in (exact, named):
+        if len(candidates) == 1 and share_readable(sample, candidates[0]) > 0:
+            return candidates[0]
+    pool = named or free
+    readable = {n: share_readable(sample, n) for n in pool}
+    found = [n for n in pool if readable[n] >= _SHARE and _looks_like_molecules(sample, n)]
+    if not found and named:
+        found = [n for n in free if share_readable(sample, n) >= _SHARE and _looks_like_molecules(sample, n)] or (
+            named if len(named) == 1 else []
+        )
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise DataError(
+            f"several columns hold SMILES: {', '.join(map(repr, found))}",
+            hint=f"say which: --smiles {found[0]!r} (in Python smiles={found[0]!r})",
+        )
+    raise DataError(
+        "no column holds SMILES", hint=f"name it with --smiles NAME; the columns are: {', '.join(names)}"[:500]
+    )
+
+
+def _cells(sample: pa.Table, name: str) -> list[str]:
+    column = sample[name]
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return []
+    return [t for t in column.to_pylist() if t and t.strip()][:_SAMPLED]
+
+
+def share_readable(sample: pa.Table, name: str) -> float:
+    """Share of a column's sampled cells that are molecules; 1 where the sample has no cell to judge by."""
+    if sample.num_rows == 0 or not any(map(str.strip, map(str, sample[name].to_pylist()))):
+        return 1.0
+    cells = _cells(sample, name)
+    return sum(parse_smiles(text).mol is not None for text in cells) / len(cells) if cells else 0.0
+
+
+def _looks_like_molecules(sample: pa.Table, name: str) -> bool:
+    """Sex (F), class (C, N) and mark (I, B) columns parse as SMILES too: ask for one text of some length."""
+    cells = _cells(sample, name)
+    return bool(cells) and max(map(len, cells)) > 2
+
+
+def numeric(sample: pa.Table, names: Sequence[str]) -> list[str]:
+    """Those columns whose sampled cells are numbers, at least one of them."""
+    out = []
+    for name in names:
+        try:
+            values = as_numbers(sample[name], name, finite=False)
+        except DataError:
+            continue
+        if not np.isnan(values).all():
+            out.append(name)
+    return out
+
+
+def find_id(names: Sequence[str], taken: Sequence[str]) -> str | None:
+    """The only column with an id's name that serves for nothing else, or None."""
+    found = [n for n in names if plain(n) in ID_NAMES and n not in taken]
+    return found[0] if len(found) == 1 else None
+
+
+def as_text(column: pa.ChunkedArray) -> np.ndarray:
+    """A column as an object array of text, verbatim; a missing cell is empty."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not pa.types.is_string(column.type):
+        try:
+            column = pc.cast(column, pa.string())
+        except pa.ArrowNotImplementedError:
+            column = pa.chunked_array(
+                [pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())]
+            )
+    return pc.fill_null(column, "").to_numpy(zero_copy_only=False).astype(object, copy=False)
+
+
+def as_numbers(column: pa.ChunkedArray, name: str, start: int = 0, hint: str = "", finite: bool = True) -> np.ndarray:
+    """A column as float64 [n]; NaN where a cell is missing (empty, NA, N/A, #N/A, NaN, null, None, -).
+
+    Args:
+        column: text or numbers.
+        name: the column's name, for messages.
+        start: number of the column's first row, from 0.
+        hint: what else a person could do about text.
+        finite: whether an infinite value is refused.
+
+    Raises:
+        DataError: text that is no number, or an infinite one, with the column, the row and the text.
+
+    Example:
+        >>> as_numbers(pa.chunked_array([["1.5", " 2e3 ", "NA", ""]]), "y")
+        array([1.5e+00, 2.0e+03,     nan,     nan])
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        texts = pc.utf8_trim_whitespace(column)
+        gone = pc.is_in(pc.ascii_lower(texts), pa.array(MISSING_WORDS, texts.type))
+        texts = pc.if_else(gone, pa.scalar(None, texts.type), texts)
+        try:
+            values = pc.cast(texts, pa.float64())
+        except pa.ArrowInvalid:
+            values = pa.chunked_array([_slowly(texts.to_pylist(), name, start, hint)])
+    else:
+        try:
+            values = pc.cast(column, pa.float64(), safe=False)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise DataError(f"column {name!r} holds {column.type}, not numbers", hint="choose another column") from None
+    numbers = pc.fill_null(values, np.nan).to_numpy(zero_copy_only=False).astype(np.float64)
+    if finite and np.isinf(numbers).any():
+        row = int(np.flatnonzero(np.isinf(numbers))[0])
+        raise DataError(
+            f"column {name!r} is infinite in row {start + row + 1}",
+            hint="leave the cell empty where there is no value, or correct it",
+        )
+    return numbers
+
+
+def _slowly(texts: list[str | None], name: str, start: int, hint: str) -> pa.Array:
+    """Cell by cell: for the signs that Arrow refuses (+1.5), and to name the cell that is no number."""
+    out = np.full(len(texts), np.nan)
+    for i, text in enumerate(texts):
+        if text is None:
+            continue
+        try:
+            if "_" in text or not text.isascii():  # float() would take 1_000 and other scripts' digits
+                raise ValueError
+            out[i] = float(text)
+        except ValueError:
+            raise DataError(
+                f"column {name!r} holds {text[:60]!r} in row {start + i + 1}, which is no number",
+                hint=_advice(text) or hint or "correct the cell, or leave it empty where there is no value",
+            ) from None
+    return pa.array(out)
+
+
+def _advice(text: str) -> str:
+    if re.fullmatch(r"[+-]?\d+,\d+", text):
+        return "write decimals with a point, not a comma"
+    if re.match(r"[<>~=]", text):
+        return "put the relation (<, >) into a column of its own, or leave censored cells empty"
+    return ""

@@ -1,0 +1,164 @@
+"""Any source in (file, standard input, frame, list); the reader that fits it out."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from molgraph.base.errors import DataError
+from molgraph.chem.smiles import parse_smiles
+from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
+from molgraph.data.columns import is_smiles_name
+from molgraph.data.delimited import DelimitedReader, check_unique
+from molgraph.data.lines import RecordReader, SmilesReader
+from molgraph.data.opening import Opened, broken, open_bytes
+
+PIECE_ROWS = 10_000
+
+
+def reader_for(source: Any) -> Reader:
+    """Choose a reader: by content, and by the file's name where content leaves it open.
+
+    Args:
+        source: a path, ``-`` for standard input, a pandas frame, a mapping of columns, or a sequence of SMILES.
+
+    Raises:
+        DataError: nothing that molgraph reads.
+        StorageError: a file that may not be read.
+    """
+    if isinstance(source, (str, Path)):
+        return _file_reader(source)
+    if isinstance(source, pd.DataFrame):
+        return FrameReader([str(c) for c in source.columns], [source.iloc[:, j] for j in range(source.shape[1])])
+    if isinstance(source, Mapping):
+        sizes = {name: len(values) for name, values in source.items()}
+        if len(set(sizes.values())) > 1:
+            raise DataError("columns of different lengths", hint=", ".join(f"{k}: {v}" for k, v in sizes.items()))
+        return FrameReader([str(k) for k in source], [pd.Series(_plain(v)) for v in source.values()])
+    if isinstance(source, (Sequence, np.ndarray, pd.Series, pd.Index)) and not isinstance(source, bytes):
+        return FrameReader(["smiles"], [pd.Series(_plain(source))], smiles="smiles")
+    raise DataError(
+        f"cannot read a table from {type(source).__name__}",
+        hint="give a path, '-' for standard input, a pandas frame, a dict of columns or a list of SMILES",
+    )
+
+
+def _plain(values: Any) -> np.ndarray:
+    """A numeric array as it is, anything else as objects, so that pandas changes no text."""
+    if isinstance(values, (np.ndarray, pd.Series)) and values.dtype.kind in "iufb":
+        return np.asarray(values)
+    values = list(values)
+    if values and all(isinstance(v, (int, float, np.number)) for v in values):
+        return np.asarray(values)
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+def _file_reader(source: str | Path) -> Reader:
+    try:
+        opened = open_bytes(source)
+    except DataError as error:
+        if isinstance(source, str) and error.message.startswith("no file") and parse_smiles(source).mol:
+            raise DataError(error.message, hint=f"to read one molecule give a list: [{source!r}]") from None
+        raise
+    head = opened.sample
+    if not head.strip():
+        raise DataError(f"{opened.name} is empty", hint="it needs a header line with a column of SMILES")
+    if head.startswith(b"PAR1"):
+        return ParquetReader(source, opened)
+    if opened.suffix in (".sdf", ".sd", ".mol") or re.search(rb"^(M  END|\$\$\$\$)\s*$", head, re.MULTILINE):
+        return RecordReader(source, opened)
+    if opened.suffix == ".parquet":
+        raise DataError(f"{opened.name} is not a parquet file", hint="it may be cut short, or of another format")
+    if opened.suffix in (".smi", ".smiles", ".ism", ".cxsmiles") or _lines_of_smiles(opened):
+        return SmilesReader(source, opened)
+    return DelimitedReader(source, opened)
+
+
+def _lines_of_smiles(opened: Opened) -> bool:
+    """Whether a text without a telling name starts with a SMILES instead of a header."""
+    if opened.suffix not in ("", ".txt"):
+        return False
+    first = opened.sample.decode("utf-8", errors="replace").removeprefix("\ufeff").lstrip().splitlines()[0]
+    word = re.split(r"[\s,;]", first)[0]
+    return not is_smiles_name(word) and not re.search(r"[,;]", first) and parse_smiles(word).mol is not None
+
+
+class FrameReader:
+    """Columns that are already in memory."""
+
+    id: str | None = None
+    rereadable = True
+    name = "the table"
+
+    def __init__(self, names: list[str], columns: list[pd.Series], smiles: str | None = None) -> None:
+        check_unique(names, self.name)
+        if not names:
+            raise DataError("the table has no columns", hint="it needs a column of SMILES")
+        self.names, self.smiles = names, smiles
+        self._columns = dict(zip(names, columns, strict=True))
+
+    def _arrow(self, names: list[str], rows: slice) -> pa.Table:
+        return pa.table({name: _to_arrow(self._columns[name].iloc[rows]) for name in names})
+
+    def sample(self) -> pa.Table:
+        return self._arrow(self.names, slice(0, SAMPLE_ROWS))
+
+    def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
+        n = len(self._columns[self.names[0]])
+        for start in range(0, n, rows or max(n, 1)):
+            yield Chunk(self._arrow(columns, slice(start, start + (rows or n))), start)
+
+
+def _to_arrow(values: pd.Series) -> pa.Array:
+    if values.dtype.kind in "iufb" and isinstance(values.dtype, np.dtype):
+        return pa.array(values.to_numpy(), from_pandas=True)
+    missing = pd.isna(values).to_numpy()
+    texts = [None if gone else v if isinstance(v, str) else str(v) for v, gone in zip(values, missing, strict=True)]
+    try:
+        return pa.array(texts, pa.string())
+    except UnicodeEncodeError:  # half a surrogate pair: no text, and no SMILES either
+        return pa.array([t and t.encode("utf-8", "backslashreplace").decode() for t in texts], pa.string())
+
+
+class ParquetReader:
+    """A parquet file; standard input is spooled to disk first, since parquet is read from its end."""
+
+    smiles: str | None = None
+    id: str | None = None
+    rereadable = True
+
+    def __init__(self, source: str | Path, opened: Opened) -> None:
+        self.name = opened.name
+        file: Any = source
+        if str(source) == "-" or Path(source).suffix.lower() in (".gz", ".gzip"):
+            file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the reader
+            while piece := opened.stream.read(1 << 20):
+                file.write(piece)
+        opened.stream.close()
+        try:
+            self._file = pq.ParquetFile(file)
+        except (pa.ArrowException, OSError) as error:
+            raise broken(self.name, error) from None
+        self.names = list(self._file.schema_arrow.names)
+        check_unique(self.names, self.name)
+
+    def sample(self) -> pa.Table:
+        batch = next(self._file.iter_batches(SAMPLE_ROWS), None)
+        return self._file.schema_arrow.empty_table() if batch is None else pa.Table.from_batches([batch])
+
+    def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
+        try:
+            batches = self._file.iter_batches(min(rows or PIECE_ROWS, PIECE_ROWS), columns=columns)
+            yield from recut((pa.Table.from_batches([b]).select(columns) for b in batches), rows)
+        except (pa.ArrowException, OSError) as error:
+            raise broken(self.name, error) from None

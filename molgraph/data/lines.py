@@ -1,0 +1,138 @@
+"""Files of one record after another (.smi, .sdf) in; chunks of text columns out, in constant memory."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from molgraph.chem.molfile import Record, read_records
+from molgraph.data.chunks import SAMPLE_ROWS, Chunk, recut
+from molgraph.data.columns import is_smiles_name
+from molgraph.data.opening import SAMPLE_BYTES, Opened, broken, open_bytes
+
+PIECE_ROWS = 10_000
+
+
+class _LineReader:
+    """What readers of lines share: the stream is opened again for every pass but the first."""
+
+    def __init__(self, source: str | Path, opened: Opened) -> None:
+        self._source: str | Path = source
+        self._opened: Opened | None = opened
+        self._head = opened.sample.decode("utf-8", errors="backslashreplace").removeprefix("\ufeff")
+        self._whole = len(opened.sample) < SAMPLE_BYTES
+        self.name, self.rereadable = opened.name, str(source) != "-"
+
+    def _lines(self) -> Iterator[str]:
+        opened, self._opened = self._opened, None
+        opened = opened or open_bytes(self._source)
+        text = io.TextIOWrapper(opened.stream, encoding="utf-8-sig", errors="backslashreplace")
+        try:
+            yield from text
+        except (EOFError, OSError) as error:
+            raise broken(self.name, error) from None
+        finally:
+            text.close()
+
+    def _head_lines(self) -> list[str]:
+        """Whole lines of the sample."""
+        lines = io.StringIO(self._head, newline=None).readlines()
+        return lines if self._whole else lines[:-1]
+
+
+def split_line(line: str) -> tuple[str, str]:
+    r"""SMILES and name of a line of a .smi file.
+
+    With a tab, all before the first tab is the SMILES; else the first word, with its CXSMILES extension.
+
+    Example:
+        >>> split_line("CCO ethanol, dry"), split_line("OCC ; x\tname"), split_line("*C |$R1;$| methyl")
+        (('CCO', 'ethanol, dry'), ('OCC ; x', 'name'), ('*C |$R1;$|', 'methyl'))
+    """
+    line = line.rstrip("\r\n")
+    if "\t" in line:
+        text, _, name = line.partition("\t")
+        return text, name
+    words = line.split(None, 1)
+    if len(words) < 2:
+        return line, ""
+    text, rest = words
+    if rest[0] == "|" and (end := rest.find("|", 1)) > 0:
+        return f"{text} {rest[: end + 1]}", rest[end + 1 :].strip()
+    return text, rest
+
+
+class SmilesReader(_LineReader):
+    """Lines of a SMILES and a name, with or without a header line."""
+
+    names = ["smiles", "name"]
+    smiles: str | None = "smiles"
+
+    def __init__(self, source: str | Path, opened: Opened) -> None:
+        super().__init__(source, opened)
+        lines = self._head_lines()
+        self._skip = int(bool(lines) and is_smiles_name(re.split(r"[\s,;]", lines[0].strip())[0]))
+        self.id = "name" if any(split_line(line)[1] for line in lines[self._skip :]) else None
+
+    def _table(self, lines: list[str]) -> pa.Table:
+        pairs = [split_line(line) for line in lines]
+        return pa.table({"smiles": pa.array([p[0] for p in pairs], pa.string()), "name": [p[1] for p in pairs]})
+
+    def sample(self) -> pa.Table:
+        return self._table(self._head_lines()[self._skip : self._skip + SAMPLE_ROWS])
+
+    def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
+        return recut((t.select(columns) for t in self._pieces()), rows)
+
+    def _pieces(self) -> Iterator[pa.Table]:
+        held: list[str] = []
+        for i, line in enumerate(self._lines()):
+            if i < self._skip:
+                continue
+            held.append(line)
+            if len(held) == PIECE_ROWS:
+                yield self._table(held)
+                held = []
+        yield self._table(held)
+
+
+class RecordReader(_LineReader):
+    """An SD file; its columns are the fields that occur in its first records, and the title line."""
+
+    smiles: str | None = "smiles"
+    TITLE = "title"
+
+    def __init__(self, source: str | Path, opened: Opened) -> None:
+        super().__init__(source, opened)
+        self._records = list(read_records(self._head_lines(), molecules=False))
+        fields = dict.fromkeys(name for record in self._records for name in record.fields)
+        self.names = ["smiles", self.TITLE, *(n for n in fields if n not in ("smiles", self.TITLE))]
+        self.id = self.TITLE if any(record.title for record in self._records) else None
+
+    def _table(self, records: list[Record]) -> pa.Table:
+        out = {"smiles": [r.smiles for r in records], self.TITLE: [r.title for r in records]}
+        out |= {name: [r.fields.get(name, "") for r in records] for name in self.names[2:]}
+        return pa.table({name: pa.array(values, pa.string()) for name, values in out.items()})
+
+    def sample(self) -> pa.Table:
+        return self._table(self._records[:SAMPLE_ROWS])
+
+    def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
+        held: list[Record] = []
+        start = 0
+        for record in read_records(self._lines()):
+            held.append(record)
+            if rows is not None and len(held) == rows:
+                yield self._chunk(held, columns, start)
+                start, held = start + len(held), []
+        if held or start == 0:
+            yield self._chunk(held, columns, start)
+
+    def _chunk(self, records: list[Record], columns: list[str], start: int) -> Chunk:
+        reasons = np.array([r.reason for r in records], dtype=object)
+        return Chunk(self._table(records).select(columns), start, reasons)

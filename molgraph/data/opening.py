@@ -1,0 +1,144 @@
+"""A path or ``-`` in; a stream of plain bytes out, unpacked where it is gzip by content, with a look at its start."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from molgraph.base.errors import DataError, StorageError, nearest
+
+SAMPLE_BYTES = 1 << 18
+_PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x04": "zip"}
+_PICKLED = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A readable stream and its first bytes, which are still to be read from it.
+
+    Args:
+        stream: plain bytes, not seekable in general.
+        sample: up to ``SAMPLE_BYTES`` from its start.
+        name: for messages.
+        suffix: the file's last suffix in lower case, that of the packing taken off; empty for stdin.
+    """
+
+    stream: BinaryIO
+    sample: bytes
+    name: str
+    suffix: str
+
+
+class _Chained(io.RawIOBase):
+    """The bytes already taken for the sample, then the rest of the stream."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head, self._rest = memoryview(head), rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        if self._head:
+            n = min(len(buffer), len(self._head))
+            buffer[:n], self._head = self._head[:n], self._head[n:]
+            return n
+        piece = self._rest.read(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        if not self.closed and self._rest is not sys.stdin.buffer:
+            self._rest.close()
+        super().close()
+
+
+def open_bytes(source: str | Path) -> Opened:
+    """Open a file, or standard input for ``-``.
+
+    Args:
+        source: a path, or ``-``.
+
+    Returns:
+        The stream and a sample of its start.
+
+    Raises:
+        DataError: no such file, a folder, a packing that is not read, or a pickle.
+        StorageError: no permission to read it.
+    """
+    stdin = str(source) == "-"
+    name = "standard input" if stdin else str(source)
+    raw = sys.stdin.buffer if stdin else _open_path(Path(source))
+    head = _read(raw, 1 << 12, name)
+    packed = head[:2] == b"\x1f\x8b"
+    stream: BinaryIO = io.BufferedReader(_Chained(head, raw), 1 << 20)
+    if packed:
+        stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), 1 << 20)  # type: ignore[arg-type]
+    for magic, packing in _PACKED.items():
+        if head.startswith(magic):
+            raise DataError(f"{name} is packed with {packing}", hint="unpack it (or save a workbook as csv)")
+    if packed:
+        head = _peek(stream, name)
+    if head[257:262] == b"ustar":
+        raise DataError(f"{name} is a tar archive", hint="unpack it and give one of the files in it")
+    if head[:2] in _PICKLED:
+        raise DataError(f"{name} is a pickle, which can run any code when it is read", hint="save it as csv or parquet")
+    sample = _read(stream, SAMPLE_BYTES, name)
+    path = Path(name)
+    suffix = path.with_suffix("").suffix if path.suffix.lower() in (".gz", ".gzip") else path.suffix
+    return Opened(io.BufferedReader(_Chained(sample, stream), 1 << 20), sample, name, "" if stdin else suffix.lower())
+
+
+def _refuse(sample: bytes, name: str) -> None:
+    """Raise ``DataError`` for contents that are never read."""
+    for magic, packing in _PACKED.items():
+        if sample.startswith(magic):
+            raise DataError(f"{name} is packed with {packing}", hint="unpack it (or save a workbook as csv)")
+    if sample[257:262] == b"ustar":
+        raise DataError(f"{name} is a tar archive", hint="unpack it and give one of the files in it")
+    if sample[:2] in _PICKLED:
+        raise DataError(f"{name} is a pickle, which can run any code when read", hint="save it as csv or parquet")
+    if sample.lstrip()[:1] in (b"{", b"[") and sample.lstrip()[1:2] in (b'"', b"{", b"\n"):
+        raise DataError(f"{name} is JSON", hint="save it as csv or parquet")
+
+
+def _open_path(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        folder = path.parent
+        hint = (
+            nearest(path.name, sorted(p.name for p in folder.iterdir() if p.is_file())[:1000])
+            if folder.is_dir()
+            else f"there is no folder {str(folder)!r} either"
+        )
+        raise DataError(f"no file {str(path)!r}", hint=hint[:500]) from None
+    except IsADirectoryError:
+        raise DataError(f"{str(path)!r} is a folder, not a file", hint="name one of the files in it") from None
+    except PermissionError:
+        raise StorageError(f"no permission to read {str(path)!r}", hint=f"try: chmod u+r {path}") from None
+    except OSError as error:
+        raise StorageError(f"cannot open {str(path)!r}: {error.strerror}", hint="check the path") from None
+    except ValueError:
+        raise DataError(f"{str(path)!r} is no file name: it holds a NUL byte") from None
+
+
+def _read(stream: BinaryIO, n: int, name: str) -> bytes:
+    """Up to n bytes, fewer only at the end of the stream."""
+    pieces: list[bytes] = []
+    try:
+        while n > 0 and (piece := stream.read(n)):
+            pieces.append(piece)
+            n -= len(piece)
+    except (EOFError, gzip.BadGzipFile, OSError) as error:
+        raise broken(name, error) from None
+    return b"".join(pieces)
+
+
+def broken(name: str, error: Exception) -> DataError:
+    """The error for a stream that ends early or fails its checksum."""
+    return DataError(f"{name} cannot be read to its end: {error}", hint="copy or download it again")

@@ -1,0 +1,232 @@
+"""What a person wants learnt in (``y``, ``class:multiclass``); targets with kinds, and their numbers, out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import get_args
+
+import numpy as np
+import pyarrow as pa
+
+from molgraph.base.contracts import Kind, Target
+from molgraph.base.errors import DataError
+from molgraph.data.columns import MISSING_WORDS, as_numbers, as_text, resolve
+from molgraph.data.table import Table
+
+MAX_CLASSES = 1000
+_YES_NO = {"true": 1.0, "false": 0.0}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One target as a person gave it: a column, and a kind where one was given."""
+
+    column: str
+    kind: Kind | None = None
+    target: Target | None = None
+
+
+def parse_targets(given: str | Target | Iterable[str | Target] | None, names: Sequence[str]) -> tuple[Asked, ...]:
+    """Read the notation of targets.
+
+    A target is a column's name, or a name and a kind: ``class:multiclass``, ``toxic:binary``,
+    ``score:regression``. Without a kind, labels that are all 0 or 1 make it binary, else it is a regression.
+    A ready ``Target`` (with its classes or bounds, as from a model file) may stand for a text.
+
+    Args:
+        given: one target or several, or a text with commas between them.
+        names: columns of the source.
+
+    Raises:
+        DataError: a name or kind that is not known, with the nearest ones, or a target twice.
+
+    Example:
+        >>> [(a.column, a.kind) for a in parse_targets("y, class:multiclass", ["smiles", "y", "class"])]
+        [('y', None), ('class', 'multiclass')]
+    """
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        given = [given] if given in names else [part.strip() for part in given.split(",") if part.strip()]
+    elif isinstance(given, Target):
+        given = [given]
+    asked = tuple(_parse(one, names) for one in given)
+    columns = [a.column for a in asked]
+    for column in columns:
+        if columns.count(column) > 1:
+            raise DataError(f"target {column!r} is given twice", hint="name each target once")
+    return asked
+
+
+def _parse(one: str | Target, names: Sequence[str]) -> Asked:
+    if isinstance(one, Target):
+        return Asked(resolve(one.name, names, "target"), one.kind, one)
+    if one not in names and ":" in one:
+        name, _, kind = one.rpartition(":")
+        if kind == "bounded":
+            raise DataError(
+                f"{one!r} needs its bounds", hint="in Python: Target(name, 'bounded', bounds=(low, high)) as the target"
+            )
+        if kind in get_args(Kind):
+            return Asked(resolve(name, names, "target"), kind)  # type: ignore[arg-type]
+        if resolve(name, [*names, name], "target") in names:
+            raise DataError(
+                f"{kind!r} is no kind of target", hint="write NAME:regression, NAME:binary or NAME:multiclass"
+            )
+    return Asked(resolve(one, names, "target"))
+
+
+@dataclass
+class Findings:
+    """What the rows seen so far say about one target; fed chunk by chunk."""
+
+    asked: Asked
+    binary: bool = True
+    any_value: bool = False
+    classes: set[str] = field(default_factory=set)
+
+    def look(self, column: pa.ChunkedArray, start: int) -> None:
+        """Take in some rows.
+
+        Raises:
+            DataError: text where numbers are needed, or too many classes.
+        """
+        name, kind = self.asked.column, self.asked.kind
+        if kind == "multiclass":
+            self.classes |= {t for t in np.unique(_labels(column)) if t}
+            if len(self.classes) > MAX_CLASSES:
+                raise DataError(
+                    f"target {name!r} has more than {MAX_CLASSES} classes",
+                    hint=f"is it a number? then {name}:regression",
+                )
+        elif kind is None and self.binary:
+            values = numbers_of(column, Target(name), start, yes_no=True)
+            values = values[np.isfinite(values)]
+            self.any_value |= len(values) > 0
+            self.binary = bool(np.isin(values, (0.0, 1.0)).all())
+
+    def target(self) -> Target:
+        """The decision."""
+        asked = self.asked
+        if asked.target is not None and (asked.kind != "multiclass" or asked.target.classes):
+            return replace(asked.target, name=asked.column)
+        if asked.kind == "multiclass":
+            return Target(asked.column, "multiclass", classes=tuple(sorted(self.classes, key=_class_order)))
+        if asked.kind is not None:
+            return Target(asked.column, asked.kind)
+        return Target(asked.column, "binary" if self.binary and self.any_value else "regression")
+
+
+def _class_order(label: str) -> tuple[int, float, str]:
+    """Numbers by size, then words by the alphabet."""
+    try:
+        return (0, float(label), label)
+    except ValueError:
+        return (1, 0.0, label)
+
+
+def _labels(column: pa.ChunkedArray) -> np.ndarray:
+    """Class labels as text: trimmed, whole numbers without a decimal point, missing ones empty."""
+    if pa.types.is_floating(column.type):
+        values = as_numbers(column, "")
+        return np.array(["" if v != v else f"{v:.15g}" for v in values], dtype=object)
+    texts = as_text(column)
+    distinct, inverse = np.unique(texts.astype(str), return_inverse=True)
+    cleaned = np.array([_clean(t) for t in distinct.tolist()], dtype=object)
+    return cleaned[inverse] if len(distinct) else texts
+
+
+def _clean(text: str) -> str:
+    text = text.strip()
+    if text.lower() in MISSING_WORDS:
+        return ""
+    try:
+        return str(int(float(text))) if float(text).is_integer() and text.isascii() else text
+    except (ValueError, OverflowError):
+        return text
+
+
+def numbers_of(column: pa.ChunkedArray, target: Target, start: int, *, yes_no: bool = False) -> np.ndarray:
+    """One target's values, float64 [n], NaN where missing; a multiclass target's are codes of its classes.
+
+    Args:
+        column: text or numbers.
+        target: what the column must hold.
+        start: number of the column's first row, from 0.
+        yes_no: whether the words true and false are read as 1 and 0.
+
+    Raises:
+        DataError: a value that the target's kind cannot have, with the column, the row and the text.
+    """
+    name = target.name
+    if target.kind == "multiclass":
+        labels = _labels(column)
+        code = {label: float(i) for i, label in enumerate(target.classes)} | {"": np.nan}
+        unknown = next((i for i, label in enumerate(labels) if label not in code), None)
+        if unknown is not None:
+            raise DataError(
+                f"target {name!r} holds {labels[unknown]!r} in row {start + unknown + 1}, which is none of its classes",
+                hint=f"its classes are: {', '.join(target.classes)}"[:300],
+            )
+        return np.array([code[label] for label in labels], dtype=np.float64)
+    if (yes_no or target.kind == "binary") and pa.types.is_string(column.type):
+        column = _words_to_digits(column)
+    values = as_numbers(column, name, start, hint=f"if these are classes, ask for {name}:multiclass")
+    wrong = np.zeros(len(values), dtype=bool)
+    if target.kind == "binary":
+        wrong, hint = (
+            ~np.isnan(values) & ~np.isin(values, (0.0, 1.0)),
+            f"ask for {name}:multiclass or {name}:regression",
+        )
+        rule = "a binary target has labels 0 and 1"
+    elif target.kind == "bounded" and target.bounds:
+        low, high = target.bounds
+        wrong, hint = (values < low) | (values > high), "correct the value or the bounds"
+        rule = f"its bounds are {low:g} and {high:g}"
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise DataError(f"target {name!r} is {values[row]:g} in row {start + row + 1}; {rule}", hint=hint)
+    return values
+
+
+def _words_to_digits(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow.compute as pc
+
+    words = pc.ascii_lower(pc.utf8_trim_whitespace(column))
+    for word, digit in _YES_NO.items():
+        column = pc.if_else(pc.fill_null(pc.equal(words, word), False), str(int(digit)), column)
+    return column
+
+
+def check_targets(table: Table) -> None:
+    """Make sure that every target of a table can be learnt.
+
+    Raises:
+        DataError: no target; or one without values, constant, or of a single class.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> check_targets(make_table(["C", "CC"], targets=(Target("y"),), y=[1.0, 1.0]))
+        Traceback (most recent call last):
+        ...
+        molgraph.base.errors.DataError: target 'y' is 1 in every row: there is nothing to learn
+          choose another target, or rows in which it varies
+    """
+    if not table.row_targets or table.y is None:
+        raise DataError("the table has no target", hint="name one with --target NAME (in Python targets=[NAME])")
+    usable = table.y[table.ok]
+    if not len(usable):
+        raise DataError("no row of the table can be read", hint="molgraph data audit FILE lists the reasons")
+    for j, target in enumerate(table.row_targets):
+        values = usable[:, j][~np.isnan(usable[:, j])]
+        if not len(values):
+            raise DataError(f"target {target.name!r} has no value in any readable row", hint="choose another column")
+        if len(values) == 1 or (values == values[0]).all():
+            shown = target.classes[int(values[0])] if target.kind == "multiclass" else f"{values[0]:g}"
+            if len(values) == 1:
+                raise DataError(f"target {target.name!r} has a value in one row alone", hint="give more rows")
+            raise DataError(
+                f"target {target.name!r} is {shown} in every row: there is nothing to learn",
+                hint="choose another target, or rows in which it varies",
+            )
