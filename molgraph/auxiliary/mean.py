@@ -14,6 +14,8 @@ from molgraph.base.registry import register
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.table import OK, UNREADABLE, Table
 
+AGAIN = "fetch the file again"
+
 
 @register("method", "mean", summary="The training part's mean or class shares: what every model must beat")
 class MeanPredictor(Method):
@@ -79,7 +81,7 @@ class MeanPredictor(Method):
                 f"the model's description is not whole: {error}", hint="fetch the file again"
             ) from error
         if row.shape != (sum(len(t.columns) for t in targets),) or not np.isfinite(row).all():
-            raise ModelFileError("the model's values do not fit its targets", hint="fetch the file again")
+            raise ModelFileError("the model's values do not fit its targets", hint=AGAIN)
         method = cls()
         method._fitted = (targets, row)
         return method
@@ -92,8 +94,8 @@ class MeanPredictor(Method):
 
 def _reasons(table: Table) -> np.ndarray:
     """Why a row cannot be read, object array [n]; empty where it can."""
-    ok = table.ok
-    reasons = [
-        parse_smiles(s).reason if ok[i] else table.reason[i] or "no molecule" for i, s in enumerate(table.smiles)
-    ]
-    return np.array(reasons, dtype=object).reshape(len(table))
+    reasons = table.reason.copy()
+    for i in np.flatnonzero(table.ok):
+        reasons[i] = parse_smiles(table.smiles[i]).reason
+    reasons[~table.ok & (reasons == "")] = "no molecule in this row"
+    return reasons

@@ -1,0 +1,104 @@
+"""Measured values and predictions come in; intervals for a score and for the difference of two methods go out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from molgraph.base.contracts import Metric
+from molgraph.base.errors import DataError
+from molgraph.base.seeds import generator
+from molgraph.evaluate.metrics import evaluate_metric, get_metric
+
+
+class Interval(NamedTuple):
+    """A value and the ends of its bootstrap interval; all NaN where the rows give none."""
+
+    value: float
+    low: float
+    high: float
+
+
+def score_interval(
+    y: np.ndarray, p: np.ndarray, metric: str | Metric, *, n: int = 1000, level: float = 0.95, seed: int = 0
+) -> Interval:
+    """Percentile bootstrap interval of a score (Efron and Tibshirani 1993, chapter 13).
+
+    Args:
+        y: measured values, float [rows]; rows with a NaN in ``y`` or ``p`` are left out.
+        p: predictions, float [rows] or [rows, classes].
+        metric: name or metric.
+        n: resamples of the rows.
+        level: share of resamples inside the interval.
+        seed: of the resampling.
+
+    Example:
+        >>> y = np.arange(50.0)
+        >>> score_interval(y, y + 1, "mae")
+        Interval(value=1.0, low=1.0, high=1.0)
+    """
+    judge = get_metric(metric)
+    y, (p,) = _finite(y, p)
+    return _bootstrap(lambda rows: evaluate_metric(judge, y[rows], p[rows])[0], len(y), n, level, seed)
+
+
+def paired_difference(
+    y: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    metric: str | Metric,
+    n: int = 1000,
+    seed: int = 0,
+    *,
+    level: float = 0.95,
+) -> Interval:
+    """Score of ``a`` less score of ``b`` on the same rows, with a paired percentile bootstrap interval.
+
+    Both are scored on each resample, so what makes a row hard for both cancels. An interval that holds 0 says
+    that these rows do not tell the two apart. It speaks of the choice of test rows alone, not of other seeds.
+
+    Args:
+        y: measured values, float [rows]; rows with a NaN in any of the three are left out.
+        a: one method's predictions, float [rows] or [rows, classes].
+        b: the other's.
+        metric: name or metric.
+        n: resamples of the rows.
+        seed: of the resampling.
+        level: share of resamples inside the interval.
+
+    Example:
+        >>> y = np.arange(50.0)
+        >>> paired_difference(y, y + 1, y + 3, "mae")
+        Interval(value=-2.0, low=-2.0, high=-2.0)
+    """
+    judge = get_metric(metric)
+    y, (a, b) = _finite(y, a, b)
+
+    def difference(rows: np.ndarray) -> float:
+        return evaluate_metric(judge, y[rows], a[rows])[0] - evaluate_metric(judge, y[rows], b[rows])[0]
+
+    return _bootstrap(difference, len(y), n, level, seed)
+
+
+def _finite(y: np.ndarray, *predictions: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    keep = np.isfinite(y)
+    for p in predictions:
+        if len(p) != len(y):
+            raise DataError(f"{len(p)} predictions for {len(y)} measured values")
+        keep &= np.isfinite(p) if p.ndim == 1 else np.isfinite(p).all(axis=1)
+    return y[keep], [p[keep] for p in predictions]
+
+
+def _bootstrap(statistic: Callable[[np.ndarray], float], rows: int, n: int, level: float, seed: int) -> Interval:
+    value = statistic(np.arange(rows))
+    if not np.isfinite(value):
+        return Interval(float("nan"), float("nan"), float("nan"))
+    rng = generator(seed, "bootstrap")
+    samples = np.array([statistic(rng.integers(0, rows, rows)) for _ in range(n)])
+    samples = samples[np.isfinite(samples)]  # a resample of one class only has no score
+    if not len(samples):
+        return Interval(value, float("nan"), float("nan"))
+    low, high = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(value, float(low), float(high))
