@@ -1,0 +1,260 @@
+"""The verbs for Python: a table of molecules in; a trained model, its scores and its predictions out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import molgraph.auxiliary.forest
+import molgraph.auxiliary.mean
+import molgraph.trust.ensemble  # noqa: F401 - these three register their methods
+from molgraph.base.contracts import Method
+from molgraph.base.recipe import Recipe
+from molgraph.data.read import read_table
+from molgraph.data.splits import Split
+from molgraph.data.standardised import standardise as standardise_table
+from molgraph.data.table import Table
+from molgraph.evaluate import metrics
+from molgraph.plan import KEYS, divide, read_for_training, recipe_of
+from molgraph.results import Contestant, TrainingResult
+from molgraph.train.card import Card
+from molgraph.train.method import make_method
+from molgraph.train.model import Model
+from molgraph.train.modelfile import load_model
+from molgraph.train.stream import OnError, Streamed, hash_of, predict_stream
+from molgraph.trust.ensemble import Ensemble
+
+__all__ = ["evaluate", "load", "predict_file", "read_table", "recipe_of", "train"]
+
+BASELINE, FLOOR = "random_forest", "mean"
+logger = logging.getLogger("molgraph")
+
+
+def train(
+    data: Any = None,
+    *,
+    smiles: str | None = None,
+    targets: Sequence[str] | None = None,
+    model: str | None = None,
+    params: Mapping[str, Any] | None = None,
+    split: str | None = None,
+    fractions: tuple[float, float, float] | None = None,
+    seed: int | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    learning_rate: float | None = None,
+    patience: int | None = None,
+    ensemble: int | None = None,
+    baseline: bool | None = None,
+    standardise: str | None = None,
+    id: str | None = None,
+    weight: str | None = None,
+    features: Sequence[str] | None = None,
+    split_column: str | None = None,
+    on_error: OnError | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+    precision: str | None = None,
+    recipe: Recipe | str | Path | None = None,
+    workdir: str | Path | None = None,
+) -> TrainingResult:
+    """Learn from a table of molecules, and say how good that is beside a forest and beside the mean.
+
+    The table is split; the model learns from the train part and stops early by the valid part; the test part is
+    used once, at the end, for the scores. Every keyword is a field of the recipe, which the model file keeps;
+    None leaves the recipe's own value (see ``molgraph.base.recipe.Recipe`` for the defaults).
+
+    Args:
+        data: a path (csv, csv.gz, tsv, parquet, sdf, smi), a frame, a table, or ``builtin:chembl2321810``.
+        smiles: the column of SMILES; found by its name where it is not given.
+        targets: the columns to learn; an empty cell is a missing value.
+        model: a registered model, such as ``dmpnn``, ``mpnn`` or ``random_forest``.
+        params: that model's own parameters, such as ``{"depth": 4}``.
+        split: a split recipe, such as ``scaffold/balanced`` or ``random``.
+        fractions: shares of train, valid and test.
+        seed: of the split and of the training; the same seed gives the same result on the same machine.
+        epochs: passes over the train part, at most.
+        batch_size: molecules in a step.
+        learning_rate: the highest step size.
+        patience: epochs without a better validation loss before training stops.
+        ensemble: number of models that are trained and averaged; their spread is a first uncertainty.
+        baseline: whether a random forest is trained beside a graph model, for comparison.
+        standardise: ``none``, ``desalt`` or ``standard``; applied again to whatever is predicted.
+        id: the column of ids, kept as text.
+        weight: a column of row weights.
+        features: columns of extra descriptors, which prediction will need too.
+        split_column: a column that says ``train``, ``valid`` or ``test``; it replaces ``split``.
+        on_error: rows that cannot be read are kept with a reason, dropped, or an error.
+        device: ``cpu``, ``cuda`` or ``auto``.
+        threads: CPU threads.
+        precision: ``float32`` or ``bfloat16``.
+        recipe: a recipe or its TOML file; keywords given beside it override it.
+        workdir: a folder for what a resume needs; the same call goes on there after a kill.
+
+    Returns:
+        The trained model with its scores, baseline, split and report.
+
+    Raises:
+        DataError: the table cannot be used as asked. UsageError: a name or value that is not known.
+
+    Example:
+        >>> import molgraph
+        >>> result = molgraph.train("builtin:chembl2321810", model="random_forest", params={"n_estimators": 20})
+        >>> result.scores.loc["random_forest", "rmse"] < result.scores.loc["mean", "rmse"]
+        True
+        >>> result.predict(["CCO", "not a molecule"]).status.tolist()
+        ['ok', 'unreadable']
+    """
+    given = {name: value for name, value in locals().items() if name in KEYS and value is not None}
+    plan = recipe_of(recipe, given)
+    started = time.perf_counter()
+    table = read_for_training(data if data is not None else plan.data.path, plan)
+    clean = standardise_table(table, plan.data.standardise)
+    divided = divide(clean, plan)
+    logger.info("split %s: %s", divided.recipe, ", ".join(f"{n:,} {part}" for part, n in divided.sizes.items()))
+    parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]
+    folder = _folder(workdir, plan, divided)
+    contestants = [_compete(plan.model.name, _method(plan), parts, folder)]
+    beside = [BASELINE] if plan.training.baseline and plan.model.name != BASELINE else []
+    for name in [*beside, *[FLOOR] * (plan.model.name != FLOOR)]:
+        contestants.append(_compete(name, make_method(name, **_known(name, {"seed": plan.training.seed})), parts, None))
+    scores = {c.name: metrics.score(parts[2], c.prediction) if len(parts[2]) else [] for c in contestants}
+    frame = metrics.scores_frame(scores)
+    models = {c.name: _model(c, table, plan, divided, frame) for c in contestants}
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+    return TrainingResult(
+        model=models[plan.model.name],
+        baseline=models.get(BASELINE) if plan.model.name != BASELINE else None,
+        floor=models[FLOOR],
+        contestants=tuple(contestants),
+        score_rows=frame,
+        split=divided,
+        test=replace(parts[2], entities=table.take(divided.test).entities),
+        recipe=plan,
+        table=table,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """Read a model file (``.mgm``); nothing in it is run.
+
+    Raises:
+        ModelFileError: corrupt, foreign or newer.
+
+    Example:
+        >>> import molgraph
+        >>> molgraph.load("model.mgm").predict(["CCO"]).to_frame()  # doctest: +SKIP
+    """
+    return load_model(Path(path))
+
+
+def predict_file(
+    model: Model | str | os.PathLike[str],
+    data: Any,
+    out: str | os.PathLike[str],
+    *,
+    on_error: OnError = "keep",
+    **columns: Any,
+) -> Streamed:
+    """Predict a file of any size into another, row for row; a run that was killed goes on where it stopped.
+
+    Args:
+        model: a model, or the path of a model file (only then can a killed run go on).
+        data: csv, csv.gz, tsv, parquet, sdf or smi.
+        out: csv, csv.gz, tsv, tsv.gz or parquet, by its ending.
+        on_error: rows that cannot be predicted are kept with a reason, dropped, or an error.
+        columns: ``smiles`` and ``id``, the input's columns.
+    """
+    hashed = "" if isinstance(model, Model) else hash_of_file(model)
+    loaded = model if isinstance(model, Model) else load(model)
+    columns = {"features": loaded.feature_names} | columns
+    return predict_stream(loaded, data, out, model_hash=hashed, on_error=on_error, **columns)
+
+
+def hash_of_file(path: str | os.PathLike[str]) -> str:
+    """Hash of a model file, or nothing where it cannot be read (loading it says why)."""
+    try:
+        return hash_of(path)
+    except OSError:
+        return ""
+
+
+def evaluate(model: Model | str | os.PathLike[str], data: Any, **columns: Any) -> pd.DataFrame:
+    """Score a model on molecules whose values are known: a row for each target and metric.
+
+    Args:
+        model: a model, or the path of its file.
+        data: a path, frame or table that has the model's target columns.
+        columns: ``smiles``, ``id``, ``weight``: which columns are which.
+    """
+    loaded = model if isinstance(model, Model) else load(model)
+    return loaded.evaluate(data, **columns)
+
+
+def _known(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    known = make_method(name).get_params()
+    return {key: value for key, value in options.items() if key in known}
+
+
+def _method(plan: Recipe) -> Method:
+    """The recipe's method, given those training options that it knows."""
+    options = plan.training.model_dump(exclude={"ensemble", "baseline"})
+    params = _known(plan.model.name, options) | plan.model.params
+    if plan.training.ensemble > 1:
+        seed = params.pop("seed", plan.training.seed)
+        return Ensemble(plan.model.name, n=plan.training.ensemble, seed=seed, params=params)
+    return make_method(plan.model.name, **params)
+
+
+def _compete(name: str, method: Method, parts: list[Table], folder: Path | None) -> Contestant:
+    logger.info("training %s", name)
+    started = time.perf_counter()
+    train_part, valid, test = parts
+    method.fit(train_part, valid if len(valid) else None, workdir=folder)
+    seconds = time.perf_counter() - started
+    return Contestant(name, method, method.predict(test), seconds)
+
+
+def _model(made: Contestant, table: Table, plan: Recipe, divided: Split, scores: pd.DataFrame) -> Model:
+    own = scores[scores["method"] == made.name].drop(columns="method").assign(part="test")
+    n_train, n_valid, n_test = (len(rows) for rows in (divided.train, divided.valid, divided.test))
+    card = Card(
+        name=made.name,
+        n_train=n_train,
+        n_valid=n_valid,
+        n_test=n_test,
+        split=divided.recipe,
+        split_hash=divided.hash,
+        scores=tuple(own.replace({np.nan: None}).to_dict("records")),
+        recipe=json.loads(plan.to_json()),
+        notes=tuple(getattr(made.method, "notes", ())),
+    )
+    return Model(
+        made.method,
+        targets=table.row_targets,
+        standardiser=plan.data.standardise,
+        feature_names=table.feature_names,
+        card=card,
+    )
+
+
+def _folder(workdir: str | Path | None, plan: Recipe, divided: Split) -> Path | None:
+    """A folder in ``workdir`` for this recipe on these rows, so that another run's checkpoint is never met."""
+    if workdir is None:
+        return None
+    folder = Path(workdir) / hashlib.sha256((plan.to_json() + divided.hash).encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
