@@ -30,7 +30,16 @@ LARGEST_DIRECTORY = 16 << 10
 LARGEST_HEADER = 8 << 20
 END = struct.Struct("<4s4H2LH")  # the zip's last record: signature, disks, entries, directory size and place
 DTYPES = {"F64": 8, "F32": 4, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1}
-_FAULTS = (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError, KeyError, IndexError)
+_FAULTS: tuple[type[Exception], ...] = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    KeyError,
+    IndexError,
+)
 _FAULTS += (struct.error, NotImplementedError, TypeError, OverflowError, RecursionError, MemoryError)
 
 
@@ -175,7 +184,7 @@ def _tensors(data: bytes) -> dict[str, np.ndarray]:
         shape = [int(v) for v in entry["shape"]]
         width = DTYPES.get(entry["dtype"])
         if width is None or min(shape, default=0) < 0 or math.prod(shape) * width != end - begin:
-            raise ModelFileError(f"the model file's array {name[:80]!r} has a type or shape that does not fit its bytes")
+            raise ModelFileError(f"the model file's array {name[:80]!r} has a type or shape unlike its bytes")
         spans.append((begin, end))
     spans.sort()
     edges = [0] + [end for _, end in spans]

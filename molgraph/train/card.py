@@ -72,9 +72,9 @@ class Card:
         if not isinstance(values, dict):
             raise ModelFileError("the model's card is not a JSON object")
         known = {f.name for f in fields(cls)}
-        chosen = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known}
+        chosen: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known}
         for name, value in chosen.items():
             expected = type(getattr(cls(created="", versions={}), name))
             if not isinstance(value, expected):
-                raise ModelFileError(f"the model card's {name!r} is a {type(value).__name__}, not a {expected.__name__}")
+                raise ModelFileError(f"the model card's {name!r} is a {type(value).__name__}, not {expected.__name__}")
         return cls(**chosen)

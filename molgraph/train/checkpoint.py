@@ -54,7 +54,9 @@ def fingerprint(**parts: Any) -> dict[str, str]:
     return {name: _digest(part) for name, part in parts.items()} | {"molgraph": molgraph.__version__}
 
 
-def save(fabric: Fabric, path: Path, network: Any, optimizer: Any, progress: Progress, prints: Mapping[str, str]) -> None:
+def save(
+    fabric: Fabric, path: Path, network: Any, optimizer: Any, progress: Progress, prints: Mapping[str, str]
+) -> None:
     """Write the checkpoint through Lightning under a temporary name, then rename it.
 
     Raises:
@@ -89,7 +91,7 @@ def load(fabric: Fabric, path: Path, network: Any, optimizer: Any, prints: Mappi
         other = [name for name, value in prints.items() if known.get(name) != value] or (
             [] if rest["format"] == FORMAT else ["format"]
         )
-    except Exception as error:  # noqa: BLE001 - zip, pickle, OS and torch errors all mean one thing here
+    except Exception as error:
         raise StorageError(f"the checkpoint {path} cannot be read: {_line(error)}", hint=hint) from error
     if other:
         raise DataError(f"the checkpoint {path} belongs to another fit: different {', '.join(other)}", hint=hint)
@@ -108,8 +110,8 @@ def _random_states(fabric: Fabric) -> list[torch.Tensor]:
         states.append(torch.cuda.get_rng_state(fabric.device))
     if fabric.world_size == 1:
         return states
-    gathered = [fabric.all_gather(s.to(fabric.device)).cpu() for s in states]
-    return [g[rank].clone() for rank in range(fabric.world_size) for g in gathered]
+    gathered: list[Any] = [fabric.all_gather(s.to(fabric.device)) for s in states]
+    return [g[rank].cpu().clone() for rank in range(fabric.world_size) for g in gathered]
 
 
 def _restore_random(fabric: Fabric, states: list[torch.Tensor]) -> None:

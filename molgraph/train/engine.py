@@ -53,7 +53,9 @@ class Plan:
     label: str = "training"
 
 
-def fit_network(fabric: Fabric, network: Network, objective: nn.Module, train: Samples, valid: Samples | None, plan: Plan) -> Progress:
+def fit_network(
+    fabric: Fabric, network: Network, objective: nn.Module, train: Samples, valid: Samples | None, plan: Plan
+) -> Progress:
     """Train, or go on from the checkpoint in the plan's folder.
 
     A run that was killed and goes on gives the same weights, to the bit, as one that was not: the order of an
@@ -71,7 +73,9 @@ def fit_network(fabric: Fabric, network: Network, objective: nn.Module, train: S
 
 
 class _Fit:
-    def __init__(self, fabric: Fabric, network: Network, objective: nn.Module, train: Samples, valid: Samples | None, plan: Plan) -> None:
+    def __init__(
+        self, fabric: Fabric, network: Network, objective: nn.Module, train: Samples, valid: Samples | None, plan: Plan
+    ) -> None:
         self.fabric, self.objective, self.train, self.valid, self.plan = fabric, objective, train, valid, plan
         self.prepare: Callable[[Any], None] = network.encoder.prepare
         optimizer = torch.optim.Adam(
@@ -144,7 +148,9 @@ class _Fit:
             loss = loss * world  # gradients are averaged over processes, the loss is a sum over them
         self.fabric.backward(loss if penalty is None else loss + penalty)
         if self.plan.gradient_clip is not None:
-            self.fabric.clip_gradients(self.network, self.optimizer, max_norm=self.plan.gradient_clip, error_if_nonfinite=False)
+            self.fabric.clip_gradients(
+                self.network, self.optimizer, max_norm=self.plan.gradient_clip, error_if_nonfinite=False
+            )
         self.optimizer.step()
         value = loss.detach()
         return float(value if world == 1 else self.fabric.all_reduce(value, reduce_op="mean"))
@@ -228,4 +234,3 @@ class _Fit:
         epoch, train, valid, *_ = self.progress.curves[-1]
         words = f"{self.plan.label}: epoch {int(epoch)}, loss {train:.4f}"
         return words if math.isnan(valid) else f"{words}, valid {valid:.4f} (best {self.progress.best_loss:.4f})"
-

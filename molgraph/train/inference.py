@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -66,7 +67,7 @@ def predict_networks(
     device = resolve_device(running.device)
     samples = Samples(graphs.store, graphs.graph_of_row)
     edges = np.searchsorted(rows, np.arange(0, len(table) + running.batch, running.batch))
-    pieces = [rows[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True) if b > a]
+    pieces = [rows[a:b] for a, b in pairwise(edges) if b > a]
 
     def make(piece: np.ndarray) -> Sample:
         sample = samples.sample(piece)

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+
 import molgraph.models  # noqa: F401 - registers the encoders
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
@@ -121,9 +122,7 @@ class GraphMethod(Method):
             objective = Supervised(made.outputs)
             progress = fabric.launch(fit_network, network, objective, made.train, made.valid, plan)
         network.cpu().load_state_dict(progress.best)
-        self.fitted = Fitted(
-            network.eval(), made.outputs, made.descriptors, made.featuriser, made.d_atom, made.d_bond
-        )
+        self.fitted = Fitted(network.eval(), made.outputs, made.descriptors, made.featuriser, made.d_atom, made.d_bond)
         self.curves = pd.DataFrame(progress.curves, columns=list(CURVES)).astype({"epoch": int})
         self.best_epoch, self.notes = progress.best_epoch + 1, made.notes
         return self

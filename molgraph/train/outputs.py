@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -50,7 +51,7 @@ class Outputs:
     def slices(self) -> tuple[slice, ...]:
         """The output columns of each target."""
         edges = np.cumsum([0] + [len(t.columns) for t in self.targets])
-        return tuple(slice(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True))
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
 
     @property
     def d_out(self) -> int:

@@ -42,9 +42,7 @@ class Prepared:
     prints: dict[str, str]
 
 
-def prepare(
-    table: Table, valid: Table | None, class_weights: ClassWeights, recipe: Mapping[str, Any]
-) -> Prepared:
+def prepare(table: Table, valid: Table | None, class_weights: ClassWeights, recipe: Mapping[str, Any]) -> Prepared:
     """Featurise both parts and put labels and descriptors on the training part's scales.
 
     Raises:

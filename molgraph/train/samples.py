@@ -100,7 +100,7 @@ def make_ahead(
         for piece in pieces:
             try:
                 item: tuple[Any, BaseException | None] = (make(piece), None)
-            except BaseException as error:  # noqa: BLE001 - handed over to the caller's thread
+            except BaseException as error:
                 item = (None, error)
             if not put(item) or item[1] is not None:
                 return

@@ -79,7 +79,7 @@ def compare_vectors(method: Method, table: Table, vectors: Any) -> tuple[int, fl
     if wrong.any():
         i, j = (int(k) for k in np.argwhere(wrong)[0])
         raise ModelFileError(
-            f"the model answers {found[i, j]:.6g} for {MOLECULES[i]}, it answered {expected[i, j]:.6g} when it was saved",
+            f"the model answers {found[i, j]:.6g} for {MOLECULES[i]}, and {expected[i, j]:.6g} when it was saved",
             hint="library versions differ too much; the card lists those that it was saved with",
         )
     return len(MOLECULES), float(np.nanmax(gap, initial=0.0))

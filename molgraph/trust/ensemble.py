@@ -109,9 +109,9 @@ class Ensemble(Method):
         """One prediction a member; graph members that share a featuriser share its work and their batches."""
         members = [m for m in self.fitted if isinstance(m, GraphMethod)]
         if len(members) == len(self.fitted):
-            fitted = [m.ready() for m in members]
-            if len({(f.featuriser, f.descriptors.names, m.encoder, repr(m.params)) for f, m in zip(fitted, members, strict=True)}) == 1:
-                return predict_networks(fitted, table, members[0].running())
+            kinds = {(m.ready().featuriser, m.ready().descriptors.names, m.encoder, repr(m.params)) for m in members}
+            if len(kinds) == 1:
+                return predict_networks([m.ready() for m in members], table, members[0].running())
         return [m.predict(table) for m in self.fitted]
 
     def _member(self, i: int) -> Method:
