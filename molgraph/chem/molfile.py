@@ -57,7 +57,8 @@ def _record(lines: list[str], molecules: bool) -> Record:
 
 def _fields(lines: list[str]) -> dict[str, str]:
     out: dict[str, str] = {}
-    name, value = None, []
+    name: str | None = None
+    value: list[str] = []
     for line in [*lines, ""]:
         if name is None:
             if found := _FIELD.match(line):

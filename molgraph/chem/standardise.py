@@ -132,7 +132,7 @@ def preset(name: str) -> Preset:
     return found
 
 
-def standardise_smiles(values: Sequence[str], preset_name: str = "standard") -> Standardised:
+def standardise_smiles(values: Sequence[str] | np.ndarray, preset_name: str = "standard") -> Standardised:
     """Apply a preset to many SMILES; those that it cannot concern pass verbatim, unparsed.
 
     Args:

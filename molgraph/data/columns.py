@@ -13,8 +13,15 @@ from molgraph.base.errors import DataError, nearest
 from molgraph.chem.smiles import parse_smiles
 
 SMILES_NAMES = frozenset(
-    ["smiles", "canonicalsmiles", "isomericsmiles", "smi", "cansmiles", "isosmiles", "rdkitsmiles", "smilesstring", "cxsmiles", "smile", "standardizedsmiles", "standardisedsmiles", "canonicalsmilesstring", "smilescanonical", "smilesisomeric", "mol", "molecule", "structure", "drug", "compound", "ligand", "compoundsmiles", "moleculesmiles", "structuresmiles", "drugsmiles", "ligandsmiles", "curatedsmiles"]
-)
+    f"{before}{word}{after}"
+    for word in ("smiles", "smile", "smi", "cxsmiles")
+    for before in ("", "canonical", "isomeric", "can", "iso", "rdkit", "standardized", "standardised", "curated")
+    for after in ("", "string", "canonical", "isomeric")
+) | {
+    f"{thing}{word}"
+    for thing in ("mol", "molecule", "structure", "drug", "compound", "ligand")
+    for word in ("", "smiles")
+}
 ID_NAMES = frozenset(["id", "molid", "moleculeid", "compoundid", "drugid", "identifier"])
 MISSING_WORDS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "-")
 _SHARE = 0.8  # of the sampled cells must be readable molecules

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -31,7 +32,8 @@ class DelimitedReader:
     id: str | None = None
 
     def __init__(self, source: str | Path, opened: Opened) -> None:
-        self._source, self._opened = source, opened
+        self._source = source
+        self._opened: Opened | None = opened
         self.name, self.rereadable = opened.name, str(source) != "-"
         self._encoding = _encoding(opened)
         text = opened.sample.decode(self._encoding, errors="replace").removeprefix("\ufeff")
@@ -109,14 +111,14 @@ class DelimitedReader:
 class _Tail(io.RawIOBase):
     """Passes bytes on and remembers the last few."""
 
-    def __init__(self, stream: io.BufferedIOBase | object) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         self._stream, self.end = stream, b""
 
     def readable(self) -> bool:
         return True
 
-    def read(self, n: int = -1) -> bytes:  # type: ignore[override]
-        piece = self._stream.read(n)  # type: ignore[attr-defined]
+    def read(self, n: int = -1) -> bytes:
+        piece = self._stream.read(n)
         self.end = (self.end + piece[-8:])[-8:]
         return piece
 
@@ -150,7 +152,7 @@ def find_delimiter(text: str, suffix: str = "") -> str:
         ';'
     """
     usual = {".tsv": "\t", ".tab": "\t"}.get(suffix, ",")
-    best, best_score = usual, (0.0, 0, False)
+    best, best_score = usual, (0.0, 0.0, False)
     for delimiter in DELIMITERS:
         rows = _rows(text, delimiter, 50)
         if not rows or len(rows[0]) < 2:
@@ -158,7 +160,7 @@ def find_delimiter(text: str, suffix: str = "") -> str:
         width = len(rows[0])
         body = rows[1:-1] or rows[1:] or rows  # the sample may stop within its last row
         alike = sum(len(row) == width for row in body) / len(body)
-        score = (round(alike, 1), width if delimiter != usual else width + 0.5, delimiter == usual)
+        score = (round(alike, 1), width + 0.5 * (delimiter == usual), delimiter == usual)
         if score > best_score:
             best, best_score = delimiter, score
     return best

@@ -70,11 +70,11 @@ def split_line(line: str) -> tuple[str, str]:
 class SmilesReader(_LineReader):
     """Lines of a SMILES and a name, with or without a header line."""
 
-    names = ["smiles", "name"]
     smiles: str | None = "smiles"
 
     def __init__(self, source: str | Path, opened: Opened) -> None:
         super().__init__(source, opened)
+        self.names = ["smiles", "name"]
         lines = self._head_lines()
         self._skip = int(bool(lines) and is_smiles_name(re.split(r"[\s,;]", lines[0].strip())[0]))
         self.id = "name" if any(split_line(line)[1] for line in lines[self._skip :]) else None

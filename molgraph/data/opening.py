@@ -7,7 +7,7 @@ import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from molgraph.base.errors import DataError, StorageError, nearest
 
@@ -57,6 +57,10 @@ class _Chained(io.RawIOBase):
         super().close()
 
 
+def _buffered(head: bytes, rest: BinaryIO) -> BinaryIO:
+    return io.BufferedReader(cast(io.RawIOBase, _Chained(head, rest)), 1 << 20)
+
+
 def open_bytes(source: str | Path) -> Opened:
     """Open a file, or standard input for ``-``.
 
@@ -75,22 +79,14 @@ def open_bytes(source: str | Path) -> Opened:
     raw = sys.stdin.buffer if stdin else _open_path(Path(source))
     head = _read(raw, 1 << 12, name)
     packed = head[:2] == b"\x1f\x8b"
-    stream: BinaryIO = io.BufferedReader(_Chained(head, raw), 1 << 20)
+    stream: BinaryIO = _buffered(head, raw)
     if packed:
-        stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), 1 << 20)  # type: ignore[arg-type]
-    for magic, packing in _PACKED.items():
-        if head.startswith(magic):
-            raise DataError(f"{name} is packed with {packing}", hint="unpack it (or save a workbook as csv)")
-    if packed:
-        head = _peek(stream, name)
-    if head[257:262] == b"ustar":
-        raise DataError(f"{name} is a tar archive", hint="unpack it and give one of the files in it")
-    if head[:2] in _PICKLED:
-        raise DataError(f"{name} is a pickle, which can run any code when it is read", hint="save it as csv or parquet")
+        stream = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=stream)), 1 << 20)
     sample = _read(stream, SAMPLE_BYTES, name)
+    _refuse(sample, name)
     path = Path(name)
     suffix = path.with_suffix("").suffix if path.suffix.lower() in (".gz", ".gzip") else path.suffix
-    return Opened(io.BufferedReader(_Chained(sample, stream), 1 << 20), sample, name, "" if stdin else suffix.lower())
+    return Opened(_buffered(sample, stream), sample, name, "" if stdin else suffix.lower())
 
 
 def _refuse(sample: bytes, name: str) -> None:

@@ -61,7 +61,7 @@ def nci() -> Table:
 
     Example:
         >>> len(nci())
-        5000
+        4999
     """
     path = _found(data_dir(), "NCI", "first_5K.smi")
     rows = [line.split(None, 1) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
