@@ -22,53 +22,64 @@ D_BOND = 14
 
 _BITS = (6, 3, 3, 3, 3, 4, 1)
 _SHIFTS = tuple(int(s) for s in np.cumsum((0, *_BITS))[:-1])
-_ELEMENTS = {z: i for i, z in enumerate((*range(1, 37), 53))}
-_CHARGES = {q: i for i, q in enumerate((-1, -2, 1, 2, 0))}
+_ELEMENT = np.full(256, 37)
+_ELEMENT[[*range(1, 37), 53]] = np.arange(37)
+_CHARGE = np.full(256, 5)  # by charge + 128
+_CHARGE[np.array([-1, -2, 1, 2, 0]) + 128] = np.arange(5)
 
 
-def atom_key(
-    atomic_number: int, degree: int, charge: int, chiral: int, hydrogens: int, hybrid: int, aromatic: bool, mass: float
-) -> int:
-    """The key of one atom.
+def atom_keys_of(
+    atomic_number: np.ndarray, degree: np.ndarray, charge: np.ndarray, chiral: np.ndarray, hydrogens: np.ndarray,
+    hybrid: np.ndarray, aromatic: np.ndarray, mass: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """The keys of atoms from what is known of them.
 
     Args:
-        atomic_number: 0 for a dummy atom.
-        degree: neighbours, hydrogens included.
-        charge: formal charge.
-        chiral: RDKit's chiral tag as an integer.
-        hydrogens: number of hydrogens that are no atoms of their own.
-        hybrid: 0 to 6 for S, SP, SP2, SP2D, SP3, SP3D, SP3D2; 7 for anything else.
-        aromatic: whether it is.
-        mass: in daltons; follows the isotope.
+        atomic_number: int [n], 0 for a dummy atom.
+        degree: int [n], neighbours, hydrogens included.
+        charge: int [n], formal charge.
+        chiral: int [n], RDKit's chiral tag.
+        hydrogens: int [n], number of hydrogens that are no atoms of their own.
+        hybrid: int [n], 0 to 6 for S, SP, SP2, SP2D, SP3, SP3D, SP3D2; 7 for anything else.
+        aromatic: bool [n].
+        mass: float [n], in daltons; follows the isotope.
+
+    Returns:
+        int64 [n].
 
     Example:
-        >>> row = atom_rows(np.array([atom_key(6, 4, 0, 0, 3, 4, False, 12.011)]))[0]
-        >>> np.flatnonzero(row).tolist()
+        >>> key = atom_keys_of(*np.array([[6], [4], [0], [0], [3], [4], [0]]), np.array([12.011]))
+        >>> np.flatnonzero(atom_rows(key)[0]).tolist()
         [5, 42, 49, 51, 59, 66, 71]
     """
     choices = (
-        _ELEMENTS.get(atomic_number, 37), min(degree, 6), _CHARGES.get(charge, 5), min(chiral, 4),
-        min(hydrogens, 5), hybrid, int(aromatic),
+        _ELEMENT[atomic_number], np.minimum(degree, 6), _CHARGE[np.clip(charge, -128, 127) + 128],
+        np.minimum(chiral, 4), np.minimum(hydrogens, 5), hybrid, aromatic,
     )  # fmt: skip
-    low = sum(c << s for c, s in zip(choices, _SHIFTS, strict=True))
+    keys = np.zeros(len(mass), dtype=np.int64)
+    for choice, shift in zip(choices, _SHIFTS, strict=True):
+        keys |= choice.astype(np.int64) << shift
     # single precision before the division: this is how the C++ library rounds
-    return low | int((np.float32(mass) / np.float32(100)).view(np.uint32)) << 32
+    return keys | (mass.astype(np.float32) / np.float32(100)).view(np.uint32).astype(np.int64) << 32
 
 
-def bond_key(kind: int, conjugated: bool, ring: bool, stereo: int) -> int:
-    """The key of one bond.
+def bond_keys_of(kind: np.ndarray, conjugated: np.ndarray, ring: np.ndarray, stereo: np.ndarray) -> np.ndarray:
+    """The keys of bonds from what is known of them.
 
     Args:
-        kind: 0 to 3 for single, double, triple, aromatic; anything else has no column.
-        conjugated, ring: whether it is.
-        stereo: RDKit's bond stereo as an integer.
+        kind: int [n], 0 to 3 for single, double, triple, aromatic; 4 for anything else, which has no column.
+        conjugated, ring: bool [n].
+        stereo: int [n], RDKit's bond stereo.
+
+    Returns:
+        int64 [n]; bit i stands for column i.
 
     Example:
-        >>> np.flatnonzero(bond_rows(np.array([bond_key(3, True, True, 0)]))[0]).tolist()
+        >>> np.flatnonzero(bond_rows(bond_keys_of(*np.array([[3], [1], [1], [0]])))[0]).tolist()
         [4, 5, 6, 7]
     """
-    columns = [5] * conjugated + [6] * ring + [7 + min(stereo, 6)] + ([1 + kind] if 0 <= kind < 4 else [])
-    return sum(1 << c for c in columns)
+    flags = conjugated.astype(np.int64) << 5 | ring.astype(np.int64) << 6
+    return np.array([2, 4, 8, 16, 0])[kind] | flags | np.int64(128) << np.minimum(stereo, 6)
 
 
 def atom_rows(keys: np.ndarray) -> np.ndarray:

@@ -1,76 +1,94 @@
-"""SMILES in, packed keys out, through RDKit's Python interface: slower than C++, the same features bit for bit."""
+"""SMILES in, packed keys out, through RDKit's Python interface: slower than C++, the same features bit for bit.
+
+A call from Python to RDKit costs more than what it asks for, so this module asks as little as it can:
+what the text rules out (stereo without ``/``, isotopes without ``[1``) is not asked of each atom, and
+everything that can be counted from the bonds is counted by numpy.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from rdkit import Chem
-from rdkit.Chem.rdchem import Atom, Bond, BondType, HybridizationType
+from rdkit.Chem.rdchem import Atom, Bond, BondType, HybridizationType, Mol
 
-from molgraph.data.features import atom_key, bond_key
+from molgraph.data.features import atom_keys_of, bond_keys_of
 from molgraph.data.packing import Piece
 
-_HYBRIDS = {
-    kind: i
-    for i, kind in enumerate(
-        (
-            HybridizationType.S, HybridizationType.SP, HybridizationType.SP2, HybridizationType.SP2D,
-            HybridizationType.SP3, HybridizationType.SP3D, HybridizationType.SP3D2,
-        )
-    )
-}  # fmt: skip
+_HYBRIDS = ("S", "SP", "SP2", "SP2D", "SP3", "SP3D", "SP3D2")
+_HYBRID = np.full(max(map(int, HybridizationType.values)) + 1, 7)
+_HYBRID[[int(HybridizationType.names[name]) for name in _HYBRIDS]] = np.arange(7)
 _KINDS = {kind: i for i, kind in enumerate((BondType.SINGLE, BondType.DOUBLE, BondType.TRIPLE, BondType.AROMATIC))}
-
-
-class _AtomKeys(dict):
-    """Keys by what RDKit says of an atom; each distinct atom is worked out once."""
-
-    def __missing__(self, said: tuple) -> int:
-        number, degree, charge, chiral, hydrogens, hybrid, aromatic, mass = said
-        key = atom_key(number, degree, charge, int(chiral), hydrogens, _HYBRIDS.get(hybrid, 7), aromatic, mass)
-        self[said] = key
-        return key
-
-
-class _BondKeys(dict):
-    """Keys by what RDKit says of a bond."""
-
-    def __missing__(self, said: tuple) -> int:
-        kind, conjugated, ring, stereo = said
-        key = bond_key(_KINDS.get(kind, 4), conjugated, ring, int(stereo))
-        self[said] = key
-        return key
-
-
-_atom_keys, _bond_keys = _AtomKeys(), _BondKeys()
+_KIND_OF_TWICE_ORDER = np.array([4, 4, 0, 3, 1, 4, 2])
+_WEIGHT = np.array([Chem.GetPeriodicTable().GetAtomicWeight(z) for z in range(119)])
+# a bond whose order is 1 may be a dative one, but only where a metal or the text says so
+_MAY_BE_DATIVE = np.ones(119, dtype=bool)
+_MAY_BE_DATIVE[[1, 5, 6, 7, 8, 9, 14, 15, 16, 17, 34, 35, 53]] = False
+_ISOTOPE = re.compile(r"\[\d")
 
 
 def pieces(smiles: list[str]) -> list[Piece]:
     """Packed graphs of the molecules, in order; what can't be read has no atoms."""
-    read = Chem.MolFromSmiles
-    empty = Chem.Mol()
-    mols = [read(text) or empty for text in smiles]
-    atoms_of = [list(mol.GetAtoms()) for mol in mols]
-    bonds_of = [list(mol.GetBonds()) for mol in mols]
-    atoms, bonds = list(chain.from_iterable(atoms_of)), list(chain.from_iterable(bonds_of))
-    # zip over map keeps the loops in C; what it gives is hashed once an atom
-    said = zip(
-        map(Atom.GetAtomicNum, atoms), map(Atom.GetTotalDegree, atoms), map(Atom.GetFormalCharge, atoms),
-        map(Atom.GetChiralTag, atoms), map(Atom.GetTotalNumHs, atoms), map(Atom.GetHybridization, atoms),
-        map(Atom.GetIsAromatic, atoms), map(Atom.GetMass, atoms), strict=True,
+    mols = [_read(text) for text in smiles]
+    n_atoms = np.array([mol.GetNumAtoms() for mol in mols], dtype=np.int64)
+    n_bonds = np.array([mol.GetNumBonds() for mol in mols], dtype=np.int64)
+    # by index, since RDKit's own iterators cost twice as much
+    atoms = list(chain.from_iterable(map(m.GetAtomWithIdx, range(n)) for m, n in zip(mols, n_atoms, strict=True)))
+    bonds = list(chain.from_iterable(map(m.GetBondWithIdx, range(n)) for m, n in zip(mols, n_bonds, strict=True)))
+    rich = np.array(["|" in text for text in smiles], dtype=bool)  # CXSMILES may say anything
+    of_atom, of_bond = np.arange(len(mols)).repeat(n_atoms), np.arange(len(mols)).repeat(n_bonds)
+
+    first = np.repeat(np.cumsum(n_atoms) - n_atoms, n_bonds)
+    begin, end = _ask(Bond.GetBeginAtomIdx, bonds) + first, _ask(Bond.GetEndAtomIdx, bonds) + first
+    ends = np.stack([begin, end], 1).ravel()
+
+    number, hydrogens = _ask(Atom.GetAtomicNum, atoms), _ask(Atom.GetTotalNumHs, atoms)
+    mass = _WEIGHT[number]
+    _where(_has(smiles, _ISOTOPE.search)[of_atom], Atom.GetMass, atoms, mass)
+    chiral = np.zeros(len(atoms), dtype=np.int64)
+    _where((rich | _has(smiles, lambda text: "@" in text))[of_atom], Atom.GetChiralTag, atoms, chiral)
+    atom_keys = atom_keys_of(
+        number, np.bincount(ends, minlength=len(atoms)) + hydrogens, _ask(Atom.GetFormalCharge, atoms), chiral,
+        hydrogens, _HYBRID[_ask(Atom.GetHybridization, atoms)], _ask(Atom.GetIsAromatic, atoms), mass,
     )  # fmt: skip
-    atom_keys = np.fromiter(map(_atom_keys.__getitem__, said), np.int64, len(atoms))
-    told = zip(
-        map(Bond.GetBondType, bonds), map(Bond.GetIsConjugated, bonds), map(Bond.IsInRing, bonds),
-        map(Bond.GetStereo, bonds), strict=True,
-    )  # fmt: skip
-    bond_keys = np.fromiter(map(_bond_keys.__getitem__, told), np.int64, len(bonds))
-    n_atoms = np.fromiter(map(len, atoms_of), np.int64, len(mols))
-    n_bonds = np.fromiter(map(len, bonds_of), np.int64, len(mols))
-    shift = np.repeat(np.cumsum(n_atoms) - n_atoms, n_bonds)
-    begin = np.fromiter(map(Bond.GetBeginAtomIdx, bonds), np.int64, len(bonds)) + shift
-    end = np.fromiter(map(Bond.GetEndAtomIdx, bonds), np.int64, len(bonds)) + shift
-    source, target = np.stack([begin, end], 1).ravel(), np.stack([end, begin], 1).ravel()
-    reverse = np.arange(len(source)) ^ 1
-    return [Piece.from_global(n_atoms, atom_keys, np.repeat(bond_keys, 2), source, target, reverse)]
+
+    twice = 2 * np.fromiter(map(Bond.GetBondTypeAsDouble, bonds), np.float64, len(bonds))
+    kind = _KIND_OF_TWICE_ORDER[np.minimum(twice, 5 + (twice == 6)).astype(np.int64)]
+    arrows = rich | _has(smiles, lambda text: "->" in text or "<-" in text)
+    dative = _MAY_BE_DATIVE[number]
+    _where(dative[begin] | dative[end] | arrows[of_bond], _kind, bonds, kind)
+    stereo = np.zeros(len(bonds), dtype=np.int64)
+    _where((rich | _has(smiles, lambda text: "/" in text or "\\" in text))[of_bond], Bond.GetStereo, bonds, stereo)
+    bond_keys = bond_keys_of(kind, _ask(Bond.GetIsConjugated, bonds), _ask(Bond.IsInRing, bonds), stereo)
+
+    target, reverse = np.stack([end, begin], 1).ravel(), np.arange(2 * len(bonds)) ^ 1
+    return [Piece.from_global(n_atoms, atom_keys, np.repeat(bond_keys, 2), ends, target, reverse)]
+
+
+def _read(text: str) -> Mol:
+    try:
+        return Chem.MolFromSmiles(text) or Mol()
+    except (RuntimeError, ValueError):  # RDKit throws a few parser errors instead of logging them
+        return Mol()
+
+
+def _kind(bond: Bond) -> int:
+    return _KINDS.get(bond.GetBondType(), 4)
+
+
+def _ask(question: Callable[[Any], int], things: list[Any]) -> np.ndarray:
+    return np.fromiter(map(question, things), np.int64, len(things))
+
+
+def _where(mask: np.ndarray, question: Callable[[Any], Any], things: list[Any], answers: np.ndarray) -> None:
+    """Ask only those things that the mask names, and put what they say into ``answers``."""
+    for i in np.flatnonzero(mask):
+        answers[i] = question(things[i])
+
+
+def _has(smiles: Iterable[str], test: Callable[[str], Any]) -> np.ndarray:
+    return np.array([bool(test(text)) for text in smiles], dtype=bool)

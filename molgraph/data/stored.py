@@ -182,7 +182,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
         whole = json.loads(path.read_text(encoding="utf-8"))
         body = whole["body"]
         if body["format"] > FORMAT:
-            raise StorageError(f"{folder} was written by a newer molgraph", hint="update molgraph, or delete the folder")
+            raise StorageError(f"{folder} was written by a newer molgraph", hint="update molgraph, or delete it")
         if whole["checksum"] != _body_checksum(body):
             raise StorageError(f"{path} fails its checksum", hint=_REBUILD)
     except OSError as error:
