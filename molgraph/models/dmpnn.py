@@ -7,10 +7,10 @@ from torch.nn import functional as F
 
 from molgraph.base.registry import get, register
 from molgraph.data.batch import GraphBatch
+from molgraph.nn import readouts  # noqa: F401 - registers the readouts
 from molgraph.nn.activations import activation as make_activation
 from molgraph.nn.distinct import BondLevels, all_bonds, distinct_bonds
 from molgraph.nn.encoder import Encoded, Encoder, Rows
-from molgraph.nn import readouts  # noqa: F401 - registers the readouts
 from molgraph.nn.passing import propagate
 from molgraph.nn.relation import Relation
 

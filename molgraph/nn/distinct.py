@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -11,6 +14,8 @@ from torch import Tensor
 from molgraph.data.batch import GraphBatch
 from molgraph.data.refinement import Links, csr, next_bonds, refine_atoms, refine_bonds, transpose
 from molgraph.nn.relation import Relation
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -35,20 +40,6 @@ class BondLevels:
     readout: Relation
     atom_row: Tensor | None
 
-    def to(self, device: torch.device | str) -> BondLevels:
-        """The same levels on another device."""
-        steps = tuple((r.to(device), None if b is None else b.to(device)) for r, b in self.steps)
-        row = None if self.atom_row is None else self.atom_row.to(device)
-        return BondLevels(
-            self.atom_code.to(device),
-            self.bond_code.to(device),
-            steps,
-            self.arrive.to(device),
-            self.arrive_code.to(device),
-            self.readout.to(device),
-            row,
-        )
-
 
 @dataclass(frozen=True)
 class AtomRound:
@@ -67,11 +58,6 @@ class AtomRound:
     relation: Relation
     same: Tensor
 
-    def to(self, device: torch.device | str) -> AtomRound:
-        """The same round on another device."""
-        sent, kinds, same = (t.to(device) for t in (self.sent, self.kinds, self.same))
-        return AtomRound(sent, kinds, self.sizes, self.relation.to(device), same)
-
 
 @dataclass(frozen=True)
 class AtomLevels:
@@ -89,70 +75,74 @@ class AtomLevels:
     readout: Relation
     atom_row: Tensor
 
-    def to(self, device: torch.device | str) -> AtomLevels:
-        """The same levels on another device."""
-        rounds = tuple(r.to(device) for r in self.rounds)
-        return AtomLevels(self.atom_code.to(device), rounds, self.readout.to(device), self.atom_row.to(device))
-
 
 def atom_levels(batch: GraphBatch, rounds: int, distinct: bool = True) -> AtomLevels:
     """Rounds over atoms that look different, or over every atom; made once a batch."""
-    key = ("atom_levels", rounds, distinct)
-    return batch.once(key, lambda: _atom_levels(batch, rounds, distinct).to(batch.source.device))
+    return _once(batch, ("atom_levels", rounds, distinct), lambda: _atom_levels(batch, rounds, distinct))
 
 
 def distinct_bonds(batch: GraphBatch, depth: int) -> BondLevels:
     """Levels over rows that look different (see ``molgraph.data.refinement``); made once a batch."""
-    return batch.once(("distinct_bonds", depth), lambda: _distinct_bonds(batch, depth).to(batch.source.device))
+    return _once(batch, ("distinct_bonds", depth), lambda: _distinct_bonds(batch, depth))
 
 
 def all_bonds(batch: GraphBatch, depth: int) -> BondLevels:
     """Levels over every directed bond; made once a batch."""
-    return batch.once(("all_bonds", depth), lambda: _all_bonds(batch, depth).to(batch.source.device))
+    return _once(batch, ("all_bonds", depth), lambda: _all_bonds(batch, depth))
+
+
+def _once(batch: GraphBatch, key: tuple, make: Callable[[], T]) -> T:
+    def make_ordinary() -> T:
+        with torch.inference_mode(False):  # a batch that is predicted first may be trained on later
+            return make()
+
+    return batch.once(key, make_ordinary)
 
 
 def _distinct_bonds(batch: GraphBatch, depth: int) -> BondLevels:
     atom_code, bond_code, source, reverse, offsets = _arrays(batch)
     found = refine_bonds(atom_code, bond_code, source, reverse, offsets, depth)
-    relations = [_relation(links) for links in found.links]
-    began = map(torch.from_numpy, found.began)
+    put = partial(torch.as_tensor, device=batch.source.device)
+    relations = [_relation(links, put) for links in found.links]
     return BondLevels(
-        torch.from_numpy(atom_code[source[found.bonds[0]]]),
-        torch.from_numpy(bond_code[found.bonds[0]]),
-        tuple(zip(relations[:-1], began, strict=True)),
+        put(atom_code[source[found.bonds[0]]]),
+        put(bond_code[found.bonds[0]]),
+        tuple(zip(relations[:-1], map(put, found.began), strict=True)),
         relations[-1],
-        torch.from_numpy(atom_code[found.atoms]),
-        _relation(Links(found.atom_row, batch.atom_offsets.numpy(force=True), len(found.atoms))),
-        torch.from_numpy(found.atom_row),
+        put(atom_code[found.atoms]),
+        _relation(Links(found.atom_row, batch.atom_offsets.numpy(force=True), len(found.atoms)), put),
+        put(found.atom_row),
+    )
+
+
+def _all_bonds(batch: GraphBatch, depth: int) -> BondLevels:
+    atom_code, _, source, reverse, offsets = _arrays(batch)
+    n_atoms, n_bonds = len(atom_code), len(source)
+    put = partial(torch.as_tensor, device=batch.source.device)
+    step = _relation(Links(*next_bonds(source, reverse, offsets), n_bonds), put)
+    return BondLevels(
+        put(atom_code[source]),
+        batch.bond_code,
+        ((step, None),) * (depth - 1),
+        _relation(Links(np.arange(n_bonds), offsets, n_bonds), put),
+        batch.atom_code,
+        _relation(Links(np.arange(n_atoms), batch.atom_offsets.numpy(force=True), n_atoms), put),
+        None,
     )
 
 
 def _atom_levels(batch: GraphBatch, rounds: int, distinct: bool) -> AtomLevels:
     atom_code, bond_code, source, _, offsets = _arrays(batch)
     found = refine_atoms(atom_code, bond_code, source, offsets, rounds, distinct)
-    made = []
-    for step in found.steps:
-        sent, kinds, same = map(torch.from_numpy, (step.sent, step.kinds, step.same))
-        made.append(AtomRound(sent, kinds, tuple(step.sizes.tolist()), _relation(step.links), same))
-    readout = _relation(Links(found.atom_row, batch.atom_offsets.numpy(force=True), found.n_rows))
-    return AtomLevels(
-        torch.from_numpy(atom_code[found.atoms]), tuple(made), readout, torch.from_numpy(found.atom_row)
-    )
-
-
-def _all_bonds(batch: GraphBatch, depth: int) -> BondLevels:
-    atom_code, bond_code, source, reverse, offsets = _arrays(batch)
-    n_atoms, n_bonds = len(atom_code), len(source)
-    step = _relation(Links(*next_bonds(source, reverse, offsets), n_bonds))
-    return BondLevels(
-        torch.from_numpy(atom_code[source]),
-        torch.from_numpy(bond_code),
-        ((step, None),) * (depth - 1),
-        _relation(Links(np.arange(n_bonds), offsets, n_bonds)),
-        torch.from_numpy(atom_code),
-        _relation(Links(np.arange(n_atoms), batch.atom_offsets.numpy(force=True), n_atoms)),
-        None,
-    )
+    put = partial(torch.as_tensor, device=batch.source.device)
+    made = [
+        AtomRound(
+            put(step.sent), put(step.kinds), tuple(step.sizes.tolist()), _relation(step.links, put), put(step.same)
+        )
+        for step in found.steps
+    ]
+    readout = _relation(Links(found.atom_row, batch.atom_offsets.numpy(force=True), found.n_rows), put)
+    return AtomLevels(put(atom_code[found.atoms]), tuple(made), readout, put(found.atom_row))
 
 
 def _arrays(batch: GraphBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -161,7 +151,9 @@ def _arrays(batch: GraphBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     return atom_code, bond_code, source, reverse, csr(np.bincount(target, minlength=len(atom_code)))
 
 
-def _relation(links: Links) -> Relation:
-    back = transpose(links.source, links.offsets, links.n_source)
-    arrays = [torch.from_numpy(a) for a in (links.source, links.offsets, *back)]
-    return Relation(arrays[0], arrays[1], links.n_source, len(links.offsets) - 1, (arrays[2], arrays[3]))
+def _relation(links: Links, put: Callable[[np.ndarray], Tensor]) -> Relation:
+    back = None
+    if torch.is_grad_enabled():  # inference never reads it; made later where it is needed after all
+        target, offsets = transpose(links.source, links.offsets, links.n_source)
+        back = put(target), put(offsets)
+    return Relation(put(links.source), put(links.offsets), links.n_source, len(links.offsets) - 1, back)

@@ -50,9 +50,12 @@ class Encoder(nn.Module):
 
     d_out: int
 
-    def prepare(self, batch: GraphBatch) -> None:  # noqa: B027 - optional
+    def prepare(self, batch: GraphBatch) -> None:
         """Make the batch's index work (relations) ahead, in the loader; nothing by default."""
 
     @abstractmethod
-    def forward(self, batch: GraphBatch) -> Encoded:
-        """Encode a batch; a graph without atoms gives a finite row that callers mask by its status."""
+    def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
+        """Encode a batch; with ``rows``, write out the states of its rows too.
+
+        A graph without atoms gives a finite row, which callers mask by its status.
+        """

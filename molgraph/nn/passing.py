@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from torch import Tensor
 
@@ -16,9 +17,9 @@ def propagate(
     *,
     target_rows: Tensor | None = None,
     edge_rows: Tensor | None = None,
-    message: Callable[[Tensor, Tensor | None, Tensor | None], Tensor] | None = None,
+    message: Callable[[Tensor, Any, Any], Tensor] | None = None,
     reduce: str = "sum",
-    update: Callable[[Tensor, Tensor], Tensor] | None = None,
+    update: Callable[[Any, Tensor], Tensor] | None = None,
 ) -> Tensor:
     """Send rows along a relation, reduce what arrives at each target, update the target.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from torch import Tensor, nn
 
 from molgraph.nn.activations import activation as make_activation
@@ -40,7 +42,7 @@ class Perceptron(nn.Module):
         if n_layers < 1:
             raise ValueError(f"a perceptron has at least one layer, got n_layers={n_layers}")
         widths = [d_in] + [d_hidden] * (n_layers - 1) + [d_out]
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths[:-1], widths[1:], strict=True))
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
         self.activation, self.dropout = make_activation(activation), nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:

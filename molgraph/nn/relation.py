@@ -52,11 +52,6 @@ class Relation:
         assert self.back is not None
         return Relation(*self.back, self.n_target, self.n_source, (self.source, self.offsets))
 
-    def to(self, device: torch.device | str) -> Relation:
-        """The same relation on another device."""
-        back = None if self.back is None else (self.back[0].to(device), self.back[1].to(device))
-        return Relation(self.source.to(device), self.offsets.to(device), self.n_source, self.n_target, back)
-
 
 def _offsets(index: Tensor, n: int) -> Tensor:
     counts = torch.bincount(index, minlength=n)

@@ -1,0 +1,122 @@
+"""Readouts, messages, updates and the perceptron against PyG's layers and plain loops."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from torch_geometric.nn import NNConv
+from torch_geometric.nn import Set2Set as PygSet2Set
+
+from molgraph.base.errors import UsageError
+from molgraph.base.registry import get, names
+from molgraph.nn.activations import ACTIVATIONS, activation
+from molgraph.nn.messages import EdgeNetwork
+from molgraph.nn.passing import propagate
+from molgraph.nn.perceptron import Perceptron
+from molgraph.nn.readouts import Norm, Set2Set
+from molgraph.nn.relation import Relation
+from molgraph.nn.updates import GRU
+
+GRAPH_OF = torch.tensor([0, 0, 0, 2, 2])
+TO_GRAPHS = Relation.from_pairs(torch.arange(5), GRAPH_OF, 5, 3)
+
+
+def rows_of(n: int, d: int, seed: int = 0) -> Tensor:
+    return torch.randn(n, d, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def test_set2set_is_pygs() -> None:
+    peer, own = PygSet2Set(4, processing_steps=4).double(), Set2Set(4, steps=4).double()
+    own.lstm.load_state_dict({name.removesuffix("_l0"): w for name, w in peer.lstm.state_dict().items()})
+    x = rows_of(5, 4)
+    torch.testing.assert_close(own(x, TO_GRAPHS), peer(x, GRAPH_OF, dim_size=3), rtol=0, atol=1e-9)
+
+
+def test_edge_network_is_pygs_nnconv_in_both_forms() -> None:
+    own = EdgeNetwork(3, 4, d_hidden=6).double()
+    first, last = own.network.layers
+    peer = NNConv(4, 4, torch.nn.Sequential(first, torch.nn.ReLU(), last), aggr="add", root_weight=False, bias=False)
+    edges = torch.tensor([[0, 1, 2, 3, 1], [1, 0, 1, 2, 4]])
+    table, kind = rows_of(2, 3, seed=1), torch.tensor([1, 0, 1, 1, 0])
+    x = rows_of(5, 4)
+    expected = peer(x, edges, table[kind])
+    relation = Relation.from_pairs(*edges, 5, 5)
+    order = edges[1].argsort(stable=True)
+    torch.testing.assert_close(
+        propagate(x, relation, edge_rows=table[kind][order], message=own), expected, rtol=0, atol=1e-9
+    )
+    by_kind = kind.argsort(stable=True)
+    said = own.by_kind(x[edges[0]][by_kind], table, kind.bincount().tolist())
+    speakers = Relation.from_pairs(torch.arange(5), edges[1][by_kind], 5, 5)
+    torch.testing.assert_close(propagate(said, speakers), expected, rtol=0, atol=1e-9)
+
+
+def test_edge_network_without_edges() -> None:
+    assert EdgeNetwork(3, 4).by_kind(torch.zeros(0, 4), torch.zeros(0, 3), ()).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sum", lambda h: h.sum(0)),
+        ("mean", lambda h: h.mean(0)),
+        ("norm", lambda h: h.sum(0) / 100),
+    ],
+)
+def test_plain_readouts(name: str, expected) -> None:
+    x = rows_of(5, 4)
+    out = get("readout", name)(4)(x, TO_GRAPHS)
+    torch.testing.assert_close(out[0], expected(x[:3]))
+    torch.testing.assert_close(out[2], expected(x[3:]))
+    assert (out[1] == 0).all()  # a graph without rows
+
+
+@pytest.mark.parametrize("name", ["mean", "norm", "set2set", "sum"])
+def test_a_row_that_stands_for_two_counts_twice(name: str) -> None:
+    readout = get("readout", name)(4).double()
+    x = rows_of(3, 4)
+    twice = Relation.from_pairs(torch.tensor([0, 1, 1, 2]), torch.tensor([0, 0, 0, 1]), 3, 2)
+    written_out = Relation.from_pairs(torch.arange(4), torch.tensor([0, 0, 0, 1]), 4, 2)
+    torch.testing.assert_close(readout(x, twice), readout(x[[0, 1, 1, 2]], written_out))
+    assert readout(x, twice).shape == (2, readout.d_out)
+
+
+def test_readouts_are_known_by_name() -> None:
+    assert {"mean", "norm", "set2set", "sum"} <= set(names("readout"))
+    with pytest.raises(UsageError, match="set2set"):
+        get("readout", "set2sets")
+    assert Norm(4, norm=2.0)(torch.ones(5, 4), TO_GRAPHS)[0].tolist() == [1.5] * 4
+
+
+def test_set2set_and_gru_have_finite_gradients_for_a_graph_without_rows() -> None:
+    readout, update = Set2Set(4), GRU(4, 4)
+    x = torch.randn(5, 4, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    readout(update(x, x), TO_GRAPHS).sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in (*readout.parameters(), *update.parameters()))
+    assert x.grad is not None and x.grad.isfinite().all()
+
+
+def test_perceptron_is_its_formula() -> None:
+    net, x = Perceptron(3, 5, 2, n_layers=3, activation="silu").double(), rows_of(4, 3)
+    h = x
+    for i, layer in enumerate(net.layers):
+        h = (torch.nn.functional.silu(h) if i else h) @ layer.weight.T + layer.bias
+    torch.testing.assert_close(net(x), h)
+    assert [tuple(layer.weight.shape) for layer in net.layers] == [(5, 3), (5, 5), (2, 5)]
+    assert [tuple(layer.weight.shape) for layer in Perceptron(3, 5, 2, n_layers=1).layers] == [(2, 3)]
+
+
+def test_perceptron_drops_while_training_only() -> None:
+    torch.manual_seed(0)
+    net, x = Perceptron(3, 64, 2, dropout=0.5), rows_of(4, 3).float()
+    assert not net(x).equal(net(x))
+    assert net.eval()(x).equal(net(x))
+
+
+def test_wrong_words_are_answered() -> None:
+    with pytest.raises(ValueError, match="at least one layer, got n_layers=0"):
+        Perceptron(3, n_layers=0)
+    with pytest.raises(ValueError, match="did you mean 'relu'"):
+        activation("relo")
+    assert all(activation(name)(torch.zeros(1)).isfinite() for name in ACTIVATIONS)
