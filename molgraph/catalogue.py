@@ -15,7 +15,9 @@ ROOMS = (
     "molgraph.models",
     "molgraph.evaluate.metrics",
     "molgraph.train.method",
-    "molgraph.auxiliary",
+    "molgraph.auxiliary.forest",
+    "molgraph.auxiliary.mean",
+    "molgraph.trust.ensemble",
 )
 MODEL_KINDS = ("encoder", "method")
 

@@ -1,0 +1,173 @@
+"""The layering: every import in molgraph is read with ast, and a floor that leans the wrong way fails."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+from pathlib import Path
+
+import pytest
+
+# What each floor may import besides itself and the libraries that have no door.
+REACH: dict[str, tuple[str, ...]] = {
+    "base": (),
+    "chem": ("base",),
+    "data": ("base", "chem"),
+    "nn": ("base", "chem", "data"),
+    "models": ("base", "chem", "data", "nn"),
+    "evaluate": ("base", "chem", "data"),
+}
+REACH["train"] = (*REACH["models"], "models", "evaluate")
+REACH["trust"] = REACH["auxiliary"] = (*REACH["train"], "train")
+REACH["api"] = (*REACH["trust"], "trust", "auxiliary")
+REACH["cli"] = (*REACH["api"], "api")
+# Modules that stand at the top of the package, and the floor that each belongs to.
+TOP = {"api": "api", "sklearn_adapters": "api", "catalogue": "api", "plan": "api", "results": "api", "__main__": "cli"}
+
+# One door a heavy library; only these files may import it.
+DOORS: dict[str, tuple[str, ...]] = {
+    "rdkit": ("chem/*.py", "data/featurize*.py"),
+    "cuik_molmaker": ("data/featurize*.py",),
+    "torch_geometric": ("data/batch.py", "data/pyg.py", "data/sources/*.py", "nn/*.py"),
+    "deepchem": ("data/sources/*.py",),
+    "lightning": ("train/*.py",),
+    "pytorch_lightning": (),
+    "matplotlib": ("evaluate/report*.py", "chem/draw.py"),
+    "chemprop": (),
+    "skfp": (),
+    "ray": (),
+}
+LATE = ("deepchem", "matplotlib", "lightning")  # imported inside functions: they take seconds, and few need them
+NO_TORCH = ("base", "chem")
+
+
+def imports(tree: ast.AST) -> list[tuple[str, bool]]:
+    """Full names that a module imports at run time, and whether at its top; what only type checkers see is left out."""
+    found: list[tuple[str, bool]] = []
+
+    def walk(node: ast.AST, top: bool) -> None:
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            for child in node.orelse:
+                walk(child, top)
+            return
+        if isinstance(node, ast.Import):
+            found.extend((alias.name, top) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            found.extend((f"{base}.{alias.name}", top) for alias in node.names)
+        elif isinstance(node, ast.Call) and _called(node) in ("import_module", "__import__", "importorskip"):
+            found.extend((a.value, top) for a in node.args[:1] if isinstance(a, ast.Constant) and a.value)
+        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for child in ast.iter_child_nodes(node):
+            walk(child, top and not inside)
+
+    walk(tree, True)
+    return found
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def floor_of(path: str) -> str:
+    """The floor of a file, its path counted from the package's folder."""
+    head = path.split("/")[0]
+    return head if "/" in path else TOP[head.removesuffix(".py")]
+
+
+def breaches(path: str, source: str) -> list[str]:
+    """What a file of the package imports against the layering; ``path`` counts from the package's folder."""
+    if path == "__init__.py":
+        at_top = [name for name, top in imports(ast.parse(source)) if top]
+        return [
+            f"{path}: imports {name} at its top" for name in at_top if not name.startswith(("typing", "__future__"))
+        ]
+    if "/" not in path and path.removesuffix(".py") not in TOP:
+        return [f"{path}: say in TOP to which floor it belongs"]
+    floor, found = floor_of(path), []
+    for name, top in imports(ast.parse(source)):
+        library, *rest = name.split(".")
+        if not library:
+            found.append(f"{path}: imports {name} relatively: write the full name")
+        elif library == "molgraph" and rest:
+            other = TOP.get(rest[0], rest[0])
+            allowed = (floor, *REACH[floor])
+            if other in REACH and other not in allowed:
+                found.append(f"{path}: {floor} may not import {name}")
+            if floor == other == "models" and path != "models/__init__.py" and rest[1:] and _family(path) != rest[1]:
+                found.append(f"{path}: a model may not import another, {name}")
+        elif library in DOORS and not any(fnmatch.fnmatch(path, door) for door in DOORS[library]):
+            found.append(f"{path}: {library} has its door elsewhere: {DOORS[library]}")
+        elif library == "torch" and floor in NO_TORCH:
+            found.append(f"{path}: no torch in {floor}")
+        if library in LATE and top:
+            found.append(f"{path}: import {library} inside the function that needs it")
+    return found
+
+
+def _family(path: str) -> str:
+    """A model's name: its file, or its folder where it has several files."""
+    return path.split("/")[1].removesuffix(".py")
+
+
+def test_every_import_leans_the_right_way(root: Path) -> None:
+    package = root / "molgraph"
+    files = sorted(package.rglob("*.py"))
+    assert len(files) > 30
+    found = [b for file in files for b in breaches(file.relative_to(package).as_posix(), file.read_text("utf-8"))]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("base/x.py", "from molgraph.chem import smiles"),
+        ("base/x.py", "from molgraph import data"),
+        ("base/x.py", "def f():\n    import molgraph.train.engine"),
+        ("base/x.py", "import importlib\nimportlib.import_module('molgraph.train')"),
+        ("base/x.py", "import torch"),
+        ("chem/x.py", "from torch import nn"),
+        ("chem/x.py", "from molgraph.data.table import Table"),
+        ("data/x.py", "from molgraph.nn.relation import Relation"),
+        ("data/x.py", "from molgraph.evaluate import metrics"),
+        ("data/x.py", "from rdkit import Chem"),
+        ("data/x.py", "from . import table"),
+        ("data/sources/x.py", "import deepchem"),
+        ("nn/x.py", "from molgraph.models import dmpnn"),
+        ("evaluate/x.py", "from molgraph.train import model"),
+        ("evaluate/x.py", "def f():\n    import matplotlib.pyplot"),
+        ("models/one.py", "from molgraph.models.two import Two"),
+        ("models/tree/part.py", "from molgraph.models.two import Two"),
+        ("models/one.py", "def f():\n    import lightning"),
+        ("train/x.py", "from lightning.fabric import Fabric"),
+        ("train/x.py", "from molgraph.trust.ensemble import Ensemble"),
+        ("trust/x.py", "from molgraph.auxiliary import forest"),
+        ("auxiliary/x.py", "import molgraph.api"),
+        ("api.py", "from molgraph.cli import main"),
+        ("catalogue.py", "from molgraph.cli.main import app"),
+        ("train/x.py", "def f():\n    import chemprop"),
+        ("__init__.py", "import molgraph.api"),
+        ("utils.py", ""),
+    ],
+)
+def test_a_planted_breach_is_seen(path: str, source: str) -> None:
+    assert breaches(path, source)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("base/x.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from molgraph.data.table import Table"),
+        ("chem/x.py", "from rdkit import Chem\nfrom molgraph.base import errors"),
+        ("data/featurize_rdkit.py", "from rdkit import Chem"),
+        ("data/sources/x.py", "def f():\n    import deepchem"),
+        ("models/__init__.py", "from molgraph.models import dmpnn"),
+        ("models/tree/part.py", "from molgraph.models.tree.other import Other"),
+        ("models/one.py", "import torch\nfrom molgraph.nn.passing import propagate"),
+        ("train/x.py", "def f():\n    from lightning.fabric import Fabric\nfrom molgraph.evaluate import metrics"),
+        ("cli/x.py", "from molgraph.api import train"),
+        ("__init__.py", "def f():\n    import molgraph.api"),
+    ],
+)
+def test_what_the_design_allows_passes(path: str, source: str) -> None:
+    assert breaches(path, source) == []
