@@ -1,0 +1,136 @@
+"""Test predictions of some methods come in; one self-contained HTML page that says who won goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, StrictUndefined
+
+import molgraph
+from molgraph.base.contracts import Prediction
+from molgraph.base.errors import DataError
+from molgraph.base.paths import atomic_write
+from molgraph.data.table import Table
+from molgraph.evaluate.metrics import score, scores_frame
+from molgraph.evaluate.report_parts import (
+    FLOOR,
+    MAX_TARGETS,
+    data_uri,
+    flatten,
+    new_rows,
+    score_tables,
+    target_detail,
+    unread_rows,
+)
+from molgraph.evaluate.verdict import verdict
+
+
+def write_report(
+    path: str | Path,
+    *,
+    title: str,
+    predictions: Mapping[str, Prediction],
+    table: Table,
+    scores: pd.DataFrame | None = None,
+    curves: pd.DataFrame | None = None,
+    manifest: Mapping[str, Any] | None = None,
+    new_predictions: Prediction | None = None,
+) -> Path:
+    """Write the page of ``report_html`` to a file, under a temporary name first.
+
+    Returns:
+        The file's path.
+
+    Raises:
+        StorageError: the file cannot be written.
+    """
+    html = report_html(
+        title=title,
+        predictions=predictions,
+        table=table,
+        scores=scores,
+        curves=curves,
+        manifest=manifest,
+        new_predictions=new_predictions,
+    )
+    path = Path(path)
+    with atomic_write(path) as file:
+        file.write(html.encode())
+    return path
+
+
+def report_html(
+    *,
+    title: str,
+    predictions: Mapping[str, Prediction],
+    table: Table,
+    scores: pd.DataFrame | None = None,
+    curves: pd.DataFrame | None = None,
+    manifest: Mapping[str, Any] | None = None,
+    new_predictions: Prediction | None = None,
+) -> str:
+    """The report as one HTML text that loads nothing from anywhere.
+
+    Args:
+        title: the page's heading.
+        predictions: method's name to its prediction of ``table``; ``mean`` is shown as the floor.
+        table: test rows with measured values.
+        scores: frame of ``scores_frame`` with a ``method`` column; computed where None.
+        curves: a row an epoch (``epoch``, ``train_loss``, ``valid_loss``), or None.
+        manifest: versions, hashes, seeds, seconds, machine: whatever a repeat needs, nested as you like.
+        new_predictions: predictions of molecules without measured values, or None.
+
+    Raises:
+        DataError: no predictions, or predictions of other rows than the table's.
+    """
+    if not predictions:
+        raise DataError("a report needs at least one method's predictions")
+    for name, p in predictions.items():
+        if len(p) != len(table):
+            raise DataError(f"{name} predicts {len(p)} rows, the table has {len(table)}")
+    if scores is None:
+        scores = scores_frame({name: score(table, p) for name, p in predictions.items()})
+    shown = table.row_targets[:MAX_TARGETS]
+    verdicts = [verdict(table, predictions, target, floor=FLOOR) for target in shown]
+    best = {v.target: next((name for name in v.values if name != FLOOR), next(iter(v.values))) for v in verdicts}
+    learning = "" if curves is None or curves.empty else data_uri(_learning(curves))
+    page = _template().render(
+        title=title,
+        summary=_summary(table, predictions),
+        verdicts=verdicts,
+        score_tables=score_tables(scores, table, predictions),
+        details=[target_detail(table, predictions, target, best[target.name]) for target in shown],
+        learning=learning,
+        new=None if new_predictions is None else new_rows(new_predictions),
+        unread=unread_rows(table, predictions),
+        manifest=flatten(manifest or {}),
+        version=molgraph.__version__,
+    )
+    # a lone surrogate from a badly decoded file would make the page unwritable
+    return page.encode("utf-8", "replace").decode()
+
+
+def _learning(curves: pd.DataFrame) -> str:
+    from molgraph.evaluate.report_plots import learning
+
+    return learning(curves)
+
+
+def _summary(table: Table, predictions: Mapping[str, Prediction]) -> str:
+    n_labels = 0 if table.y is None else int(np.isfinite(table.y).any(axis=1).sum())
+    words = [f"{len(table):,} test rows, {n_labels:,} of them measured", f"methods: {', '.join(predictions)}"]
+    targets = [t.name for t in table.row_targets]
+    if len(targets) > MAX_TARGETS:
+        words.append(f"{len(targets)} targets; the first {MAX_TARGETS} are shown in full")
+    return "; ".join(words) + "."
+
+
+def _template() -> Any:
+    text = files("molgraph.evaluate").joinpath("report.html.jinja").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return environment.from_string(text)

@@ -1,0 +1,110 @@
+"""Predictions of several methods on the same test rows come in; one honest sentence a target goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from molgraph.base.contracts import Metric, Prediction, Target
+from molgraph.base.errors import DataError
+from molgraph.data.table import Table
+from molgraph.evaluate.metrics import columns_of, default_metric, evaluate_metric
+from molgraph.evaluate.statistics import Interval, paired_difference
+
+Tone = Literal["clear", "tie", "warning"]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the test rows say about a target.
+
+    Args:
+        target: its name.
+        metric: the metric's name.
+        values: score of each method on the rows that all of them have, best first.
+        n: those rows.
+        sentence: who won, in words.
+        detail: the numbers behind it.
+        difference: best less second best, with a paired 95% interval; NaN where there is no second.
+        tone: ``clear``, ``tie``, or ``warning`` where nothing clearly beats the floor.
+    """
+
+    target: str
+    metric: str
+    values: Mapping[str, float]
+    n: int
+    sentence: str
+    detail: str
+    difference: Interval
+    tone: Tone
+
+
+def verdict(
+    table: Table, predictions: Mapping[str, Prediction], target: Target, *, floor: str = "mean", seed: int = 0
+) -> Verdict:
+    """Say which method is best for a target, and whether these rows can tell.
+
+    Args:
+        table: test rows with measured values.
+        predictions: method's name to its prediction of ``table``.
+        target: which target.
+        floor: name of the method that learns nothing about molecules; it cannot win, only not be beaten.
+        seed: of the bootstrap.
+
+    Raises:
+        DataError: there are no measured values or no predictions.
+    """
+    if table.y is None or not predictions:
+        raise DataError("a verdict needs measured values and predictions", hint="give a table with targets")
+    y = table.with_targets([target.name]).y[:, 0]  # type: ignore[index]
+    columns = {name: columns_of(p, target) for name, p in predictions.items()}
+    use = np.isfinite(y)
+    for p in columns.values():
+        use &= np.isfinite(p) if p.ndim == 1 else np.isfinite(p).all(axis=1)
+    y, columns = y[use], {name: p[use] for name, p in columns.items()}
+    metric = default_metric(target.kind)
+    scored = {name: evaluate_metric(metric, y, p) for name, p in columns.items()}
+    note = next((said for value, said in scored.values() if not np.isfinite(value)), "")
+    values = {name: value for name, (value, _) in scored.items()}
+    none = Interval(float("nan"), float("nan"), float("nan"))
+    if note:
+        sentence = f"{target.name}: these rows give no verdict"
+        return Verdict(target.name, metric.name, values, len(y), sentence, f"{note}.", none, "warning")
+    rank = sorted(values, key=lambda name: (-values[name] if metric.higher_is_better else values[name], name))
+    values = {name: values[name] for name in rank}
+    contest = [name for name in rank if name != floor] or rank
+    best = contest[0]
+    difference, tone, sentence, detail = none, "clear", "", ""
+    if len(contest) > 1:
+        second = contest[1]
+        difference = paired_difference(y, columns[best], columns[second], metric, seed=seed)
+        apart = _apart(difference)
+        tone = "clear" if apart else "tie"
+        sentence = f"{best} beats {second}" if apart else f"{best} and {second} cannot be told apart"
+        detail = f"{metric.label} {values[best]:.3g} against {values[second]:.3g}; difference {_words(difference)}. "
+    else:
+        sentence = f"{best} reaches {metric.label} {values[best]:.3g}"
+    if floor in values and best != floor:
+        over = paired_difference(y, columns[best], columns[floor], metric, seed=seed)
+        detail += f"Predicting the {floor} alone gives {values[floor]:.3g}; {best} differs from it by {_words(over)}. "
+        if not (_apart(over) and _better(metric, over.value)):
+            tone = "warning"
+            sentence += f", and neither is clearly better than the {floor}" if len(contest) > 1 else ""
+            sentence += f", which is not clearly better than the {floor}" if len(contest) == 1 else ""
+    detail += f"Measured on {len(y)} test row{'' if len(y) == 1 else 's'} that every method predicts."
+    return Verdict(target.name, metric.name, values, len(y), f"{target.name}: {sentence}", detail, difference, tone)
+
+
+def _apart(difference: Interval) -> bool:
+    return bool(difference.low > 0 or difference.high < 0)
+
+
+def _better(metric: Metric, difference: float) -> bool:
+    return difference > 0 if metric.higher_is_better else difference < 0
+
+
+def _words(i: Interval) -> str:
+    return f"{i.value:+.3g} (95% interval {i.low:+.3g} to {i.high:+.3g})".replace("-", "\N{MINUS SIGN}")
