@@ -13,6 +13,9 @@ from torch import Tensor
 from molgraph.data.graphstore import GraphStore
 
 T = TypeVar("T")
+_OWN = {"atom": {"code"}, "bond": {"code", "source", "target", "reverse"}}
+_SMALL_TABLE = 4096
+_Picked = tuple[slice | np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class GraphBatch:
         bond_code, bond_table, bond_offsets: likewise for directed bonds.
         source, target: int64 [e], atom rows.
         reverse: int64 [e], the row of the opposite bond.
-        arrays: further named tensors (positions, partial charges, ...).
+        arrays: further arrays of a store's levels by level and name, such as ``atom.pos``.
     """
 
     n_graphs: int
@@ -126,30 +129,57 @@ def collate(store: GraphStore, graphs: np.ndarray) -> GraphBatch:
     """
     graphs = np.asarray(graphs, dtype=np.int64)
     if len(graphs) and not 0 <= graphs.min() <= graphs.max() < len(store):
-        raise IndexError(f"graphs {graphs.min()} .. {graphs.max()} of a store of {len(store)}")
+        raise IndexError(f"graphs {graphs.min()} to {graphs.max()} of a store of {len(store)}")
     atom, bond = store.levels["atom"], store.levels["bond"]
-    atoms, atom_offsets = _rows(atom.offsets, graphs)
-    bonds, bond_offsets = _rows(bond.offsets, graphs)
-    n_bonds = np.diff(bond_offsets)
-    first_atom = np.repeat(atom_offsets[:-1], n_bonds)
-    torched = torch.from_numpy
+    contiguous = _contiguous(graphs)
+    atoms, _, atom_offsets = _rows(atom.offsets, graphs, contiguous)
+    bonds, n_bonds, bond_offsets = _rows(bond.offsets, graphs, contiguous)
+    first_atom, first_bond = atom_offsets[:-1].repeat(n_bonds), bond_offsets[:-1].repeat(n_bonds)
+    of_bond, tensor = bond.arrays, torch.from_numpy
+    atom_code, atom_table = _coded(atom.arrays["code"][atoms], store.tables["atom"])
+    bond_code, bond_table = _coded(of_bond["code"][bonds], store.tables["bond"])
+    further = {
+        f"{name}.{field}": tensor(np.array(level.arrays[field][atoms if level is atom else bonds]))
+        for name, level in (("atom", atom), ("bond", bond))
+        if len(level.arrays) > len(_OWN[name])
+        for field in level.arrays.keys() - _OWN[name]
+    }
     return GraphBatch(
         n_graphs=len(graphs),
-        atom_code=torched(atom.arrays["code"][atoms].astype(np.int64)),
-        atom_table=torched(store.tables["atom"]),
-        atom_offsets=torched(atom_offsets),
-        bond_code=torched(bond.arrays["code"][bonds].astype(np.int64)),
-        bond_table=torched(store.tables["bond"]),
-        bond_offsets=torched(bond_offsets),
-        source=torched(bond.arrays["source"][bonds] + first_atom),
-        target=torched(bond.arrays["target"][bonds] + first_atom),
-        reverse=torched(bond.arrays["reverse"][bonds] + np.repeat(bond_offsets[:-1], n_bonds)),
+        atom_code=tensor(atom_code),
+        atom_table=tensor(atom_table),
+        atom_offsets=tensor(atom_offsets),
+        bond_code=tensor(bond_code),
+        bond_table=tensor(bond_table),
+        bond_offsets=tensor(bond_offsets),
+        source=tensor(of_bond["source"][bonds] + first_atom),
+        target=tensor(of_bond["target"][bonds] + first_atom),
+        reverse=tensor(of_bond["reverse"][bonds] + first_bond),
+        arrays=further,
     )
 
 
-def _rows(offsets: np.ndarray, graphs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _coded(code: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Codes as int64 with their table; of a table far longer than the batch, only the rows that occur."""
+    if len(table) <= max(4 * len(code), _SMALL_TABLE):
+        return code.astype(np.int64), table
+    used, code = np.unique(code, return_inverse=True)
+    return code.astype(np.int64), table[used]
+
+
+def _contiguous(graphs: np.ndarray) -> bool:
+    n = len(graphs)
+    return n > 0 and graphs[-1] - graphs[0] == n - 1 and bool((graphs[1:] > graphs[:-1]).all())
+
+
+def _rows(offsets: np.ndarray, graphs: np.ndarray, contiguous: bool) -> _Picked:
+    """Which rows of a level these graphs have, how many each, and their offsets in the batch."""
+    new = np.zeros(len(graphs) + 1, np.int64)
+    if contiguous:
+        first, last = int(graphs[0]), int(graphs[-1]) + 1
+        np.subtract(offsets[first + 1 : last + 1], offsets[first], out=new[1:])
+        return slice(offsets[first], offsets[last]), new[1:] - new[:-1], new
     starts = offsets[graphs]
     counts = offsets[graphs + 1] - starts
-    new = np.zeros(len(graphs) + 1, np.int64)
     np.cumsum(counts, out=new[1:])
-    return np.arange(new[-1]) + np.repeat(starts - new[:-1], counts), new
+    return np.arange(new[-1]) + (starts - new[:-1]).repeat(counts), counts, new

@@ -1,0 +1,198 @@
+"""PyG's ``Data`` and ``Batch`` from our graphs, and our store from theirs; works for graphs that are no molecules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch_geometric.data import Batch, Data
+
+from molgraph.base.errors import DataError
+from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.graphstore import GraphStore, Level
+from molgraph.data.packing import smallest
+from molgraph.data.table import OK, UNREADABLE
+
+_CORE = {"x", "edge_index", "edge_attr", "batch", "ptr", "num_nodes"}
+
+
+def to_pyg(graphs: GraphBatch | GraphStore, index: int | None = None) -> Data | Batch:
+    """A batch as PyG's ``Batch``, or one graph of a store as PyG's ``Data``.
+
+    Args:
+        graphs: a batch, or a store.
+        index: which graph, for a store.
+
+    Returns:
+        ``x`` float32 [n, d_atom], ``edge_index`` int64 [2, e] sorted by target, ``edge_attr`` float32 [e, d_bond],
+        ``rev_edge_index`` int64 [e], and further arrays of the levels under their own names.
+
+    Example:
+        >>> from molgraph.data.featurize import featurize
+        >>> to_pyg(featurize(["CCO"]), 0)
+        Data(x=[3, 72], edge_index=[2, 4], edge_attr=[4, 14], rev_edge_index=[4])
+    """
+    if isinstance(graphs, GraphStore):
+        if index is None:
+            raise TypeError("say which graph of the store: to_pyg(store, index)")
+        data = Data(**_fields(collate(graphs, np.array([index]))))
+        for name, values in graphs.extra.items():
+            data[name] = torch.from_numpy(np.array(values[index]))
+        return data
+    fields = _fields(graphs)
+    out = Batch(_base_cls=Data, batch=graphs.graph_of, ptr=graphs.atom_offsets, **fields)
+    # with these PyG can take the batch apart again (to_data_list, batch[i]) without having put it together
+    zeros = torch.zeros(graphs.n_graphs, dtype=torch.int64)
+    starts = {"edge_index": graphs.atom_offsets[:-1], "rev_edge_index": graphs.bond_offsets[:-1]}
+    of_bonds = {"edge_index", "edge_attr", "rev_edge_index"} | {n[5:] for n in graphs.arrays if n.startswith("bond.")}
+    out._num_graphs = graphs.n_graphs
+    out._slice_dict = {name: graphs.bond_offsets if name in of_bonds else graphs.atom_offsets for name in fields}
+    out._inc_dict = {name: starts.get(name, zeros) for name in fields}
+    return out
+
+
+def _fields(batch: GraphBatch) -> dict[str, torch.Tensor]:
+    return {
+        "x": batch.atom_features,
+        "edge_index": torch.stack([batch.source, batch.target]),
+        "edge_attr": batch.bond_features,
+        "rev_edge_index": batch.reverse,
+    } | {name.partition(".")[2]: values for name, values in batch.arrays.items()}
+
+
+def from_pyg(graphs: Sequence[Data]) -> GraphStore:
+    """A store of PyG graphs.
+
+    Features become float32 codes into a table of distinct rows; where most rows are distinct, the table
+    holds the rows themselves. Further attributes of nodes and edges become arrays of their level, those of
+    whole graphs (``y``) go to ``extra``. Without ``x`` every node has the one feature 1, without
+    ``edge_attr`` every edge likewise.
+
+    Args:
+        graphs: graphs with the same attributes each; every edge in both directions.
+
+    Raises:
+        DataError: attributes that differ between graphs, an edge that points outside its graph, or an edge
+            in one direction alone.
+
+    Example:
+        >>> triangle = Data(edge_index=torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]]), num_nodes=3)
+        >>> store = from_pyg([triangle])
+        >>> store.levels["bond"].arrays["source"].tolist(), store.levels["bond"].arrays["target"].tolist()
+        ([1, 2, 0, 2, 1, 0], [0, 0, 1, 1, 2, 2])
+    """
+    n_nodes = np.array([data.num_nodes or 0 for data in graphs], dtype=np.int64)
+    n_edges = np.array([0 if data.edge_index is None else data.num_edges for data in graphs], dtype=np.int64)
+    edges = _joined([_edges(data) for data in graphs], (0, 2), np.int64)
+    graph_of = np.arange(len(graphs)).repeat(n_edges)
+    outside = (edges < 0).any(1) | (edges >= n_nodes[graph_of][:, None]).any(1)
+    if outside.any():
+        i = int(graph_of[outside.argmax()])
+        raise DataError(f"graph {i} has an edge to a node that it has not ({n_nodes[i]} nodes)")
+    first = np.cumsum(n_nodes) - n_nodes
+    source, target = (edges + first[graph_of][:, None]).T
+    levels = _further(graphs, n_nodes, n_edges)
+    atom_code, atom_table = _table(_features(graphs, "x", n_nodes))
+    bond_code, bond_table = _table(_features(graphs, "edge_attr", n_edges))
+    order = np.argsort(target, kind="stable")
+    reverse = _reverse(source, target, bond_code, graph_of)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    first_edge = (np.cumsum(n_edges) - n_edges)[graph_of]
+    local = smallest(int(max(n_nodes.max(initial=0), n_edges.max(initial=0))))
+    bonds = {
+        "source": edges[order, 0].astype(local),
+        "target": edges[order, 1].astype(local),
+        "reverse": (place[reverse[order]] - first_edge).astype(local),
+        "code": bond_code[order],
+    } | {name: values[order] for name, values in levels["bond"].items()}
+    read = n_nodes > 0
+    return GraphStore(
+        levels={
+            "atom": Level(_offsets(n_nodes), {"code": atom_code} | levels["atom"]),
+            "bond": Level(_offsets(n_edges), bonds),
+        },
+        tables={"atom": atom_table, "bond": bond_table},
+        status=np.where(read, OK, UNREADABLE).astype(object),
+        reason=np.where(read, "", "a graph of no nodes").astype(object),
+        featuriser="pyg",
+        extra=levels["graph"],
+    )
+
+
+def _edges(data: Data) -> np.ndarray:
+    return np.zeros((0, 2), np.int64) if data.edge_index is None else data.edge_index.cpu().numpy().T
+
+
+def _features(graphs: Sequence[Data], name: str, counts: np.ndarray) -> np.ndarray:
+    """float32 [rows, d] of all graphs."""
+    if all(data.get(name) is None for data in graphs):
+        return np.ones((int(counts.sum()), 1), np.float32)
+    parts = []
+    for i, (data, n) in enumerate(zip(graphs, counts, strict=True)):
+        values = data.get(name)
+        if values is None or len(values) != n:
+            raise DataError(f"graph {i}: {name} has {0 if values is None else len(values)} rows, expected {n}")
+        rows = values.detach().cpu().numpy().astype(np.float32)
+        parts.append(rows.reshape(n, -1) if n else rows.reshape(0, rows.shape[1] if rows.ndim > 1 else 1))
+        if parts[-1].shape[1] != parts[0].shape[1]:
+            raise DataError(f"graph {i}: {name} has {parts[-1].shape[1]} columns, graph 0 has {parts[0].shape[1]}")
+    return np.concatenate(parts)
+
+
+def _table(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Codes and distinct rows, equal to the bit; the rows themselves where more than half are distinct."""
+    rows = np.ascontiguousarray(rows)
+    whole = rows.view(np.dtype((np.void, max(rows.dtype.itemsize * rows.shape[1], 1)))).ravel() if rows.size else None
+    if whole is not None:
+        _, first, code = np.unique(whole, return_index=True, return_inverse=True)
+        if 2 * len(first) <= len(rows):
+            return code.astype(smallest(len(first))), rows[first]
+    return np.arange(len(rows), dtype=smallest(len(rows))), rows
+
+
+def _reverse(source: np.ndarray, target: np.ndarray, code: np.ndarray, graph_of: np.ndarray) -> np.ndarray:
+    """For each edge the one that goes back; the k-th of parallel edges belongs to the k-th of those back."""
+    order = np.arange(len(source))
+    there, back = np.lexsort((order, code, target, source)), np.lexsort((order, code, source, target))
+    alone = (source[there] != target[back]) | (target[there] != source[back])
+    if alone.any():
+        i = int(graph_of[there[alone.argmax()]])
+        raise DataError(
+            f"graph {i} has an edge without its opposite", hint="torch_geometric.transforms.ToUndirected() adds them"
+        )
+    reverse = np.empty_like(order)
+    reverse[there] = back
+    return reverse
+
+
+def _further(graphs: Sequence[Data], n_nodes: np.ndarray, n_edges: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
+    """Attributes beside the features, by level: ``atom``, ``bond``, ``graph``."""
+    out: dict[str, dict[str, np.ndarray]] = {"atom": {}, "bond": {}, "graph": {}}
+    names = sorted({key for data in graphs for key in data.to_dict()} - _CORE - {"rev_edge_index"})
+    for name in names:
+        values: list[Any] = [data.get(name) for data in graphs]
+        odd = [i for i, value in enumerate(values) if not isinstance(value, torch.Tensor)]
+        if odd:
+            raise DataError(f"graph {odd[0]} has no tensor {name!r}", hint="give all graphs the same attributes")
+        sizes = [len(value) if value.ndim else -1 for value in values]
+        arrays = [value.detach().cpu().numpy() for value in values]
+        if name != "y" and sizes == n_nodes.tolist():
+            out["atom"][name] = np.concatenate(arrays)
+        elif name != "y" and sizes == n_edges.tolist():
+            out["bond"][name] = np.concatenate(arrays)
+        elif all(a.shape == arrays[0].shape for a in arrays):
+            out["graph"][name] = np.stack(arrays)
+        else:
+            raise DataError(f"{name!r} has neither a row a node, nor one an edge, nor one shape in all graphs")
+    return out
+
+
+def _joined(parts: list[np.ndarray], empty: tuple[int, ...], kind: Any) -> np.ndarray:
+    return np.concatenate(parts) if parts else np.zeros(empty, kind)
+
+
+def _offsets(counts: np.ndarray) -> np.ndarray:
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
