@@ -53,8 +53,8 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
         raise ValueError(f"mode is {mode!r}, expected 'w' or 'wb'")
     if mode == "w":
         options = {"encoding": "utf-8", "newline": ""} | options
-    final = Path(os.path.realpath(path))  # a link stays a link: what it points to is replaced
-    special = final.exists() and not final.is_file() and not final.is_dir()
+    special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    final = Path(path) if special else Path(os.path.realpath(path))  # a link stays: what it points to is replaced
     temporary = final if special else final.with_name(f".{final.name[:200]}.{secrets.token_hex(4)}.tmp")
     try:
         if final.is_dir():
@@ -69,7 +69,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
                 shutil.copymode(final, temporary)
             os.replace(temporary, final)
     except OSError as error:
-        if error.filename is not None and os.path.realpath(error.filename) not in (str(final), str(temporary)):
+        if error.filename is not None and os.fspath(error.filename) not in (str(final), str(temporary)):
             raise  # somebody else's file, opened inside the block
         raise storage_error(f"cannot write {os.fspath(path)}", error) from error
     finally:

@@ -132,4 +132,4 @@ def _display() -> Progress:
 
     left = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
     columns = (TextColumn("{task.description}"), BarColumn(), Count(), Rate(), TimeElapsedColumn())
-    return Progress(*columns, TextColumn("left"), left, console=Console(stderr=True), transient=True)
+    return Progress(*columns, TextColumn("left"), left, console=Console(file=sys.stderr), transient=True)

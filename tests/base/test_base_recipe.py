@@ -1,0 +1,145 @@
+"""The recipe: what it accepts, what it says when it doesn't, and that it survives being written down."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from molgraph.base.errors import StorageError, UsageError
+from molgraph.base.recipe import Recipe
+
+text = st.text(max_size=30).filter(lambda s: not any(0xD800 <= ord(c) <= 0xDFFF for c in s))
+plain = st.one_of(st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False), text)
+recipes = st.builds(
+    lambda path, targets, params, epochs, patience: Recipe.from_dict(
+        {
+            "data": {"path": path, "targets": targets},
+            "model": {"params": params},
+            "training": {"epochs": epochs, "patience": patience},
+        }
+    ),
+    path=st.none() | text,
+    targets=st.lists(text, max_size=3),
+    params=st.dictionaries(text, plain | st.lists(plain, max_size=3), max_size=4),
+    epochs=st.integers(1, 10_000),
+    patience=st.integers(1, 100),
+)
+
+
+@given(recipes)
+def test_toml_keeps_everything(recipe: Recipe) -> None:
+    assert Recipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
+
+
+@given(recipes)
+def test_json_keeps_everything(recipe: Recipe) -> None:
+    assert Recipe.model_validate_json(recipe.to_json()) == recipe
+
+
+def test_nested_parameters_survive() -> None:
+    recipe = Recipe.from_dict({"model": {"params": {"head": {"width": 3, "odd key": [1, 2]}}}})
+    assert Recipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
+
+
+def test_a_file_says_only_what_differs(tmp_path: Path) -> None:
+    path = tmp_path / "r.toml"
+    path.write_text('\ufeff[training]\nepochs = 3\n\n[model]\nname = "mpnn"\nparams = { depth = 2 }\n', "utf-8")
+    recipe = Recipe.from_toml(path)
+    assert (recipe.training.epochs, recipe.model.name, recipe.model.params) == (3, "mpnn", {"depth": 2})
+    assert recipe.split == Recipe().split
+
+
+def test_to_toml_writes_a_file_that_reads_back(tmp_path: Path) -> None:
+    Recipe().override("epochs=3").to_toml(tmp_path / "r.toml")
+    assert Recipe.from_toml(tmp_path / "r.toml").training.epochs == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "words"),
+    [
+        ("[training]\nepoch = 3", UsageError, "did you mean 'epochs'"),
+        ("[trainign]\nepochs = 3", UsageError, "did you mean 'training'"),
+        ("[training]\nepochs = 0", UsageError, "training.epochs"),
+        ("[training]\nlearning_rate = nan", UsageError, "learning_rate"),
+        ('[training]\nprecision = "float16"', UsageError, "float32"),
+        ("[split]\nfractions = [0.5, 0.2, 0.2]", UsageError, "sum to 1"),
+        ("[split]\nfractions = [0.0, 0.5, 0.5]", UsageError, "first above 0"),
+        ("epochs: 3", UsageError, "not TOML"),
+        ("model = 3", UsageError, "model"),
+    ],
+)
+def test_a_wrong_file_is_one_clear_sentence(tmp_path: Path, content: str, error: type[Exception], words: str) -> None:
+    (tmp_path / "r.toml").write_text(content)
+    with pytest.raises(error, match=words):
+        Recipe.from_toml(tmp_path / "r.toml")
+
+
+def test_a_missing_file_says_so(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="cannot read the recipe"):
+        Recipe.from_toml(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("assignment", "section", "name", "value"),
+    [
+        ("training.epochs=30", "training", "epochs", 30),
+        ("epochs=30", "training", "epochs", 30),
+        ("learning_rate=1e-4", "training", "learning_rate", 1e-4),
+        ("baseline=false", "training", "baseline", False),
+        ("patience=none", "training", "patience", None),
+        ("split.seed=7", "split", "seed", 7),
+        ("fractions=0.7,0.2,0.1", "split", "fractions", (0.7, 0.2, 0.1)),
+        ("fractions=[0.7, 0.2, 0.1]", "split", "fractions", (0.7, 0.2, 0.1)),
+        ("targets=a, b", "data", "targets", ("a", "b")),
+        ("targets=a", "data", "targets", ("a",)),
+        ('targets=["a, b"]', "data", "targets", ("a, b",)),
+        ("id=007", "data", "id", "007"),
+        ("data.path=x=y.csv", "data", "path", "x=y.csv"),
+        ("name=mpnn", "model", "name", "mpnn"),
+        ("params.depth=4", "model", "params", {"depth": 4}),
+        ("model.params.readout=norm", "model", "params", {"readout": "norm"}),
+        ("params.bias=true", "model", "params", {"bias": True}),
+    ],
+)
+def test_override(assignment: str, section: str, name: str, value: object) -> None:
+    before = Recipe()
+    after = before.override(assignment)
+    assert getattr(getattr(after, section), name) == value
+    assert before == Recipe()
+
+
+def test_overrides_add_up_and_the_last_wins() -> None:
+    recipe = Recipe().override("params.a=1", "params.b=2", "params.a=3", "epochs=2", "epochs=4")
+    assert recipe.model.params == {"a": 3, "b": 2}
+    assert recipe.training.epochs == 4
+
+
+@pytest.mark.parametrize(
+    ("assignment", "words"),
+    [
+        ("epoch=3", "did you mean 'epochs'"),
+        ("training.epoch=3", "did you mean 'training.epochs'"),
+        ("seed=3", "split.seed or training.seed"),
+        ("epochs", "key=value"),
+        ("=3", "key=value"),
+        ("epochs=many", "training.epochs"),
+        ("epochs=0", "greater than or equal to 1"),
+        ("fractions=1,2", "split.fractions"),
+        ("depth=4", "params.depth="),
+        ("on_error=hide", "'keep', 'drop' or 'stop'"),
+    ],
+)
+def test_a_wrong_override_is_one_clear_sentence(assignment: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        Recipe().override(assignment)
+    assert words in str(caught.value)
+
+
+def test_nothing_edits_a_recipe() -> None:
+    with pytest.raises(ValidationError):
+        Recipe().training.epochs = 3  # type: ignore[misc]
