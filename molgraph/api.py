@@ -27,17 +27,17 @@ from molgraph.data.standardised import standardise as standardise_table
 from molgraph.data.table import Table
 from molgraph.evaluate import metrics
 from molgraph.plan import KEYS, divide, read_for_training, recipe_of
-from molgraph.results import Contestant, TrainingResult
+from molgraph.results import FLOOR, Contestant, TrainingResult
 from molgraph.train.card import Card
 from molgraph.train.method import make_method
 from molgraph.train.model import Model
-from molgraph.train.modelfile import load_model
+from molgraph.train.modelfile import load_model, verify
 from molgraph.train.stream import OnError, Streamed, hash_of, predict_stream
 from molgraph.trust.ensemble import Ensemble
 
-__all__ = ["evaluate", "load", "predict_file", "read_table", "recipe_of", "train"]
+__all__ = ["evaluate", "load", "predict_file", "read_table", "recipe_of", "train", "verify"]
 
-BASELINE, FLOOR = "random_forest", "mean"
+BASELINE = "random_forest"
 logger = logging.getLogger("molgraph")
 
 
@@ -122,7 +122,8 @@ def train(
     table = read_for_training(data if data is not None else plan.data.path, plan)
     clean = standardise_table(table, plan.data.standardise)
     divided = divide(clean, plan)
-    logger.info("split %s: %s", divided.recipe, ", ".join(f"{n:,} {part}" for part, n in divided.sizes.items()))
+    sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in divided.sizes.items() if n)
+    logger.info("split %s: %s", divided.recipe, sizes)
     parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]
     folder = _folder(workdir, plan, divided)
     contestants = [_compete(plan.model.name, _method(plan), parts, folder)]
@@ -167,6 +168,7 @@ def predict_file(
     out: str | os.PathLike[str],
     *,
     on_error: OnError = "keep",
+    running: Mapping[str, Any] | None = None,
     **columns: Any,
 ) -> Streamed:
     """Predict a file of any size into another, row for row; a run that was killed goes on where it stopped.
@@ -176,10 +178,13 @@ def predict_file(
         data: csv, csv.gz, tsv, parquet, sdf or smi.
         out: csv, csv.gz, tsv, tsv.gz or parquet, by its ending.
         on_error: rows that cannot be predicted are kept with a reason, dropped, or an error.
+        running: ``device``, ``threads`` or ``precision``, where they should differ from the training's.
         columns: ``smiles`` and ``id``, the input's columns.
     """
     hashed = "" if isinstance(model, Model) else hash_of_file(model)
     loaded = model if isinstance(model, Model) else load(model)
+    _set_running(loaded.method, running or {})
+    hashed = hashed and f"{hashed} {sorted((running or {}).items())}"
     columns = {"features": loaded.feature_names} | columns
     return predict_stream(loaded, data, out, model_hash=hashed, on_error=on_error, **columns)
 
@@ -202,6 +207,11 @@ def evaluate(model: Model | str | os.PathLike[str], data: Any, **columns: Any) -
     """
     loaded = model if isinstance(model, Model) else load(model)
     return loaded.evaluate(data, **columns)
+
+
+def _set_running(method: Method, running: Mapping[str, Any]) -> None:
+    for part in (method, *getattr(method, "members", ())):
+        part.set_params(**{name: value for name, value in running.items() if name in part.param_names()})
 
 
 def _known(name: str, options: Mapping[str, Any]) -> dict[str, Any]:

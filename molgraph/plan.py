@@ -57,7 +57,10 @@ def read_for_training(data: Any, plan: Recipe) -> Table:
 
 
 def divide(table: Table, plan: Recipe) -> Split:
-    """The split that a recipe asks for."""
-    if plan.data.split_column is not None:
-        return split_table(table, "column", seed=plan.split.seed)
-    return split_table(table, plan.split.recipe, fractions=plan.split.fractions, seed=plan.split.seed)
+    """The split that a recipe asks for: by a recipe's name, by the table's own column, or as a file says."""
+    asked, options = plan.split.recipe, {"fractions": plan.split.fractions, "seed": plan.split.seed}
+    if asked.endswith((".json", ".csv")):
+        return split_table(table, "file", path=asked, **options)
+    if plan.data.split_column is not None and asked not in ("time", "group"):
+        asked = "column"
+    return split_table(table, asked, **options)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import platform
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -10,12 +13,15 @@ from typing import Any
 
 import pandas as pd
 
-from molgraph.base.contracts import Method, Prediction, Target
+from molgraph.base.contracts import Method, Prediction
+from molgraph.base.errors import DataError
 from molgraph.base.recipe import Recipe
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
-from molgraph.evaluate import metrics
+from molgraph.evaluate.verdict import Verdict, verdict
 from molgraph.train.model import Model
+
+FLOOR = "mean"
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,12 @@ class TrainingResult:
         return wide.rename_axis(columns=["target", "metric"] if several else "metric")
 
     @property
+    def best(self) -> dict[str, str]:
+        """For each target the method with the best score on the test part, by the target's main metric."""
+        ranked = {v.target: [name for name in v.values if name != FLOOR] for v in self.verdicts}
+        return {target: names[0] for target, names in ranked.items() if names}
+
+    @property
     def curves(self) -> pd.DataFrame | None:
         """Losses by epoch; None for a method that has none, such as a forest."""
         return getattr(self.model.method, "curves", None)
@@ -89,37 +101,54 @@ class TrainingResult:
         return self.model.save(path)
 
     @cached_property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """What the test part says about each target: which method did best, and whether these rows can tell."""
+        if not len(self.test):
+            return ()
+        return tuple(verdict(self.test, self.predictions, target, floor=FLOOR) for target in self.test.row_targets)
+
+    @property
     def verdict(self) -> str:
-        """Which method did best on the test part, in words, with the interval of the difference; a line a target."""
-        if not len(self.score_rows) or not len(self.test):
+        """The verdicts in words, a paragraph a target."""
+        if not self.verdicts:
             return "There is no test part, so nothing can be said about how good the model is."
-        return "\n".join(self._verdict(j, target) for j, target in enumerate(self.test.row_targets))
+        return "\n".join(f"{v.sentence}. {v.detail}" for v in self.verdicts)
 
-    def report(self, path: str | Path) -> Path:
-        """Write a self-contained HTML page: scores, parity plot, worst errors drawn, learning curves, manifest."""
-        from molgraph.results_report import write_training_report
+    def report(self, path: str | Path, *, new: Prediction | None = None) -> Path:
+        """Write a self-contained HTML page: scores, parity plot, worst errors drawn, learning curves, manifest.
 
-        return write_training_report(self, Path(path))
+        Args:
+            path: the page.
+            new: predictions of molecules without measured values, shown in a table of their own.
+        """
+        from molgraph.evaluate.report import write_report
 
-    def _verdict(self, j: int, target: Target) -> str:
-        from molgraph.evaluate.statistics import paired_difference
+        if not self.verdicts:
+            raise DataError("there is no test part to report on", hint="give the split a test share above 0")
+        return write_report(
+            path,
+            title=f"{self.model.name} on {', '.join(t.name for t in self.test.row_targets)}",
+            predictions=self.predictions,
+            table=self.test,
+            scores=self.score_rows,
+            curves=self.curves,
+            manifest=self.manifest,
+            new_predictions=new,
+        )
 
-        metric = metrics.default_metric(target.kind)
-        rows = self.score_rows[
-            (self.score_rows["target"] == target.name) & (self.score_rows["metric"] == metric.name)
-        ].set_index("method")
-        known = rows["value"].dropna().sort_values(ascending=not metric.higher_is_better, kind="stable")
-        head = f"{target.name}: " if len(self.test.row_targets) > 1 else ""
-        if len(known) == 0:
-            return f"{head}no {metric.label or metric.name} on the test part: {rows['note'].iloc[0]}."
-        values = ", ".join(f"{name} {value:.3f}" for name, value in known.items())
-        if len(known) == 1:
-            return f"{head}{metric.label} on the test part: {values}."
-        best, second = known.index[:2]
-        assert self.test.y is not None
-        first, other = (metrics.columns_of(self.predictions[name], target) for name in (best, second))
-        gap = paired_difference(self.test.y[:, j], first, other, metric)
-        return f"{head}{best} did best on the test part ({metric.label or metric.name}: {values}). {gap}"
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What a repeat of this run needs, nested plain values."""
+        card = self.model.card
+        return {
+            "made": card.created,
+            "versions": dict(card.versions),
+            "machine": {"system": platform.platform(), "cores": os.cpu_count()},
+            "seconds": {"all": round(self.seconds, 1)} | {c.name: round(c.seconds, 1) for c in self.contestants},
+            "split": {"recipe": self.split.recipe, "hash": self.split.hash, **self.split.sizes},
+            "recipe": json.loads(self.recipe.to_json()),
+            "notes": list(card.notes),
+        }
 
     def __repr__(self) -> str:
         return f"TrainingResult({self.model!r})\n{self.scores.to_string(float_format='{:.3f}'.format)}\n{self.verdict}"

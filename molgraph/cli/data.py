@@ -1,0 +1,158 @@
+"""``molgraph data``: a table of molecules in; what is odd in it, its parts, or its graphs out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Data = Annotated[
+    str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or builtin:NAME.")
+]
+Smiles = Annotated[str | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given.")]
+Preset = Annotated[str, typer.Option(metavar="PRESET", help="none, desalt or standard.")]
+
+
+def audit(
+    data: Data,
+    target: Annotated[
+        list[str] | None, typer.Option("--target", "-t", metavar="COLUMN", help="Labels, for contradictions.")
+    ] = None,
+    smiles: Smiles = None,
+    id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, shown in the lists.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The whole list, as csv.")] = None,
+) -> None:
+    """Count and list what is wrong with a table before anything learns from it.
+
+    Unreadable and missing molecules, duplicates, contradictory labels,
+    undefined stereo centres, salts and mixtures. Nothing is changed.
+
+    Examples:
+        molgraph data audit assay.csv --target pIC50
+        molgraph data audit assay.csv -t pIC50 -o odd.csv
+    """
+    from molgraph.base.paths import atomic_write
+    from molgraph.cli.show import console, say
+    from molgraph.data.audit import audit as look
+    from molgraph.data.read import read_table
+
+    found = look(read_table(data, smiles=smiles, id=id, targets=target))
+    say(found.text(width=max(console().width, 80)).rstrip())
+    if out is not None:
+        with atomic_write(out, "w") as file:
+            found.to_frame().to_csv(file, index=False)
+        say(f"list written to {out}", err=True)
+
+
+def split(
+    data: Data,
+    recipe: Annotated[
+        str, typer.Option("--split", metavar="RECIPE", help="scaffold/balanced, random, ...")
+    ] = "scaffold/balanced",
+    fractions: Annotated[str, typer.Option(metavar="A,B,C", help="Shares of train, valid, test.")] = "0.8,0.1,0.1",
+    seed: Annotated[int, typer.Option(metavar="N")] = 0,
+    folds: Annotated[int, typer.Option(metavar="N", help="Cross-validation: that many splits instead of one.")] = 0,
+    split_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What --split time, group or column reads.")
+    ] = None,
+    standardise: Preset = "standard",
+    smiles: Smiles = None,
+    id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, kept in a csv.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help=".json (row numbers, hash) or .csv (id, split)."),
+    ] = None,
+) -> None:
+    """Divide a table into train, valid and test without leaks; write the lists.
+
+    molgraph's own recipes keep all forms of a molecule (salts, stereo-isomers,
+    duplicates) in one part. Other people's recipes (scaffold/deepchem,
+    scaffold/chemprop) are reproduced exactly, and their leaks are listed.
+
+    Examples:
+        molgraph data split assay.csv -o split.json
+        molgraph data split assay.csv --split random --seed 1 -o split.csv
+        molgraph train assay.csv -t pIC50 --split split.json
+        molgraph data split assay.csv --folds 5 -o fold.json
+    """
+    from molgraph.cli.options import numbers
+    from molgraph.cli.show import say
+    from molgraph.data.read import read_table
+    from molgraph.data.splits import kfold, split_table
+    from molgraph.data.standardised import standardise as standardise_table
+
+    if split_column is not None and recipe not in ("time", "group", "column"):
+        recipe = "column"
+    table = read_table(data, smiles=smiles, id=id, split=split_column)
+    clean = standardise_table(table, standardise)
+    if folds:
+        made = kfold(clean, folds, recipe, seed)
+    else:
+        made = [split_table(clean, recipe, fractions=numbers("--fractions", fractions), seed=seed)]
+    for k, one in enumerate(made):
+        sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in one.sizes.items())
+        say(f"{f'fold {k}: ' if folds else ''}{sizes}   hash {one.hash[:16]}")
+        for leak in one.leaks[:5]:
+            say(f"  leak: {leak}", "yellow")
+        if len(one.leaks) > 5:
+            say(f"  and {len(one.leaks) - 5:,} more leaks", "yellow")
+        for left in one.left_out[:5]:
+            say(f"  left out: row {left.row + 1}: {left.reason}", "dim")
+        if out is not None:
+            path = out.with_name(f"{out.stem}-{k}{out.suffix}") if folds else out
+            _write_split(one, table, path)
+            say(f"written to {path}", err=True)
+
+
+def featurize(
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The store; it must not exist yet.")],
+    workers: Annotated[int, typer.Option(metavar="N", help="Processes; the result does not depend on it.")] = 1,
+    standardise: Preset = "standard",
+    smiles: Smiles = None,
+) -> None:
+    """Build a table's graphs ahead, once, on disk.
+
+    The store is a folder of plain memory-mapped arrays with checksums, which
+    ``molgraph.data.store.load_store`` opens at once. It is there whole or not at all.
+
+    Examples:
+        molgraph data featurize library.csv -o library.store --workers 2
+    """
+    import time
+
+    from molgraph.cli.show import say
+    from molgraph.data.read import read_table
+    from molgraph.data.standardised import standardise as standardise_table
+    from molgraph.data.store import save_store, store_for
+
+    started = time.perf_counter()
+    table = standardise_table(read_table(data, smiles=smiles), standardise)
+    store = store_for(table, workers=workers).store
+    save_store(store, out)
+    atoms, bonds = (int(store.levels[name].offsets[-1]) for name in ("atom", "bond"))
+    good = int((store.status == "ok").sum())
+    say(f"{len(table):,} rows, {good:,} different graphs, {atoms:,} atoms, {bonds:,} directed bonds")
+    bad = int((~table.ok).sum()) + len(store) - good
+    if bad:
+        say(f"{bad:,} cannot be read: molgraph data audit {data}", "yellow")
+    say(f"store written to {out} ({store.featuriser}, {time.perf_counter() - started:.1f} s)", err=True)
+
+
+def _write_split(split: Any, table: Any, path: Path) -> None:
+    """As JSON, or as a csv of ids and words where the file is named so."""
+    from molgraph.base.errors import UsageError
+    from molgraph.base.paths import atomic_write
+
+    if path.suffix == ".json":
+        split.save(path)
+        return
+    if path.suffix != ".csv":
+        raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .json, .csv")
+    import csv
+
+    with atomic_write(path, "w") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["id", "split"])
+        writer.writerows(zip(table.ids, split.words, strict=True))

@@ -1,0 +1,40 @@
+"""``molgraph evaluate``: a model file and measured molecules in, scores out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def evaluate(
+    model: Annotated[str, typer.Argument(help="A model file (.mgm).")],
+    data: Annotated[str, typer.Argument(help="A table that has the model's target columns; - for standard input.")],
+    smiles: Annotated[str | None, typer.Option(help="Column of SMILES; else found.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the scores as csv, too.")] = None,
+) -> None:
+    """Score a model on molecules whose values are known.
+
+    Rows without a measured value, and molecules that cannot be read, are
+    not scored; column n says how many were. A score that these rows cannot
+    give is a dash, with the reason below.
+
+    Examples:
+        molgraph evaluate model.mgm later.csv
+        molgraph evaluate model.mgm later.csv -o scores.csv
+    """
+    from molgraph import api
+    from molgraph.base.paths import atomic_write
+    from molgraph.cli.show import say, table
+
+    scores = api.evaluate(model, data, **({"smiles": smiles} if smiles is not None else {}))
+    notes = [note for note in dict.fromkeys(scores["note"]) if note]
+    shown = scores.set_index("target").drop(columns="note")
+    table(shown)
+    for note in notes:
+        say(f"note: {note}", "yellow", err=True)
+    if out is not None:
+        with atomic_write(out, "w") as file:
+            scores.to_csv(file, index=False)
+        say(f"scores written to {out}", err=True)

@@ -1,0 +1,98 @@
+"""How verbs speak: tables, notices and numbers in; text for a terminal, or plain lines for a pipe, out."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+
+def console(*, err: bool = False) -> Console:
+    """Standard output (or error) as a rich console that never wraps a line in a pipe."""
+    from rich.console import Console
+
+    stream = sys.stderr if err else sys.stdout
+    width = None if stream.isatty() else 200
+    return Console(file=stream, highlight=False, soft_wrap=True, width=width)
+
+
+def say(text: str, style: str = "", *, err: bool = False) -> None:
+    """Print one line as it is, without markup."""
+    from rich.text import Text
+
+    console(err=err).print(Text(text, style=style))
+
+
+def command(words: Sequence[Any], note: str = "", *, err: bool = False) -> None:
+    """Print a command that a person could type next."""
+    from rich.text import Text
+
+    text = Text("  ").append(" ".join(shlex.quote(str(w)) for w in words), style="cyan")
+    console(err=err).print(text.append(f"   # {note}", style="dim") if note else text)
+
+
+def table(frame: pd.DataFrame, *, title: str = "", best: dict[Any, int] | None = None, err: bool = False) -> None:
+    """Print a frame: numbers right, with three decimals; the best row of a column bold and starred.
+
+    Args:
+        frame: what to print, its index as the first column.
+        title: a line above.
+        best: for some columns, the number of the row to mark.
+        err: on standard error.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=None, padding=(0, 2, 0, 0), title=title or None, title_justify="left", header_style="bold")
+    shown.add_column(str(frame.index.name or ""))
+    marked = best or {}
+    for name in frame.columns:
+        shown.add_column(
+            (" ".join(map(str, name)) if isinstance(name, tuple) else str(name)) + "  " * bool(marked), justify="right"
+        )
+    for i, (label, *values) in enumerate(frame.itertuples()):
+        cells = [Text(str(label))]
+        for name, value in zip(frame.columns, values, strict=True):
+            star = marked.get(name) == i
+            cells.append(Text(number(value) + (" *" if star else "  " if marked else ""), "bold green" if star else ""))
+        shown.add_row(*cells)
+    console(err=err).print(shown)
+
+
+def number(value: Any) -> str:
+    """A number as people read it; a dash for none.
+
+    Example:
+        >>> number(0.12345), number(1234), number(float("nan")), number("a")
+        ('0.123', '1,234', '-', 'a')
+    """
+    if isinstance(value, float):
+        return "-" if value != value else f"{value:.3f}" if abs(value) < 1e4 else f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+@contextmanager
+def steps() -> Iterator[None]:
+    """While it lasts, molgraph's own messages of what it does now are printed on standard error."""
+
+    class Say(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(record.getMessage(), "dim", err=True)
+
+    logger, handler = logging.getLogger("molgraph"), Say(logging.INFO)
+    before = logger.level, logger.propagate
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.level, logger.propagate = before

@@ -1,0 +1,174 @@
+"""``molgraph train``: a table of molecules and values in, a model file and how good it is out."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from molgraph.cli.options import check_writable, numbers
+
+
+def _option(panel: str, *names: str, metavar: str | None = None, help: str = "", default: str = "") -> Any:
+    """An option of that panel of the help; its default, which the recipe knows, stands behind its help."""
+    text = f"{help} [dim]({default})[/dim]" if default else help
+    return typer.Option(*names, metavar=metavar, help=text, show_default=False, rich_help_panel=panel)
+
+
+_column = partial(_option, "Columns", metavar="COLUMN")
+_learning = partial(_option, "Learning")
+_result = partial(_option, "Result", metavar="FILE")
+_DATA = "csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or builtin:NAME; else the recipe's path."
+Text, Many, Whole = str | None, list[str] | None, int | None
+
+
+def train(
+    data: Annotated[Text, typer.Argument(help=_DATA)] = None,
+    target: Annotated[Many, _column("--target", "-t", help="To learn; again for several.")] = None,
+    smiles: Annotated[Text, _column(help="SMILES; found if not given.")] = None,
+    id: Annotated[Text, _column("--id", help="Ids, kept as text.")] = None,
+    weight: Annotated[Text, _column(help="Row weights.")] = None,
+    feature: Annotated[Many, _column(help="A descriptor; again for several.")] = None,
+    split_column: Annotated[
+        Text, _column(help="Words train, valid, test; or what --split time or group reads.")
+    ] = None,
+    on_error: Annotated[
+        Text, _column(metavar="keep|drop|stop", help="Rows that cannot be read.", default="keep")
+    ] = None,
+    standardise: Annotated[
+        Text, _column(metavar="PRESET", help="none, desalt or standard; kept with the model.", default="standard")
+    ] = None,
+    model: Annotated[
+        Text, _learning("--model", "-m", metavar="NAME", help="See `molgraph models`.", default="dmpnn")
+    ] = None,
+    split: Annotated[
+        Text,
+        _learning(metavar="RECIPE", help="A split recipe, or a .json or .csv of rows.", default="scaffold/balanced"),
+    ] = None,
+    fractions: Annotated[
+        Text, _learning(metavar="A,B,C", help="Shares of train, valid, test.", default="0.8,0.1,0.1")
+    ] = None,
+    epochs: Annotated[Whole, _learning(metavar="N", help="Passes over the data, at most.", default="50")] = None,
+    batch_size: Annotated[Whole, _learning(metavar="N", help="Molecules in a step.", default="64")] = None,
+    learning_rate: Annotated[float | None, _learning(metavar="X", help="Highest step size.", default="0.001")] = None,
+    patience: Annotated[
+        Whole, _learning(metavar="N", help="Epochs without gain before it stops.", default="10")
+    ] = None,
+    ensemble: Annotated[
+        Whole, _learning(metavar="N", help="Models to average; their spread is kept.", default="1")
+    ] = None,
+    baseline: Annotated[
+        bool | None, _learning("--baseline/--no-baseline", help="A random forest beside a graph model.", default="on")
+    ] = None,
+    seed: Annotated[Whole, _learning(metavar="N", help="Of split and training.", default="0")] = None,
+    device: Annotated[Text, _learning(metavar="NAME", help="cpu, cuda or auto.", default="cpu")] = None,
+    threads: Annotated[Whole, _learning(metavar="N", help="CPU threads; all if not given.")] = None,
+    precision: Annotated[Text, _learning(metavar="TYPE", help="float32 or bfloat16.", default="float32")] = None,
+    recipe: Annotated[
+        Path | None, _learning("--recipe", "-r", metavar="FILE", help="TOML; options override it.")
+    ] = None,
+    set_: Annotated[Many, _learning("--set", "-s", metavar="KEY=VALUE", help="A recipe key, or params.NAME.")] = None,
+    out: Annotated[Path, _result("--out", "-o", help="The model.")] = Path("model.mgm"),
+    report: Annotated[Path | None, _result(help="An HTML report.")] = None,
+    save_recipe: Annotated[Path | None, _result(help="The whole recipe, for --recipe.")] = None,
+) -> None:
+    """Learn from a table of molecules, compare with a baseline, keep one file.
+
+    The table is split into train, valid and test; the test part is used
+    once, for the scores. A random forest on fingerprints is trained beside
+    a graph model, because on small data it often wins. A run that was
+    stopped goes on when the same command is given again.
+
+    Examples:
+        molgraph train assay.csv --target pIC50 -o assay.mgm
+        molgraph train assay.csv -t logS -t active --split random
+        molgraph train assay.csv -t pIC50 -s params.depth=4 --report r.html
+        molgraph train builtin:chembl2321810 -m random_forest
+        molgraph train --recipe runs/assay.toml --seed 1
+    """
+    given: dict[str, Any] = {
+        "targets": tuple(target) if target else None,
+        "features": tuple(feature) if feature else None,
+        "fractions": None if fractions is None else numbers("--fractions", fractions),
+    }
+    named = {"smiles": smiles, "id": id, "weight": weight, "split_column": split_column, "on_error": on_error}
+    named |= {"standardise": standardise, "model": model, "split": split, "epochs": epochs, "batch_size": batch_size}
+    named |= {"learning_rate": learning_rate, "patience": patience, "ensemble": ensemble, "baseline": baseline}
+    named |= {"seed": seed, "device": device, "threads": threads, "precision": precision}
+    run(data, {k: v for k, v in (given | named).items() if v is not None}, recipe, set_ or [], out, report, save_recipe)
+
+
+def run(
+    data: str | None,
+    given: dict[str, Any],
+    recipe: Path | None,
+    assignments: list[str],
+    out: Path,
+    report: Path | None = None,
+    save_recipe: Path | None = None,
+) -> Any:
+    """Train, print how good it is, write what was asked for; the result is returned."""
+    import shutil
+
+    from molgraph.cli.show import say, steps
+    from molgraph.plan import recipe_of
+
+    plan = recipe_of(recipe, given).override(*assignments)
+    if data is not None:
+        plan = plan.override(f"data.path={data}")
+    out = out if out.suffix else out.with_suffix(".mgm")
+    check_writable(out, report, save_recipe)
+    from molgraph import api  # from here on torch is needed: what could be refused has been
+
+    workdir = out.with_name(out.name + ".work")
+    try:
+        with steps():
+            result = api.train(recipe=plan, workdir=workdir)
+    except KeyboardInterrupt as stop:
+        if workdir.exists():
+            stop.add_note(f"kept: {workdir}; the same command goes on from its last checkpoint")
+        raise
+    written = result.save(out)
+    shutil.rmtree(workdir, ignore_errors=True)
+    show_result(result)
+    say(f"model written to {written}", err=True)
+    if report is not None:
+        say(f"report written to {result.report(report)}", err=True)
+    if save_recipe is not None:
+        plan.to_toml(save_recipe)
+        say(f"recipe written to {save_recipe}", err=True)
+    _show_next(result, written)
+    return result
+
+
+def show_result(result: Any) -> None:
+    """Print the scores of all methods on the test part, and which did best."""
+    from molgraph.cli.show import say, table
+    from molgraph.evaluate.metrics import get_metric
+
+    if len(result.test) and len(result.scores):
+        best = {}
+        for j, column in enumerate(result.scores.columns):
+            values = result.scores.iloc[:, j].astype(float)
+            metric = get_metric(column[-1] if isinstance(column, tuple) else column)
+            if values.notna().any():
+                best[column] = int((values if metric.higher_is_better else -values).fillna(-float("inf")).argmax())
+        say("")
+        table(result.scores, best=best)
+        say("")
+    for verdict in result.verdicts:
+        say(f"{verdict.sentence}.", {"clear": "bold green", "tie": "bold", "warning": "bold yellow"}[verdict.tone])
+        say(verdict.detail)
+    if not result.verdicts:
+        say(result.verdict)
+    if result.baseline is not None and set(result.best.values()) == {result.baseline.name}:
+        say("The forest did better than the graph model here; --model random_forest keeps it instead.")
+
+
+def _show_next(result: Any, written: Path) -> None:
+    from molgraph.cli.show import command, say
+
+    say("next:", err=True)
+    command(["molgraph", "predict", written, "new.csv", "-o", "predicted.csv"], err=True)
