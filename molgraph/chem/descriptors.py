@@ -5,28 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from rdkit import Chem
+from rdkit.Chem import MolSurf
 from rdkit.Chem import rdMolDescriptors as rd
-from rdkit.Chem.EState import EState, EState_VSA
+from rdkit.Chem.EState import EState_VSA
 
+from molgraph.chem.estate import estate_indices
 from molgraph.chem.smiles import parse_smiles, quiet
 
 PARALLEL_FROM = 4_000  # below this, starting processes costs more than they save
 CHUNK = 1_000
 
 # One C++ call a value. Left out of RDKit's list, on purpose: the 85 fragment counts (fr_*: Morgan bits say as
-# much), qed, BertzCT, SPS, Ipc, AvgIpc, BalabanJ, Chi0, Chi1, the counts of electrons and FpDensity* (together
-# they cost five times what is kept; Ipc also overflows float32), BCUT2D_* and *PartialCharge (no value, or an
-# error, for metals), and stereo-centre counts (the graph model does not see stereo either).
+# much), qed, BertzCT, SPS, Ipc, AvgIpc, BalabanJ, Chi*n, Chi0, Chi1, Phi, the counts of electrons and
+# FpDensity* (together they cost several times what is kept; Ipc also overflows float32), BCUT2D_* and
+# *PartialCharge (an error, or no value, for metals), and counts of stereo centres (the graph models see no
+# stereo either).
 _SINGLE: dict[str, Callable[[Chem.Mol], float]] = {
     "MolWt": rd._CalcMolWt,
     "TPSA": rd.CalcTPSA,
     "LabuteASA": rd.CalcLabuteASA,
     "FractionCSP3": rd.CalcFractionCSP3,
-    "HeavyAtomCount": lambda mol: mol.GetNumHeavyAtoms(),
+    "HeavyAtomCount": Chem.Mol.GetNumHeavyAtoms,
     "NHOHCount": rd.CalcNumLipinskiHBD,
     "NOCount": rd.CalcNumLipinskiHBA,
     "NumHAcceptors": rd.CalcNumHBA,
@@ -51,33 +53,25 @@ _SINGLE: dict[str, Callable[[Chem.Mol], float]] = {
     "Kappa1": rd.CalcKappa1,
     "Kappa2": rd.CalcKappa2,
     "Kappa3": rd.CalcKappa3,
-    "Phi": rd.CalcPhi,
-    **{f"Chi{i}{kind}": getattr(rd, f"CalcChi{i}{kind}") for kind in "nv" for i in range(5)},
+    **{f"Chi{i}v": getattr(rd, f"CalcChi{i}v") for i in range(5)},
 }
+_CHARGE_BINS = tuple(f"PEOE_VSA{i}" for i in range(1, 15))
 
-
-def _crippen(mol: Chem.Mol) -> Sequence[float]:
-    return rd.CalcCrippenDescriptors(mol)
-
-
-def _estate(mol: Chem.Mol) -> Sequence[float]:
-    states = EState.EStateIndices(mol)
-    sizes = np.abs(states)
-    return states.max(), states.min(), sizes.max(), sizes.min()
-
-
-# One call, several values.
-_SEVERAL: tuple[tuple[tuple[str, ...], Callable[[Chem.Mol], Sequence[float]]], ...] = (
-    (("MolLogP", "MolMR"), _crippen),
-    (tuple(f"SlogP_VSA{i}" for i in range(1, 13)), rd.SlogP_VSA_),
-    (tuple(f"SMR_VSA{i}" for i in range(1, 11)), rd.SMR_VSA_),
-    (tuple(f"PEOE_VSA{i}" for i in range(1, 15)), rd.PEOE_VSA_),
-    (("MaxEStateIndex", "MinEStateIndex", "MaxAbsEStateIndex", "MinAbsEStateIndex"), _estate),
-    (tuple(f"EState_VSA{i}" for i in range(1, 12)), EState_VSA.EState_VSA_),
-    (tuple(f"VSA_EState{i}" for i in range(1, 11)), EState_VSA.VSA_EState_),
+# Atoms' values summed by bins of another of their values: (name, bins, what is binned, what is summed).
+_LOGP, _MR, _AREA, _STATE = range(4)
+_BINNED: tuple[tuple[str, np.ndarray, int, int], ...] = (
+    ("SlogP_VSA", np.array(MolSurf.logpBins), _LOGP, _AREA),
+    ("SMR_VSA", np.array(MolSurf.mrBins), _MR, _AREA),
+    ("EState_VSA", np.array(EState_VSA.estateBins), _STATE, _AREA),
+    ("VSA_EState", np.array(EState_VSA.vsaBins), _AREA, _STATE),
 )
 
-NAMES: tuple[str, ...] = (*_SINGLE, *(name for names, _ in _SEVERAL for name in names))
+NAMES: tuple[str, ...] = (
+    *_SINGLE,
+    *_CHARGE_BINS,
+    *("MolLogP", "MolMR", "MaxEStateIndex", "MinEStateIndex", "MaxAbsEStateIndex", "MinAbsEStateIndex"),
+    *(f"{name}{i}" for name, bins, *_ in _BINNED for i in range(1, len(bins) + 2)),
+)
 
 
 @dataclass(frozen=True)
@@ -102,27 +96,26 @@ def rdkit_descriptors(smiles: Sequence[str], *, workers: int | None = None) -> D
 
     Args:
         smiles: n molecules.
-        workers: processes; None takes one a core where there are many molecules, else one.
+        workers: processes; None takes one a core. Few molecules are done in this process.
 
     Returns:
         Descriptors, one row for each SMILES, in order; the same for any number of workers.
 
     Example:
         >>> found = rdkit_descriptors(["CCO", "C(C"])
-        >>> found.x.shape, found.ok.tolist()
-        ((2, 103), [True, False])
+        >>> found.x.shape == (2, len(NAMES)), found.ok.tolist()
+        (True, [True, False])
         >>> round(float(found.x[0, found.names.index("MolWt")]), 2)
         46.07
     """
-    values = list(smiles)
+    chunks = [list(smiles[i : i + CHUNK]) for i in range(0, len(smiles), CHUNK)] or [[]]
     workers = _cores() if workers is None else workers
-    if workers > 1 and len(values) >= PARALLEL_FROM:
+    if workers > 1 and len(smiles) >= PARALLEL_FROM:
         from joblib import Parallel, delayed  # loky: safe in scripts without a main guard, unlike multiprocessing
 
-        chunks = [values[i : i + CHUNK] for i in range(0, len(values), CHUNK)]
         parts = Parallel(n_jobs=workers)(delayed(_compute)(chunk) for chunk in chunks)
     else:
-        parts = [_compute(values)]
+        parts = [_compute(chunk) for chunk in chunks]
     x = np.concatenate([part[0] for part in parts])
     reasons = np.concatenate([part[1] for part in parts])
     return Descriptors(x, NAMES, reasons == "", reasons)
@@ -135,20 +128,44 @@ def _cores() -> int:
 def _compute(smiles: list[str]) -> tuple[np.ndarray, np.ndarray]:
     x = np.full((len(smiles), len(NAMES)), np.nan)
     reasons = np.full(len(smiles), "", dtype=object)
+    rows: list[int] = []
+    atoms: list[np.ndarray] = []
+    first = len(_SINGLE) + len(_CHARGE_BINS)
     with quiet():
         for i, text in enumerate(smiles):
             mol, reasons[i] = parse_smiles(text)
             if mol is not None:
-                x[i] = _row(mol)
+                x[i, : len(_SINGLE)] = [function(mol) for function in _SINGLE.values()]
+                x[i, len(_SINGLE) : first] = rd.PEOE_VSA_(mol)
+                values, x[i, first : first + 2] = _atom_values(mol)
+                atoms.append(values)
+                rows.append(i)
+    if rows:
+        x[rows, first + 2 :] = _from_atoms(atoms)
     x[~(np.abs(x) < np.finfo(np.float32).max)] = np.nan
     return x.astype(np.float32), reasons
 
 
-def _row(mol: Chem.Mol) -> list[float]:
-    row: list[Any] = [function(mol) for function in _SINGLE.values()]
-    for names, function in _SEVERAL:
-        try:
-            row.extend(function(mol))
-        except (ValueError, RuntimeError, ZeroDivisionError):  # an element that a model has no parameters for
-            row.extend([np.nan] * len(names))
-    return row
+def _atom_values(mol: Chem.Mol) -> tuple[np.ndarray, np.ndarray]:
+    """[4, atoms] log P, refractivity, area and E-state of each atom; the molecule's log P and refractivity."""
+    # hydrogens count in the sums (Wildman and Crippen 1999); with them added, the atoms' own values stay the same
+    crippen = np.array(rd._CalcCrippenContribs(Chem.AddHs(mol)))
+    area = rd._CalcLabuteASAContribs(mol)[0]
+    n = mol.GetNumAtoms()
+    return np.stack([crippen[:n, 0], crippen[:n, 1], area, estate_indices(mol)]), crippen.sum(axis=0)
+
+
+def _from_atoms(atoms: list[np.ndarray]) -> np.ndarray:
+    """[molecules, ...] extremes of the E-states and the binned sums, for all molecules at once."""
+    sizes = np.array([a.shape[1] for a in atoms])
+    starts = np.cumsum(sizes) - sizes
+    values = np.concatenate(atoms, axis=1)
+    graph_of = np.repeat(np.arange(len(atoms)), sizes)
+    state, size = values[_STATE], np.abs(values[_STATE])
+    extremes = [f.reduceat(v, starts) for v in (state, size) for f in (np.maximum, np.minimum)]
+    out = [np.stack(extremes, axis=1)]
+    for _, bins, by, what in _BINNED:
+        k = len(bins) + 1
+        place = graph_of * k + np.searchsorted(bins, values[by], side="right")
+        out.append(np.bincount(place, weights=values[what], minlength=len(atoms) * k).reshape(-1, k))
+    return np.concatenate(out, axis=1)

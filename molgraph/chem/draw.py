@@ -15,6 +15,8 @@ from molgraph.chem.smiles import parse_smiles, quiet
 WIDTH, HEIGHT = 220, 160
 LINE = 18  # height of a label's line
 _STYLE = "font-family:system-ui,sans-serif;font-size:13px;fill:#1d2733"
+# RDKit's yellow, cyan and light green cannot be read on white
+_PALETTE = {9: (0.0, 0.45, 0.3), 16: (0.6, 0.42, 0.0), 17: (0.0, 0.45, 0.1), 15: (0.75, 0.4, 0.0)}
 _HEADER = re.compile(r"^.*?<svg[^>]*>", re.DOTALL)
 
 
@@ -100,9 +102,10 @@ def draw_molecules(
 
 def _style(options: rdMolDraw2D.MolDrawOptions) -> None:
     options.clearBackground = False
-    options.bondLineWidth = 1
+    options.bondLineWidth = 1.4
     options.padding = 0.06
     options.fixedBondLength = 26  # small molecules are not blown up
+    options.updateAtomPalette(_PALETTE)
 
 
 def _strokes(mol: Chem.Mol, width: int, height: int) -> str:
@@ -123,8 +126,8 @@ def _png(smiles: Sequence[str], labels: Sequence[str], columns: int) -> bytes:
     said = [label if mol is not None else f"{label} (cannot be read)" for mol, label in zip(mols, labels, strict=True)]
     rows = max(-(-len(mols) // columns), 1)
     drawer = rdMolDraw2D.MolDraw2DCairo(WIDTH * columns, (HEIGHT + LINE) * rows, WIDTH, HEIGHT + LINE)
-    drawer.drawOptions().bondLineWidth = 1
-    drawer.drawOptions().fixedBondLength = 26
+    _style(drawer.drawOptions())
+    drawer.drawOptions().clearBackground = True
     with quiet():
         drawer.DrawMolecules([Chem.Mol() if mol is None else mol for mol in mols], legends=said)
     drawer.FinishDrawing()

@@ -31,12 +31,12 @@ def number(value: float) -> str:
     """Three significant digits, or a dash for NaN.
 
     Example:
-        >>> number(0.12345), number(1234.5), number(float("nan")) == NONE
-        ('0.123', '1,234', True)
+        >>> number(0.12345), number(0.69), number(1234.5), number(float("nan")) == NONE
+        ('0.123', '0.690', '1,234', True)
     """
     if not np.isfinite(value):
         return NONE
-    text = f"{value:,.0f}" if abs(value) >= 1000 and abs(value) < 1e7 else f"{value:.3g}"
+    text = f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:#.3g}".rstrip(".") if value else "0"
     return text.replace("-", "\N{MINUS SIGN}")
 
 

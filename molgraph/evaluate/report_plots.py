@@ -75,7 +75,7 @@ def _panels(n: int, height: float = 3.9) -> tuple[Figure, list[Axes]]:
 
 @_drawn
 def parity(y: np.ndarray, predicted: Mapping[str, np.ndarray], name: str) -> Figure | None:
-    """Predicted against measured values, a panel a method, all panels on the same equal axes.
+    """Predicted against measured values, a panel a method on the same equal axes; then all methods' errors.
 
     Args:
         y: measured values, float [n].
@@ -89,7 +89,8 @@ def parity(y: np.ndarray, predicted: Mapping[str, np.ndarray], name: str) -> Fig
     low, high = np.nanmin(everything), np.nanmax(everything)
     margin = 0.04 * (high - low) or 0.5
     ends = (low - margin, high + margin)
-    figure, axes = _panels(len(predicted))
+    figure, axes = _panels(len(predicted) + 1)
+    share = axes[len(predicted)]
     for i, (axis, (method, p)) in enumerate(zip(axes, predicted.items(), strict=False)):
         use = np.isfinite(y) & np.isfinite(p)
         axis.plot(ends, ends, color="#8a94a1", linewidth=1, linestyle=(0, (4, 3)))
@@ -102,6 +103,11 @@ def parity(y: np.ndarray, predicted: Mapping[str, np.ndarray], name: str) -> Fig
         axis.set_title(method)
         axis.text(0.03, 0.97, "\n".join(said), transform=axis.transAxes, va="top")
         axis.set(xlim=ends, ylim=ends, aspect="equal", xlabel=f"measured {name}", ylabel=f"predicted {name}")
+        error = np.sort(np.abs(p[use] - y[use]))
+        share.step(error, np.arange(1, len(error) + 1) / max(len(error), 1), where="post", color=colour, label=method)
+    share.set(title="Errors", xlabel=f"absolute error of {name}", ylabel="share of molecules", ylim=(0, 1.02))
+    share.set_xlim(left=0)
+    share.legend(loc="lower right")
     return figure
 
 

@@ -84,12 +84,12 @@ def verdict(
         apart = _apart(difference)
         tone = "clear" if apart else "tie"
         sentence = f"{best} beats {second}" if apart else f"{best} and {second} cannot be told apart"
-        detail = f"{metric.label} {values[best]:.3g} against {values[second]:.3g}; difference {_words(difference)}. "
+        detail = f"{metric.label} {values[best]:#.3g} against {values[second]:#.3g}; difference {_words(difference)}. "
     else:
-        sentence = f"{best} reaches {metric.label} {values[best]:.3g}"
+        sentence = f"{best} reaches {metric.label} {values[best]:#.3g}"
     if floor in values and best != floor:
         over = paired_difference(y, columns[best], columns[floor], metric, seed=seed)
-        detail += f"Predicting the {floor} alone gives {values[floor]:.3g}; {best} differs from it by {_words(over)}. "
+        detail += f"Predicting the {floor} alone gives {values[floor]:#.3g}; {best} differs from it by {_words(over)}. "
         if not (_apart(over) and _better(metric, over.value)):
             tone = "warning"
             sentence += f", and neither is clearly better than the {floor}" if len(contest) > 1 else ""
@@ -107,4 +107,4 @@ def _better(metric: Metric, difference: float) -> bool:
 
 
 def _words(i: Interval) -> str:
-    return f"{i.value:+.3g} (95% interval {i.low:+.3g} to {i.high:+.3g})".replace("-", "\N{MINUS SIGN}")
+    return f"{i.value:+#.3g} (95% interval {i.low:+#.3g} to {i.high:+#.3g})".replace("-", "\N{MINUS SIGN}")
