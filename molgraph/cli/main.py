@@ -137,11 +137,9 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
         except MemoryError:
             _say("error: ", "bold red", "this machine has not enough memory for that", "try smaller batches or parts")
             raise typer.Exit(1) from None
-        except (typer.Exit, typer.Abort, typer.TyperException):
-            raise
         except Exception as error:
-            if type(error).__module__.startswith("typer."):
-                raise  # bad parameters: typer shows them with the usage line
+            if type(error).__module__.split(".")[0] in ("typer", "click"):
+                raise  # an exit, or a bad parameter, which typer shows with the usage line
             traceback.print_exc()
             advice = "Please report the lines above together with what `molgraph doctor` prints."
             _say("error: ", "bold red", "this is a fault in molgraph itself", advice)
