@@ -19,7 +19,8 @@ class _GatherSum(torch.autograd.Function):
         ctx: Any, x: Tensor, source: Tensor, offsets: Tensor, back_source: Tensor, back_offsets: Tensor
     ) -> Tensor:
         ctx.save_for_backward(source, offsets, back_source, back_offsets)
-        return F.embedding_bag(source, x, offsets, mode="sum", include_last_offset=True)
+        # detached: for rows that require a gradient embedding_bag also makes what its own backward would read
+        return F.embedding_bag(source, x.detach(), offsets, mode="sum", include_last_offset=True)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -36,17 +36,7 @@ SMILES = [
     "N#Cc1ccccc1Br",
     "CCO.CCN",
 ]
-ARRAYS = [
-    "atom_code",
-    "atom_table",
-    "atom_offsets",
-    "bond_code",
-    "bond_table",
-    "bond_offsets",
-    "source",
-    "target",
-    "reverse",
-]
+ARRAYS = [f.name for f in fields(GraphBatch) if f.type == "Tensor"]
 NASTY = Path(__file__).parents[1] / "nasty.tsv"
 
 
