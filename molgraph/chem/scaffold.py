@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
-from rdkit.Chem.Scaffolds import MurckoScaffold
 
 from molgraph.base.progress import bar
-from molgraph.chem.smiles import parse_smiles, quiet
+from molgraph.chem.smiles import parse_smiles, precheck, quiet
 
 _LIGHT_METALS = frozenset({3, 11, 19, 37, 55, 12, 20, 38, 56})  # alkali and alkaline earth: never part of a drug
+# Text of one fragment without charges, isotopes, atom maps, hydrogen atoms and metals: nothing to take off but stereo.
+_PLAIN = re.compile(r"(?:[^\[\].|\s]|\[(?:[BCNOPSbcnops]|Si|Se|se)@{0,2}H?\d?\])+")
 _CHUNK = 1_000
 _PARALLEL_FROM = 8_000  # below this, starting other processes costs more than it saves
 
@@ -72,7 +74,7 @@ def murcko(mol: Chem.Mol, generic: bool = False) -> str:
     """
     if generic:
         return _framework(mol)
-    return Chem.MolToSmiles(MurckoScaffold.GetScaffoldForMol(mol), isomericSmiles=False)
+    return Chem.MolToSmiles(Chem.MurckoDecompose(mol), isomericSmiles=False)
 
 
 def flat_parents(smiles: Sequence[str], *, workers: int | None = None) -> Keys:
@@ -88,14 +90,20 @@ def flat_parents(smiles: Sequence[str], *, workers: int | None = None) -> Keys:
     return _each(flat_parent, smiles, "flat parents", workers)
 
 
-def scaffolds(smiles: Sequence[str], *, generic: bool = False, workers: int | None = None) -> Keys:
+def scaffolds(smiles: Sequence[str], *, generic: bool = False, unmap: bool = False, workers: int | None = None) -> Keys:
     """``murcko`` of each SMILES; unreadable ones get a reason.
+
+    Args:
+        smiles: the molecules.
+        generic: whether to forget elements, bond orders and hanging atoms.
+        unmap: whether to take atom maps off first; RDKit writes them into the scaffold.
+        workers: processes; None is one for few molecules, all cores for many.
 
     Example:
         >>> list(scaffolds(["Cc1ccccc1", "CCO"]).values)
         ['c1ccccc1', '']
     """
-    return _each(_generic if generic else murcko, smiles, "scaffolds", workers)
+    return _each(_generic if generic else _unmapped if unmap else murcko, smiles, "scaffolds", workers)
 
 
 def relate(first: str, second: str) -> str:
@@ -137,7 +145,9 @@ def _each(function: Callable[[Chem.Mol], str], smiles: Sequence[str], label: str
     return Keys(values[codes], reasons[codes])
 
 
-def _run(function, chunks, workers):
+def _run(
+    function: Callable[[Chem.Mol], str], chunks: list[list[str]], workers: int | None
+) -> Iterable[list[tuple[str, str]]]:
     n = sum(map(len, chunks))
     if workers == 1 or (workers is None and n < _PARALLEL_FROM):
         return (_chunk(function, chunk) for chunk in chunks)
@@ -153,13 +163,27 @@ def _chunk(function: Callable[[Chem.Mol], str], texts: list[str]) -> list[tuple[
     out = []
     with quiet():
         for text in texts:
-            parsed = parse_smiles(text)
-            out.append(("", parsed.reason) if parsed.mol is None else (function(parsed.mol), ""))
+            # parse_smiles captures RDKit's words, which costs a third of reading: only where there are some.
+            mol = None if precheck(text) else Chem.MolFromSmiles(text)
+            if mol is None or not mol.GetNumAtoms():
+                out.append(("", parse_smiles(text).reason))
+            elif function is flat_parent and _PLAIN.fullmatch(text):
+                out.append((_flat_text(mol), ""))
+            else:
+                out.append((function(mol), ""))
     return out
 
 
 def _generic(mol: Chem.Mol) -> str:
     return murcko(mol, generic=True)
+
+
+def _unmapped(mol: Chem.Mol) -> str:
+    if any(a.GetAtomMapNum() for a in mol.GetAtoms()):
+        mol = Chem.Mol(mol)
+        for atom in mol.GetAtoms():
+            atom.SetAtomMapNum(0)
+    return murcko(mol)
 
 
 def _parent(mol: Chem.Mol, *, isotopes: bool, stereo: bool) -> str:

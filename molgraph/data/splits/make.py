@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ def split_table(
     *,
     fractions: tuple[float, float, float] = (0.8, 0.1, 0.1),
     seed: int = 0,
+    quiet: bool = False,
     **params: Any,
 ) -> Split:
     """Split a table's rows into train, valid and test by a named recipe.
@@ -32,6 +34,7 @@ def split_table(
         recipe: a name of kind ``split``; ``molgraph.base.registry.names("split")`` lists them.
         fractions: train, valid and test; they sum to 1.
         seed: what shuffling begins from.
+        quiet: keep the leaks of other people's recipes off standard error; ``Split.leaks`` has them in any case.
         **params: the recipe's own settings, such as ``column`` or ``similarity``.
 
     Returns:
@@ -68,7 +71,10 @@ def split_table(
                 + ("" if n_groups is None else f" in {n_groups} groups that stay whole"),
                 hint="use more rows, other fractions, or another recipe such as 'random'",
             )
-    return _freeze(task, known, parts, n_groups, {})
+    split = _freeze(task, known, parts, n_groups, {})
+    if known.announces_leaks and split.leaks and not quiet:
+        print(split.text(n_leaks=20), file=sys.stderr)
+    return split
 
 
 def kfold(

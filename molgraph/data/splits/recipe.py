@@ -66,6 +66,7 @@ class SplitRecipe:
         partition: makes the parts itself.
         balanced: whether groups larger than half a part go to train.
         grouped: whether no form of a training molecule can be tested, so that leaks need no search.
+        announces_leaks: whether leaks are printed: it is a reproduction of somebody else's recipe.
         uses_fractions: whether the fractions matter.
         params: names of the recipe's own settings with their defaults.
     """
@@ -75,6 +76,7 @@ class SplitRecipe:
     partition: Callable[[Task], Parts] | None = None
     balanced: bool = False
     grouped: bool = False
+    announces_leaks: bool = False
     uses_fractions: bool = True
     params: Mapping[str, Any] = field(default_factory=dict)
 

@@ -1,0 +1,36 @@
+"""The recipe ``cluster/butina``: molecules that resemble each other stay together."""
+
+from __future__ import annotations
+
+from molgraph.base.errors import UsageError
+from molgraph.chem.cluster import cluster_butina
+from molgraph.chem.fingerprints import morgan
+from molgraph.data.splits.recipe import Grouping, SplitRecipe, Task, add
+from molgraph.data.splits.structures import group_by_parent
+
+
+def group_by_cluster(task: Task) -> Grouping:
+    """One group a Taylor-Butina cluster of the flat parents' Morgan fingerprints.
+
+    Settings: ``similarity``, least Tanimoto similarity to the cluster's centre; ``radius`` and ``n_bits`` of the
+    fingerprint. Members resemble their centre; two molecules of different clusters may still resemble each other.
+    """
+    similarity = float(task.params["similarity"])
+    if not 0 < similarity <= 1:
+        raise UsageError(f"similarity is {similarity}", hint="give more than 0 and up to 1, such as 0.4")
+    forms, parents = group_by_parent(task)
+    prints = morgan(list(parents), radius=int(task.params["radius"]), n_bits=int(task.params["n_bits"]))
+    return Grouping(forms.rows, cluster_butina(prints.x, similarity)[forms.group_of], forms.left_out)
+
+
+BUTINA = add(
+    SplitRecipe(
+        "cluster/butina",
+        group=group_by_cluster,
+        balanced=True,
+        grouped=True,
+        params={"similarity": 0.4, "radius": 2, "n_bits": 2048},
+    ),
+    "Taylor-Butina clusters kept whole, large ones in train, the rest at random",
+    "Butina 1999, J. Chem. Inf. Comput. Sci. 39:747",
+)

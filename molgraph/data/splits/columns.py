@@ -1,0 +1,180 @@
+"""The recipes that follow the user's own data: ``time``, ``group``, ``column`` and ``file``."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.data.splits.recipe import Grouping, Parts, SplitRecipe, Task, add, number
+from molgraph.data.splits.split import FORMAT, PARTS, Split
+from molgraph.data.table import Table
+
+_WORDS = {"train": 0, "training": 0, "valid": 1, "val": 1, "validation": 1, "dev": 1, "test": 2, "testing": 2}
+_NOT_USED = {"", "nan", "none", "na", "-"}
+
+
+def column_values(table: Table, column: Any) -> np.ndarray:
+    """A column of the table by name, or the values themselves; None is the split column that was read.
+
+    Args:
+        table: the rows.
+        column: a feature's, target's or entity's name, ``id``, one value a row, or None.
+
+    Returns:
+        [n] values, numbers or text.
+    """
+    if column is None:
+        if table.split is None:
+            raise UsageError("the split needs a column", hint="name one, or read the table with split=COLUMN")
+        return table.split
+    if not isinstance(column, str):
+        values = np.asarray(column)
+        if values.shape != (len(table),):
+            raise DataError(f"the column has shape {values.shape}, expected ({len(table)},): one value a row")
+        return values
+    known: dict[str, np.ndarray] = {"id": table.ids} | {e.name: e.values for e in table.entities}
+    if table.features is not None:
+        known |= {name: table.features[:, j] for j, name in enumerate(table.feature_names)}
+    if table.y is not None:
+        known |= {t.name: table.y[:, j] for j, t in enumerate(table.row_targets)}
+    if table.split is not None:
+        known.setdefault("split", table.split)
+    if column not in known:
+        raise DataError(
+            f"the table has no column {column!r}", hint=nearest(column, known) + " (or read it with split=COLUMN)"
+        )
+    return known[column]
+
+
+def split_by_time(task: Task) -> Parts:
+    """Earlier rows train, later ones validate, the last ones test; rows of one time stay together.
+
+    Numbers stay numbers; text is read as dates. Each cut falls between two times, at the place nearest to the
+    fraction asked for.
+    """
+    values = column_values(task.table, task.params["column"])[task.rows]
+    moments = _as_numbers(values)
+    known = np.isfinite(moments)
+    left_out = {int(row): "no time in this row" for row in task.rows[~known]}
+    rows, moments = task.rows[known], moments[known]
+    _, when, counts = np.unique(moments, return_inverse=True, return_counts=True)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    wanted = np.cumsum(task.fractions)[:2] * len(rows)
+    first, second = (int(np.abs(ends - w).argmin()) for w in wanted)
+    part_of = (when >= first).astype(int) + (when >= max(first, second))
+    return Parts(*(rows[part_of == part] for part in range(3)), left_out=left_out)
+
+
+def group_by_column(task: Task) -> Grouping:
+    """One group a value of the column; rows without a value are left out."""
+    values = column_values(task.table, task.params["column"])[task.rows]
+    missing = np.asarray(pd.isna(values)) | np.array([isinstance(v, str) and not v.strip() for v in values], bool)
+    left_out = {int(row): "no group in this row" for row in task.rows[missing]}
+    return Grouping(task.rows[~missing], number(values[~missing]), left_out)
+
+
+def split_by_column(task: Task) -> Parts:
+    """The user's own words: train, valid (val, validation) or test; a row with none is left out."""
+    values = column_values(task.table, task.params["column"])
+    words = ["" if pd.isna(v) else str(v).strip().lower() for v in values]
+    return _by_words(task, words, "the split column")
+
+
+def split_by_file(task: Task) -> Parts:
+    """The user's own file: JSON from ``Split.save`` or with lists of row numbers, or CSV with columns id and split."""
+    path = task.params["path"]
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError("the split 'file' needs a path", hint="give path=FILE")
+    try:
+        if str(path).endswith(".json"):
+            return _from_json(task, Path(path))
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DataError(f"cannot read {path}: {error}", hint="give a CSV with columns id and split, or JSON") from error
+    for name in ("id", "split"):
+        if name not in frame.columns:
+            raise DataError(f"{path} has no column {name!r}", hint=f"it has {', '.join(frame.columns)}")
+    if frame["id"].duplicated().any():
+        raise DataError(f"{path} has the id {frame['id'][frame['id'].duplicated()].iloc[0]!r} twice")
+    word_of = dict(zip(frame["id"], frame["split"].str.strip().str.lower(), strict=True))
+    strangers = set(word_of) - set(task.table.ids)
+    if strangers:
+        raise DataError(f"{path} has the id {min(strangers)!r}, the table does not")
+    return _by_words(task, [word_of.get(i, "") for i in task.table.ids], str(path))
+
+
+def _from_json(task: Task, path: Path) -> Parts:
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    if isinstance(raw, dict) and raw.get("format") == FORMAT:
+        split = Split.load(path)
+        split.check(task.table)
+        return Parts(split.train, split.valid, split.test, {out.row: out.reason for out in split.left_out})
+    if not isinstance(raw, dict):
+        raise DataError(f"{path} holds no parts", hint='give {"train": [...], "valid": [...], "test": [...]}')
+    lists: list[list[int]] = [[], [], []]
+    for name, rows in raw.items():
+        if name not in _WORDS or not isinstance(rows, list) or not all(type(r) is int for r in rows):
+            raise DataError(f"{path}: {name!r} is no part with row numbers", hint="parts: train, valid, test")
+        lists[_WORDS[name]] += rows
+    words = [""] * len(task.table)
+    seen: set[int] = set()
+    for part, rows in zip(PARTS, lists, strict=True):
+        for row in rows:
+            if not 0 <= row < len(words):
+                raise DataError(f"{path} names row {row}, the table has {len(words)} rows")
+            if row in seen:
+                raise DataError(f"{path} has row {row} twice")
+            seen.add(row)
+            words[row] = part
+    return _by_words(task, words, str(path))
+
+
+def _by_words(task: Task, words: list[str], source: str) -> Parts:
+    parts: tuple[list[int], list[int], list[int]] = ([], [], [])
+    left_out: dict[int, str] = {}
+    for row in task.rows.tolist():
+        word = words[row]
+        if word in _WORDS:
+            parts[_WORDS[word]].append(row)
+        elif word in _NOT_USED:
+            left_out[row] = f"in no part of {source}"
+        else:
+            raise DataError(f"{source} says {word!r} in row {row}", hint="use train, valid or test")
+    return Parts(*(np.array(p, dtype=np.int64) for p in parts), left_out=left_out)
+
+
+def _as_numbers(values: np.ndarray) -> np.ndarray:
+    """float64: numbers as they are, dates as seconds; NaN where there is none."""
+    numbers = pd.to_numeric(pd.Series(values), errors="coerce")
+    given = ~(pd.isna(values) | np.array([str(v).strip() == "" for v in values], bool))
+    if numbers[given].notna().all() and not np.issubdtype(np.asarray(values).dtype, np.datetime64):
+        return numbers.to_numpy(np.float64)
+    dates = pd.to_datetime(pd.Series(values).where(given), errors="coerce", utc=True, format="mixed")
+    unread = given & dates.isna().to_numpy()
+    if unread.any():
+        raise DataError(
+            f"{values[unread][0]!r} is neither a number nor a date",
+            hint="write dates as 2026-01-31 or times as numbers",
+        )
+    seconds = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
+    return seconds.to_numpy(np.float64)
+
+
+TIME = add(SplitRecipe("time", partition=split_by_time, params={"column": None}), "earlier rows train, later ones test")
+GROUP = add(SplitRecipe("group", group=group_by_column, params={"column": None}), "rows of one group stay together")
+COLUMN = add(
+    SplitRecipe("column", partition=split_by_column, uses_fractions=False, params={"column": None}),
+    "the table's own column of the words train, valid, test",
+)
+FILE = add(
+    SplitRecipe("file", partition=split_by_file, uses_fractions=False, params={"path": None}),
+    "a file of the user's: JSON of row numbers, or CSV of id and split",
+)

@@ -1,0 +1,317 @@
+"""molgraph's own split recipes: parts, groups, hashes, folds, files; no form of a training molecule is tested."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.registry import names
+from molgraph.chem.scaffold import flat_parents, scaffolds
+from molgraph.data.read import read_table
+from molgraph.data.sources.builtin import chembl2321810, nci
+from molgraph.data.splits import Leak, Split, kfold, split_table
+from molgraph.data.splits.assign import fill_folds, fill_parts
+from molgraph.data.splits.leaks import find_leaks
+from molgraph.data.table import Entities, Table, make_table
+
+OWN = ("random", "scaffold/balanced", "scaffold/generic", "cluster/butina")
+FORMS = [
+    ("CC(N)C(=O)O", "C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)[O-].[Na+]", "OC(=O)C(C)N.Cl"),
+    ("c1ccccc1O", "Oc1ccccc1", "[O-]c1ccccc1.[K+]", "[2H]Oc1ccccc1"),
+    ("C/C=C/c1ccncc1", "C/C=C\\c1ccncc1", "CC=Cc1cc[nH+]cc1.[Br-]", "CC=Cc1ccncc1"),
+    ("CCCCCC", "C(CCCC)C", "[13CH3]CCCCC", "CCCCCC.O"),
+    ("O=C1CCCCC1", "C1CCCCC1=O", "O=C1CCCCC1.Cl", "O=C1CC[13CH2]CC1"),
+]
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return chembl2321810().take(np.arange(0, 1017, 3))
+
+
+def assert_partition(split: Split, table: Table) -> None:
+    rows = np.concatenate([split.train, split.valid, split.test, [out.row for out in split.left_out]])
+    assert sorted(rows.tolist()) == list(range(len(table)))
+    for part in (split.train, split.valid, split.test):
+        assert part.dtype == np.int64
+        assert (np.diff(part) > 0).all()
+
+
+def assert_no_form_of_a_training_molecule_is_tested(split: Split, table: Table) -> None:
+    parents = flat_parents(table.smiles).values
+    parts = [set(parents[part]) for part in (split.train, split.valid, split.test)]
+    for one, two in combinations(parts, 2):
+        assert not one & two
+    assert split.leaks == find_leaks(table, split.train, split.test) == ()
+
+
+@pytest.mark.parametrize("recipe", OWN)
+def test_own_recipes_partition_and_group(recipe: str, table: Table) -> None:
+    split = split_table(table, recipe, seed=1)
+    assert_partition(split, table)
+    assert_no_form_of_a_training_molecule_is_tested(split, table)
+    assert split.groups is not None
+    if recipe != "cluster/butina":  # one chemical series makes a few large clusters
+        for part, fraction in zip((split.train, split.valid, split.test), (0.8, 0.1, 0.1), strict=True):
+            assert abs(len(part) - fraction * len(table)) <= 0.02 * len(table)
+
+
+@pytest.mark.parametrize("recipe", OWN)
+def test_own_recipes_on_nci_with_rows_that_cannot_be_read(recipe: str) -> None:
+    every = nci()
+    table = every.take(np.arange(0, len(every), 11))
+    split = split_table(table, recipe, seed=3)
+    assert_partition(split, table)
+    assert_no_form_of_a_training_molecule_is_tested(split, table)
+    unread = [i for i, reason in enumerate(flat_parents(table.smiles).reasons) if reason]
+    assert [out.row for out in split.left_out] == unread
+    assert unread
+    assert all(out.reason for out in split.left_out)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("file", ["bbbp/BBBP.csv", "clintox/clintox.csv.gz"])
+@pytest.mark.parametrize("recipe", OWN)
+def test_own_recipes_on_marked_data(recipe: str, file: str, data_dir: Path) -> None:
+    table = read_table(str(data_dir / file), smiles="smiles")
+    split = split_table(table, recipe)
+    assert_partition(split, table)
+    assert_no_form_of_a_training_molecule_is_tested(split, table)
+    for fold in kfold(table, 4, recipe):
+        assert_no_form_of_a_training_molecule_is_tested(fold, table)
+
+
+@given(st.data())
+@settings(max_examples=25)
+def test_forms_of_one_molecule_are_never_parted(data: st.DataObject) -> None:
+    fillers = ["CCO", "CCN", "c1ccsc1", "C1CC1", "C1CCNCC1", "CCOC", "CC#N", "OCCO", "c1cocc1", "C1COC1"]
+    forms = data.draw(st.lists(st.sampled_from([f for family in FORMS for f in family]), min_size=1, max_size=12))
+    smiles = data.draw(st.permutations(fillers + forms))
+    recipe, seed = data.draw(st.sampled_from(OWN)), data.draw(st.integers(0, 5))
+    table = make_table(smiles)
+    family_of = {form: i for i, family in enumerate(FORMS) for form in family}
+    split = split_table(table, recipe, fractions=(0.5, 0.0, 0.5), seed=seed)
+    assert_partition(split, table)
+    part_of = defaultdict(set)
+    for text, word in zip(smiles, split.words, strict=True):
+        part_of[family_of.get(text, text)].add(word)
+    assert all(len(parts) == 1 for parts in part_of.values())
+
+
+@pytest.mark.parametrize("recipe", ["scaffold/balanced", "scaffold/generic"])
+def test_scaffolds_are_never_parted_and_acyclic_molecules_are_their_own(recipe: str, table: Table) -> None:
+    split = split_table(table, recipe, seed=4)
+    parents = flat_parents(table.smiles).values
+    keys = scaffolds(parents, generic=recipe == "scaffold/generic").values
+    words = defaultdict(set)
+    for key, word in zip(keys, split.words, strict=True):
+        words[key].add(word)
+    assert all(len(parts) == 1 for key, parts in words.items() if key)
+    chains = make_table(["C" * n for n in range(1, 41)])
+    assert split_table(chains, recipe).groups == 40
+    assert split_table(chains, recipe).sizes == {"train": 32, "valid": 4, "test": 4, "left_out": 0}
+
+
+def test_large_groups_train_and_small_ones_are_shuffled() -> None:
+    sizes = np.array([30, 20, 6, 5, 5] + [1] * 34)
+    seen = set()
+    for seed in range(5):
+        part_of = fill_parts(sizes, (0.8, 0.1, 0.1), seed, balanced=True)
+        assert (part_of[:3] == 0).all()  # larger than half of ten rows
+        assert np.bincount(part_of, weights=sizes).tolist() == [80, 10, 10]
+        seen.add(tuple(part_of))
+    assert len(seen) == 5
+
+
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=60),
+    st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 9)),
+    st.integers(0, 3),
+    st.booleans(),
+)
+def test_parts_are_filled_as_far_as_whole_groups_allow(
+    sizes: list[int], shares: tuple[int, int, int], seed: int, balanced: bool
+) -> None:
+    fractions = tuple(s / sum(shares) for s in shares)
+    part_of = fill_parts(np.array(sizes), fractions, seed, balanced=balanced)
+    assert set(part_of) <= {k for k in range(3) if fractions[k]}
+    filled = np.bincount(part_of, weights=sizes, minlength=3)
+    assert filled.sum() == sum(sizes)
+    for k in range(3):
+        assert filled[k] <= fractions[k] * sum(sizes) + 1 + max(sizes) * (fractions[k] > 0)
+
+
+def test_same_seed_same_split_another_seed_another(table: Table) -> None:
+    one, again, other = (split_table(table, "random", seed=s) for s in (5, 5, 6))
+    assert (one.test == again.test).all()
+    assert one.hash == again.hash != other.hash
+    assert set(one.test) != set(other.test)
+
+
+def test_the_hash_knows_recipe_content_and_rows(table: Table) -> None:
+    few = table.take(np.arange(100))
+    split = split_table(few, "random")
+    smiles = few.smiles.copy()
+    smiles[0] = "CCCCCCCCCCCCCCCC"
+    others = [
+        split_table(few, "random", fractions=(0.7, 0.2, 0.1)),
+        split_table(few.with_smiles(smiles), "random"),
+        split_table(few, "cluster/butina"),
+        split_table(few, "cluster/butina", similarity=0.7),
+    ]
+    assert len({s.hash for s in [split, *others]}) == 5
+
+
+def test_a_split_is_for_its_own_table(table: Table) -> None:
+    split = split_table(table, "random")
+    train, valid, test = split.tables(table)
+    assert (train.ids == table.ids[split.train]).all()
+    assert len(train) + len(valid) + len(test) == len(table)
+    with pytest.raises(DataError, match="339 rows, this one has 10"):
+        split.check(table.take(np.arange(10)))
+    with pytest.raises(DataError, match="another order"):
+        split.check(table.take(np.arange(len(table))[::-1]))
+
+
+def test_a_saved_split_loads_as_it_was(tmp_path: Path) -> None:
+    table = make_table(["CCO", "OCC", "C1CC", None, "c1ccccc1", "CCN", "[Na+].CCO", "CCC"], ids="aabcdefg")
+    split = split_table(table, "scaffold/deepchem", fractions=(0.5, 0.0, 0.5), quiet=True)
+    split.save(tmp_path / "s.json")
+    again = Split.load(tmp_path / "s.json")
+    for name in ("train", "valid", "test"):
+        assert (getattr(split, name) == getattr(again, name)).all()
+    for name in ("recipe", "seed", "fractions", "n_rows", "content", "hash", "leaks", "left_out", "groups", "params"):
+        assert getattr(split, name) == getattr(again, name)
+    again.check(table)
+    assert list(tmp_path.iterdir()) == [tmp_path / "s.json"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"format": "other"}, "format"),
+        ({"train": [0, 1, 2, 3, 3]}, "twice"),
+        ({"train": [0, 99]}, "row 99"),
+        ({"train": [-1]}, "row -1"),
+        ({"test": "text"}, "not a molgraph split"),
+        ({"hash": None, "leaks": 3}, "not a molgraph split"),
+    ],
+)
+def test_a_corrupt_split_file_is_one_clear_error(change: dict, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    split_table(make_table(["CCO", "CCN", "CCC", "CCS"]), "random", fractions=(0.5, 0.25, 0.25)).save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(DataError, match=words):
+        Split.load(path)
+    path.write_text("{")
+    with pytest.raises(DataError, match="not a molgraph split"):
+        Split.load(path)
+    with pytest.raises(DataError, match="cannot read"):
+        Split.load(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("recipe", OWN)
+def test_folds_test_every_row_once_and_keep_groups_whole(recipe: str) -> None:
+    every = nci()
+    table = every.take(np.arange(0, len(every), 20))
+    splits = kfold(table, 4, recipe, seed=2)
+    tested = np.concatenate([s.test for s in splits])
+    assert sorted(tested.tolist()) == sorted(set(range(len(table))) - {o.row for o in splits[0].left_out})
+    assert len({s.hash for s in splits}) == 4
+    for i, split in enumerate(splits):
+        assert_partition(split, table)
+        assert_no_form_of_a_training_molecule_is_tested(split, table)
+        assert (split.valid == splits[(i + 1) % 4].test).all()
+        assert split.params["fold"] == i
+    assert len(kfold(table, 2, recipe)[0].valid) == 0
+
+
+def test_folds_are_even_and_shuffled() -> None:
+    folds = fill_folds(np.ones(103, dtype=np.int64), 5, seed=0)
+    assert sorted(np.bincount(folds).tolist()) == [20, 20, 21, 21, 21]
+    assert (folds != fill_folds(np.ones(103, dtype=np.int64), 5, seed=1)).any()
+
+
+def test_errors_say_what_to_do_next(table: Table) -> None:
+    with pytest.raises(UsageError, match="'scaffold/balanced'"):
+        split_table(table, "scafold/balanced")
+    with pytest.raises(UsageError, match=r"sum to 1\.1"):
+        split_table(table, fractions=(0.8, 0.2, 0.1))
+    with pytest.raises(UsageError, match="2 values"):
+        split_table(table, fractions=(0.8, 0.2))
+    with pytest.raises(UsageError, match="sum to"):
+        split_table(table, fractions=(float("nan"), 0.5, 0.5))
+    with pytest.raises(UsageError, match=r"no setting 'similarty'.*\n.*'similarity'"):
+        split_table(table, "cluster/butina", similarty=0.3)
+    with pytest.raises(UsageError, match="similarity is 4"):
+        split_table(table, "cluster/butina", similarity=4)
+    with pytest.raises(DataError, match=r"leave valid empty.*1 groups"):
+        split_table(make_table(["CCO", "OCC", "C(O)C"]), "random")
+    with pytest.raises(DataError, match="none of the table's 2 rows"):
+        split_table(make_table([None, ""]))
+    with pytest.raises(DataError, match="can use none of 1 rows; row 0"):
+        split_table(make_table(["C1CC"]))
+    with pytest.raises(UsageError, match="has no folds"):
+        kfold(table, 5, "scaffold/deepchem")
+    with pytest.raises(UsageError, match="k is 1"):
+        kfold(table, 1)
+    with pytest.raises(DataError, match="3 folds need 3 groups"):
+        kfold(make_table(["CCO", "OCC", "C"]), 3, "random")
+
+
+def test_a_part_of_no_fraction_may_be_empty(table: Table) -> None:
+    split = split_table(table, "scaffold/balanced", fractions=(0.9, 0.0, 0.1))
+    assert split.sizes["valid"] == 0
+    assert split.sizes["test"] > 30
+
+
+def test_leaks_name_the_pairs_and_what_ties_them() -> None:
+    table = make_table(
+        ["CC(N)C(=O)O", "CCO", "OCC", "C[C@H](N)C(=O)O", "CC(N)C(=O)O.Cl", "CCC", "[13CH3]CO"], ids="abcdefg"
+    )
+    leaks = find_leaks(table, np.array([0, 1, 5]), np.array([2, 3, 4, 6]))
+    assert leaks == (
+        Leak("b", "c", "duplicate"),
+        Leak("a", "d", "stereoisomer"),
+        Leak("a", "e", "salt form"),
+        Leak("b", "g", "isotopologue"),
+    )
+
+
+def test_a_molecule_that_trains_a_thousand_times_is_named_ten_times() -> None:
+    table = make_table(["CCO"] * 1001)
+    assert len(find_leaks(table, np.arange(1000), np.array([1000]))) == 10
+
+
+def test_random_splits_tables_of_other_things() -> None:
+    proteins = np.array(["MKV", "MKV", "GGA", "PLK", "WWW", "AAA"], dtype=object)
+    plain = make_table(["CCO"] * 6)
+    table = Table(plain.ids, (Entities("sequence", "sequence", proteins),), plain.status, plain.reason)
+    split = split_table(table, "random", fractions=(0.5, 0.25, 0.25))
+    assert split.words[0] == split.words[1]
+    pairs = Table(plain.ids, (*plain.entities, *table.entities), plain.status, plain.reason)
+    assert split_table(pairs, "random", fractions=(0.5, 0.25, 0.25)).groups == 5
+
+
+def test_every_recipe_is_registered() -> None:
+    assert set(OWN) | {"time", "group", "column", "file", "scaffold/deepchem", "scaffold/chemprop"} <= set(
+        names("split")
+    )
+
+
+def test_text_tells_sizes_leaks_and_what_was_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    table = make_table(["CCO", "OCC", "C1CC", "C[C@H](F)O", "c1ccccc1", "C[C@@H](F)O"])
+    words = ["train", "test", "test", "train", "train", "test"]
+    text = split_table(table, "column", column=words).text()
+    assert "LEAKS: 2 test rows" in text
+    assert "train 0 and test 1: duplicate" in text
+    assert "left out: row 2" in text
+    assert capsys.readouterr().err == ""

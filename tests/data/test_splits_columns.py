@@ -1,0 +1,143 @@
+"""Splits by the user's own data: times, groups, words in a column and files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError, UsageError
+from molgraph.data.splits import kfold, split_table
+from molgraph.data.table import Table, make_table
+
+SMILES = ["C" * (i + 1) for i in range(10)]
+
+
+@pytest.fixture
+def table() -> Table:
+    years = np.array([2001, 2009, 2003, 2004, 2005, 2006, 2007, 2008, 2002, 2010.0])
+    return make_table(
+        SMILES,
+        ids=[f"00{i}" for i in range(10)],
+        targets=(Target("y"),),
+        y=np.arange(10),
+        features=years[:, None],
+        feature_names=("year",),
+        split=np.array(["train"] * 6 + ["Validation", "val", " test ", "TEST"], dtype=object),
+    )
+
+
+def test_time_trains_on_the_past(table: Table) -> None:
+    split = split_table(table, "time", column="year")
+    assert split.valid.tolist() == [1]
+    assert split.test.tolist() == [9]
+    assert split.params == {"column": "year"}
+
+
+def test_rows_of_one_time_stay_together(table: Table) -> None:
+    days = ["2020-01-01"] * 3 + ["2020-02-01"] * 4 + ["2020-03-01"] * 3
+    split = split_table(table, "time", fractions=(0.4, 0.3, 0.3), column=days)
+    assert [p.tolist() for p in (split.train, split.valid, split.test)] == [[0, 1, 2], [3, 4, 5, 6], [7, 8, 9]]
+    with pytest.raises(DataError, match="leave"):
+        split_table(table, "time", column=["2020-01-01"] * 10)
+
+
+def test_dates_are_dates_and_missing_times_are_left_out(table: Table) -> None:
+    days = ["9 Jan 2020", "2020-01-10", "2020-02-01T10:00:00Z", "2021-01-01", "", None, "2022-01-01"] + [
+        "2023-05-05"
+    ] * 3
+    split = split_table(table, "time", fractions=(0.5, 0.0, 0.5), column=np.array(days, dtype=object))
+    assert split.train.tolist() == [0, 1, 2, 3]
+    assert [(o.row, o.reason) for o in split.left_out] == [(4, "no time in this row"), (5, "no time in this row")]
+    stamps = pd.to_datetime(pd.Series(["2020-01-0" + str(9 - i) for i in range(9)] + ["2019-01-01"]))
+    split = split_table(table, "time", fractions=(0.5, 0.0, 0.5), column=stamps.to_numpy())
+    assert split.train.tolist() == [5, 6, 7, 8, 9]
+    with pytest.raises(DataError, match="'soon' is neither"):
+        split_table(table, "time", column=["soon"] * 10)
+
+
+def test_groups_stay_together_in_parts_and_folds(table: Table) -> None:
+    groups = np.array(list("aabbccddee"), dtype=object)
+    split = split_table(table, "group", fractions=(0.6, 0.2, 0.2), column=groups)
+    words = split.words
+    assert all(words[i] == words[i + 1] for i in range(0, 10, 2))
+    assert split.groups == 5
+    for fold in kfold(table, 5, "group", column=groups):
+        assert len(fold.test) == 2
+        assert groups[fold.test[0]] == groups[fold.test[1]]
+    groups[3] = " "
+    left = split_table(table, "group", fractions=(0.6, 0.2, 0.2), column=groups).left_out
+    assert [(o.row, o.reason) for o in left] == [(3, "no group in this row")]
+
+
+def test_the_split_column_is_taken_at_its_word(table: Table) -> None:
+    split = split_table(table, "column")
+    assert [p.tolist() for p in (split.train, split.valid, split.test)] == [[0, 1, 2, 3, 4, 5], [6, 7], [8, 9]]
+    words = ["train"] * 8 + ["", "test"]
+    split = split_table(table, "column", column=words)
+    assert len(split.valid) == 0
+    assert split.left_out[0].row == 8
+    with pytest.raises(DataError, match=r"says 'exam' in row 9"):
+        split_table(table, "column", column=[*words[:9], "exam"])
+    with pytest.raises(DataError, match="leave test empty"):
+        split_table(table, "column", column=["train"] * 10)
+    with pytest.raises(DataError, match=r"no column 'yaer'.*\n.*'year'"):
+        split_table(table, "time", column="yaer")
+    with pytest.raises(DataError, match=r"shape \(3,\)"):
+        split_table(table, "group", column=[1, 2, 3])
+    with pytest.raises(UsageError, match="needs a column"):
+        split_table(make_table(SMILES), "column")
+
+
+def test_files_of_ids_of_rows_and_of_molgraph(table: Table, tmp_path: Path) -> None:
+    csv, rows, own = (tmp_path / name for name in ("s.csv", "r.json", "own.json"))
+    csv.write_text("id,split\n" + "".join(f"00{i},{'train' if i < 7 else 'test'}\n" for i in range(9)))
+    split = split_table(table, "file", path=csv)
+    assert split.test.tolist() == [7, 8]
+    assert split.left_out[0].row == 9
+    rows.write_text(json.dumps({"train": [5, 1, 2], "val": [3], "test": [0]}))
+    split = split_table(table, "file", path=str(rows))
+    assert [p.tolist() for p in (split.train, split.valid, split.test)] == [[1, 2, 5], [3], [0]]
+    first = split_table(table, "random", seed=9)
+    first.save(own)
+    again = split_table(table, "file", path=own)
+    assert (again.test == first.test).all()
+    with pytest.raises(DataError, match="made for"):
+        split_table(make_table(SMILES), "file", path=own)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("s.csv", "id,part\n000,train\n", "no column 'split'"),
+        ("s.csv", "id,split\n000,train\n000,test\n", "'000' twice"),
+        ("s.csv", "id,split\nzzz,train\n", "has the id 'zzz'"),
+        ("s.json", "[1]", "holds no parts"),
+        ("s.json", "{", "cannot read"),
+        ("s.json", '{"train": [0, "1"]}', "no part with row numbers"),
+        ("s.json", '{"learn": [0]}', "'learn' is no part"),
+        ("s.json", '{"train": [0], "test": [0]}', "row 0 twice"),
+        ("s.json", '{"train": [0], "test": [10]}', "names row 10"),
+    ],
+)
+def test_a_bad_file_is_one_clear_error(name: str, text: str, words: str, table: Table, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(DataError, match=words):
+        split_table(table, "file", path=path)
+
+
+def test_a_file_that_is_not_there_is_one_clear_error(table: Table, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="No such file"):
+        split_table(table, "file", path=tmp_path / "none.csv")
+    with pytest.raises(UsageError, match="needs a path"):
+        split_table(table, "file")
+
+
+def test_leaks_of_a_column_are_found() -> None:
+    table = make_table(["CCO", "CCN", "OCC"], split=np.array(["train", "train", "test"], dtype=object))
+    assert [(lk.train, lk.test, lk.what) for lk in split_table(table, "column").leaks] == [("0", "2", "duplicate")]
