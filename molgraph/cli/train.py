@@ -97,30 +97,41 @@ def train(
     named |= {"standardise": standardise, "model": model, "split": split, "epochs": epochs, "batch_size": batch_size}
     named |= {"learning_rate": learning_rate, "patience": patience, "ensemble": ensemble, "baseline": baseline}
     named |= {"seed": seed, "device": device, "threads": threads, "precision": precision}
-    run(data, {k: v for k, v in (given | named).items() if v is not None}, recipe, set_ or [], out, report, save_recipe)
+    from molgraph.cli.show import command, say
+
+    out = out if out.suffix else out.with_suffix(".mgm")
+    check_writable(out, report, save_recipe)
+    result = learn(data, {k: v for k, v in (given | named).items() if v is not None}, recipe, set_ or [], out)
+    show_result(result)
+    say(f"model written to {out}", err=True)
+    if report is not None:
+        say(f"report written to {result.report(report)}", err=True)
+    if save_recipe is not None:
+        result.recipe.to_toml(save_recipe)
+        say(f"recipe written to {save_recipe}", err=True)
+    say("next:", err=True)
+    command(["molgraph", "predict", out, "new.csv", "-o", "predicted.csv"], err=True)
 
 
-def run(
-    data: str | None,
-    given: dict[str, Any],
-    recipe: Path | None,
-    assignments: list[str],
-    out: Path,
-    report: Path | None = None,
-    save_recipe: Path | None = None,
-) -> Any:
-    """Train, print how good it is, write what was asked for; the result is returned."""
+def learn(data: str | None, given: dict[str, Any], recipe: Path | None, assignments: list[str], out: Path) -> Any:
+    """Train and write the model file; the result is returned.
+
+    Args:
+        data: overrides the recipe's path.
+        given: keywords of ``molgraph.train``.
+        recipe: a TOML file.
+        assignments: what ``--set`` said.
+        out: the model file; a resume's folder stands beside it until it is written.
+    """
     import shutil
 
-    from molgraph.cli.show import say, steps
+    from molgraph.cli.show import steps
     from molgraph.plan import recipe_of
 
     plan = recipe_of(recipe, given).override(*assignments)
     if data is not None:
         plan = plan.override(f"data.path={data}")
-    out = out if out.suffix else out.with_suffix(".mgm")
-    check_writable(out, report, save_recipe)
-    from molgraph import api  # from here on torch is needed: what could be refused has been
+    from molgraph import api  # torch comes with it: what could be refused without it has been
 
     workdir = out.with_name(out.name + ".work")
     try:
@@ -130,16 +141,8 @@ def run(
         if workdir.exists():
             stop.add_note(f"kept: {workdir}; the same command goes on from its last checkpoint")
         raise
-    written = result.save(out)
+    result.save(out)
     shutil.rmtree(workdir, ignore_errors=True)
-    show_result(result)
-    say(f"model written to {written}", err=True)
-    if report is not None:
-        say(f"report written to {result.report(report)}", err=True)
-    if save_recipe is not None:
-        plan.to_toml(save_recipe)
-        say(f"recipe written to {save_recipe}", err=True)
-    _show_next(result, written)
     return result
 
 
@@ -163,12 +166,6 @@ def show_result(result: Any) -> None:
         say(verdict.detail)
     if not result.verdicts:
         say(result.verdict)
-    if result.baseline is not None and set(result.best.values()) == {result.baseline.name}:
+    clear = all(verdict.tone == "clear" for verdict in result.verdicts)
+    if result.baseline is not None and clear and set(result.best.values()) == {result.baseline.name}:
         say("The forest did better than the graph model here; --model random_forest keeps it instead.")
-
-
-def _show_next(result: Any, written: Path) -> None:
-    from molgraph.cli.show import command, say
-
-    say("next:", err=True)
-    command(["molgraph", "predict", written, "new.csv", "-o", "predicted.csv"], err=True)
