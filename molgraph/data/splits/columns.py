@@ -37,7 +37,7 @@ def column_values(table: Table, column: Any) -> np.ndarray:
         values = np.asarray(column)
         if values.shape != (len(table),):
             raise DataError(f"the column has shape {values.shape}, expected ({len(table)},): one value a row")
-        return values
+        return values.astype(object) if values.dtype.kind in "US" else values
     known: dict[str, np.ndarray] = {"id": table.ids} | {e.name: e.values for e in table.entities}
     if table.features is not None:
         known |= {name: table.features[:, j] for j, name in enumerate(table.feature_names)}
