@@ -94,10 +94,10 @@ def from_pyg(graphs: Sequence[Data]) -> GraphStore:
     first = np.cumsum(n_nodes) - n_nodes
     source, target = (edges + first[graph_of][:, None]).T
     levels = _further(graphs, n_nodes, n_edges)
-    atom_code, atom_table = _table(_features(graphs, "x", n_nodes))
-    bond_code, bond_table = _table(_features(graphs, "edge_attr", n_edges))
+    atom_code, atom_table, _ = _table(_features(graphs, "x", n_nodes))
+    bond_code, bond_table, bond_value = _table(_features(graphs, "edge_attr", n_edges))
     order = np.argsort(target, kind="stable")
-    reverse = _reverse(source, target, bond_code, graph_of)
+    reverse = _reverse(source, target, bond_value, graph_of)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     first_edge = (np.cumsum(n_edges) - n_edges)[graph_of]
@@ -142,21 +142,26 @@ def _features(graphs: Sequence[Data], name: str, counts: np.ndarray) -> np.ndarr
     return np.concatenate(parts)
 
 
-def _table(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Codes and distinct rows, equal to the bit; the rows themselves where more than half are distinct."""
-    rows = np.ascontiguousarray(rows)
-    whole = rows.view(np.dtype((np.void, max(rows.dtype.itemsize * rows.shape[1], 1)))).ravel() if rows.size else None
-    if whole is not None:
-        _, first, code = np.unique(whole, return_index=True, return_inverse=True)
-        if 2 * len(first) <= len(rows):
-            return code.astype(smallest(len(first))), rows[first]
-    return np.arange(len(rows), dtype=smallest(len(rows))), rows
+def _table(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Codes, the table that they point into, and for each row the number of its value.
+
+    Rows are equal where all their bits are. The table has each distinct row once, or is the rows
+    themselves where more than half of them are distinct.
+    """
+    if rows.size == 0:  # np.unique knows no rows of no width
+        same = np.zeros(len(rows), np.int64)
+        return same.astype(np.int16), rows[:1], same
+    whole = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    _, first, value = np.unique(whole, return_index=True, return_inverse=True)
+    if 2 * len(first) > len(rows):
+        return np.arange(len(rows), dtype=smallest(len(rows))), rows, value
+    return value.astype(smallest(len(first))), rows[first], value
 
 
-def _reverse(source: np.ndarray, target: np.ndarray, code: np.ndarray, graph_of: np.ndarray) -> np.ndarray:
+def _reverse(source: np.ndarray, target: np.ndarray, value: np.ndarray, graph_of: np.ndarray) -> np.ndarray:
     """For each edge the one that goes back; the k-th of parallel edges belongs to the k-th of those back."""
     order = np.arange(len(source))
-    there, back = np.lexsort((order, code, target, source)), np.lexsort((order, code, source, target))
+    there, back = np.lexsort((order, value, target, source)), np.lexsort((order, value, source, target))
     alone = (source[there] != target[back]) | (target[there] != source[back])
     if alone.any():
         i = int(graph_of[there[alone.argmax()]])

@@ -1,0 +1,164 @@
+"""Batches: graphs of a store side by side, the same alone as in company, in an order of (seed, epoch)."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from molgraph.data import batch as module
+from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.featurize import featurize
+from molgraph.data.graphstore import GraphStore
+from molgraph.data.loader import Loader, batch_order
+
+SMILES = [
+    "CCO", "", "c1ccccc1", "C", "[Na+].[Cl-]", "C1CC", "F/C=C/F", "C[C@H](N)C(=O)O", "[13CH4]", "O=C1CCCCCCO1",
+    "Cl[Pt](Cl)(N)N", "C12C3C4C1C5C2C3C45", "CC(C)(C)OC(=O)N[C@@H](Cc1ccccc1)C(=O)O",
+]  # fmt: skip
+STORE = featurize(SMILES)
+FIELDS = ("atom_code", "atom_offsets", "bond_code", "bond_offsets", "source", "target", "reverse")
+
+
+def stacked(store: GraphStore, graphs: list[int]) -> dict[str, list[int]]:
+    """The same batch with a loop over molecules: the oracle."""
+    out: dict[str, list[int]] = {name: [0] if "offsets" in name else [] for name in FIELDS}
+    atom, bond = store.levels["atom"], store.levels["bond"]
+    for i in graphs:
+        n, e = out["atom_offsets"][-1], out["bond_offsets"][-1]
+        atoms, bonds = slice(*atom.offsets[i : i + 2]), slice(*bond.offsets[i : i + 2])
+        out["atom_code"] += atom.arrays["code"][atoms].tolist()
+        out["bond_code"] += bond.arrays["code"][bonds].tolist()
+        out["source"] += [n + int(v) for v in bond.arrays["source"][bonds]]
+        out["target"] += [n + int(v) for v in bond.arrays["target"][bonds]]
+        out["reverse"] += [e + int(v) for v in bond.arrays["reverse"][bonds]]
+        out["atom_offsets"].append(n + len(range(*atoms.indices(10**9))))
+        out["bond_offsets"].append(e + len(range(*bonds.indices(10**9))))
+    return out
+
+
+@given(st.lists(st.integers(0, len(SMILES) - 1), max_size=20))
+def test_collate_stacks(graphs: list[int]) -> None:
+    batch = collate(STORE, np.array(graphs, dtype=np.int64))
+    for name, want in stacked(STORE, graphs).items():
+        got = getattr(batch, name)
+        assert got.dtype == torch.int64 and got.tolist() == want, name
+    assert batch.n_graphs == len(graphs)
+    assert batch.graph_of.tolist() == [
+        k for k, i in enumerate(graphs) for _ in range(*STORE.levels["atom"].offsets[i : i + 2])
+    ]
+
+
+@given(st.integers(0, len(SMILES)), st.integers(0, len(SMILES)))
+def test_contiguous_is_the_same_by_slices(a: int, b: int) -> None:
+    first, last = sorted((a, b))
+    batch = collate(STORE, np.arange(first, last))
+    for name, want in stacked(STORE, list(range(first, last))).items():
+        assert getattr(batch, name).tolist() == want, name
+
+
+@given(st.permutations(range(len(SMILES))))
+def test_a_permutation_of_graphs_permutes_the_batch(order: list[int]) -> None:
+    plain, mixed = collate(STORE, np.arange(len(SMILES))), collate(STORE, np.array(order))
+    for place, i in enumerate(order):
+        a = slice(*plain.atom_offsets[i : i + 2].tolist())
+        b = slice(*mixed.atom_offsets[place : place + 2].tolist())
+        assert torch.equal(plain.atom_features[a], mixed.atom_features[b])
+        a = slice(*plain.bond_offsets[i : i + 2].tolist())
+        b = slice(*mixed.bond_offsets[place : place + 2].tolist())
+        assert torch.equal(plain.bond_features[a], mixed.bond_features[b])
+        shift = mixed.atom_offsets[place] - plain.atom_offsets[i]
+        assert torch.equal(plain.source[a] + shift, mixed.source[b])
+
+
+def test_bonds_are_sorted_by_target_and_reverse_is_an_involution() -> None:
+    batch = collate(STORE, np.arange(len(SMILES))[::-1].copy())
+    assert (batch.target.diff() >= 0).all()
+    assert torch.equal(batch.reverse[batch.reverse], torch.arange(batch.n_bonds))
+    assert torch.equal(batch.source[batch.reverse], batch.target)
+    assert torch.equal(batch.bond_code[batch.reverse], batch.bond_code)
+
+
+@pytest.mark.parametrize("graphs", [[-1], [len(SMILES)], [0, 99], [0, -1, 2]])
+def test_a_graph_that_is_not_there(graphs: list[int]) -> None:
+    with pytest.raises(IndexError, match="store of 13"):
+        collate(STORE, np.array(graphs))
+
+
+def test_a_batch_edits_nothing_of_its_store() -> None:
+    before = {name: level.arrays["code"].copy() for name, level in STORE.levels.items()}
+    batch = collate(STORE, np.arange(5))
+    for name in FIELDS:
+        getattr(batch, name).fill_(0)
+    for name, values in before.items():
+        np.testing.assert_array_equal(values, STORE.levels[name].arrays["code"])
+
+
+def test_of_a_long_table_only_what_occurs(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = collate(STORE, np.array([3, 0]))
+    monkeypatch.setattr(module, "_SMALL_TABLE", 0)
+    short = collate(STORE, np.array([3, 0]))
+    assert len(short.atom_table) < len(plain.atom_table)
+    assert torch.equal(short.atom_features, plain.atom_features)
+    assert torch.equal(short.bond_features, plain.bond_features)
+
+
+@dataclass(frozen=True)
+class Made:
+    index: torch.Tensor
+    nested: tuple
+
+
+def test_to_moves_what_was_made_with_the_batch() -> None:
+    batch = collate(STORE, np.arange(4))
+    batch.once("made", lambda: Made(batch.source, ([batch.target], {"n": 3})))
+    assert batch.to("cpu") is batch
+    there = batch.to("meta")
+    made = there.once("made", lambda: pytest.fail("made again"))
+    assert there.source.device.type == "meta" and made.index.device.type == "meta"
+    assert made.nested[0][0].device.type == "meta" and made.nested[1] == {"n": 3}
+    assert there.n_graphs == 4 and there.n_bonds == batch.n_bonds
+
+
+def test_order_is_a_function_of_seed_and_epoch() -> None:
+    def flat(**options: int) -> list[int]:
+        return np.concatenate(batch_order(100, 8, **options)).tolist()
+
+    assert flat() == list(range(100))
+    assert flat(seed=1, epoch=2) == flat(seed=1, epoch=2)
+    assert sorted(flat(seed=1, epoch=2)) == list(range(100))
+    assert len({tuple(flat(seed=s, epoch=e)) for s in range(3) for e in range(3)}) == 9
+    assert batch_order(0, 4) == []
+    with pytest.raises(ValueError, match="batch_size"):
+        batch_order(3, 0)
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 3])
+def test_an_epoch_resumed_in_its_middle_goes_on_alike(prefetch: int) -> None:
+    loader = Loader(STORE, np.arange(len(SMILES)), batch_size=3, seed=7, prefetch=prefetch)
+    whole = list(loader.epoch(4))
+    assert len(whole) == len(loader) == 5
+    rest = list(loader.epoch(4, start=2))
+    assert [r.tolist() for r, _ in rest] == [r.tolist() for r, _ in whole[2:]]
+    for (_, a), (_, b) in zip(rest, whole[2:], strict=True):
+        assert torch.equal(a.atom_code, b.atom_code) and torch.equal(a.reverse, b.reverse)
+
+
+def test_prefetching_hands_on_errors_and_stops_when_left() -> None:
+    def fails(batch: GraphBatch) -> None:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        list(Loader(STORE, np.arange(5), batch_size=2, prepare=fails, prefetch=2).epoch())
+    made: list[int] = []
+    endless = Loader(STORE, np.zeros(10_000, np.int64), batch_size=1, prepare=lambda b: made.append(1), prefetch=2)
+    batches = endless.epoch()
+    next(batches)
+    batches.close()  # type: ignore[attr-defined]
+    assert len(made) < 10_000
+    assert not [t for t in threading.enumerate() if t.name == "molgraph-batches"]
