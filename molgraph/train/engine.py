@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -53,47 +53,64 @@ class Plan:
     label: str = "training"
 
 
-def fit_network(
-    fabric: Fabric, network: Network, objective: nn.Module, train: Samples, valid: Samples | None, plan: Plan
-) -> Progress:
-    """Train, or go on from the checkpoint in the plan's folder.
+class Learned(NamedTuple):
+    """What a fit leaves, in plain arrays, since it comes from another process where there are several.
+
+    Args:
+        weights: of the epoch with the lowest validation loss; of the last epoch without a validation part.
+        best_epoch: that epoch's number, the first one being 1.
+        curves: a row an epoch: epoch, train loss, validation loss, learning rate, seconds.
+    """
+
+    weights: dict[str, np.ndarray]
+    best_epoch: int
+    curves: list[list[float]]
+
+
+class Fit:
+    """Train a network, or go on from the checkpoint in the plan's folder.
 
     A run that was killed and goes on gives the same weights, to the bit, as one that was not: the order of an
     epoch depends on the seed and the epoch alone, and the checkpoint holds the rest.
 
-    Returns:
-        The finished progress: ``best`` holds the weights of the epoch with the lowest validation loss, or of the
-        last epoch where there is no validation part.
+    Called as ``fit(fabric, network)``, which ``Fabric.launch`` does in as many processes as there are devices. The
+    network is handed over apart from the rest, so that Lightning gives each process weights of its own.
 
-    Raises:
-        Interrupted: Ctrl-C; the checkpoint is written first.
-        MolgraphError: the loss is no number any more.
+    Args:
+        objective: raw outputs and labels to one loss a label.
+        train: rows to learn from.
+        valid: rows that pick the weights and stop training early, or None.
+        plan: how.
     """
-    return _Fit(fabric, network, objective, train, valid, plan).run()
 
-
-class _Fit:
-    def __init__(
-        self, fabric: Fabric, network: Network, objective: nn.Module, train: Samples, valid: Samples | None, plan: Plan
-    ) -> None:
-        self.fabric, self.objective, self.train, self.valid, self.plan = fabric, objective, train, valid, plan
-        self.prepare: Callable[[Any], None] = network.encoder.prepare
-        optimizer = torch.optim.Adam(
-            network.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay, fused=True
-        )
-        self.network, self.optimizer = fabric.setup(network, optimizer)
+    def __init__(self, objective: nn.Module, train: Samples, valid: Samples | None, plan: Plan) -> None:
+        self.objective, self.train, self.valid, self.plan = objective, train, valid, plan
         self.steps = math.ceil(len(train) / plan.batch_size)
         self.schedule = Schedule.of_epochs(plan.learning_rate, plan.epochs, plan.warmup_epochs, self.steps)
         self.path = None if plan.folder is None else plan.folder / checkpoint.FILE_NAME
         self.progress = Progress()
         self.kept: list[Sample] = []
-        self.saved_at = time.monotonic()
+        self.saved_at = 0.0
 
-    def run(self) -> Progress:
-        torch.manual_seed(derive(self.plan.seed, "dropout", self.fabric.global_rank))
+    def __call__(self, fabric: Fabric, network: Network) -> Learned:
+        """Train.
+
+        Raises:
+            Interrupted: Ctrl-C; the checkpoint is written first.
+            MolgraphError: the loss is no number any more.
+        """
+        plan = self.plan
+        self.fabric = fabric
+        self.prepare: Callable[[Any], None] = network.encoder.prepare
+        optimizer = torch.optim.Adam(
+            network.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay, fused=True
+        )
+        self.network, self.optimizer = fabric.setup(network, optimizer)
+        torch.manual_seed(derive(plan.seed, "dropout", fabric.global_rank))
+        self.saved_at = time.monotonic()
         if self.path is not None and self.path.exists():
             self.progress = checkpoint.load(self.fabric, self.path, self.network, self.optimizer, self.plan.prints)
-        now, plan = self.progress, self.plan
+        now = self.progress
         quiet = None if self.fabric.is_global_zero else True
         with CtrlC().watch() as ctrl_c, bar(plan.label, plan.epochs * self.steps, quiet) as line:
             line.advance(now.epoch * self.steps + now.position)
@@ -107,7 +124,7 @@ class _Fit:
                 line.describe(self._describe())
         if self.path is not None:
             checkpoint.save(self.fabric, self.path, self.network, self.optimizer, now, plan.prints)
-        return now
+        return Learned({name: value.numpy() for name, value in now.best.items()}, now.best_epoch + 1, now.curves)
 
     def _epoch(self) -> Iterator[tuple[float, int]]:
         """Train on what is left of this epoch; a batch's sum of losses and number of labels after each step."""
@@ -153,7 +170,9 @@ class _Fit:
             )
         self.optimizer.step()
         value = loss.detach()
-        return float(value if world == 1 else self.fabric.all_reduce(value, reduce_op="mean"))
+        if world > 1:
+            value = cast(torch.Tensor, self.fabric.all_reduce(value, reduce_op="mean"))
+        return float(value)
 
     def _close_epoch(self, began: float) -> None:
         """Judge the epoch on the validation part, keep the best weights, and see whether to go on."""
@@ -178,10 +197,11 @@ class _Fit:
         for sample in self._valid_batches(valid):
             with self.fabric.autocast():
                 raw, _ = self.network.module(sample)
-            losses = self.objective(raw, sample.y) * sample.weights
-            total += torch.stack([losses.sum().double(), (sample.weights > 0).sum().double()])  # type: ignore[operator]
+            weights = cast(torch.Tensor, sample.weights)
+            losses = self.objective(raw, sample.y) * weights
+            total += torch.stack([losses.sum().double(), (weights > 0).sum().double()])
         if self.fabric.world_size > 1:
-            total = self.fabric.all_reduce(total, reduce_op="sum")
+            total = cast(torch.Tensor, self.fabric.all_reduce(total, reduce_op="sum"))
         loss = float(total[0] / total[1].clamp(min=1))
         if not math.isfinite(loss):
             raise MolgraphError(

@@ -6,10 +6,11 @@ import logging
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import pandas as pd
+import torch
 
 import molgraph.models  # noqa: F401 - registers the encoders
 from molgraph.base import registry
@@ -19,7 +20,7 @@ from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.data.store import Graphs
 from molgraph.data.table import Table
-from molgraph.train.engine import Plan, fit_network
+from molgraph.train.engine import Fit, Plan
 from molgraph.train.inference import Fitted, Running, predict_networks
 from molgraph.train.network import Network, build_network, encoder_params
 from molgraph.train.objective import Supervised
@@ -119,12 +120,12 @@ class GraphMethod(Method):
             )
             fabric = make_fabric(self.device, self.precision, self.devices, self.strategy)
             plan = self._plan(made, None if workdir is None else Path(workdir))
-            objective = Supervised(made.outputs)
-            progress = fabric.launch(fit_network, network, objective, made.train, made.valid, plan)
-        network.cpu().load_state_dict(progress.best)
+            fit = Fit(Supervised(made.outputs), made.train, made.valid, plan)
+            learned = fabric.launch(cast(Any, fit), network)
+        network.cpu().load_state_dict({name: torch.from_numpy(value) for name, value in learned.weights.items()})
         self.fitted = Fitted(network.eval(), made.outputs, made.descriptors, made.featuriser, made.d_atom, made.d_bond)
-        self.curves = pd.DataFrame(progress.curves, columns=list(CURVES)).astype({"epoch": int})
-        self.best_epoch, self.notes = progress.best_epoch + 1, made.notes
+        self.curves = pd.DataFrame(learned.curves, columns=list(CURVES)).astype({"epoch": int})
+        self.best_epoch, self.notes = learned.best_epoch, made.notes
         return self
 
     def predict(self, table: Table, *, graphs: Graphs | None = None) -> Prediction:

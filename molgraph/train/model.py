@@ -8,10 +8,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Method, Prediction, Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import DataError, UsageError
 from molgraph.data.read import read_table
 from molgraph.data.standardised import standardise
 from molgraph.data.table import Table, make_table
@@ -69,10 +70,10 @@ class Model:
 
     def evaluate(self, data: Any, **columns: Any) -> pd.DataFrame:
         """Scores on labelled molecules: a row for each target and metric."""
-        table = data if isinstance(data, Table) else self.read(data, targets=[t.name for t in self.targets], **columns)
-        table = table.with_targets([t.name for t in self.targets])
-        scores = metrics.score(table, self.predict_table(table), self.targets)
-        return metrics.scores_frame(scores)
+        names = [t.name for t in self.targets]
+        table = self.read(data) if isinstance(data, Table) else self.read(data, targets=names, **columns)
+        table = _coded(table.with_targets(names), self.targets)
+        return metrics.scores_frame(metrics.score(table, self.predict_table(table)))
 
     def read(self, data: Any, **columns: Any) -> Table:
         """The table that ``data`` is, with the descriptor columns that this model needs."""
@@ -123,6 +124,29 @@ class Model:
         scores = pd.DataFrame(list(self.card.scores)).to_html(index=False, float_format="{:.4g}".format, border=0)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.card.notes)
         return f"<table>{rows}</table>{scores if self.card.scores else ''}{notes}"
+
+
+def _coded(table: Table, targets: tuple[Target, ...]) -> Table:
+    """The table with the model's own targets; class codes are translated by their labels.
+
+    A file that lacks a class, or holds numbers as labels, codes its classes otherwise than the training file did.
+    """
+    if table.y is None:
+        return table
+    y = table.y.copy()
+    for j, (ours, theirs) in enumerate(zip(targets, table.row_targets, strict=True)):
+        if ours.kind != "multiclass" or ours.classes == theirs.classes:
+            continue
+        known = np.flatnonzero(~np.isnan(y[:, j]))
+        labels = [theirs.classes[int(v)] if theirs.classes else f"{v:g}" for v in y[known, j]]
+        unknown = sorted(set(labels) - set(ours.classes))
+        if unknown:
+            raise DataError(
+                f"target {ours.name!r} has the class {unknown[0]!r}, which the model does not know",
+                hint=f"its classes: {', '.join(ours.classes)}",
+            )
+        y[known, j] = [ours.classes.index(label) for label in labels]
+    return replace(table, targets=targets, y=y)
 
 
 def _target(target: Target, units: Any) -> str:

@@ -1,0 +1,185 @@
+"""The training loop: determinism, best weights, schedule, refusals, Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError
+from molgraph.train import engine
+from molgraph.train.runtime import Interrupted
+from molgraph.train.samples import make_ahead
+from molgraph.train.schedule import Schedule
+from tests.train.tiny import mixed, same_bits, series, small, weights_of
+
+
+def test_same_seed_same_bits_and_another_seed_others():
+    dropout = {"params": {"d_hidden": 8, "dropout": 0.2}}
+    a, b, c = (small(**dropout, seed=s).fit(series(), series(16, 64)) for s in (1, 1, 2))
+    assert same_bits(weights_of(a), weights_of(b))
+    assert not same_bits(weights_of(a), weights_of(c))
+
+
+def test_training_leaves_torchs_random_numbers_and_threads_alone():
+    torch.manual_seed(5)
+    state, threads = torch.get_rng_state(), torch.get_num_threads()
+    small(threads=1).fit(series(32))
+    assert torch.equal(state, torch.get_rng_state()) and torch.get_num_threads() == threads
+
+
+def test_best_weights_are_kept_and_training_stops_early():
+    train, valid = series(64), series(32, 100)
+    method = small(epochs=60, learning_rate=0.03, patience=3).fit(train, valid)
+    curve = method.curves.valid_loss.to_numpy()
+    assert len(curve) < 60 and method.best_epoch == int(curve.argmin()) + 1 == len(curve) - 3
+    y = valid.y[:, 0]
+    scale = method.ready().outputs.scale[0]
+    loss = np.mean(((method.predict(valid).value[:, 0] - y) / scale) ** 2)
+    np.testing.assert_allclose(loss, curve.min(), rtol=1e-4)
+
+
+def test_without_a_validation_part_all_epochs_are_trained_and_it_says_so(caplog):
+    with caplog.at_level("INFO", logger="molgraph"):
+        method = small(epochs=4).fit(series(32))
+    assert len(method.curves) == 4 and method.best_epoch == 4
+    assert "no validation part" in caplog.text and any("no validation part" in n for n in method.notes)
+
+
+def test_it_learns_sixteen_molecules_by_heart():
+    table = series(16)
+    method = small(epochs=150, params={"d_hidden": 32}, head_width=32, learning_rate=1e-2).fit(table)
+    error = method.predict(table).value - table.y
+    assert np.mean(error**2) < 0.05 * table.y.var()
+
+
+def test_schedule_is_chemprops():
+    schedulers = pytest.importorskip("chemprop.schedulers")
+    ours = Schedule.of_epochs(1e-3, epochs=50, warmup_epochs=2, steps=7)
+    optimizer = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=1e-4)
+    theirs = schedulers.build_NoamLike_LRSched(optimizer, 14, 48 * 7, 1e-4, 1e-3, 1e-4)
+    for step in range(360):
+        assert ours.rate(step) == pytest.approx(theirs.get_last_lr()[0], rel=1e-9)
+        optimizer.step()
+        theirs.step()
+
+
+def test_missing_labels_and_rows_without_weight_teach_nothing():
+    """What stands in a masked cell cannot matter: the same weights to the bit."""
+    table = mixed()
+    other = table.y.copy()
+    other[np.isnan(table.y)] = 0.5
+    a = small().fit(table)
+    labels = a.ready().outputs.labels(table.y)
+    assert (labels[np.isnan(table.y)] == 0).all()
+    readable = np.flatnonzero(table.ok & ~np.isnan(table.y).all(axis=1))
+    fewer = small().fit(table.take(readable[readable != 3]))  # row 3 is not a molecule
+    assert same_bits(weights_of(a), weights_of(fewer))
+
+
+def test_scales_come_from_the_training_part_alone():
+    train, valid = series(40), series(20, 200)
+    shifted = type(valid)(**{**vars(valid), "y": valid.y + 100})
+    a, b = small(epochs=1).fit(train, valid), small(epochs=1).fit(train, shifted)
+    assert a.ready().outputs.mean.tolist() == b.ready().outputs.mean.tolist() == [train.y.mean()]
+
+
+def test_loss_that_is_no_number_is_a_clear_error():
+    with pytest.raises(MolgraphError, match=r"(?s)loss is (nan|inf).*learning_rate"):
+        small(learning_rate=1e25, gradient_clip=None, epochs=20).fit(series(32))
+
+
+def test_bad_hyper_parameters():
+    for params, words in (
+        ({"epochs": 0}, "epochs"),
+        ({"learning_rate": -1.0}, "learning_rate"),
+        ({"precision": "float16"}, "precision"),
+        ({"device": "tpu"}, "device"),
+        ({"encoder": "dmpn"}, "dmpnn"),
+        ({"params": {"dept": 3}}, "depth"),
+        ({"params": {"depth": 0}}, "depth"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            small(**params).fit(series(8))
+
+
+def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
+    small(epochs=1).fit(series(32), workdir=tmp_path)
+    small(epochs=1).fit(series(32), workdir=tmp_path)
+    for method, table, words in (
+        (small(epochs=2), series(32), "recipe"),
+        (small(epochs=1), series(33), "data"),
+    ):
+        with pytest.raises(DataError, match=f"(?s)different {words}.*delete"):
+            method.fit(table, workdir=tmp_path)
+    with pytest.raises(DataError, match="different split"):
+        small(epochs=1).fit(series(32), series(8, 50), workdir=tmp_path)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    small(epochs=1).fit(series(16), workdir=tmp_path)
+    path = tmp_path / "training.ckpt"
+    path.write_bytes(path.read_bytes()[:500])
+    with pytest.raises(StorageError, match="cannot be read"):
+        small(epochs=1).fit(series(16), workdir=tmp_path)
+
+
+def test_ctrl_c_keeps_a_checkpoint_and_the_next_fit_goes_on(tmp_path):
+    plain = small(epochs=60).fit(series(64))
+    stopper = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    before = signal.getsignal(signal.SIGINT)
+    stopper.start()
+    with pytest.raises(Interrupted, match=r"(?s)training\.ckpt.*go on"):
+        small(epochs=100_000).fit(series(64), workdir=tmp_path)
+    assert signal.getsignal(signal.SIGINT) is before
+    assert (tmp_path / "training.ckpt").exists()
+
+    calls = 0
+
+    class Stop(engine.CtrlC):
+        @property
+        def pressed(self):
+            nonlocal calls
+            calls += 1
+            return calls >= 37
+
+        @pressed.setter
+        def pressed(self, value): ...
+
+    folder = tmp_path / "second"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "CtrlC", Stop)
+        with pytest.raises(Interrupted):
+            small(epochs=60).fit(series(64), workdir=folder)
+    assert same_bits(weights_of(plain), weights_of(small(epochs=60).fit(series(64), workdir=folder)))
+
+
+def test_batches_are_made_in_order_and_errors_arrive():
+    assert list(make_ahead(list(range(50)), lambda i: i * i)) == [i * i for i in range(50)]
+    seen = []
+    with pytest.raises(ValueError, match="seven"):
+        for value in make_ahead(list(range(20)), lambda i: i if i != 7 else int("seven")):
+            seen.append(value)
+    assert seen == list(range(7))
+
+
+def test_a_loop_that_is_left_early_leaves_no_thread():
+    before = threading.active_count()
+    for value in make_ahead(list(range(1000)), lambda i: i):
+        if value == 3:
+            break
+    time.sleep(0.3)
+    assert threading.active_count() == before
+
+
+def test_bfloat16_trains_near_float32():
+    train, valid = series(64), series(32, 100)
+    a, b = (small(precision=p, epochs=5).fit(train, valid) for p in ("float32", "bfloat16"))
+    assert all(v.dtype == np.float32 for v in weights_of(b).values())
+    gap = np.abs(a.predict(valid).value - b.predict(valid).value).max()
+    assert 0 < gap < 0.1 * train.y.std()

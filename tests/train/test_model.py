@@ -1,0 +1,85 @@
+"""The model as people hold it: any form of input, one row out for each row in, a readable summary."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError, UsageError
+from molgraph.data.table import make_table
+from molgraph.train.card import Card
+from molgraph.train.model import Model
+from tests.train.tiny import mixed, series, small
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    table = series(32)
+    card = Card(what="activity", units={"pActivity": "-log10 M"}, n_train=32, split="random", split_hash="abc")
+    return Model(small(epochs=1).fit(table), targets=table.row_targets, card=card)
+
+
+def test_every_form_of_input_gives_the_same_answers(model, tmp_path):
+    smiles = ["CCO", "c1ccccc1", "oops", "CC(=O)[O-].[Na+]"]
+    frame = pd.DataFrame({"smiles": smiles})
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    expected = model.predict(smiles)
+    assert list(expected.status) == ["ok", "ok", "unreadable", "ok"] and list(expected.inputs) == smiles
+    assert np.isnan(expected.value[2, 0]) and expected.reason[2]
+    for data in (tuple(smiles), np.array(smiles), frame.smiles, frame, str(tmp_path / "in.csv"), make_table(smiles)):
+        assert model.predict(data).value.tobytes() == expected.value.tobytes(), type(data)
+
+
+def test_the_standardiser_is_applied_before_the_method(model):
+    salt, acid = model.predict(["CC(=O)[O-].[Na+]", "CC(=O)O"]).value[:, 0]
+    assert salt == acid
+    plain = Model(model.method, targets=model.targets, standardiser="none")
+    salt, acid = plain.predict(["CC(=O)[O-].[Na+]", "CC(=O)O"]).value[:, 0]
+    assert salt != acid
+
+
+def test_one_smiles_as_text_is_answered_with_advice(model):
+    with pytest.raises(UsageError, match=r"predict\(\['CCO'\]\)"):
+        model.predict("CCO")
+
+
+def test_evaluate_scores_every_target(model):
+    table = series(40, 100)
+    frame = model.evaluate(table)
+    rmse = frame.set_index("metric").value["rmse"]
+    np.testing.assert_allclose(rmse, np.sqrt(np.mean((model.predict(list(table.smiles)).value - table.y) ** 2)))
+
+
+def test_evaluate_reads_class_labels_in_the_models_order():
+    """A test file that lacks a class codes the others differently; the model's own codes count."""
+    table = mixed()
+    model = Model(small(epochs=1).fit(table), targets=table.row_targets, feature_names=("f", "g"))
+    known = table.take(np.flatnonzero(table.ok & (table.y[:, 2] >= 1))).with_targets(["c"])
+    expected = model.evaluate(known.take(np.arange(len(known)))).set_index("metric").value["accuracy"]
+    shifted = type(known)(
+        **{**vars(known), "targets": (Target("c", "multiclass", classes=("y", "z")),), "y": known.y - 1}
+    )
+    single = Model(small(epochs=1).fit(table.with_targets(["c"])), targets=(table.row_targets[2],), feature_names=("f", "g"))
+    expected = single.evaluate(known).set_index("metric").value["accuracy"]
+    assert single.evaluate(shifted).set_index("metric").value["accuracy"] == expected
+
+
+def test_descriptor_columns_are_asked_for():
+    table = mixed()
+    model = Model(small(epochs=1).fit(table), targets=table.row_targets, feature_names=("f", "g"))
+    with pytest.raises(UsageError, match=r"\['f', 'g'\]"):
+        model.predict(["CCO"])
+    with pytest.raises(DataError):
+        model.predict(pd.DataFrame({"smiles": ["CCO"], "f": [1.0]}))
+    assert np.isfinite(model.predict(pd.DataFrame({"smiles": ["CCO"], "f": [1.0], "g": [2.0]})).value).all()
+
+
+def test_it_shows_what_it_is(model):
+    assert "dmpnn" in repr(model) and "pActivity" in repr(model)
+    html = model._repr_html_()
+    for words in ("pActivity", "-log10 M", "32 trained on", "random", "standard", "activity"):
+        assert words in html
+    risky = Model(model.method, targets=model.targets, card=Card(what="<script>alert(1)</script>"))
+    assert "<script>" not in risky._repr_html_()

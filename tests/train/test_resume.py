@@ -1,0 +1,119 @@
+"""A fit that is killed again and again, at any moment, ends with the bits of one that never was."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+# One process imports everything and forks: a child trains, the parent kills it at a random moment and forks the next.
+SCRIPT = """
+import json, os, random, signal, sys, time
+from pathlib import Path
+import numpy as np, torch
+import lightning.fabric
+from tests.train.tiny import series, small, weights_of
+
+torch.set_num_threads(1)
+folder, kills = Path(sys.argv[1]), int(sys.argv[2])
+train, valid = series(96), series(32, 200)
+
+
+def fit(workdir, out, seconds):
+    method = small(params={"d_hidden": 16, "dropout": 0.2}, epochs=12, patience=None, checkpoint_seconds=seconds)
+    method.fit(train, valid, workdir=workdir)
+    curves = method.curves.drop(columns="seconds").to_numpy()
+    np.savez(out, curves=curves, value=method.predict(valid).value, **weights_of(method))
+
+
+def child(*arguments):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            fit(*arguments)
+            os._exit(0)
+        except BaseException as error:
+            print(repr(error), file=sys.stderr, flush=True)
+            os._exit(1)
+    return pid
+
+
+began = time.monotonic()
+assert os.waitpid(child(None, folder / "plain.npz", 0), 0)[1] == 0
+whole = time.monotonic() - began
+chance, killed, resumed_at = random.Random(0), 0, []
+work, out = folder / "work", folder / "killed.npz"
+while True:
+    before = (work / "training.ckpt").stat().st_mtime_ns if (work / "training.ckpt").exists() else None
+    pid = child(work, out, 0)
+    began = time.monotonic()
+    while killed < kills and time.monotonic() - began < 30:  # wait for it to get further than the one before
+        path = work / "training.ckpt"
+        if path.exists() and path.stat().st_mtime_ns != before:
+            break
+        if os.waitpid(pid, os.WNOHANG)[0]:
+            pid = 0
+            break
+        time.sleep(0.002)
+    if pid and killed < kills:
+        time.sleep(chance.uniform(0, 0.1) * whole)
+        os.kill(pid, signal.SIGKILL)
+    status = os.waitpid(pid, 0)[1] if pid else 0
+    if status == 0:
+        break
+    assert os.WIFSIGNALED(status), status
+    killed += 1
+    state = torch.load(work / "training.ckpt", weights_only=True)["progress"]
+    resumed_at.append((state["epoch"], state["position"]))
+print(json.dumps({"killed": killed, "resumed_at": resumed_at}))
+"""
+
+
+def test_killed_and_resumed_is_bit_identical(tmp_path: Path, root: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path), "6"], cwd=root, capture_output=True, text=True, timeout=300
+    )
+    assert run.returncode == 0, run.stderr
+    report = json.loads(run.stdout.splitlines()[-1])
+    assert report["killed"] >= 3, report
+    assert report["resumed_at"] == sorted(report["resumed_at"])
+    with np.load(tmp_path / "plain.npz") as plain, np.load(tmp_path / "killed.npz") as killed:
+        assert set(plain) == set(killed)
+        for name in plain:
+            assert plain[name].tobytes() == killed[name].tobytes(), (name, report)
+
+
+DDP = """
+import json, sys
+import numpy as np, torch
+from tests.train.tiny import series, small, weights_of
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    one, two = (small(epochs=3, devices=n, batch_size=15).fit(series(46), series(17, 100)) for n in (1, 2))
+    a, b = weights_of(one), weights_of(two)
+    gap = max(float(np.abs(a[k] - b[k]).max()) for k in a)
+    curves = np.abs(one.curves.valid_loss - two.curves.valid_loss).max()
+    print(json.dumps({"gap": gap, "curves": float(curves)}))
+"""
+
+
+def test_two_processes_learn_what_one_learns(tmp_path: Path, root: Path) -> None:
+    """DDP through Fabric: the same batches, shared between processes, give the same weights but for rounding."""
+    script = tmp_path / "two.py"
+    script.write_text(DDP)
+    run = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr[-3000:]
+    report = json.loads(run.stdout.splitlines()[-1])
+    assert report["gap"] < 1e-4 and report["curves"] < 1e-4, report
