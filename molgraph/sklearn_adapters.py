@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from molgraph.base.contracts import Method, Prediction, Target
-from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.errors import DataError, UsageError
 from molgraph.data.table import OK, Table, make_table
 
 
@@ -25,28 +25,26 @@ class _MoleculeEstimator(BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set ``model``, ``invalid`` or any parameter of the model; an unknown one raises ``UsageError``."""
-        known = self._known({**params}.get("model", self.model)) if params else ()
-        for name, value in params.items():
-            if name in ("model", "invalid"):
-                setattr(self, name, value)
-            elif name in known:
-                self._params[name] = value
-            else:
-                raise UsageError(f"{self.model} has no parameter {name!r}", hint=nearest(name, known))
+        own = {name: params.pop(name) for name in ("model", "invalid") if name in params}
+        for name, value in own.items():
+            setattr(self, name, value)
+        if params:
+            _make(self.model, params)  # refuses a name that the model does not know
+            self._params = self._params | params
         return self
 
-    @staticmethod
-    def _known(model: str) -> tuple[str, ...]:
-        return tuple(_make(model, {}).get_params())
-
-    def _fit(self, X: Any, targets: tuple[Target, ...], y: np.ndarray, sample_weight: Any) -> None:
+    def _fit(self, X: Any, targets: tuple[Target, ...], y: np.ndarray, sample_weight: Any) -> np.ndarray:
+        """Fit the method on the rows that can be read; their values of ``y`` are returned."""
         if self.invalid not in ("raise", "impute"):
             raise UsageError(f"invalid is {self.invalid!r}", hint="'raise' or 'impute'")
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         table = make_table(as_smiles(X), targets=targets, y=y, weights=weights)
         method = _make(self.model, self._params)
-        self.method_ = method.fit(self._readable(table))
+        readable = self._readable(table)
+        self.method_ = method.fit(readable)
         self.n_features_in_ = 1
+        assert readable.y is not None
+        return readable.y
 
     def _readable(self, table: Table) -> Table:
         """The rows whose molecule can be read; with ``invalid="raise"`` the first other one is an error."""
@@ -98,8 +96,7 @@ class MoleculeRegressor(RegressorMixin, _MoleculeEstimator):
         values = _values(y, len(as_smiles(X)))
         self._flat = np.ndim(y) == 1
         targets = tuple(Target(f"y{j}" if values.shape[1] > 1 else "y") for j in range(values.shape[1]))
-        self._fit(X, targets, values, sample_weight)
-        self.mean_ = np.nanmean(values, axis=0)
+        self.mean_ = np.nanmean(self._fit(X, targets, values, sample_weight), axis=0)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -145,8 +142,8 @@ class MoleculeClassifier(ClassifierMixin, _MoleculeEstimator):
             target = Target("y", "binary")
         else:
             target = Target("y", "multiclass", classes=tuple(str(c) for c in self.classes_))
-        self._fit(X, (target,), codes.astype(np.float64)[:, None], sample_weight)
-        self.shares_ = np.bincount(codes) / len(codes)
+        used = self._fit(X, (target,), codes.astype(np.float64)[:, None], sample_weight)
+        self.shares_ = np.bincount(used[:, 0].astype(np.int64), minlength=len(self.classes_)) / len(used)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -175,6 +172,7 @@ def as_smiles(X: Any) -> list[Any]:
 
 
 def _make(model: str, params: dict[str, Any]) -> Method:
+    import molgraph.api  # noqa: F401 - every room that registers a model is loaded with it
     from molgraph.train.method import make_method
 
     return make_method(model, **params)

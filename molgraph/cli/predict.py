@@ -53,10 +53,8 @@ def predict(
     rate = (done.rows - done.resumed) / max(done.seconds, 1e-9)
     resumed = f", {done.resumed:,} of them by the run before" if done.resumed else ""
     where = "" if out == "-" else f" to {out}"
-    say(
-        f"{done.rows:,} rows{resumed}{where}, {done.seconds:.1f} s{f' ({rate:,.0f} rows/s)' if done.rows > 1000 else ''}",
-        err=True,
-    )
+    speed = f" ({rate:,.0f} rows/s)" if done.rows - done.resumed > 1000 else ""
+    say(f"{done.rows:,} rows{resumed}{where}, {done.seconds:.1f} s{speed}", err=True)
     if done.failed:
         fate = "left out" if on_error == "drop" else "kept, with the reason"
         say(f"{done.failed:,} without a prediction ({fate}):", "yellow", err=True)
