@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import fnmatch
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -111,6 +114,26 @@ def test_packaging_lists_every_package(root: Path) -> None:
     folders = {f.parent.relative_to(root).as_posix().replace("/", ".") for f in root.glob("molgraph/**/__init__.py")}
     loose = {f.parent.relative_to(root).as_posix().replace("/", ".") for f in root.glob("molgraph/**/*.py")}
     assert set(listed) == folders == loose
+
+
+def test_packaging_takes_every_file_that_is_not_python(root: Path) -> None:
+    patterns = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
+    package = root / "molgraph"
+    others = [f.relative_to(package).as_posix() for f in package.rglob("*") if f.is_file() and f.suffix != ".py"]
+    others = [f for f in others if "__pycache__" not in f]
+    assert [f for f in others if not any(fnmatch.fnmatch(f, p) for p in patterns["molgraph"])] == []
+
+
+def test_every_library_that_is_imported_is_a_dependency(root: Path) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
+    declared = {_plain(re.split(r"[<>=;\[ ]", each)[0]) for each in project["dependencies"]}
+    trees = [ast.parse(f.read_text("utf-8")) for f in (root / "molgraph").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
+    names |= {n.module for n in nodes if isinstance(n, ast.ImportFrom) and n.module and not n.level}
+    libraries = {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"molgraph"}
+    distributions = {"sklearn": "scikit-learn", "cuik_molmaker": "cuik-molmaker-pin"}
+    assert {_plain(distributions.get(each, each)) for each in libraries} <= declared
 
 
 def test_every_dependency_is_pinned(root: Path) -> None:
