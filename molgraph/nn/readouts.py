@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from molgraph.base.registry import register
 from molgraph.nn.passing import propagate
 from molgraph.nn.relation import Relation
-from molgraph.nn.segment import segment_sum, segment_weights
+from molgraph.nn.segment import divide, segment_sum, segment_weights
 
 
 class Readout(nn.Module):
@@ -38,7 +38,7 @@ class Mean(Readout):
 
     def forward(self, h: Tensor, relation: Relation) -> Tensor:
         """float [r, d] to [g, d]."""
-        return propagate(h, relation) / relation.offsets.diff().clamp(min=1).to(h.dtype).unsqueeze(1)
+        return divide(propagate(h, relation), relation)
 
 
 @register("readout", "norm", summary="sum over the rows divided by a constant", paper="chemprop 2, NormAggregation")

@@ -57,7 +57,13 @@ def segment_sum(pairs: Tensor, relation: Relation) -> Tensor:
 
 def segment_mean(pairs: Tensor, relation: Relation) -> Tensor:
     """Mean over each target's pairs; zeros where there are none."""
-    return segment_sum(pairs, relation) / relation.offsets.diff().clamp(min=1).to(pairs.dtype).unsqueeze(1)
+    return divide(segment_sum(pairs, relation), relation)
+
+
+def divide(sums: Tensor, relation: Relation) -> Tensor:
+    """Sums over each target's pairs divided by their number, 1 where there are none."""
+    counts = relation.offsets.diff().clamp(min=1).unsqueeze(1)  # integers: bfloat16 has no 257
+    return (sums / counts.to(torch.promote_types(sums.dtype, torch.float32))).to(sums.dtype)
 
 
 def segment_max(pairs: Tensor, relation: Relation) -> Tensor:

@@ -122,6 +122,14 @@ def test_keeps_the_type_of_number(dtype: torch.dtype) -> None:
     assert x.grad is not None and x.grad.dtype == dtype
 
 
+@pytest.mark.parametrize("n", [257, 400])
+def test_long_sums_in_bfloat16_are_added_up_in_more(n: int) -> None:
+    relation = Relation.from_pairs(torch.arange(n), torch.zeros(n, dtype=torch.long), n, 1)
+    ones = torch.ones(n, 3, dtype=torch.bfloat16)
+    assert (propagate(ones, relation).float() - n).abs().max() <= 1  # 257 itself has no bfloat16
+    assert propagate(torch.full_like(ones, 3.0), relation, reduce="mean").tolist() == [[3.0] * 3]
+
+
 def test_under_autocast_the_rows_keep_their_type() -> None:
     linear = torch.nn.Linear(3, 3)
     with torch.autocast("cpu", torch.bfloat16):

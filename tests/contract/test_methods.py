@@ -1,0 +1,202 @@
+"""What every registered method must do, whoever wrote it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import molgraph.auxiliary
+import molgraph.models
+import molgraph.trust  # noqa: F401 - the imports register what is tried here
+from molgraph.base import registry
+from molgraph.base.contracts import Method, State, Target
+from molgraph.base.errors import DataError, ModelFileError, MolgraphError, UsageError
+from molgraph.data.read import read_table
+from molgraph.data.table import Table, make_table
+from molgraph.train.method import make_method
+from molgraph.train.model import Model
+from molgraph.train.modelfile import load_model, plain, verify
+from tests.train.tiny import mixed, series
+
+QUICK = {"epochs": 2, "head_width": 8, "batch_size": 16}
+SMALL = {
+    "graph": QUICK | {"params": {"d_hidden": 8}},
+    "ensemble": {"method": "dmpnn", "n": 2, "params": QUICK | {"d_hidden": 8}},
+    "random_forest": {"n_estimators": 5, "n_bits": 256},
+    "mean": {},
+}
+NAMES = sorted({*registry.names("method"), *registry.names("encoder")} - {"graph"})
+KINDS = {
+    "regression": Target("y"),
+    "binary": Target("y", "binary"),
+    "multiclass": Target("y", "multiclass", classes=("a", "b", "c")),
+}
+
+
+def quick(name: str) -> Method:
+    """A method that fits in a blink."""
+    if name in SMALL:
+        return make_method(name, **SMALL[name])
+    return make_method(name, **(QUICK if name in registry.names("encoder") else {}))
+
+
+def labelled(kind: str, n: int = 32) -> Table:
+    """Rows of the built-in series with labels of a kind."""
+    table = series(n)
+    y = table.y if kind == "regression" else np.arange(n)[:, None] % (2 if kind == "binary" else 3)
+    return make_table(list(table.smiles), targets=(KINDS[kind],), y=y)
+
+
+@pytest.fixture(scope="module")
+def nasty(tmp_path_factory: pytest.TempPathFactory) -> Table:
+    """Every nasty molecule."""
+    lines = (Path(__file__).parent.parent / "nasty.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    return make_table([line.split("\t")[0] for line in lines])
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def fitted(request: pytest.FixtureRequest) -> Method:
+    """Each method, fitted once."""
+    return quick(request.param).fit(labelled("regression"))
+
+
+def test_one_row_out_for_each_row_in(fitted, nasty):
+    found = fitted.predict(nasty)
+    assert list(found.ids) == list(nasty.ids) and found.value.shape == (len(nasty), 1)
+    assert np.isfinite(found.value[found.ok]).all(), "a readable molecule has a value"
+    assert np.isnan(found.value[~found.ok]).all(), "an unreadable one has none"
+    assert all(found.reason[~found.ok]) and not any(found.reason[found.ok])
+    assert found.ok.any() and not found.ok.all()
+    assert not any("\n" in reason for reason in found.reason)
+    everything_bad = fitted.predict(make_table(["oops", None]))
+    assert np.isnan(everything_bad.value).all() and list(everything_bad.status) == ["unreadable", "missing"]
+    assert len(fitted.predict(make_table([]))) == 0
+
+
+def test_state_and_back_gives_the_same_answers(fitted, nasty):
+    state = fitted.state()
+    meta = json.loads(json.dumps(plain(state.meta), allow_nan=False))
+    assert all(isinstance(a, np.ndarray) and a.dtype != object for a in state.arrays.values())
+    again = type(fitted).from_state(State(dict(state.arrays), meta))
+    a, b = fitted.predict(nasty), again.predict(nasty)
+    assert a.value.tobytes() == b.value.tobytes() and list(a.reason) == list(b.reason)
+    assert (a.spread is None) == (b.spread is None)
+
+
+def test_model_file_and_back(fitted, nasty, tmp_path):
+    model = Model(fitted, targets=(Target("y"),))
+    path = model.save(tmp_path / "model.mgm")
+    assert verify(path).largest_gap == 0
+    again = load_model(path)
+    assert again.predict_table(nasty).value.tobytes() == model.predict_table(nasty).value.tobytes()
+    assert again.save(tmp_path / "again.mgm").read_bytes() == path.read_bytes()
+
+
+def test_state_with_a_part_missing_or_odd_is_refused(fitted):
+    state = fitted.state()
+    for name in state.arrays:
+        fewer = {k: v for k, v in state.arrays.items() if k != name}
+        with pytest.raises(ModelFileError):
+            type(fitted).from_state(State(fewer, state.meta))
+    for key in ("targets", "params"):
+        if key in state.meta:
+            with pytest.raises(ModelFileError):
+                type(fitted).from_state(State(state.arrays, {k: v for k, v in state.meta.items() if k != key}))
+    with pytest.raises(ModelFileError):
+        type(fitted).from_state(State({}, {}))
+
+
+def test_order_and_company_do_not_matter(fitted):
+    table = series(20, 300)
+    found = fitted.predict(table).value
+    order = np.random.default_rng(0).permutation(20)
+    np.testing.assert_allclose(fitted.predict(table.take(order)).value, found[order], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(fitted.predict(table.take(np.arange(1))).value, found[:1], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("kind", ["binary", "multiclass"])
+def test_classes_have_probabilities(name, kind):
+    table = labelled(kind)
+    found = quick(name).fit(table).predict(table)
+    assert found.columns == KINDS[kind].columns
+    assert ((found.value >= 0) & (found.value <= 1)).all()
+    if kind == "multiclass":
+        np.testing.assert_allclose(found.value.sum(axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_seed_same_answers(name):
+    table = labelled("regression")
+    a, b = (quick(name).fit(table).predict(table).value for _ in range(2))
+    assert a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_several_targets_missing_labels_weights_features_and_bad_rows(name):
+    table = mixed()
+    found = quick(name).fit(table, mixed(seed=1)).predict(table)
+    assert found.columns == ("a", "b", "c:x", "c:y", "c:z")
+    assert (found.status == "ok").tolist() == [i not in (3, 7) for i in range(len(table))]
+    assert np.isfinite(found.value[found.ok]).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("y", "kind"),
+    [([np.nan] * 8, "regression"), ([1, np.inf] * 4, "regression"), ([0, 1, 2, 0] * 2, "binary")],
+    ids=["all NaN", "infinite", "labels 0/1/2 as binary"],
+)
+def test_targets_that_cannot_be_learned_are_clear_errors(name, y, kind):
+    table = make_table(list(series(8).smiles), targets=(Target("y", kind),), y=y)
+    with pytest.raises(DataError, match="'y'"):
+        quick(name).fit(table)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_to_learn_from_is_a_clear_error(name):
+    with pytest.raises(MolgraphError):
+        quick(name).fit(make_table(["oops", "", None], targets=(Target("y"),), y=[1, 2, 3]))
+    with pytest.raises(DataError):
+        quick(name).fit(series(8).with_targets([]))
+    with pytest.raises(MolgraphError):
+        quick(name).predict(series(3))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_constant_target_and_one_row_give_a_result(name):
+    for smiles, y in ((["CCO", "CCC", "CCN", "CCCl"], [2.5] * 4), (["CCO"], [2.5])):
+        found = quick(name).fit(make_table(smiles, targets=(Target("y"),), y=y)).predict(make_table(smiles))
+        np.testing.assert_allclose(found.value, 2.5, atol=0.5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_by_name(name):
+    method = quick(name)
+    copy = clone(method)
+    assert copy.get_params() == method.get_params() and copy is not method
+    with pytest.raises(UsageError):
+        make_method(name, no_such_parameter=1)
+    with pytest.raises(UsageError):
+        method.set_params(no_such_parameter=1)
+
+
+def test_typing_errors_are_answered_with_the_nearest_name():
+    with pytest.raises(UsageError, match="'dmpnn'"):
+        make_method("dmpn")
+    with pytest.raises(UsageError, match="'depth'"):
+        make_method("dmpnn", dept=3)
+    with pytest.raises(UsageError, match="'epochs'"):
+        make_method("dmpnn", epoch=3)
+    assert make_method("dmpnn", depth=2, params={"d_hidden": 9}).params == {"depth": 2, "d_hidden": 9}
+
+
+def test_the_reader_feeds_every_method(tmp_path):
+    (tmp_path / "a.csv").write_text("smiles,y\nCCO,1\nCCN,2\noops,3\nCCC,\n")
+    table = read_table(tmp_path / "a.csv", targets=["y"])
+    for name in NAMES:
+        assert len(quick(name).fit(table).predict(table)) == 4
