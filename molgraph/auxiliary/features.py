@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -51,7 +51,7 @@ class Features:
     radius: int
     n_bits: int
     extra: tuple[str, ...] = ()
-    fill: np.ndarray | None = None
+    fill: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
 
     def __post_init__(self) -> None:
         if self.choice not in CHOICES:

@@ -58,7 +58,7 @@ class RandomForest(Method):
 
     def __init__(
         self,
-        n_estimators: int = 500,
+        n_estimators: int = 300,
         features: Choice = "morgan+descriptors",
         radius: int = 2,
         n_bits: int = 2048,

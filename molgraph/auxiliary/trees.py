@@ -46,7 +46,8 @@ class Trees:
         missing = [name for name in names if prefix + name not in arrays]
         if missing:
             raise ModelFileError(f"the forest lacks its arrays {missing}", hint="fetch the file again")
-        return cls(*(np.asarray(arrays[prefix + name]) for name in names), width=width)
+        offsets, left, feature, threshold, value = (np.asarray(arrays[prefix + name]) for name in names)
+        return cls(offsets, left, feature, threshold, value, width)
 
     @classmethod
     def from_sklearn(

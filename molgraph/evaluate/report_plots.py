@@ -15,7 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from sklearn import metrics as sk
 
-from molgraph.evaluate.metrics import Undefined, evaluate_metric, get_metric
+from molgraph.evaluate.measures import Undefined
+from molgraph.evaluate.metrics import evaluate_metric, get_metric
 
 # Okabe and Ito's colours: told apart by colour-blind readers and in grey print
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
@@ -52,6 +53,7 @@ def _drawn(make: Callable[..., Figure | None]) -> Callable[..., str]:
     def draw(*args: Any, **kwargs: Any) -> str:
         with rc_context(_STYLE), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's fonts are used, not ours
+            warnings.filterwarnings("ignore", message="constrained_layout not applied")  # long names in a small figure
             figure = make(*args, **kwargs)
             if figure is None:
                 return ""
@@ -153,10 +155,12 @@ def confusion(y: np.ndarray, predicted: Mapping[str, np.ndarray], classes: tuple
     """Measured against most probable class, a panel a method; each row's shares sum to one."""
     if not np.isfinite(y).any():
         return None
+    names = [name if len(name) <= 20 else name[:19] + "\N{HORIZONTAL ELLIPSIS}" for name in classes]
     figure, axes = _panels(len(predicted))
     for axis, (method, p) in zip(axes, predicted.items(), strict=False):
         use = np.isfinite(y) & np.isfinite(p).all(axis=1)
-        counts = sk.confusion_matrix(y[use], p[use].argmax(axis=1), labels=range(len(classes)))
+        counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
+        np.add.at(counts, (y[use].astype(np.int64), p[use].argmax(axis=1)), 1)
         share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         axis.imshow(share, cmap="Blues", vmin=0, vmax=1)
         axis.grid(False)
@@ -164,8 +168,8 @@ def confusion(y: np.ndarray, predicted: Mapping[str, np.ndarray], classes: tuple
             axis.text(j, i, str(counts[i, j]), ha="center", va="center", color="white" if share[i, j] > 0.55 else INK)
         ticks = range(len(classes))
         axis.set(title=method, xlabel="predicted", ylabel="measured", xticks=ticks, yticks=ticks)
-        axis.set_xticklabels(classes, rotation=30, ha="right")
-        axis.set_yticklabels(classes)
+        axis.set_xticklabels(names, rotation=30, ha="right")
+        axis.set_yticklabels(names)
     return figure
 
 

@@ -77,7 +77,8 @@ def verdict(
     values = {name: values[name] for name in rank}
     contest = [name for name in rank if name != floor] or rank
     best = contest[0]
-    difference, tone, sentence, detail = none, "clear", "", ""
+    difference, detail = none, ""
+    tone: Tone = "clear"
     if len(contest) > 1:
         second = contest[1]
         difference = paired_difference(y, columns[best], columns[second], metric, seed=seed)
