@@ -110,7 +110,7 @@ class Fit:
         self.saved_at = time.monotonic()
         if self.path is not None and self.path.exists():
             self.progress = checkpoint.load(self.fabric, self.path, self.network, self.optimizer, self.plan.prints)
-        now = self.progress
+        now, fresh = self.progress, not self.progress.done
         quiet = None if self.fabric.is_global_zero else True
         with CtrlC().watch() as ctrl_c, bar(plan.label, plan.epochs * self.steps, quiet) as line:
             line.advance(now.epoch * self.steps + now.position)
@@ -122,7 +122,7 @@ class Fit:
                     self._pause(ctrl_c, began)
                 self._close_epoch(began)
                 line.describe(self._describe())
-        if self.path is not None:
+        if self.path is not None and fresh:
             checkpoint.save(self.fabric, self.path, self.network, self.optimizer, now, plan.prints)
         return Learned({name: value.numpy() for name, value in now.best.items()}, now.best_epoch + 1, now.curves)
 

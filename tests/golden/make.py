@@ -1,0 +1,60 @@
+"""Write the golden model files of this version: run once a release, never to make a test pass.
+
+    python -m tests.golden.make
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+import molgraph
+import molgraph.auxiliary
+import molgraph.trust  # noqa: F401 - the imports register the methods
+from molgraph.data.table import make_table
+from molgraph.train.card import Card
+from molgraph.train.method import make_method
+from molgraph.train.model import Model
+from tests.train.tiny import SMALL, mixed, series
+
+FOLDER = Path(__file__).parent
+QUESTIONS = ("CCO", "CC(=O)Oc1ccccc1C(=O)O", "C[N+](C)(C)CCO", "CC(=O)[O-].[Na+]", "[2H]C", "[Fe]", "oops", "")
+METHODS = {
+    "dmpnn": ("dmpnn", {"d_hidden": 8, **{k: v for k, v in SMALL.items() if k != "params"}}),
+    "forest": ("random_forest", {"n_estimators": 3, "n_bits": 64}),
+    "mean": ("mean", {}),
+    "ensemble": ("ensemble", {"method": "dmpnn", "n": 2, "params": {"d_hidden": 4, "head_width": 4, "epochs": 1}}),
+}
+
+
+def main() -> None:
+    """Train each small model, save it, and write down what it answers."""
+    expected = {}
+    for name, (method, params) in METHODS.items():
+        table = series(48)
+        if name == "dmpnn":
+            table = mixed()
+        model = Model(
+            make_method(method, **params).fit(table),
+            targets=table.row_targets,
+            feature_names=table.feature_names,
+            card=Card(name=method, what="a golden file", n_train=len(table)),
+        )
+        path = FOLDER / f"{molgraph.__version__}-{name}.mgm"
+        model.save(path)
+        expected[path.name] = answers(model)
+    (FOLDER / f"{molgraph.__version__}.json").write_text(json.dumps(expected, indent=1) + "\n")
+
+
+def answers(model: Model) -> list[list[float | None]]:
+    """The model's values for the questions; None where there is none."""
+    n = len(model.feature_names)
+    features = np.linspace(-1, 1, len(QUESTIONS) * n).reshape(-1, n) if n else None
+    table = make_table(QUESTIONS, features=features, feature_names=model.feature_names)
+    return [[None if np.isnan(v) else float(v) for v in row] for row in model.predict_table(table).value]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Ensembles: the members' mean and spread, seeds of their own, and a resume member by member."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from molgraph.auxiliary.forest import RandomForest
+from molgraph.base.contracts import State
+from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.train.method import GraphMethod
+from molgraph.trust.ensemble import Ensemble
+from tests.train.tiny import same_bits, series, weights_of
+
+PARAMS = {"d_hidden": 8, "head_width": 8, "epochs": 2, "batch_size": 16}
+
+
+@pytest.fixture(scope="module")
+def ensemble() -> Ensemble:
+    return Ensemble("dmpnn", n=3, params=PARAMS).fit(series(48))
+
+
+def test_mean_and_spread_are_the_members(ensemble):
+    table = series(20, 100)
+    found = ensemble.predict(table)
+    alone = np.stack([member.predict(table).value for member in ensemble.members])
+    np.testing.assert_array_equal(found.value, alone.mean(axis=0))
+    np.testing.assert_array_equal(found.spread, alone.std(axis=0))
+    assert (found.spread > 0).all()
+
+
+def test_members_differ_and_do_not_depend_on_their_number(ensemble):
+    a, b, c = (weights_of(m) for m in ensemble.members)
+    assert not same_bits(a, b) and not same_bits(b, c)
+    fewer = Ensemble("dmpnn", n=2, params=PARAMS).fit(series(48))
+    assert same_bits(weights_of(fewer.members[1]), b)
+
+
+def test_a_row_without_value_has_no_spread_either(ensemble):
+    from molgraph.data.table import make_table
+
+    found = ensemble.predict(make_table(["CCO", "oops"]))
+    assert np.isnan(found.spread[1]).all() and np.isfinite(found.spread[0]).all()
+
+
+def test_members_that_are_done_are_not_fitted_again(tmp_path, monkeypatch):
+    whole = Ensemble("dmpnn", n=3, params=PARAMS).fit(series(48))
+    real, calls = GraphMethod.fit, []
+
+    def stop_at_the_third(self, *args, **kwargs):
+        calls.append(self.seed)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(self, *args, **kwargs)
+
+    monkeypatch.setattr(GraphMethod, "fit", stop_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        Ensemble("dmpnn", n=3, params=PARAMS).fit(series(48), workdir=tmp_path)
+    monkeypatch.setattr(GraphMethod, "fit", real)
+    stamps = {p: p.stat().st_mtime_ns for p in tmp_path.glob("*/training.ckpt")}
+    assert len(stamps) == 2
+    again = Ensemble("dmpnn", n=3, params=PARAMS).fit(series(48), workdir=tmp_path)
+    assert {p: p.stat().st_mtime_ns for p in stamps} == stamps, "finished checkpoints are read, not written"
+    for a, b in zip(whole.members, again.members, strict=True):
+        assert same_bits(weights_of(a), weights_of(b))
+
+
+def test_forests_too():
+    forests = Ensemble("random_forest", n=2, params={"n_estimators": 5, "n_bits": 128}).fit(series(40))
+    assert all(isinstance(m, RandomForest) for m in forests.members)
+    again = Ensemble.from_state(forests.state())
+    table = series(10, 60)
+    assert again.predict(table).value.tobytes() == forests.predict(table).value.tobytes()
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, 10_000])
+def test_absurd_sizes(n):
+    with pytest.raises(UsageError, match="members"):
+        Ensemble("dmpnn", n=n).fit(series(8))
+
+
+def test_hostile_states(ensemble):
+    state = ensemble.state()
+    for change in (
+        {"members": []},
+        {"members": [1]},
+        {"members": list(state.meta["members"]) * 400},
+        {"member": "ensemble"},
+        {"member": "os"},
+    ):
+        with pytest.raises(ModelFileError):
+            Ensemble.from_state(State(state.arrays, dict(state.meta) | change))
