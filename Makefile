@@ -2,7 +2,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 RUN := $(VENV)/bin/python
-PIP := $(RUN) -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+# On a terminal pip shows its bars; elsewhere it says what goes wrong and no more.
+PIP := $(RUN) -m pip --disable-pip-version-check install $(if $(MAKE_TERMOUT),,--quiet) --constraint constraints.txt
 CORE := $(VENV)/.molgraph-core
 DEV := $(VENV)/.molgraph-dev
 WORKERS ?= 2
