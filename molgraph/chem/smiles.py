@@ -10,8 +10,12 @@ from typing import NamedTuple
 
 from rdkit import Chem, rdBase
 
-MAX_CHARACTERS = 100_000
+# RDKit walks along a molecule by recursion, and some of its steps grow with the square of its size or faster: a ring
+# of 20,000 atoms overflows the stack and ends the process when its SMILES is written.
+MAX_CHARACTERS = 5_000
 MAX_REASON = 200
+MAX_RINGS = 500
+_LONG = 2_000  # texts of so many characters are looked at for what would keep RDKit busy for minutes
 
 # RDKit's log streams belong to the whole process, so two threads that capture at once would read each
 # other's words: one at a time.
@@ -20,6 +24,8 @@ _quiet_depth = 0
 _blocker: rdBase.BlockLogs | None = None
 _CLOCK = re.compile(r"^\[\d\d:\d\d:\d\d\] ", re.MULTILINE)
 _POSITION = re.compile(r"check for mistakes around position (\d+)")
+_BRACKETED = re.compile(r"\[[^\]]*\]")
+_CLOSURE = re.compile(r"%\(\d+\)|%\d\d|\d")
 _REACTION = re.compile(r"(?<!-)>")  # "->" is a dative bond
 
 
@@ -86,6 +92,8 @@ def precheck(text: object) -> str:
     if not text.isascii():
         odd = next(c for c in text if not c.isascii())
         return f"contains {ascii(odd)[1:-1]}, which is no SMILES character"
+    if len(text) > _LONG and (reason := _too_hard(words[0])):
+        return reason
     if ">" in words[0] and _REACTION.search(words[0]):
         return "a reaction, not a molecule"
     if len(words) > 1:
@@ -93,6 +101,19 @@ def precheck(text: object) -> str:
         if not (len(extension) > 1 and extension[0] == extension[-1] == "|"):
             return f"text after the SMILES: {_shorten(repr(extension), 60)}"
     return ""
+
+
+def _too_hard(text: str) -> str:
+    """Why a long text would keep RDKit busy for minutes.
+
+    It words every branch that stays open, each with the whole text (83 s for 50,000 of them), and its search
+    for rings and aromaticity grows faster than the square of their number (44 s for a chain of 1,000 phenylenes).
+    """
+    bare = _BRACKETED.sub("", text)
+    if bare.count("(") != bare.count(")"):
+        return "as many branches must close as open"
+    closures = len(_CLOSURE.findall(bare)) // 2
+    return f"{closures} ring closures; molgraph reads SMILES of up to {MAX_RINGS}" if closures > MAX_RINGS else ""
 
 
 def parse_smiles(text: str, *, sanitize: bool = True) -> Parsed:

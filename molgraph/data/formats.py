@@ -42,25 +42,25 @@ def reader_for(source: Any) -> Reader:
         sizes = {name: len(values) for name, values in source.items()}
         if len(set(sizes.values())) > 1:
             raise DataError("columns of different lengths", hint=", ".join(f"{k}: {v}" for k, v in sizes.items()))
-        return FrameReader([str(k) for k in source], [pd.Series(_plain(v)) for v in source.values()])
+        return FrameReader([str(k) for k in source], [_plain(v) for v in source.values()])
     if isinstance(source, (Sequence, np.ndarray, pd.Series, pd.Index)) and not isinstance(source, bytes):
-        return FrameReader(["smiles"], [pd.Series(_plain(source))], smiles="smiles")
+        return FrameReader(["smiles"], [_plain(source)], smiles="smiles")
     raise DataError(
         f"cannot read a table from {type(source).__name__}",
         hint="give a path, '-' for standard input, a pandas frame, a dict of columns or a list of SMILES",
     )
 
 
-def _plain(values: Any) -> np.ndarray:
+def _plain(values: Any) -> pd.Series:
     """A numeric array as it is, anything else as objects, so that pandas changes no text."""
     if isinstance(values, (np.ndarray, pd.Series)) and values.dtype.kind in "iufb":
-        return np.asarray(values)
+        return pd.Series(np.asarray(values))
     values = list(values)
     if values and all(isinstance(v, (int, float, np.number)) for v in values):
-        return np.asarray(values)
+        return pd.Series(values)
     out = np.empty(len(values), dtype=object)
     out[:] = values
-    return out
+    return pd.Series(out, dtype=object)
 
 
 def _file_reader(source: str | Path) -> Reader:

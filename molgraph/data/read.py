@@ -113,6 +113,8 @@ def iter_tables(
 ) -> Iterator[Table]:
     """Read a source in chunks of exactly ``chunk_rows`` rows (the last may have fewer), in constant memory.
 
+    A source without rows gives one table of no rows.
+
     Kinds and classes of targets that were not given are found in a first pass over those columns; standard
     input can be read only once, so there they are decided by the first chunk.
 
@@ -139,9 +141,13 @@ def iter_tables(
     if reader.rereadable or all(_settled(a) for a in plan.asked):
         open_ones = [a.column for a in plan.asked if not _settled(a)]
         found = _decide(plan.asked, reader.chunks(open_ones, chunk_rows) if open_ones else [])
+    any_chunk = False
     for chunk in reader.chunks(plan.columns, chunk_rows):
+        any_chunk = True
         found = found if found is not None else _decide(plan.asked, [chunk])
         yield _handle(build(chunk, plan, found), on_error, chunk.start)
+    if not any_chunk:
+        yield _no_rows(plan, found if found is not None else _decide(plan.asked, []))
 
 
 def _known(on_error: str) -> None:
