@@ -86,9 +86,13 @@ def write_cell(path: Path, problem: Problem, method: str, outcome: Outcome) -> N
 
 
 def read_cell(path: Path) -> Cell:
-    """Read a cell; one that is not whole raises ``DataError``."""
+    """Read a cell; one that is not whole, or was changed by hand, raises ``DataError``."""
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        body, _, tail = text.rpartition(',\n"sha256": "')
+        if hashlib.sha256("\n".join(body[2:].split(",\n")).encode()).hexdigest() != tail.partition('"')[0]:
+            raise ValueError("its checksum is another")
+        raw = json.loads(text)
         if raw["manifest"]["format"] != FORMAT:
             raise ValueError(f"its format is not {FORMAT!r}")
         columns = [np.array(raw[name], dtype=np.float64) for name in ("y", "prediction")]

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from molgraph.base.errors import MolgraphError
 from pipelines.quality.cells import Outcome
 from pipelines.quality.study import Problem
 
@@ -40,7 +41,7 @@ def run_chemprop(problem: Problem) -> Outcome:
         pd.DataFrame({"smiles": table.smiles[rows], "y": table.y[rows, 0]}).to_csv(folder / "data.csv", index=False)
         split = {name: list(range(edges[i], edges[i + 1])) for i, name in enumerate(parts)}
         (folder / "split.json").write_text(json.dumps([split]))
-        command = [str(Path(sys.executable).with_name("chemprop")), "train"]
+        command = [sys.executable, "-c", "from chemprop.cli.main import main; main()", "train"]
         command += ["--data-path", "data.csv", "--smiles-columns", "smiles", "--target-columns", "y"]
         command += ["--splits-file", "split.json", "--accelerator", "cpu", "--devices", "1"]
         command += ["--output-dir", "out", "--logfile", "log.txt"]
@@ -49,16 +50,16 @@ def run_chemprop(problem: Problem) -> Outcome:
         done = subprocess.run(command, cwd=folder, env=_one_thread(), capture_output=True, text=True, check=False)
         seconds = time.perf_counter() - started
         if done.returncode:
-            raise RuntimeError(f"chemprop stopped with {done.returncode}: {done.stderr[-2000:]}")
+            raise MolgraphError(f"chemprop stopped with {done.returncode}: {done.stderr[-2000:]}")
         frame = pd.read_csv(folder / "out" / "model_0" / "test_predictions.csv")
     expected = [str(s) for s in table.smiles[parts["test"]]]
     if [str(s) for s in frame["smiles"]] != expected:
-        raise RuntimeError("chemprop's test predictions are not in the order of the test rows")
+        raise MolgraphError("chemprop's test predictions are not in the order of the test rows")
     return Outcome(frame["y"].to_numpy(np.float64), {k.lstrip("-"): v for k, v in options.items()}, seconds)
 
 
 def run_sklearn_forest(problem: Problem) -> Outcome:
-    """scikit-learn's forest on the features that molgraph's forest sees, made here a second time by RDKit."""
+    """scikit-learn's forest with its defaults, on the bits of molgraph's forest made here a second time."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     forest, table = problem.study.forest, problem.table

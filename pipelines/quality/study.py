@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -100,7 +100,9 @@ def read_dataset(dataset: Dataset) -> Table:
     folder = data_dir()
     if folder is None:
         raise DataError(f"{dataset.title} is not here", hint="name the folder of datasets in MOLGRAPH_DATA")
-    return read_table(str(folder / dataset.source), smiles=dataset.smiles, targets=[dataset.target])
+    table = read_table(str(folder / dataset.source), smiles=dataset.smiles, targets=[dataset.target])
+    # Row numbers, so that the frozen splits do not hang on which column a reader takes for ids.
+    return replace(table, ids=np.array([str(i) for i in range(len(table))], dtype=object))
 
 
 def split_path(study: Study, dataset: Dataset, seed: int) -> Path:
@@ -126,7 +128,7 @@ def open_problem(study: Study, dataset: Dataset, seed: int, table: Table | None 
     table = read_dataset(dataset) if table is None else table
     path = split_path(study, dataset, seed)
     if not path.exists():
-        raise DataError(f"no frozen split {path.name}", hint="make it with: python -m pipelines.quality freeze")
+        raise DataError(f"no frozen split {path.name}", hint="make it with: python pipelines/quality/run.py freeze")
     split = Split.load(path)
     split.check(table)
     return Problem(study, dataset, seed, split, table)

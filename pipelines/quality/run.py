@@ -1,4 +1,10 @@
-"""The command: freeze splits, run the cells that are missing, print how far they are, write the table."""
+"""The recipe in; frozen splits, the cells that are missing, and the README's quality table out.
+
+python pipelines/quality/run.py                             # all of it; a run that was stopped goes on
+python pipelines/quality/run.py run --methods dmpnn         # some cells
+python pipelines/quality/run.py status                      # how many cells are there
+python pipelines/quality/run.py table                       # scores of the stored predictions into the README
+"""
 
 from __future__ import annotations
 
@@ -7,12 +13,25 @@ import sys
 import time
 from pathlib import Path
 
-from molgraph.base.errors import MolgraphError
-from pipelines.quality.cells import Runner, cell_path, write_cell
-from pipelines.quality.peers import run_chemprop, run_sklearn_forest
-from pipelines.quality.study import HERE, Study, freeze, open_problem, read_dataset, read_study
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
 
-RUNNERS: dict[str, Runner] = {"chemprop": run_chemprop, "sklearn_forest": run_sklearn_forest}
+from molgraph.base.errors import MolgraphError  # noqa: E402
+from pipelines.quality.cells import Runner, cell_path, write_cell  # noqa: E402
+from pipelines.quality.ours import run_dmpnn, run_forest, run_forest_morgan, run_mean  # noqa: E402
+from pipelines.quality.peers import run_chemprop, run_sklearn_forest  # noqa: E402
+from pipelines.quality.study import HERE, Study, freeze, open_problem, read_dataset, read_study  # noqa: E402
+from pipelines.quality.table import write_table  # noqa: E402
+from pipelines.readme_block import replace_block  # noqa: E402
+
+RUNNERS: dict[str, Runner] = {
+    "mean": run_mean,
+    "forest": run_forest,
+    "forest_morgan": run_forest_morgan,
+    "sklearn_forest": run_sklearn_forest,
+    "dmpnn": run_dmpnn,
+    "chemprop": run_chemprop,
+}
 
 
 def run(study: Study, out: Path, methods: list[str], datasets: list[str], seeds: list[int]) -> None:
@@ -36,8 +55,18 @@ def run(study: Study, out: Path, methods: list[str], datasets: list[str], seeds:
 
 def main(words: list[str] | None = None) -> int:
     """Read the command line and do what it says."""
-    parser = argparse.ArgumentParser(prog="python -m pipelines.quality", description=__doc__)
-    parser.add_argument("verb", choices=["freeze", "run", "status"])
+    parser = argparse.ArgumentParser(
+        prog="pipelines/quality/run.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "verb",
+        nargs="?",
+        default="all",
+        choices=["freeze", "run", "status", "table", "all"],
+        help="freeze: write the split files; run: what is missing, one cell after the other, small data first; "
+        "status: how many cells are there; table: scores of the stored predictions into the README; "
+        "all (default): freeze, run and table",
+    )
     parser.add_argument("--out", type=Path, default=HERE / "results", help="folder of the cells")
     parser.add_argument("--recipe", type=Path, default=HERE / "quality.toml")
     parser.add_argument("--methods", nargs="+", choices=list(RUNNERS), default=list(RUNNERS))
@@ -46,13 +75,17 @@ def main(words: list[str] | None = None) -> int:
     given = parser.parse_args(words)
     try:
         study = read_study(given.recipe)
-        if given.verb == "freeze":
+        if given.verb in ("freeze", "all"):
             for dataset in study.dataset:
                 if not given.datasets or dataset.name in given.datasets:
                     print(f"{dataset.name}: {len(freeze(study, dataset))} split files written")
-        elif given.verb == "run":
+        if given.verb in ("run", "all"):
             run(study, given.out, given.methods, given.datasets, given.seeds)
-        else:
+        if given.verb in ("table", "all"):
+            text = write_table(study, given.out)
+            replace_block("quality", text)
+            print(text)
+        if given.verb == "status":
             for dataset in study.dataset:
                 for method in given.methods:
                     there = [s for s in study.seeds if cell_path(given.out, dataset.name, method, s).exists()]
