@@ -181,19 +181,21 @@ def _find(key: str) -> tuple[str, str, str]:
 
 
 def _fitting(section: str, name: str, text: str) -> Any:
-    """The first reading of ``text`` that the field accepts: as it stands, as nothing, as TOML, as a list."""
+    """The first reading of ``text`` that the field accepts: as nothing, as a list, as it stands, as TOML."""
     model = _sections()[section]
-    readings: list[Any] = [text, _literal(text), [part.strip() for part in text.split(",")]]
+    takes_list = "tuple" in str(model.model_fields[name].annotation)
+    main: Any = [part.strip() for part in text.split(",")] if takes_list else text
+    quoted = takes_list or text[:1] in ("'", '"')
+    readings = [_literal(text), main] if quoted else [main, _literal(text)]
     if text.lower() in ("none", "null", ""):
         readings.insert(0, None)
-    first: ValidationError | None = None
+    failures: list[tuple[Any, ValidationError]] = []
     for value in readings:
         try:
             return getattr(model.model_validate({name: value}), name)
         except ValidationError as error:
-            first = first if first is not None and value is not text else error
-    assert first is not None
-    raise _usage_error(first, section)
+            failures.append((value, error))
+    raise _usage_error(next(error for value, error in failures if value is main), section)
 
 
 def _literal(text: str) -> Any:

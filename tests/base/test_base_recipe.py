@@ -101,6 +101,7 @@ def test_a_missing_file_says_so(tmp_path: Path) -> None:
         ("id=007", "data", "id", "007"),
         ("data.path=x=y.csv", "data", "path", "x=y.csv"),
         ("name=mpnn", "model", "name", "mpnn"),
+        ("name='mpnn'", "model", "name", "mpnn"),
         ("params.depth=4", "model", "params", {"depth": 4}),
         ("model.params.readout=norm", "model", "params", {"readout": "norm"}),
         ("params.bias=true", "model", "params", {"bias": True}),
