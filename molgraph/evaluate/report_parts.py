@@ -122,7 +122,8 @@ def target_detail(table: Table, predictions: Mapping[str, Prediction], target: T
     else:
         figure, alt = plots.parity(y, shown, target.name), f"Predicted against measured {target.name} of {methods}"
         caption = (
-            "Each point is a test molecule; on the dashed line the prediction is exact. All panels share their axes."
+            "Each point is a test molecule; on the dashed line the prediction is exact. "
+            "Last panel: the share of molecules with at most this error."
         )
     return {
         "heading": f"{target.name}: predicted and measured",
