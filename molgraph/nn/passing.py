@@ -47,8 +47,9 @@ def propagate(
         >>> propagate(torch.tensor([[1.0], [2.0], [4.0]]), path).tolist()
         [[0.0], [1.0], [2.0]]
     """
-    if source_rows.shape[0] != relation.n_source:
-        raise ValueError(f"source_rows has {source_rows.shape[0]} rows, the relation {relation.n_source} sources")
+    _check("source_rows", source_rows, relation.n_source, "sources")
+    _check("target_rows", target_rows, relation.n_target, "targets")
+    _check("edge_rows", edge_rows, relation.source.shape[0], "pairs")
     if message is None and edge_rows is not None:
         raise ValueError("edge_rows are read by a message: pass message=... too")
     if reduce not in REDUCE:
@@ -62,3 +63,8 @@ def propagate(
             rows = message(rows, heard, edge_rows)
         out = REDUCE[reduce](rows, relation)
     return out if update is None else update(target_rows, out)
+
+
+def _check(name: str, rows: Tensor | None, n: int, of_what: str) -> None:
+    if rows is not None and rows.shape[0] != n:
+        raise ValueError(f"{name} has {rows.shape[0]} rows, the relation has {n} {of_what}")

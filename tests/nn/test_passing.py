@@ -63,13 +63,8 @@ def test_every_reduce_equals_a_loop(relation: Relation, reduce: str) -> None:
     heard = rows_of(relation.n_target, seed=3)
     plain = propagate(x, relation, reduce=reduce)
     torch.testing.assert_close(plain, by_loop(x[relation.source], relation, reduce))
-
-    def message(source: Tensor, target: Tensor | None, edge: Tensor | None) -> Tensor:
-        assert target is not None and edge is not None
-        return source * edge + target
-
     pairs = x[relation.source] * edges + heard[relation.target]
-    out = propagate(x, relation, target_rows=heard, edge_rows=edges, message=message, reduce=reduce)
+    out = propagate(x, relation, target_rows=heard, edge_rows=edges, message=scaled, reduce=reduce)
     torch.testing.assert_close(out, by_loop(pairs, relation, reduce))
     updated = propagate(x, relation, target_rows=heard, reduce=reduce, update=lambda h, m: h - 2 * m)
     torch.testing.assert_close(updated, heard - 2 * plain)
@@ -158,10 +153,27 @@ def test_compiles_whole_for_every_size(backend: str) -> None:
         torch.testing.assert_close(grad, torch.autograd.grad(expected.sum(), x)[0])
 
 
+@pytest.mark.parametrize("reduce", sorted(REDUCE))
+def test_messages_compile_whole_too(reduce: str) -> None:
+    torch._dynamo.reset()
+    layer = torch.compile(propagate, fullgraph=True, dynamic=True, backend="eager")
+    words = {"target_rows": rows_of(5), "edge_rows": rows_of(5, seed=1), "reduce": reduce}
+    out = layer(rows_of(4), EXAMPLE, message=scaled, **words)
+    torch.testing.assert_close(out, propagate(rows_of(4), EXAMPLE, message=scaled, **words))
+
+
+def scaled(source: Tensor, target: Tensor, edge: Tensor) -> Tensor:
+    return source * edge + target
+
+
 def test_says_what_does_not_fit() -> None:
-    with pytest.raises(ValueError, match="3 rows, the relation 4 sources"):
+    with pytest.raises(ValueError, match="source_rows has 3 rows, the relation has 4 sources"):
         propagate(rows_of(3), EXAMPLE)
-    with pytest.raises(ValueError, match="message"):
+    with pytest.raises(ValueError, match="target_rows has 4 rows, the relation has 5 targets"):
+        propagate(rows_of(4), EXAMPLE, target_rows=rows_of(4))
+    with pytest.raises(ValueError, match="edge_rows has 6 rows, the relation has 5 pairs"):
+        propagate(rows_of(4), EXAMPLE, edge_rows=rows_of(6), message=lambda s, t, e: s)
+    with pytest.raises(ValueError, match="pass message"):
         propagate(rows_of(4), EXAMPLE, edge_rows=rows_of(5))
     with pytest.raises(ValueError, match="sum, mean, max, softmax"):
         propagate(rows_of(4), EXAMPLE, reduce="median")
