@@ -1,0 +1,1 @@
+"""RDKit's door, without torch: SMILES text in; molecules, reasons, standard forms, scaffolds and descriptors out."""

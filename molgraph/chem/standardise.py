@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
 
 from molgraph.base import registry
+from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import parse_smiles, quiet
 
 VERSION = 1  # raised whenever a preset gives another text for some molecule
@@ -132,12 +133,15 @@ def preset(name: str) -> Preset:
     return found
 
 
-def standardise_smiles(values: Sequence[str] | np.ndarray, preset_name: str = "standard") -> Standardised:
+def standardise_smiles(
+    values: Sequence[str] | np.ndarray, preset_name: str = "standard", *, workers: int | None = None
+) -> Standardised:
     """Apply a preset to many SMILES; those that it cannot concern pass verbatim, unparsed.
 
     Args:
         values: n texts.
         preset_name: ``none``, ``desalt`` or ``standard``.
+        workers: processes; None decides by the number of texts that must be parsed.
 
     Returns:
         n texts and n reasons.
@@ -151,15 +155,25 @@ def standardise_smiles(values: Sequence[str] | np.ndarray, preset_name: str = "s
     out[:] = values
     reasons = np.full(len(out), "", dtype=object)
     concerned = [i for i, text in enumerate(out) if chosen.concerns(text)]
-    with quiet():
-        for i in concerned:
-            mol, reasons[i] = parse_smiles(out[i])
-            if mol is not None:
-                out[i], reasons[i] = _apply(chosen, mol, out[i])
+    distinct = list(dict.fromkeys(out[i] for i in concerned))
+    results = map_texts(partial(_apply_to_all, chosen.name), distinct, label="standardise", workers=workers)
+    made = dict(zip(distinct, results, strict=True))
+    for i in concerned:
+        out[i], reasons[i] = made[out[i]]
     return Standardised(out, reasons)
 
 
-def _apply(chosen: Preset, mol: Chem.Mol, text: str) -> tuple[str, str]:
+def _apply_to_all(name: str, texts: Sequence[str]) -> list[tuple[str, str]]:
+    chosen = preset(name)
+    with quiet():
+        return [_apply(chosen, text) for text in texts]
+
+
+def _apply(chosen: Preset, text: str) -> tuple[str, str]:
+    """The new text and an empty reason, or the given text and why the step could not read it."""
+    mol, reason = parse_smiles(text)
+    if mol is None:
+        return text, reason
     changed = mol
     try:
         for step in chosen.steps:

@@ -16,7 +16,7 @@ from molgraph.chem.standardise import standardise_smiles
 from molgraph.data.read import read_table
 
 NASTY = Path(__file__).resolve().parent.parent / "nasty.tsv"
-ALPHABET = b"CNOPSFIBclnos[]()=#-+.:@/\\%0123456789H* \t|>~$\x00\xff\xce\xb1"
+ALPHABET = b"CCCCNNNOOOSFPIBcnos[]()=#-+.:@/\\%12H* \t|>~$\x00\xff\xce\xb1"
 
 
 def fuzz_one(data: bytes) -> None:
@@ -48,7 +48,7 @@ def mutations(seed: int, n: int) -> list[bytes]:
     out = []
     for _ in range(n):
         data = bytearray(lines[rng.integers(len(lines))])
-        for _ in range(rng.integers(1, 5)):
+        for _ in range(rng.integers(1, 3)):
             at, byte = int(rng.integers(len(data) + 1)), ALPHABET[rng.integers(len(ALPHABET))]
             kind = rng.integers(5)
             if kind == 0:
@@ -71,7 +71,7 @@ def test_mutated_lines(seed: int, capfd: pytest.CaptureFixture[str]) -> None:
     for data in mutations(seed, 150):
         fuzz_one(data)
         verdicts.append(parse_smiles(data.decode("utf-8", "surrogateescape")).mol is not None)
-    assert 10 < sum(verdicts) < 140  # the mutations reach both sides
+    assert 15 < sum(verdicts) < 135  # the mutations reach both sides
     assert capfd.readouterr().err == ""
 
 
