@@ -90,7 +90,10 @@ def read_table(
         if targets is None:
             targets = source.row_targets
     if isinstance(source, Table):
-        return _handle(_choose(source, targets), on_error)
+        table = _choose(source, targets)
+        if need_targets and not table.targets:
+            raise DataError("the table has no target", hint="read another one, or make it with targets")
+        return _handle(table, on_error)
     reader = reader_for(source)
     plan = make_plan(reader, smiles, targets, id, weight, features, split, need_targets)
     chunks = list(reader.chunks(plan.columns, None))

@@ -89,6 +89,8 @@ def test_lists_and_tables() -> None:
     assert np.abs(np.corrcoef(np.arange(1017), table.y[:, 0])[0, 1]) < 0.1
     same(read_table("builtin:chembl2321810", targets=["pActivity"]), table)
     assert read_table(table) is table
+    with pytest.raises(DataError, match="has no target"):
+        read_table("builtin:nci", need_targets=True)
     with pytest.raises(UsageError, match="chembl2321810"):
         read_table("builtin:chembl")
 
