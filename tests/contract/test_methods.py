@@ -160,12 +160,12 @@ def test_targets_that_cannot_be_learned_are_clear_errors(name, y, kind):
 @pytest.mark.parametrize("name", NAMES)
 def test_infinite_labels_are_refused_or_passed_over(name):
     table = make_table(list(series(8).smiles), targets=(Target("y"),), y=[1, np.inf, 2, -np.inf, 3, 1, 2, 3])
-    try:
+    if name in ("mean", "random_forest"):
         found = quick(name).fit(table).predict(table)
-    except DataError as error:
-        assert "infinite" in str(error) and "'y'" in str(error)
-    else:
         assert ((found.value >= 0) & (found.value <= 4)).all()
+        return
+    with pytest.raises(DataError, match=r"'y'.*infinite"):
+        quick(name).fit(table)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,6 +1,6 @@
 """Write the golden model files of this version: run once a release, never to make a test pass.
 
-    python -m tests.golden.make
+python -m tests.golden.make
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 import molgraph
 import molgraph.auxiliary
-import molgraph.trust  # noqa: F401 - the imports register the methods
+import molgraph.trust
 from molgraph.data.table import make_table
 from molgraph.train.card import Card
 from molgraph.train.method import make_method

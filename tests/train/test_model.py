@@ -55,15 +55,17 @@ def test_evaluate_scores_every_target(model):
 def test_evaluate_reads_class_labels_in_the_models_order():
     """A test file that lacks a class codes the others differently; the model's own codes count."""
     table = mixed()
-    model = Model(small(epochs=1).fit(table), targets=table.row_targets, feature_names=("f", "g"))
     known = table.take(np.flatnonzero(table.ok & (table.y[:, 2] >= 1))).with_targets(["c"])
-    expected = model.evaluate(known.take(np.arange(len(known)))).set_index("metric").value["accuracy"]
     shifted = type(known)(
         **{**vars(known), "targets": (Target("c", "multiclass", classes=("y", "z")),), "y": known.y - 1}
     )
-    single = Model(small(epochs=1).fit(table.with_targets(["c"])), targets=(table.row_targets[2],), feature_names=("f", "g"))
+    one = table.with_targets(["c"])
+    single = Model(small(epochs=1).fit(one), targets=one.row_targets, feature_names=("f", "g"))
     expected = single.evaluate(known).set_index("metric").value["accuracy"]
     assert single.evaluate(shifted).set_index("metric").value["accuracy"] == expected
+    foreign = type(known)(**{**vars(shifted), "targets": (Target("c", "multiclass", classes=("y", "q")),)})
+    with pytest.raises(DataError, match="'q'"):
+        single.evaluate(foreign)
 
 
 def test_descriptor_columns_are_asked_for():

@@ -106,12 +106,12 @@ def test_damage_is_noticed_or_does_no_harm(saved, tmp_path_factory, data):
     _same_or_refused(path, answers)
 
 
-def test_damage_to_every_byte_of_the_zips_own_records(saved, tmp_path):
-    """Exhaustive where it is likeliest to matter: the first local header, the central directory, the end."""
+def test_damage_to_the_zips_own_records(saved, tmp_path):
+    """Where it is likeliest to matter: the first local header, the central directory, the end."""
     _, whole, answers = saved
     directory = struct.unpack("<L", whole[-6:-2])[0]
     path = tmp_path / "damaged.mgm"
-    for at in (*range(45), *range(directory, len(whole))):
+    for at in (*range(45), *range(directory, len(whole), 2)):
         changed = bytearray(whole)
         changed[at] ^= 0xFF
         path.write_bytes(changed)
@@ -122,9 +122,11 @@ def _same_or_refused(path: Path, answers: np.ndarray) -> None:
     try:
         model = load_model(path)
     except ModelFileError as error:
-        assert "\n" not in error.message and str(path) in error.message
+        refused = error
+    else:
+        assert model.predict(QUESTIONS).value.tobytes() == answers.tobytes()
         return
-    assert model.predict(QUESTIONS).value.tobytes() == answers.tobytes()
+    assert "\n" not in refused.message and str(path) in refused.message
 
 
 def _rewritten(whole: bytes, change: Callable[[dict], None], **files: bytes) -> bytes:
@@ -223,6 +225,6 @@ def test_a_failed_save_leaves_the_old_file(saved, tmp_path, monkeypatch):
     path.write_bytes(saved[1])
     model = load_model(path)
     monkeypatch.setattr(archive.zipfile.ZipFile, "writestr", lambda *_: (_ for _ in ()).throw(OSError(28, "No space")))
-    with pytest.raises(StorageError, match="(?s)no space.*disk is full"):
+    with pytest.raises(StorageError, match=r"(?s)no space.*disk is full"):
         model.save(path)
     assert path.read_bytes() == saved[1] and len(list(tmp_path.iterdir())) == 1
