@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -202,3 +203,15 @@ def test_no_warning_on_a_constant_target_and_one_row() -> None:
         for smiles in (["CCO"], SMILES):
             table = make_table(smiles, targets=(Target("y"),), y=np.full(len(smiles), 2.0))
             assert set(_forest().fit(table).predict(table).value.ravel()) == {2.0}
+
+
+@pytest.mark.parametrize("make", [_forest, MeanPredictor])
+def test_every_nasty_line_is_one_row_with_the_status_that_it_should_have(make: type[Method], root: Path) -> None:
+    lines = [
+        line.split("\t") for line in (root / "tests/nasty.tsv").read_text(encoding="utf-8").split("\n")[1:] if line
+    ]
+    found = make().fit(_table()).predict(make_table([line[0] for line in lines]))
+    readable = np.array([line[1] == "ok" for line in lines])
+    np.testing.assert_array_equal(found.ok, readable)
+    np.testing.assert_array_equal(np.isfinite(found.value[:, 0]), readable)
+    assert all(found.reason[~readable]) and not any(found.reason[readable])
