@@ -3,45 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.chem.smiles import MAX_CHARACTERS, precheck
 from molgraph.data import columns as cols
+from molgraph.data.building import Plan, build, no_rows
 from molgraph.data.checked import check_molecules
 from molgraph.data.chunks import Chunk, Reader
 from molgraph.data.formats import reader_for
 from molgraph.data.sources import builtin
-from molgraph.data.table import MISSING, OK, UNREADABLE, Entities, Table
-from molgraph.data.targets import Asked, Findings, numbers_of, parse_targets
+from molgraph.data.table import Table
+from molgraph.data.targets import Asked, Findings, parse_targets
 
 OnError = Literal["keep", "drop", "stop"]
 Targets = str | Target | Iterable[str | Target] | None
-_ODD = r"[^!-=?-~]"  # blanks, ">", control characters, anything beyond ASCII: worth a closer look
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Which column of a source is what."""
-
-    smiles: str
-    id: str | None
-    weight: str | None
-    features: tuple[str, ...]
-    split: str | None
-    asked: tuple[Asked, ...]
-
-    @property
-    def columns(self) -> list[str]:
-        """All columns that are read, each once."""
-        one = [self.smiles, self.id, self.weight, self.split, *self.features, *(a.column for a in self.asked)]
-        return list(dict.fromkeys(name for name in one if name is not None))
 
 
 def read_table(
@@ -98,7 +76,7 @@ def read_table(
     plan = make_plan(reader, smiles, targets, id, weight, features, split, need_targets)
     chunks = list(reader.chunks(plan.columns, None))
     found = _decide(plan.asked, chunks)
-    tables = [build(chunk, plan, found) for chunk in chunks] or [_no_rows(plan, found)]
+    tables = [build(chunk, plan, found) for chunk in chunks] or [no_rows(plan, found)]
     return _handle(tables[0], on_error)
 
 
@@ -150,7 +128,7 @@ def iter_tables(
         found = found if found is not None else _decide(plan.asked, [chunk])
         yield _handle(build(chunk, plan, found), on_error, chunk.start)
     if not any_chunk:
-        yield _no_rows(plan, found if found is not None else _decide(plan.asked, []))
+        yield no_rows(plan, found if found is not None else _decide(plan.asked, []))
 
 
 def _known(on_error: str) -> None:
@@ -206,74 +184,6 @@ def _decide(asked: tuple[Asked, ...], chunks: Iterable[Chunk]) -> tuple[Target, 
             if not _settled(one.asked):
                 one.look(chunk.columns[one.asked.column], chunk.start)
     return tuple(one.target() for one in findings)
-
-
-def build(chunk: Chunk, plan: Plan, targets: tuple[Target, ...]) -> Table:
-    """One chunk as a table."""
-    columns, n, start = chunk.columns, len(chunk), chunk.start
-    texts = cols.as_text(columns[plan.smiles])
-    status, reason = _judge(columns[plan.smiles], texts)
-    if chunk.reasons is not None:
-        bad = chunk.reasons != ""
-        status[bad], reason[bad] = UNREADABLE, chunk.reasons[bad]
-    ids = np.array([str(i) for i in range(start, start + n)], dtype=object)
-    if plan.id is not None:
-        ids = cols.as_text(columns[plan.id])
-    y = None
-    if targets:
-        y = np.column_stack([numbers_of(columns[t.name], t, start) for t in targets])
-    features = None
-    if plan.features:
-        features = np.column_stack([cols.as_numbers(columns[f], f, start, finite=False) for f in plan.features])
-        for j, name in enumerate(plan.features):
-            gone = ~np.isfinite(features[:, j]) & (status == OK)
-            status[gone], reason[gone] = MISSING, f"no finite value in the descriptor column {name!r}"
-    return Table(
-        ids,
-        (Entities(plan.smiles, "molecule", texts),),
-        status,
-        reason,
-        targets,
-        y,
-        weights=None if plan.weight is None else _weights(columns[plan.weight], plan.weight, start),
-        features=features,
-        feature_names=plan.features,
-        split=None if plan.split is None else cols.as_text(columns[plan.split]),
-    )
-
-
-def _judge(column: pa.ChunkedArray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Status and reason of every row as far as they show without parsing."""
-    status, reason = np.full(len(texts), OK, dtype=object), np.full(len(texts), "", dtype=object)
-    if pa.types.is_string(column.type):
-        filled = pc.fill_null(column, "")
-        odd = pc.or_(
-            pc.match_substring_regex(filled, _ODD),
-            pc.or_(pc.equal(filled, ""), pc.greater(pc.binary_length(filled), MAX_CHARACTERS)),
-        )
-        look = np.flatnonzero(odd.to_numpy(zero_copy_only=False))
-    else:
-        look = np.arange(len(texts))
-    for i in look:
-        reason[i] = precheck(texts[i])
-        if reason[i]:
-            status[i] = UNREADABLE if texts[i].strip() else MISSING
-    return status, reason
-
-
-def _weights(column: pa.ChunkedArray, name: str, start: int) -> np.ndarray:
-    values = cols.as_numbers(column, name, start)
-    wrong = np.flatnonzero(np.isnan(values) | (values < 0))
-    if len(wrong):
-        raise DataError(
-            f"the weight column {name!r} is {values[wrong[0]]:g} in row {start + wrong[0] + 1}",
-            hint="every row needs a weight of 0 or more",
-        )
-    return values
-
-
-def _no_rows(plan: Plan, targets: tuple[Target, ...]) -> Table:
-    return build(Chunk(pa.table({name: pa.array([], pa.string()) for name in plan.columns}), 0), plan, targets)
 
 
 def _choose(table: Table, targets: Targets) -> Table:

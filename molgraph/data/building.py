@@ -1,0 +1,106 @@
+"""A chunk of columns and a plan of what they are in; a table out, every row kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError
+from molgraph.chem.smiles import MAX_CHARACTERS, precheck
+from molgraph.data import columns as cols
+from molgraph.data.chunks import Chunk
+from molgraph.data.table import MISSING, OK, UNREADABLE, Entities, Table
+from molgraph.data.targets import Asked, numbers_of
+
+_ODD = r"[^!-=?-~]"  # blanks, ">", control characters, anything beyond ASCII: worth a closer look
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which column of a source is what."""
+
+    smiles: str
+    id: str | None
+    weight: str | None
+    features: tuple[str, ...]
+    split: str | None
+    asked: tuple[Asked, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that are read, each once."""
+        one = [self.smiles, self.id, self.weight, self.split, *self.features, *(a.column for a in self.asked)]
+        return list(dict.fromkeys(name for name in one if name is not None))
+
+
+def build(chunk: Chunk, plan: Plan, targets: tuple[Target, ...]) -> Table:
+    """One chunk as a table."""
+    columns, n, start = chunk.columns, len(chunk), chunk.start
+    texts = cols.as_text(columns[plan.smiles])
+    status, reason = _judge(columns[plan.smiles], texts)
+    if chunk.reasons is not None:
+        bad = chunk.reasons != ""
+        status[bad], reason[bad] = UNREADABLE, chunk.reasons[bad]
+    ids = np.array([str(i) for i in range(start, start + n)], dtype=object)
+    if plan.id is not None:
+        ids = cols.as_text(columns[plan.id])
+    y = None
+    if targets:
+        y = np.column_stack([numbers_of(columns[t.name], t, start) for t in targets])
+    features = None
+    if plan.features:
+        features = np.column_stack([cols.as_numbers(columns[f], f, start, finite=False) for f in plan.features])
+        for j, name in enumerate(plan.features):
+            gone = ~np.isfinite(features[:, j]) & (status == OK)
+            status[gone], reason[gone] = MISSING, f"no finite value in the descriptor column {name!r}"
+    return Table(
+        ids,
+        (Entities(plan.smiles, "molecule", texts),),
+        status,
+        reason,
+        targets,
+        y,
+        weights=None if plan.weight is None else _weights(columns[plan.weight], plan.weight, start),
+        features=features,
+        feature_names=plan.features,
+        split=None if plan.split is None else cols.as_text(columns[plan.split]),
+    )
+
+
+def _judge(column: pa.ChunkedArray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Status and reason of every row as far as they show without parsing."""
+    status, reason = np.full(len(texts), OK, dtype=object), np.full(len(texts), "", dtype=object)
+    if pa.types.is_string(column.type):
+        filled = pc.fill_null(column, "")
+        odd = pc.or_(
+            pc.match_substring_regex(filled, _ODD),
+            pc.or_(pc.equal(filled, ""), pc.greater(pc.binary_length(filled), MAX_CHARACTERS)),
+        )
+        look = np.flatnonzero(odd.to_numpy(zero_copy_only=False))
+    else:
+        look = np.arange(len(texts))
+    for i in look:
+        reason[i] = precheck(texts[i])
+        if reason[i]:
+            status[i] = UNREADABLE if texts[i].strip() else MISSING
+    return status, reason
+
+
+def _weights(column: pa.ChunkedArray, name: str, start: int) -> np.ndarray:
+    values = cols.as_numbers(column, name, start)
+    wrong = np.flatnonzero(np.isnan(values) | (values < 0))
+    if len(wrong):
+        raise DataError(
+            f"the weight column {name!r} is {values[wrong[0]]:g} in row {start + wrong[0] + 1}",
+            hint="every row needs a weight of 0 or more",
+        )
+    return values
+
+
+def no_rows(plan: Plan, targets: tuple[Target, ...]) -> Table:
+    """The table of a source without rows."""
+    return build(Chunk(pa.table({name: pa.array([], pa.string()) for name in plan.columns}), 0), plan, targets)
