@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from molgraph import MoleculeClassifier, MoleculeRegressor
-from molgraph.base.errors import DataError, UsageError
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+
+from molgraph import MoleculeClassifier, MoleculeRegressor
+from molgraph.base.errors import DataError, UsageError
 
 SMILES = [f"{'C' * n}{tail}" for n in range(1, 11) for tail in ("", "O", "N", "c1ccccc1")]
 SIZE = np.array([float(len(s)) for s in SMILES])
@@ -81,7 +82,7 @@ def test_invalid_molecules(bad: str) -> None:
     with pytest.raises(DataError, match="molecule 1 cannot be read"):
         clean.predict(["CC", bad])
     classes = MoleculeClassifier("random_forest", invalid="impute", **FAST).fit([*SMILES, bad], [*KIND, "other"])
-    shares = [np.mean(KIND == c) for c in classes.classes_]
+    shares = [np.mean(c == KIND) for c in classes.classes_]
     assert np.allclose(classes.predict_proba([bad])[0], shares)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+
 from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import DataError, StorageError, UsageError
 from molgraph.train.partfile import PartFile
@@ -216,7 +217,7 @@ def test_full_disk_keeps_what_was_done(source: Path, tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, hard))
     try:
-        with pytest.raises(StorageError, match="rows are kept in out.csv.part"):
+        with pytest.raises(StorageError, match=r"rows are kept in out\.csv\.part"):
             stream(source, tmp_path / "out.csv")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -231,8 +232,8 @@ def test_refusals(source: Path, tmp_path: Path) -> None:
         stream(source, tmp_path / "out.xlsx")
     with pytest.raises(StorageError, match="folder does not exist"):
         stream(source, tmp_path / "no" / "out.csv")
+    (tmp_path / "folder").mkdir()
     with pytest.raises(StorageError, match="that is a folder"):
-        (tmp_path / "folder").mkdir()
         stream(source, tmp_path / "folder")
 
 
