@@ -24,12 +24,7 @@ from molgraph.data.read import read_table
 from molgraph.nn.perceptron import Perceptron
 
 LISTS = {"NCI list": "builtin:nci", "CHEMBL2321810": "builtin:chembl2321810"}
-FLOORS = {
-    ("training step", False): 1.7,
-    ("training step", True): 3.0,
-    ("inference", False): 2.4,
-    ("inference", True): 4.5,
-}
+FLOORS = {"training step": {"float32": 1.7, "bfloat16": 3.0}, "inference": {"float32": 2.4, "bfloat16": 4.5}}
 
 
 class Ours(nn.Module):
