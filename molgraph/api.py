@@ -206,7 +206,9 @@ def evaluate(model: Model | str | os.PathLike[str], data: Any, **columns: Any) -
         columns: ``smiles``, ``id``, ``weight``: which columns are which.
     """
     loaded = model if isinstance(model, Model) else load(model)
-    return loaded.evaluate(data, **columns)
+    # with the model's own targets, so that classes keep their order and kinds are not guessed again
+    table = data if isinstance(data, Table) else loaded.read(data, targets=list(loaded.targets), **columns)
+    return loaded.evaluate(table)
 
 
 def _set_running(method: Method, running: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import UsageError
 from molgraph.base.recipe import Recipe
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split, split_table
@@ -41,7 +41,7 @@ def recipe_of(recipe: Recipe | str | Path | None, given: Mapping[str, Any]) -> R
 def read_for_training(data: Any, plan: Recipe) -> Table:
     """The table that a recipe asks for, with its targets."""
     if data is None:
-        raise DataError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
+        raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
     said = plan.data
     if isinstance(data, Table):
         return data if said.targets is None else data.with_targets(list(said.targets))

@@ -20,6 +20,7 @@ from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError
 from molgraph.base.paths import storage_error
 from molgraph.base.progress import bar
+from molgraph.data.table import make_table
 from molgraph.train.partfile import PartFile
 from molgraph.train.rowformat import RowFormat, column_names, columns, row_format
 
@@ -185,13 +186,17 @@ def _tables(source: Any, chunk_rows: int, skip: int, options: dict[str, Any]) ->
     from molgraph.data.read import iter_tables
 
     with bar("predicting", total=count_rows(source)) as progress:
+        empty = True
         for table in iter_tables(source, chunk_rows=chunk_rows, **options):
-            if skip >= len(table):
+            empty = False
+            if skip and skip >= len(table):
                 skip -= len(table)
             else:
                 yield table.take(np.arange(skip, len(table))) if skip else table
                 skip = 0
             progress.advance(len(table))
+        if empty:  # a header alone is answered with a header
+            yield make_table([])
 
 
 def _chunk(
