@@ -45,7 +45,7 @@ def read_for_training(data: Any, plan: Recipe) -> Table:
     said = plan.data
     if isinstance(data, Table):
         return data if said.targets is None else data.with_targets(list(said.targets))
-    columns = {"smiles": said.smiles, "targets": said.targets, "id": said.id, "weight": said.weight}
+    columns: dict[str, Any] = {"smiles": said.smiles, "targets": said.targets, "id": said.id, "weight": said.weight}
     return read_table(
         data,
         **columns,
@@ -58,7 +58,8 @@ def read_for_training(data: Any, plan: Recipe) -> Table:
 
 def divide(table: Table, plan: Recipe) -> Split:
     """The split that a recipe asks for: by a recipe's name, by the table's own column, or as a file says."""
-    asked, options = plan.split.recipe, {"fractions": plan.split.fractions, "seed": plan.split.seed}
+    asked = plan.split.recipe
+    options: dict[str, Any] = {"fractions": plan.split.fractions, "seed": plan.split.seed}
     if asked.endswith((".json", ".csv")):
         return split_table(table, "file", path=asked, **options)
     if plan.data.split_column is not None and asked not in ("time", "group"):

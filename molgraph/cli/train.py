@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -21,7 +21,9 @@ _column = partial(_option, "Columns", metavar="COLUMN")
 _learning = partial(_option, "Learning")
 _result = partial(_option, "Result", metavar="FILE")
 _DATA = "csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or builtin:NAME; else the recipe's path."
-Text, Many, Whole = str | None, list[str] | None, int | None
+Text: TypeAlias = str | None
+Many: TypeAlias = list[str] | None
+Whole: TypeAlias = int | None
 
 
 def train(
@@ -93,7 +95,13 @@ def train(
         "features": tuple(feature) if feature else None,
         "fractions": None if fractions is None else numbers("--fractions", fractions),
     }
-    named = {"smiles": smiles, "id": id, "weight": weight, "split_column": split_column, "on_error": on_error}
+    named: dict[str, Any] = {
+        "smiles": smiles,
+        "id": id,
+        "weight": weight,
+        "split_column": split_column,
+        "on_error": on_error,
+    }
     named |= {"standardise": standardise, "model": model, "split": split, "epochs": epochs, "batch_size": batch_size}
     named |= {"learning_rate": learning_rate, "patience": patience, "ensemble": ensemble, "baseline": baseline}
     named |= {"seed": seed, "device": device, "threads": threads, "precision": precision}
