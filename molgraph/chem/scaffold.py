@@ -77,7 +77,7 @@ def murcko(mol: Chem.Mol, generic: bool = False) -> str:
     return Chem.MolToSmiles(Chem.MurckoDecompose(mol), isomericSmiles=False)
 
 
-def flat_parents(smiles: Sequence[str], *, workers: int | None = None) -> Keys:
+def flat_parents(smiles: Sequence[str] | np.ndarray, *, workers: int | None = None) -> Keys:
     """``flat_parent`` of each SMILES; unreadable ones get a reason.
 
     Example:
@@ -90,7 +90,9 @@ def flat_parents(smiles: Sequence[str], *, workers: int | None = None) -> Keys:
     return _each(flat_parent, smiles, "flat parents", workers)
 
 
-def scaffolds(smiles: Sequence[str], *, generic: bool = False, unmap: bool = False, workers: int | None = None) -> Keys:
+def scaffolds(
+    smiles: Sequence[str] | np.ndarray, *, generic: bool = False, unmap: bool = False, workers: int | None = None
+) -> Keys:
     """``murcko`` of each SMILES; unreadable ones get a reason.
 
     Args:
@@ -127,7 +129,9 @@ def relate(first: str, second: str) -> str:
     return "isotopologue" if same else "stereoisomer"
 
 
-def _each(function: Callable[[Chem.Mol], str], smiles: Sequence[str], label: str, workers: int | None) -> Keys:
+def _each(
+    function: Callable[[Chem.Mol], str], smiles: Sequence[str] | np.ndarray, label: str, workers: int | None
+) -> Keys:
     """Apply to each distinct text once, in other processes where there are many; the order is the input's."""
     texts = np.asarray(smiles, dtype=object)
     code_of: dict[str, int] = {}

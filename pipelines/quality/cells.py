@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+import molgraph
 from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
 from pipelines.quality.study import Problem
 
 FORMAT = "molgraph-quality-cell-1"
-PACKAGES = ("molgraph-platform", "torch", "rdkit", "chemprop", "scikit-learn", "numpy", "lightning")
+PACKAGES = ("torch", "rdkit", "chemprop", "scikit-learn", "numpy", "lightning")
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def read_cell(path: Path) -> Cell:
 
 def versions() -> dict[str, str]:
     """Versions of the packages that a result depends on."""
-    found = {}
+    found = {"molgraph": molgraph.__version__}
     for name in PACKAGES:
         try:
             found[name] = version(name)

@@ -94,7 +94,8 @@ def write_table(study: Study, out: Path) -> str:
     lines[-2] += f" ({study.split}, {'/'.join(f'{100 * f:.0f}' for f in study.fractions)}, files in `datasets/splits`)"
     lines[-2] += " and its own weights. Differences with their paired 95% intervals:"
     header = ["data", *(f"{_title(a)} − {_title(b)}" for a, b in PAIRS)]
-    rows, verdicts = [], {pair: {} for pair in PAIRS}
+    rows = []
+    verdicts: dict[tuple[str, str], dict[str, list[str]]] = {pair: {} for pair in PAIRS}
     for d in study.dataset:
         row = [d.title]
         for a, b in PAIRS:

@@ -68,7 +68,7 @@ def split_by_time(task: Task) -> Parts:
     wanted = np.cumsum(task.fractions)[:2] * len(rows)
     first, second = (int(np.abs(ends - w).argmin()) for w in wanted)
     part_of = (when >= first).astype(int) + (when >= max(first, second))
-    return Parts(*(rows[part_of == part] for part in range(3)), left_out=left_out)
+    return Parts.of(rows, part_of, left_out)
 
 
 def group_by_column(task: Task) -> Grouping:
@@ -138,17 +138,17 @@ def _from_json(task: Task, path: Path) -> Parts:
 
 
 def _by_words(task: Task, words: list[str], source: str) -> Parts:
-    parts: tuple[list[int], list[int], list[int]] = ([], [], [])
+    part_of = np.full(len(task.rows), -1)
     left_out: dict[int, str] = {}
-    for row in task.rows.tolist():
+    for i, row in enumerate(task.rows.tolist()):
         word = words[row]
         if word in _WORDS:
-            parts[_WORDS[word]].append(row)
+            part_of[i] = _WORDS[word]
         elif word in _NOT_USED:
             left_out[row] = f"in no part of {source}"
         else:
             raise DataError(f"{source} says {word!r} in row {row}", hint="use train, valid or test")
-    return Parts(*(np.array(p, dtype=np.int64) for p in parts), left_out=left_out)
+    return Parts.of(task.rows, part_of, left_out)
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray:

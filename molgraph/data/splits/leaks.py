@@ -13,13 +13,16 @@ from molgraph.data.table import Table
 MOST_PER_TEST_ROW = 10  # a molecule that stands in training a thousand times is named ten times
 
 
-def find_leaks(table: Table, train: np.ndarray, test: np.ndarray) -> tuple[Leak, ...]:
+def find_leaks(
+    table: Table, train: np.ndarray, test: np.ndarray, parents: np.ndarray | None = None
+) -> tuple[Leak, ...]:
     """Pairs of a training and a test row with the same flat parent, in order of the test rows.
 
     Args:
         table: all rows; a table with more than one entity column, or none of molecules, has no such pairs.
         train: int64, training rows.
         test: int64, test rows.
+        parents: object array [n], flat parents of all rows, where they are known already.
 
     Returns:
         The pairs, at most ten training rows for each test row, with what ties them: ``duplicate``, ``salt form``,
@@ -28,13 +31,14 @@ def find_leaks(table: Table, train: np.ndarray, test: np.ndarray) -> tuple[Leak,
     if [e.kind for e in table.entities] != ["molecule"]:
         return ()
     smiles = table.smiles
-    parents = flat_parents(smiles[np.concatenate([train, test])]).values
+    if parents is None:
+        parents = flat_parents(smiles).values
     rows_of: dict[str, list[int]] = defaultdict(list)
-    for row, parent in zip(train, parents, strict=False):
-        if parent and len(rows_of[parent]) < MOST_PER_TEST_ROW:
-            rows_of[parent].append(int(row))
+    for row in train:
+        if parents[row] and len(rows_of[parents[row]]) < MOST_PER_TEST_ROW:
+            rows_of[parents[row]].append(int(row))
     leaks = []
-    for row, parent in zip(test, parents[len(train) :], strict=True):
-        for other in rows_of.get(parent, ()):
+    for row in test:
+        for other in rows_of.get(parents[row], ()):
             leaks.append(Leak(str(table.ids[other]), str(table.ids[row]), relate(smiles[other], smiles[row])))
     return tuple(leaks)

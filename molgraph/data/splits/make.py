@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.registry import get, names
+from molgraph.chem.scaffold import flat_parents
 from molgraph.data.splits.assign import fill_folds, fill_parts
 from molgraph.data.splits.leaks import find_leaks
 from molgraph.data.splits.recipe import Grouping, Parts, SplitRecipe, Task
@@ -55,7 +57,8 @@ def split_table(
     """
     known: SplitRecipe = get("split", recipe)
     fractions = _checked(fractions)
-    task = Task(table, _usable(table), fractions, int(seed), known.settings(params))
+    usable = _usable(table, known)
+    task = Task(table, usable.rows, fractions, int(seed), known.settings(params))
     if known.group is not None:
         grouping = known.group(task)
         _enough(grouping, known, task)
@@ -71,7 +74,7 @@ def split_table(
                 + ("" if n_groups is None else f" in {n_groups} groups that stay whole"),
                 hint="use more rows, other fractions, or another recipe such as 'random'",
             )
-    split = _freeze(task, known, parts, n_groups, {})
+    split = _freeze(task, known, usable, parts, n_groups, {})
     if known.announces_leaks and split.leaks and not quiet:
         print(split.text(n_leaks=20), file=sys.stderr)
     return split
@@ -108,7 +111,8 @@ def kfold(
     with_valid = k >= 3 if with_valid is None else with_valid
     if k < 2 + with_valid:
         raise UsageError(f"k is {k}", hint=f"use {2 + with_valid} folds or more")
-    task = Task(table, _usable(table), (1 - 1 / k, 0.0, 1 / k), int(seed), known.settings(params))
+    usable = _usable(table, known)
+    task = Task(table, usable.rows, (1 - 1 / k, 0.0, 1 / k), int(seed), known.settings(params))
     grouping = known.group(task)
     sizes = np.bincount(grouping.group_of) if len(grouping.rows) else np.zeros(0, dtype=np.int64)
     if len(sizes) < k:
@@ -120,29 +124,46 @@ def kfold(
     splits = []
     for fold in range(k):
         test = fold_of == fold
-        valid = (fold_of == (fold + 1) % k) if with_valid else np.zeros(len(test), dtype=bool)
-        parts = [grouping.rows[mask] for mask in (~test & ~valid, valid, test)]
-        made = Parts(*parts, left_out=grouping.left_out)
-        splits.append(_freeze(task, known, made, len(sizes), {"k": k, "fold": fold}))
+        valid = with_valid & (fold_of == (fold + 1) % k)
+        made = Parts.of(grouping.rows, np.where(test, 2, np.where(valid, 1, 0)), grouping.left_out)
+        splits.append(_freeze(task, known, usable, made, len(sizes), {"k": k, "fold": fold}))
     return splits
 
 
 def _checked(fractions: Any) -> tuple[float, float, float]:
-    values = tuple(float(f) for f in fractions)
+    values = [float(f) for f in fractions]
     if len(values) != 3:
         raise UsageError(f"fractions has {len(values)} values, expected train, valid, test")
     if min(values) < 0 or not math.isclose(sum(values), 1.0, abs_tol=1e-6):
         raise UsageError(
-            f"fractions {values} sum to {sum(values):g}", hint="give three parts of 1, such as 0.8, 0.1, 0.1"
+            f"the fractions {values} sum to {sum(values):g}", hint="give three parts of 1, such as 0.8, 0.1, 0.1"
         )
-    return values
+    return values[0], values[1], values[2]
 
 
-def _usable(table: Table) -> np.ndarray:
-    rows = np.flatnonzero(table.ok)
+@dataclass(frozen=True)
+class _Usable:
+    """Rows that a recipe may use, why the others may not, and all rows' flat parents where a leak is possible."""
+
+    rows: np.ndarray
+    left_out: dict[int, str]
+    parents: np.ndarray | None
+
+
+def _usable(table: Table, recipe: SplitRecipe) -> _Usable:
+    left_out = {int(i): str(table.reason[i]) or str(table.status[i]) for i in np.flatnonzero(~table.ok)}
+    rows, parents = np.flatnonzero(table.ok), None
+    # A recipe that groups reads every molecule itself; for the others it is done here, and used again for leaks.
+    if not recipe.grouped and [e.kind for e in table.entities] == ["molecule"]:
+        keys = flat_parents(table.smiles[rows])
+        parents = np.full(len(table), "", dtype=object)
+        parents[rows] = keys.values
+        left_out |= {int(row): str(why) for row, why in zip(rows, keys.reasons, strict=True) if why}
+        rows = rows[[not why for why in keys.reasons]]
     if not len(rows):
-        raise DataError(f"none of the table's {len(table)} rows can be used", hint="look at their reasons")
-    return rows
+        first = f"; row 0: {left_out[0]}" if 0 in left_out else ""
+        raise DataError(f"none of the table's {len(table)} rows can be used{first}", hint="look at their reasons")
+    return _Usable(rows, left_out, parents)
 
 
 def _enough(grouping: Grouping, recipe: SplitRecipe, task: Task) -> None:
@@ -154,17 +175,17 @@ def _enough(grouping: Grouping, recipe: SplitRecipe, task: Task) -> None:
 def _fill(grouping: Grouping, recipe: SplitRecipe, task: Task) -> Parts:
     sizes = np.bincount(grouping.group_of)
     part_of = fill_parts(sizes, task.fractions, task.seed, balanced=recipe.balanced)[grouping.group_of]
-    parts = [grouping.rows[part_of == part] for part in range(3)]
-    return Parts(*parts, left_out=grouping.left_out)
+    return Parts.of(grouping.rows, part_of, grouping.left_out)
 
 
-def _freeze(task: Task, recipe: SplitRecipe, parts: Parts, n_groups: int | None, extra: Mapping[str, Any]) -> Split:
+def _freeze(
+    task: Task, recipe: SplitRecipe, usable: _Usable, parts: Parts, n_groups: int | None, extra: Mapping[str, Any]
+) -> Split:
     arrays = {name: np.sort(np.asarray(getattr(parts, name), dtype=np.int64)) for name in PARTS}
     table = task.table
     params = {k: v for k, v in task.params.items() if isinstance(v, str | int | float | bool)} | dict(extra)
     settings = {"recipe": recipe.name, "seed": task.seed, "fractions": list(task.fractions), "params": params}
-    unread = {int(i): str(table.reason[i]) or str(table.status[i]) for i in np.flatnonzero(~table.ok)}
-    left_out = tuple(LeftOut(row, why) for row, why in sorted({**unread, **parts.left_out}.items()))
+    left_out = tuple(LeftOut(row, why) for row, why in sorted({**usable.left_out, **parts.left_out}.items()))
     return Split(
         **arrays,
         recipe=recipe.name,
@@ -174,7 +195,7 @@ def _freeze(task: Task, recipe: SplitRecipe, parts: Parts, n_groups: int | None,
         params=params,
         content=content_hash(table),
         hash=split_hash(table, arrays, settings),
-        leaks=() if recipe.grouped else find_leaks(table, arrays["train"], arrays["test"]),
+        leaks=() if recipe.grouped else find_leaks(table, arrays["train"], arrays["test"], usable.parents),
         left_out=left_out,
         groups=n_groups,
     )

@@ -34,7 +34,7 @@ def split_like_deepchem(task: Task) -> Parts:
             part = 2 if filled[0] + filled[1] + sizes[g] > valid_cutoff else 1
         part_of[g] = part
         filled[part] += int(sizes[g])
-    return Parts(*(rows[part_of[scaffold_of] == part] for part in range(3)), left_out=left_out)
+    return Parts.of(rows, part_of[scaffold_of], left_out)
 
 
 def split_like_chemprop(task: Task) -> Parts:
@@ -65,10 +65,9 @@ def split_like_chemprop(task: Task) -> Parts:
         room = [part for part, most in ((2, n_test), (1, n_valid)) if filled[part] + size_of[g] <= most]
         part_of[g] = room[0] if room else 0
         filled[part_of[g]] += size_of[g]
-    parts = [rows[part_of[scaffold_of] == part] for part in range(3)]
     if swapped:
-        parts[1], parts[2] = parts[2], parts[1]
-    return Parts(*parts, left_out=left_out)
+        part_of = np.array([0, 2, 1])[part_of]
+    return Parts.of(rows, part_of[scaffold_of], left_out)
 
 
 def _scaffold_codes(task: Task, *, unmap: bool) -> tuple[np.ndarray, np.ndarray, dict[int, str]]:

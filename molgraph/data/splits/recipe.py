@@ -56,6 +56,11 @@ class Parts:
     test: np.ndarray
     left_out: Mapping[int, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, rows: np.ndarray, part_of: np.ndarray, left_out: Mapping[int, str]) -> Parts:
+        """Parts from the rows [m] and the part of each: 0 train, 1 valid, 2 test."""
+        return cls(rows[part_of == 0], rows[part_of == 1], rows[part_of == 2], left_out)
+
 
 @dataclass(frozen=True)
 class SplitRecipe:

@@ -140,7 +140,9 @@ class Split:
                 raise ValueError(f"its format is not {FORMAT!r}")
             parts = [np.asarray(raw[name], dtype=np.int64).reshape(-1) for name in PARTS]
             split = cls(
-                *parts,
+                train=parts[0],
+                valid=parts[1],
+                test=parts[2],
                 recipe=str(raw["recipe"]),
                 seed=int(raw["seed"]),
                 fractions=tuple(float(f) for f in raw["fractions"]),
