@@ -12,12 +12,12 @@ from scipy import stats
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from molgraph.base.errors import DataError
-from molgraph.data.splits import Split, split_table
-from molgraph.evaluate.metrics import get_metric
-from pipelines.quality.cells import Outcome, cell_path, read_cell, write_cell
-from pipelines.quality.study import open_problem, read_dataset, read_study, split_path
-from pipelines.quality.table import paired, scores, write_table
+from molgraph.base.errors import DataError  # noqa: E402
+from molgraph.data.splits import Split, split_table  # noqa: E402
+from molgraph.evaluate.metrics import get_metric  # noqa: E402
+from pipelines.quality.cells import Outcome, cell_path, read_cell, write_cell  # noqa: E402
+from pipelines.quality.study import open_problem, read_dataset, read_study, split_path  # noqa: E402
+from pipelines.quality.table import paired, scores, write_table  # noqa: E402
 
 
 def test_frozen_splits_of_the_built_in_data_are_what_the_recipe_makes() -> None:
