@@ -6,13 +6,12 @@ is ``Chem.MolFromSmiles`` in a loop with RDKit's log off, as in molgraph.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from rdkit import Chem
+from timing import in_turn
 
 from molgraph.chem.smiles import quiet
 from molgraph.data import featurize_cuik
@@ -37,17 +36,6 @@ def smiles_to_tensors(smiles: list[str], backend: Any) -> None:
     store = featurize(smiles, backend=backend)
     for rows in batch_order(len(store), BATCH):
         collate(store, rows)
-
-
-def in_turn(works: list[Callable[[], None]], rounds: int) -> list[float]:
-    """Best seconds of each work, all of them run once a round so that a busy moment meets them all."""
-    best = [float("inf")] * len(works)
-    for _ in range(rounds):
-        for i, work in enumerate(works):
-            start = time.perf_counter()
-            work()
-            best[i] = min(best[i], time.perf_counter() - start)
-    return best
 
 
 def row(n: int, ours: float, peer: float, peer_name: str, floor: float) -> dict[str, Any]:

@@ -7,13 +7,13 @@ encoder's ``prepare``), which is done afresh for every batch; chemprop's graphs 
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+from timing import in_turn
 from torch import Tensor, nn
 
 import molgraph.models  # noqa: F401 - registers the encoders
@@ -102,17 +102,6 @@ def inference(model: nn.Module, batches: list[Any], y: list[Tensor], bfloat16: b
 def afresh(batch: Any) -> Any:
     """The batch without what was made for it before."""
     return replace(batch, _made={}) if isinstance(batch, GraphBatch) else batch
-
-
-def in_turn(works: list[Callable[[], None]], rounds: int) -> list[float]:
-    """Best seconds of each work, all of them run once a round so that a busy moment meets them all."""
-    best = [float("inf")] * len(works)
-    for _ in range(rounds + 1):  # the first round warms up, and can't be best by chance alone
-        for i, work in enumerate(works):
-            start = time.perf_counter()
-            work()
-            best[i] = min(best[i], time.perf_counter() - start)
-    return best
 
 
 def model_speed(sizes: tuple[int, ...] = (64,), molecules: int = 960, rounds: int = 4) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,87 @@
+"""A table of 100,000 molecules in, seconds and peak memory of `molgraph predict` and `chemprop predict` out."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+SCRIPTS = Path(sys.executable).parent
+
+
+def molecules(n: int) -> tuple[list[str], str]:
+    """``n`` SMILES and where they are from: ZINC-250k where the data folder holds it, else the NCI list repeated."""
+    folder = os.environ.get("MOLGRAPH_DATA")
+    zinc = Path(folder, "zinc250k", "zinc250k_properties.csv.gz") if folder else None
+    if zinc and zinc.exists():
+        with gzip.open(zinc, "rt") as file:
+            return pd.read_csv(file, usecols=["smiles"], nrows=n)["smiles"].tolist(), f"first {n:,} of ZINC-250k"
+    import molgraph
+
+    listed = list(molgraph.read_table("builtin:nci").smiles)
+    return (listed * (n // len(listed) + 1))[:n], f"RDKit's NCI list repeated to {n:,} rows"
+
+
+def measured(command: list[str], env: dict[str, str] | None = None) -> tuple[float, float]:
+    """Wall seconds and peak memory in GB of a command and its children (the largest single process)."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env={**os.environ, **(env or {})}
+    )
+    assert process.stderr is not None
+    words = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        raise SystemExit(f"{' '.join(command)} failed:\n{words.decode()[-2000:]}")
+    return time.perf_counter() - start, usage.ru_maxrss / 1e6
+
+
+def predict_speed(folder: Path, n: int = 100_000, rounds: int = 2) -> dict[str, dict[str, Any]]:
+    """Train one model with each library at the same sizes, then predict the same file with each in turn.
+
+    The peer runs twice: as it comes, and with the C++ featuriser that it has behind a flag.
+    """
+    import molgraph
+
+    smiles, origin = molecules(n)
+    data, train, ours = folder / "many.csv", folder / "train.csv", folder / "ours.mgm"
+    pd.DataFrame({"id": [f"m{i:06d}" for i in range(n)], "smiles": smiles}).to_csv(data, index=False)
+    molgraph.read_table("builtin:chembl2321810").to_frame()[["smiles", "pActivity"]].to_csv(train, index=False)
+    molgraph.train(train, smiles="smiles", targets=["pActivity"], epochs=2, baseline=False).save(ours)
+    columns = ["--smiles-columns", "smiles", "-q"]
+    chemprop = str(SCRIPTS / "chemprop")
+    words = ["train", "-i", str(train), "-o", str(folder / "peer"), "--epochs", "2", "--target-columns", "pActivity"]
+    measured([chemprop, *words, *columns])
+    peer = str(sorted((folder / "peer").rglob("best.pt"))[0])
+    ask = [chemprop, "predict", "-i", str(data), "--model-paths", peer, *columns, "-o", str(folder / "theirs.csv")]
+    commands = {
+        "molgraph": [str(SCRIPTS / "molgraph"), "predict", str(ours), str(data), "-o", str(folder / "ours.csv")],
+        "`chemprop predict`": ask,
+        "`chemprop predict --use-cuikmolmaker-featurization`": [*ask, "--use-cuikmolmaker-featurization"],
+    }
+    best = {name: (float("inf"), float("inf")) for name in commands}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            (folder / "ours.csv").unlink(missing_ok=True)
+            seconds, memory = measured(command)
+            best[name] = (min(best[name][0], seconds), min(best[name][1], memory))
+    mine, memory = best.pop("molgraph")
+    work = f"`predict` CSV to CSV, {n:,} molecules ({origin}), preset `standard`, float32"
+    return {
+        f"{work}, against {name}": {
+            "molgraph": n / mine,
+            "peer": n / seconds,
+            "ratio": seconds / mine,
+            "floor": 3.0,
+            "peer_name": name,
+            "unit": "molecules/s",
+            "memory_gb": [round(memory, 2), round(other, 2)],
+        }
+        for name, (seconds, other) in best.items()
+    }

@@ -1,0 +1,99 @@
+"""No input; every speed ratio of molgraph against its peers, measured in one run, into results.json and the README.
+
+python pipelines/speed/run.py            # everything, about ten minutes on an idle machine
+python pipelines/speed/run.py --only data
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
+
+import torch  # noqa: E402
+from readme_block import replace_block  # noqa: E402
+
+import molgraph  # noqa: E402
+from molgraph.base.paths import atomic_write  # noqa: E402
+
+RESULTS = HERE / "results.json"
+GROUPS = ("data", "model", "predict")
+
+
+def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
+    """Rows by name: molgraph's rate, the peer's, their ratio, the floor asked for."""
+    rows: dict[str, dict[str, Any]] = {}
+    if "data" in groups:
+        from data_speed import data_speed
+
+        rows |= data_speed()
+    if "model" in groups:
+        from model_speed import model_speed
+
+        rows |= model_speed()
+    if "predict" in groups:
+        from predict_speed import predict_speed
+
+        with tempfile.TemporaryDirectory() as folder:
+            rows |= predict_speed(Path(folder))
+    return rows
+
+
+def table(results: dict[str, Any]) -> str:
+    """The README's table."""
+    lines = ["| work | molgraph | peer | ratio | asked |", "|---|---|---|---|---|"]
+    for name, row in results["rows"].items():
+        memory = row.get("memory_gb")
+        extra = f" (peak memory {memory[0]} GB against {memory[1]} GB)" if memory else ""
+        lines.append(
+            f"| {name}{extra} | {row['molgraph']:,.0f} {row['unit']} | {row['peer_name']} {row['peer']:,.0f} "
+            f"| **{row['ratio']:.2f} x** | {row['floor']:g} x |"
+        )
+    machine = results["machine"]
+    lines += [
+        "",
+        f"Best of several, all in one run on {machine['date']}: {machine['cpu']}, {machine['threads']} threads,",
+    ]
+    lines += [
+        f"torch {machine['torch']}. Made by `python pipelines/speed/run.py`; figures in `pipelines/speed/results.json`."
+    ]
+    return "\n".join(lines)
+
+
+def machine() -> dict[str, Any]:
+    """What it was measured on."""
+    cpu = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        named = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        cpu = f"{named[0]}, {len(named)} cores" if named else cpu
+    return {
+        "date": time.strftime("%Y-%m-%d"), "cpu": cpu, "threads": torch.get_num_threads(), "torch": torch.__version__,
+        "python": platform.python_version(), "molgraph": molgraph.__version__,
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Measure, keep, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=GROUPS, action="append", help="measure one group; the others keep their rows")
+    groups = parser.parse_args().only or list(GROUPS)
+    kept = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() and len(groups) < len(GROUPS) else {}
+    rows = measure(groups)
+    results = {"machine": machine(), "rows": {**kept, **rows}}
+    with atomic_write(RESULTS, "w") as file:
+        json.dump(results, file, indent=1)
+    replace_block("speed", table(results))
+    print(table(results))
+
+
+if __name__ == "__main__":
+    main()
