@@ -19,7 +19,7 @@ from molgraph.data.table import OK, UNREADABLE
 
 Backend = Literal["auto", "cuik", "rdkit"]
 BACKENDS = ("auto", "cuik", "rdkit")
-CHUNK = 128
+CHUNK = 64
 """Molecules a call of a backend: feature rows of more would leave the processor's cache."""
 BLOCK = 20_000
 """Molecules that a worker process gets at a time."""

@@ -7,9 +7,10 @@ everything that can be counted from the bonds is counted by numpy.
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Callable, Iterable
-from itertools import chain
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ _HYBRIDS = ("S", "SP", "SP2", "SP2D", "SP3", "SP3D", "SP3D2")
 _HYBRID = np.full(max(map(int, HybridizationType.values)) + 1, 7)
 _HYBRID[[int(HybridizationType.names[name]) for name in _HYBRIDS]] = np.arange(7)
 _KINDS = {kind: i for i, kind in enumerate((BondType.SINGLE, BondType.DOUBLE, BondType.TRIPLE, BondType.AROMATIC))}
+_AROMATIC = 3
 _KIND_OF_TWICE_ORDER = np.array([4, 4, 0, 3, 1, 4, 2])
 _WEIGHT = np.array([Chem.GetPeriodicTable().GetAtomicWeight(z) for z in range(119)])
 # a bond whose order is 1 may be a dative one, but only where a metal or the text says so
@@ -33,6 +35,18 @@ _ISOTOPE = re.compile(r"\[\d")
 
 def pieces(smiles: list[str]) -> list[Piece]:
     """Packed graphs of the molecules, in order; what can't be read has no atoms."""
+    # thousands of short-lived atoms and bonds would start Python's cycle collector again and again (a third
+    # of the time); none of them is part of a cycle
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return [_piece(smiles)]
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _piece(smiles: list[str]) -> Piece:
     mols = [_read(text) for text in smiles]
     n_atoms = np.array([mol.GetNumAtoms() for mol in mols], dtype=np.int64)
     n_bonds = np.array([mol.GetNumBonds() for mol in mols], dtype=np.int64)
@@ -47,26 +61,34 @@ def pieces(smiles: list[str]) -> list[Piece]:
     ends = np.stack([begin, end], 1).ravel()
 
     number, hydrogens = _ask(Atom.GetAtomicNum, atoms), _ask(Atom.GetTotalNumHs, atoms)
-    mass = _WEIGHT[number]
-    _where(_has(smiles, _ISOTOPE.search)[of_atom], Atom.GetMass, atoms, mass)
-    chiral = np.zeros(len(atoms), dtype=np.int64)
-    _where((rich | _has(smiles, lambda text: "@" in text))[of_atom], Atom.GetChiralTag, atoms, chiral)
-    atom_keys = atom_keys_of(
-        number, np.bincount(ends, minlength=len(atoms)) + hydrogens, _ask(Atom.GetFormalCharge, atoms), chiral,
-        hydrogens, _HYBRID[_ask(Atom.GetHybridization, atoms)], _ask(Atom.GetIsAromatic, atoms), mass,
-    )  # fmt: skip
-
     twice = 2 * np.fromiter(map(Bond.GetBondTypeAsDouble, bonds), np.float64, len(bonds))
     kind = _KIND_OF_TWICE_ORDER[np.minimum(twice, 5 + (twice == 6)).astype(np.int64)]
     arrows = rich | _has(smiles, lambda text: "->" in text or "<-" in text)
     dative = _MAY_BE_DATIVE[number]
     _where(dative[begin] | dative[end] | arrows[of_bond], _kind, bonds, kind)
-    stereo = np.zeros(len(bonds), dtype=np.int64)
+    # RDKit's aromatic bonds are conjugated, in a ring, and end at aromatic atoms, which all have such a bond;
+    # not so those that a text writes out itself, as in C:C
+    written = rich | _has(smiles, lambda text: ":" in text)
+    arom_bond = (kind == _AROMATIC) & ~written[of_bond]
+    aromatic = np.zeros(len(atoms), dtype=bool)
+    aromatic[begin[arom_bond]] = aromatic[end[arom_bond]] = True
+    _where(written[of_atom], Atom.GetIsAromatic, atoms, aromatic)
+    conjugated, ring, stereo = arom_bond.copy(), arom_bond.copy(), np.zeros(len(bonds), dtype=np.int64)
+    others = list(compress(bonds, ~arom_bond))
+    conjugated[~arom_bond], ring[~arom_bond] = _ask(Bond.GetIsConjugated, others), _ask(Bond.IsInRing, others)
     _where((rich | _has(smiles, lambda text: "/" in text or "\\" in text))[of_bond], Bond.GetStereo, bonds, stereo)
-    bond_keys = bond_keys_of(kind, _ask(Bond.GetIsConjugated, bonds), _ask(Bond.IsInRing, bonds), stereo)
+    bond_keys = bond_keys_of(kind, conjugated, ring, stereo)
+
+    mass, chiral = _WEIGHT[number], np.zeros(len(atoms), dtype=np.int64)
+    _where(_has(smiles, _ISOTOPE.search)[of_atom], Atom.GetMass, atoms, mass)
+    _where((rich | _has(smiles, lambda text: "@" in text))[of_atom], Atom.GetChiralTag, atoms, chiral)
+    atom_keys = atom_keys_of(
+        number, np.bincount(ends, minlength=len(atoms)) + hydrogens, _ask(Atom.GetFormalCharge, atoms), chiral,
+        hydrogens, _HYBRID[_ask(Atom.GetHybridization, atoms)], aromatic, mass,
+    )  # fmt: skip
 
     target, reverse = np.stack([end, begin], 1).ravel(), np.arange(2 * len(bonds)) ^ 1
-    return [Piece.from_global(n_atoms, atom_keys, np.repeat(bond_keys, 2), ends, target, reverse)]
+    return Piece.from_global(n_atoms, atom_keys, np.repeat(bond_keys, 2), ends, target, reverse)
 
 
 def _read(text: str) -> Mol:

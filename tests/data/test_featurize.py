@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from rdkit import Chem, RDConfig
+from torch_geometric.data import Data
 
 from molgraph.base.errors import UsageError
 from molgraph.data import featurize as module
@@ -17,6 +19,7 @@ from molgraph.data import featurize_cuik
 from molgraph.data.features import D_ATOM, D_BOND, atom_keys, atom_keys_of, atom_rows
 from molgraph.data.featurize import featurize
 from molgraph.data.graphstore import GraphStore
+from molgraph.data.pyg import from_pyg
 
 NASTY = Path(__file__).resolve().parent.parent / "nasty.tsv"
 needs_cuik = pytest.mark.skipif(bool(featurize_cuik.missing()), reason=featurize_cuik.missing() or "present")
@@ -29,8 +32,8 @@ TRICKY = [
     "[O-][N+](=O)c1ccccc1", "[CH3]", "[CH2]", "[Na+].[Cl-]", "[H+]", "[H][H]", "[H-]", "[He]", "[Og]",
     "c1ccc2c(c1)ccc1ccccc12", "c1cc[se]c1", "c1cc[te]c1", "[O-]Cl(=O)(=O)=O", "FS(F)(F)(F)(F)F", "C |^1:0|",
     "C[C@H](F)Cl |&1:1|", "CC |$;R1$|", " CCO", "CCO ", "\tCCO", "[CH3:7][CH2:3][OH:1]", "Cl[Pt](Cl)(N)N", "C[Hg]C",
-    "[Cu+2].[O-]S(=O)(=O)[O-]", "OC[PH](CO)(CO)CO", "[C-4]", "[C+5]", "C:C", "b1ccccc1", "n1cccc1C",
-    "CC(C)=[N+]=[N-]", "[nH]1cccc1",
+    "[Cu+2].[O-]S(=O)(=O)[O-]", "OC[PH](CO)(CO)CO", "[C-4]", "[C+5]", "C:C", "c1:c:c:c:c:c1C:C", "c1ccccc1:C",
+    "b1ccccc1", "n1cccc1C", "CC(C)=[N+]=[N-]", "[nH]1cccc1",
 ]  # fmt: skip
 
 
@@ -217,7 +220,8 @@ def test_workers_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> No
 def test_smallest_types(nci_store: GraphStore) -> None:
     for level in nci_store.levels.values():
         assert all(values.dtype == np.int16 for values in level.arrays.values())
-    long = featurize(["C" * 17_000])
+    chain = torch.stack([torch.arange(16_999), torch.arange(1, 17_000)])
+    long = from_pyg([Data(edge_index=torch.cat([chain, chain.flip(0)], 1), num_nodes=17_000)])
     assert long.levels["bond"].arrays["reverse"].dtype == np.int32
     assert int(long.levels["bond"].arrays["reverse"].max()) == 2 * 16_999 - 1
 
