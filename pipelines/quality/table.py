@@ -15,12 +15,12 @@ from molgraph.evaluate.metrics import evaluate_metric, get_metric
 from pipelines.quality.cells import cell_path, read_cell
 from pipelines.quality.study import Dataset, Study, split_path
 
-PAIRS = (("dmpnn", "chemprop"), ("forest", "sklearn_forest"))
+PAIRS = (("dmpnn", "chemprop"), ("forest_morgan", "sklearn_forest"), ("forest", "sklearn_forest"))
 COLUMNS = (
     ("dmpnn", "dmpnn"),
     ("chemprop", "chemprop"),
     ("forest", "forest"),
-    ("forest_morgan", "forest, bits alone"),
+    ("forest_morgan", "forest (bits alone)"),
     ("sklearn_forest", "scikit-learn forest"),
     ("mean", "mean"),
 )
