@@ -8,6 +8,7 @@ from typing import Any
 
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe import Recipe
+from molgraph.data.labels import check_targets
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split, split_table
 from molgraph.data.table import Table
@@ -44,7 +45,15 @@ def read_for_training(data: Any, plan: Recipe) -> Table:
         raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
     said = plan.data
     if isinstance(data, Table):
-        return data if said.targets is None else data.with_targets(list(said.targets))
+        table = data if said.targets is None else data.with_targets(list(said.targets))
+    else:
+        table = _read(data, plan)
+    check_targets(table)  # before the split, which says no more than that a part is empty
+    return table
+
+
+def _read(data: Any, plan: Recipe) -> Table:
+    said = plan.data
     columns: dict[str, Any] = {"smiles": said.smiles, "targets": said.targets, "id": said.id, "weight": said.weight}
     return read_table(
         data,

@@ -9,13 +9,14 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from molgraph.auxiliary.features import Choice, Features
-from molgraph.auxiliary.targets import row_targets, target_from_meta, target_meta
+from molgraph.auxiliary.targets import target_from_meta, target_meta
 from molgraph.auxiliary.trees import Trees
 from molgraph.base import progress
 from molgraph.base.contracts import Method, Prediction, State, Target
-from molgraph.base.errors import DataError, ModelFileError, UsageError
+from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
 
 STEP = 25  # trees grown between two ticks of the progress bar
@@ -82,19 +83,14 @@ class RandomForest(Method):
         """Grow the forests on ``table``; ``valid`` and ``workdir`` are not used."""
         if self.class_weight not in (None, "balanced"):
             raise UsageError(f"class_weight is {self.class_weight!r}", hint="use 'balanced' or None")
-        targets, y = row_targets(table)
         chosen = Features(self.features, self.radius, self.n_bits)
         own, matrix = chosen.fit(table, self._threads())
+        targets, y = table.row_targets, check_targets(table, np.isin(np.arange(len(table)), matrix.rows))
         trees = []
         with progress.bar("random forest", total=self.n_estimators * len(targets)) as bar:
             for j, target in enumerate(targets):
                 values = y[matrix.rows, j]
-                use = np.isfinite(values)
-                if not use.any():
-                    raise DataError(
-                        f"no readable row of {len(table)} has a measured {target.name!r}",
-                        hint="choose another target, or see `molgraph data audit`",
-                    )
+                use = ~np.isnan(values)
                 weights = None if table.weights is None else table.weights[matrix.rows][use]
                 trees.append(self._grow(matrix.x[use], values[use], weights, target, bar))
         self._fitted = (targets, own, tuple(trees))

@@ -7,11 +7,12 @@ from typing import Self
 
 import numpy as np
 
-from molgraph.auxiliary.targets import row_targets, target_from_meta, target_meta
+from molgraph.auxiliary.targets import target_from_meta, target_meta
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import DataError, ModelFileError, UsageError
 from molgraph.base.registry import register
 from molgraph.chem.smiles import parse_smiles
+from molgraph.data.labels import check_targets
 from molgraph.data.table import OK, UNREADABLE, Table
 
 AGAIN = "fetch the file again"
@@ -38,16 +39,16 @@ class MeanPredictor(Method):
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Average the readable rows; ``valid`` and ``workdir`` are not used."""
-        targets, y = row_targets(table)
         readable = _reasons(table) == ""
+        targets, y = table.row_targets, check_targets(table, readable)
         weights = np.ones(len(table)) if table.weights is None else table.weights
         row: list[float] = []
         for j, target in enumerate(targets):
-            use = readable & np.isfinite(y[:, j]) & (weights > 0)
+            use = readable & ~np.isnan(y[:, j]) & (weights > 0)
             if not use.any():
                 raise DataError(
-                    f"no readable row of {len(table)} has a measured {target.name!r}",
-                    hint="choose another target, or see `molgraph data audit`",
+                    f"target {target.name!r} has no value in a readable row of weight above 0",
+                    hint="choose other weights",
                 )
             values = (
                 y[use, j, None] == np.arange(len(target.classes)) if target.kind == "multiclass" else y[use, j, None]

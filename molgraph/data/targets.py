@@ -12,7 +12,7 @@ import pyarrow as pa
 from molgraph.base.contracts import Kind, Target
 from molgraph.base.errors import DataError
 from molgraph.data.columns import MISSING_WORDS, as_numbers, as_text, resolve
-from molgraph.data.table import Table
+from molgraph.data.labels import misfits
 
 MAX_CLASSES = 1000
 _YES_NO = {"true": 1.0, "false": 0.0}
@@ -173,19 +173,9 @@ def numbers_of(column: pa.ChunkedArray, target: Target, start: int, *, yes_no: b
     if (yes_no or target.kind == "binary") and pa.types.is_string(column.type):
         column = _words_to_digits(column)
     values = as_numbers(column, name, start, hint=f"if these are classes, ask for {name}:multiclass")
-    wrong = np.zeros(len(values), dtype=bool)
-    if target.kind == "binary":
-        wrong, hint = (
-            ~np.isnan(values) & ~np.isin(values, (0.0, 1.0)),
-            f"ask for {name}:multiclass or {name}:regression",
-        )
-        rule = "a binary target has labels 0 and 1"
-    elif target.kind == "bounded" and target.bounds:
-        low, high = target.bounds
-        wrong, hint = (values < low) | (values > high), "correct the value or the bounds"
-        rule = f"its bounds are {low:g} and {high:g}"
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
+    wrong, rule, hint = misfits(target, values)
+    if len(wrong):
+        row = int(wrong[0])
         raise DataError(f"target {name!r} is {values[row]:g} in row {start + row + 1}; {rule}", hint=hint)
     return values
 
@@ -197,36 +187,3 @@ def _words_to_digits(column: pa.ChunkedArray) -> pa.ChunkedArray:
     for word, digit in _YES_NO.items():
         column = pc.if_else(pc.fill_null(pc.equal(words, word), False), str(int(digit)), column)
     return column
-
-
-def check_targets(table: Table) -> None:
-    """Make sure that every target of a table can be learnt.
-
-    Raises:
-        DataError: no target; or one without values, constant, or of a single class.
-
-    Example:
-        >>> from molgraph.data.table import make_table
-        >>> check_targets(make_table(["C", "CC"], targets=(Target("y"),), y=[1.0, 1.0]))
-        Traceback (most recent call last):
-        ...
-        molgraph.base.errors.DataError: target 'y' is 1 in every row: there is nothing to learn
-          choose another target, or rows in which it varies
-    """
-    if not table.row_targets or table.y is None:
-        raise DataError("the table has no target", hint="name one with --target NAME (in Python targets=[NAME])")
-    usable = table.y[table.ok]
-    if not len(usable):
-        raise DataError("no row of the table can be read", hint="molgraph data audit FILE lists the reasons")
-    for j, target in enumerate(table.row_targets):
-        values = usable[:, j][~np.isnan(usable[:, j])]
-        if not len(values):
-            raise DataError(f"target {target.name!r} has no value in any readable row", hint="choose another column")
-        if len(values) == 1 or (values == values[0]).all():
-            shown = target.classes[int(values[0])] if target.kind == "multiclass" else f"{values[0]:g}"
-            if len(values) == 1:
-                raise DataError(f"target {target.name!r} has a value in one row alone", hint="give more rows")
-            raise DataError(
-                f"target {target.name!r} is {shown} in every row: there is nothing to learn",
-                hint="choose another target, or rows in which it varies",
-            )

@@ -11,6 +11,7 @@ import numpy as np
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
+from molgraph.data.labels import bounds_of
 
 ClassWeights = Literal["balanced"] | Mapping[str, Any] | None
 
@@ -80,51 +81,10 @@ class Outputs:
             else:
                 part = 0.5 * (1.0 + np.tanh(0.5 * part))
                 if target.kind == "bounded":
-                    low, high = _bounds(target)
+                    low, high = bounds_of(target)
                     part = low + part * (high - low)
             out[:, columns] = part
         return out
-
-
-def check_targets(targets: tuple[Target, ...], y: np.ndarray | None) -> np.ndarray:
-    """The labels, once they are fit to learn from; raises ``DataError`` that names the target and the fault."""
-    if y is None or not targets:
-        raise DataError("the table has no targets to learn", hint="name the columns of measured values: targets=[...]")
-    for j, target in enumerate(targets):
-        column = y[:, j]
-        known = column[~np.isnan(column)]
-        if target.level != "row":
-            raise DataError(f"target {target.name!r} belongs to each {target.level}; only row targets are learned")
-        if not len(known):
-            raise DataError(f"target {target.name!r} has no value in any readable row", hint="leave it out")
-        if np.isinf(known).any():
-            raise DataError(
-                f"target {target.name!r} has an infinite value in {int(np.isinf(known).sum())} rows",
-                hint="make these cells empty: a missing value is masked",
-            )
-        _check_kind(target, known)
-    return y
-
-
-def _check_kind(target: Target, known: np.ndarray) -> None:
-    if target.kind == "binary" and not np.isin(known, (0, 1)).all():
-        wrong = known[~np.isin(known, (0, 1))][0]
-        raise DataError(
-            f"target {target.name!r} is binary but holds {wrong:g}",
-            hint="labels are 0 and 1; more classes are kind 'multiclass', measurements are 'regression'",
-        )
-    if target.kind == "multiclass" and not np.isin(known, np.arange(len(target.classes))).all():
-        raise DataError(f"target {target.name!r} has a class code outside 0..{len(target.classes) - 1}")
-    if target.kind == "bounded":
-        low, high = _bounds(target)
-        if known.min() < low or known.max() > high:
-            raise DataError(f"target {target.name!r} leaves its bounds {low:g} to {high:g}")
-
-
-def _bounds(target: Target) -> tuple[float, float]:
-    if target.bounds is None or not target.bounds[0] < target.bounds[1]:
-        raise DataError(f"target {target.name!r} is bounded, but has no bounds (lowest, highest)")
-    return target.bounds
 
 
 def label_weights(

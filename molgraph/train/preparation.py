@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.errors import DataError
+from molgraph.data.labels import check_labels, check_targets
 from molgraph.data.store import Graphs, store_for
 from molgraph.data.table import OK, Table
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.descriptors import Descriptors
-from molgraph.train.outputs import ClassWeights, Outputs, check_targets, label_weights
+from molgraph.train.outputs import ClassWeights, Outputs, label_weights
 from molgraph.train.samples import Samples
 
 
@@ -50,14 +51,14 @@ def prepare(table: Table, valid: Table | None, class_weights: ClassWeights, reci
     """
     graphs = store_for(table)
     part, graph = _learnable(table, graphs)
-    targets = part.row_targets
-    y = check_targets(part.targets, part.y)
+    targets, y = part.row_targets, part.y
+    assert y is not None
     outputs = Outputs.fit(targets, y)
     descriptors = Descriptors.fit(part.features, part.feature_names)
     weights = label_weights(targets, y, part.weights, class_weights)
     extra = descriptors.apply(part.features, part.feature_names)
     train = Samples(graphs.store, graph, extra, outputs.labels(y), weights)
-    notes = _notes(part, y)
+    notes = []
     held = None if valid is None else _valid(valid, outputs, descriptors, class_weights)
     if held is None:
         notes.append("no validation part: trained for all epochs, the last weights kept")
@@ -87,19 +88,12 @@ def store_tables(graphs: Graphs) -> tuple[int, int]:
 
 def _learnable(table: Table, graphs: Graphs) -> tuple[Table, np.ndarray]:
     """The rows that have a graph and a label, and their graphs."""
-    if table.y is None or not table.row_targets:
-        check_targets((), None)
     graph = graphs.graph_of_row
-    readable = (graph >= 0) & table.ok
+    readable = graph >= 0
     readable[readable] = graphs.store.status[graph[readable]] == OK
-    if not readable.any():
-        raise DataError(
-            f"none of the {len(table)} rows holds a molecule that can be read",
-            hint="is the SMILES column the right one? `molgraph data audit FILE` lists the reasons",
-        )
-    check_targets(table.targets, table.y[readable])  # type: ignore[index]
-    labelled = ~np.isnan(table.y).all(axis=1)  # type: ignore[arg-type]
-    rows = np.flatnonzero(readable & labelled)
+    y = check_targets(table, readable)
+    labelled = ~np.isnan(y).all(axis=1)
+    rows = np.flatnonzero(readable & table.ok & labelled)
     return table.take(rows), graph[rows]
 
 
@@ -119,17 +113,7 @@ def _valid(table: Table, outputs: Outputs, descriptors: Descriptors, class_weigh
     part = table.take(usable)
     y = part.y
     assert y is not None
-    if np.isinf(y).any():
-        raise DataError("the validation part has infinite target values", hint="make these cells empty")
+    check_labels(part.targets, y, part.ids)
     weights = label_weights(outputs.targets, y, part.weights, class_weights)
     extra = descriptors.apply(part.features, part.feature_names)
     return Samples(graphs.store, graph[usable], extra, outputs.labels(y), weights)
-
-
-def _notes(part: Table, y: np.ndarray) -> list[str]:
-    notes = []
-    for j, target in enumerate(part.row_targets):
-        known = y[~np.isnan(y[:, j]), j]
-        if known.min() == known.max():
-            notes.append(f"target {target.name!r} is the same in all {len(known)} training rows: nothing to learn")
-    return notes

@@ -124,12 +124,6 @@ def test_weights_and_class_weights_move_the_forest() -> None:
     assert p < 0.2 < 0.35 < w and b == w
 
 
-@pytest.mark.parametrize(("label", "want"), [(0.0, 0.0), (1.0, 1.0)])
-def test_one_class_alone_is_predicted_as_such(label: float, want: float) -> None:
-    table = make_table(["C", "CC"], targets=(Target("y", "binary"),), y=[label, label])
-    assert _forest().fit(table).predict(table).value.ravel().tolist() == [want, want]
-
-
 def test_a_tables_own_columns_are_used_and_asked_for_again() -> None:
     smiles = ["CCO"] * 40
     column = np.linspace(0, 1, 40)[:, None]
@@ -149,10 +143,8 @@ def test_a_tables_own_columns_are_used_and_asked_for_again() -> None:
 def test_what_cannot_be_learnt_is_refused_with_a_hint(make: type[Method]) -> None:
     with pytest.raises(DataError, match="no target"):
         make().fit(make_table(["C"]))
-    with pytest.raises(DataError, match="no readable row of 2 has a measured 'y'"):
+    with pytest.raises(DataError, match="'y' has no value in any readable row"):
         make().fit(make_table(["bad", "C"], targets=(Target("y"),), y=[1.0, NAN]))
-    with pytest.raises(DataError, match="has the label 2"):
-        make().fit(make_table(["C"] * 3, targets=(Target("y", "binary"),), y=[0, 1, 2]))
     with pytest.raises(UsageError, match="not been fitted"):
         make().predict(_table())
 
@@ -197,12 +189,12 @@ def test_forest_features_from_a_stranger_are_refused() -> None:
             )
 
 
-def test_no_warning_on_a_constant_target_and_one_row() -> None:
+def test_no_warning_on_two_rows() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for smiles in (["CCO"], SMILES):
-            table = make_table(smiles, targets=(Target("y"),), y=np.full(len(smiles), 2.0))
-            assert set(_forest().fit(table).predict(table).value.ravel()) == {2.0}
+        table = make_table(["CCO", "CCO"], targets=(Target("y"),), y=[2.0, 3.0])
+        value = _forest().fit(table).predict(table).value
+    assert value[0] == value[1] and 2 <= value[0] <= 3
 
 
 @pytest.mark.parametrize("make", [_forest, MeanPredictor])

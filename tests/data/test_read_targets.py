@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
 from molgraph.data.read import read_table
-from molgraph.data.targets import check_targets
 
 nan = float("nan")
 
@@ -90,25 +89,6 @@ def test_several_targets_and_ready_ones() -> None:
         read_table(data, targets=[Target("a", "bounded", bounds=(0, 1))])
     with pytest.raises(DataError, match="given twice"):
         read_table(data, targets=["a", "a:binary"])
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        (["", "NA", ""], "no value in any readable row"),
-        (["3", "3", "3"], "is 3 in every row"),
-        (["1", "1", "1"], "is 1 in every row"),
-        (["", "", "5"], "value in one row alone"),
-    ],
-)
-def test_targets_that_cannot_be_learnt(values: list, words: str) -> None:
-    with pytest.raises(DataError, match=words):
-        check_targets(read(values))
-    with pytest.raises(DataError, match="no target"):
-        check_targets(read_table(["C", "CC"]))
-    with pytest.raises(DataError, match="is x in every row"):
-        check_targets(read(["x", "x"], "y:multiclass"))
-    check_targets(read(["1", "2", ""]))
 
 
 @given(st.lists(st.floats(allow_infinity=False), min_size=1, max_size=30), st.booleans())

@@ -15,7 +15,7 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
 from molgraph.train.descriptors import Descriptors
 from molgraph.train.objective import Supervised
-from molgraph.train.outputs import Outputs, check_targets, label_weights
+from molgraph.train.outputs import Outputs, label_weights
 
 REG, BIN = Target("r"), Target("b", "binary")
 MULTI = Target("m", "multiclass", classes=("x", "y", "z"))
@@ -101,28 +101,6 @@ def test_one_kind_alone_is_the_same_function(rng, target, values):
     assert short.single == target.kind
     long.single = None
     torch.testing.assert_close(short(raw, labels), long(raw, labels))
-
-
-@pytest.mark.parametrize(
-    ("target", "values", "words"),
-    [
-        (REG, [np.nan, np.nan], "no value"),
-        (REG, [1, np.inf], "infinite"),
-        (BIN, [0, 2], "holds 2"),
-        (MULTI, [0, 3], "class code"),
-        (BOUND, [0, 4], "bounds"),
-        (Target("u", "bounded"), [0, 4], "no bounds"),
-        (Target("a", level="atom"), [0, 1], "belongs to each atom"),
-    ],
-)
-def test_targets_that_cannot_be_learned(target, values, words):
-    with pytest.raises(DataError, match=words):
-        check_targets((target,), np.array(values, dtype=float)[:, None])
-
-
-def test_no_targets():
-    with pytest.raises(DataError, match="no targets"):
-        check_targets((), None)
 
 
 def test_descriptors_are_scaled_on_the_training_part_and_found_by_name(rng):

@@ -1,0 +1,144 @@
+"""A table's labels in; the same labels once they are fit to learn from, or one sentence that says why not, out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError
+from molgraph.data.table import Table
+
+SHOWN = 5
+
+
+def check_targets(table: Table, readable: np.ndarray | None = None) -> np.ndarray:
+    """Make sure that every target of a table can be learnt; every method asks this before it learns.
+
+    Args:
+        table: rows with targets.
+        readable: bool [n], the rows whose molecule can be read; by default those that are ``ok``.
+
+    Returns:
+        The table's labels, float64 [n, targets].
+
+    Raises:
+        DataError: no target, no readable row; or a target without values, with a value that its kind cannot have
+            (infinite, or 2 where labels are 0 and 1), or that is the same in every row that has it.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> check_targets(make_table(["C", "CC"], targets=(Target("y"),), y=[1.0, 1.0]))
+        Traceback (most recent call last):
+        ...
+        molgraph.base.errors.DataError: target 'y' is 1 in every row that has it: there is nothing to learn
+          leave it out, or give rows in which it varies
+    """
+    if not table.targets or table.y is None:
+        raise DataError("the table has no target", hint="name one with --target NAME (in Python targets=[NAME])")
+    rows = np.flatnonzero(table.ok if readable is None else table.ok & readable)
+    for target in table.targets:
+        if target.level != "row":
+            raise DataError(
+                f"target {target.name!r} belongs to each {target.level}",
+                hint="only targets of whole rows can be learnt",
+            )
+    if not len(rows):
+        raise DataError(
+            f"none of the {len(table)} rows holds a molecule that can be read",
+            hint="is the SMILES column the right one? molgraph data audit FILE lists the reasons",
+        )
+    check_labels(table.targets, table.y[rows], table.ids[rows])
+    for j, target in enumerate(table.targets):
+        values = table.y[rows, j]
+        _check_variety(target, values[~np.isnan(values)])
+    return table.y
+
+
+def check_labels(targets: Sequence[Target], y: np.ndarray, ids: np.ndarray) -> None:
+    """Make sure that every label is one that its target can have; NaN is a missing one.
+
+    Args:
+        targets: one a column.
+        y: float64 [n, targets].
+        ids: the rows' ids, for messages.
+
+    Raises:
+        DataError: one is not; it names the target, the value and the rows.
+
+    Example:
+        >>> import numpy as np
+        >>> check_labels([Target("a", "binary")], np.array([[0.0], [2.0]]), np.array(["x", "007"], dtype=object))
+        Traceback (most recent call last):
+        ...
+        molgraph.base.errors.DataError: target 'a' is 2 in row 007; a binary target has labels 0 and 1
+          ask for a:multiclass or a:regression
+    """
+    for j, target in enumerate(targets):
+        infinite = np.flatnonzero(np.isinf(y[:, j]))
+        if len(infinite):
+            raise DataError(
+                f"target {target.name!r} is infinite in {_rows(ids[infinite])}",
+                hint="leave the cell empty where there is no value, or correct it",
+            )
+        wrong, rule, hint = misfits(target, y[:, j])
+        if len(wrong):
+            first = y[wrong[0], j]
+            same = wrong[y[wrong, j] == first]
+            raise DataError(f"target {target.name!r} is {first:g} in {_rows(ids[same])}; {rule}", hint=hint)
+
+
+def misfits(target: Target, values: np.ndarray) -> tuple[np.ndarray, str, str]:
+    """Numbers of the values that a target's kind cannot have, the rule that they break, and what to do.
+
+    Example:
+        >>> misfits(Target("a", "binary"), np.array([0, 2, np.nan]))[0].tolist()
+        [1]
+    """
+    known = ~np.isnan(values)
+    if target.kind == "binary":
+        wrong = known & ~np.isin(values, (0.0, 1.0))
+        rule, hint = (
+            "a binary target has labels 0 and 1",
+            f"ask for {target.name}:multiclass or {target.name}:regression",
+        )
+    elif target.kind == "multiclass":
+        wrong = known & ~np.isin(values, np.arange(len(target.classes)))
+        rule, hint = f"its classes are numbered 0 to {len(target.classes) - 1}", "see the target's classes"
+    elif target.kind == "bounded":
+        low, high = bounds_of(target)
+        wrong = (values < low) | (values > high)
+        rule, hint = f"its bounds are {low:g} and {high:g}", "correct the value or the bounds"
+    else:
+        return np.zeros(0, dtype=np.int64), "", ""
+    return np.flatnonzero(wrong), rule, hint
+
+
+def bounds_of(target: Target) -> tuple[float, float]:
+    """The lowest and the highest value of a bounded target; raises ``DataError`` where it has none."""
+    if target.bounds is None or not target.bounds[0] < target.bounds[1]:
+        raise DataError(
+            f"target {target.name!r} is bounded, but has no bounds (lowest, highest)",
+            hint="in Python: Target(name, 'bounded', bounds=(low, high)) as the target",
+        )
+    return target.bounds
+
+
+def _check_variety(target: Target, known: np.ndarray) -> None:
+    if not len(known):
+        raise DataError(f"target {target.name!r} has no value in any readable row", hint="choose another column")
+    if len(known) == 1:
+        raise DataError(f"target {target.name!r} has a value in one readable row alone", hint="give more rows")
+    if (known == known[0]).all():
+        shown = target.classes[int(known[0])] if target.kind == "multiclass" else f"{known[0]:g}"
+        raise DataError(
+            f"target {target.name!r} is {shown} in every row that has it: there is nothing to learn",
+            hint="leave it out, or give rows in which it varies",
+        )
+
+
+def _rows(ids: np.ndarray) -> str:
+    """``row 7`` or ``rows 1, 2, 3, 4, 5 and 12 more``, by their ids."""
+    words = ", ".join(map(str, ids[:SHOWN])) + (f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else "")
+    return f"row{'s' if len(ids) > 1 else ''} {words}"

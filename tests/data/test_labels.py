@@ -1,0 +1,70 @@
+"""Labels that can be learnt, and the sentence for each that cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError
+from molgraph.data.labels import check_labels, check_targets, misfits
+from molgraph.data.table import make_table
+
+NAN = float("nan")
+REG, BIN = Target("r"), Target("b", "binary")
+MULTI, BOUND = Target("m", "multiclass", classes=("x", "y", "z")), Target("u", "bounded", bounds=(-1.0, 3.0))
+IDS = ("007", "b", "c", "d", "e", "f", "g", "h")
+
+REFUSED = {
+    "no value": (REG, [NAN, NAN, NAN], "'r' has no value in any readable row"),
+    "one value": (REG, [NAN, 5, NAN], "'r' has a value in one readable row alone"),
+    "constant": (REG, [3, NAN, 3], "'r' is 3 in every row that has it"),
+    "one class": (BIN, [1, 1, NAN], "'b' is 1 in every row that has it"),
+    "one class of several": (MULTI, [2, 2, 2], "'m' is z in every row that has it"),
+    "infinite": (REG, [np.inf, 1, -np.inf], "'r' is infinite in rows 007, c$"),
+    "infinite in many": (REG, [np.inf] * 8, "'r' is infinite in rows 007, b, c, d, e and 3 more$"),
+    "labels 0/1/2": (BIN, [0, 1, 2], "'b' is 2 in row c; a binary target has labels 0 and 1"),
+    "a class too many": (MULTI, [0, 1, 3], "'m' is 3 in row c; its classes are numbered 0 to 2"),
+    "no class number": (MULTI, [0.5, 1, 2], "'m' is 0.5 in row 007"),
+    "out of bounds": (BOUND, [0, 4, 4], "'u' is 4 in rows b, c; its bounds are -1 and 3"),
+    "no bounds": (Target("u", "bounded"), [0, 1, 2], "'u' is bounded, but has no bounds"),
+    "bounds the wrong way": (Target("u", "bounded", bounds=(1.0, 1.0)), [0, 1, 2], "has no bounds"),
+    "a target of atoms": (Target("a", level="atom"), [0, 1, 2], "'a' belongs to each atom"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_targets_that_cannot_be_learnt(name: str) -> None:
+    target, values, words = REFUSED[name]
+    table = make_table(["C"] * len(values), targets=(target,), y=values, ids=IDS[: len(values)])
+    with pytest.raises(DataError, match=f"(?m){words}") as caught:
+        check_targets(table)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("target", "values"), [(REG, [1, 2, NAN]), (BIN, [0, 1, NAN]), (MULTI, [0, NAN, 2]), (BOUND, [-1, 3, NAN])]
+)
+def test_targets_that_can(target: Target, values: list[float]) -> None:
+    table = make_table(["C"] * 3, targets=(target,), y=values)
+    np.testing.assert_array_equal(check_targets(table), table.y)
+
+
+def test_rows_that_cannot_be_read_do_not_count() -> None:
+    table = make_table(["C", None, "C", "oops"], targets=(REG,), y=[1, np.inf, 2, np.inf])
+    with pytest.raises(DataError, match="row 3"):
+        check_targets(table)
+    check_targets(table, np.array([True, True, True, False]))
+    with pytest.raises(DataError, match="one readable row alone"):
+        check_targets(table, np.array([True, True, False, False]))
+    with pytest.raises(DataError, match="none of the 4 rows"):
+        check_targets(table, np.zeros(4, dtype=bool))
+    with pytest.raises(DataError, match="no target"):
+        check_targets(make_table(["C", "CC"]))
+
+
+def test_the_first_wrong_value_is_named_with_all_its_rows() -> None:
+    y = np.array([[0.0], [7.0], [2.0], [7.0]])
+    with pytest.raises(DataError, match=r"is 7 in rows b, d;"):
+        check_labels((BIN,), y, np.array(IDS[:4], dtype=object))
+    assert misfits(REG, y[:, 0])[0].size == 0
