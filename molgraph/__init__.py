@@ -36,6 +36,17 @@ _HOMES = {
     "MolgraphError": "molgraph.base.errors",
 }
 
+#: kind of thing that a user can name -> the rooms that register molgraph's own; the registry imports them at the
+#: first question about that kind, so that no room has to import one above it
+REGISTRARS = {
+    "standardiser": ("molgraph.chem.standardise",),
+    "split": ("molgraph.data.splits",),
+    "readout": ("molgraph.nn.readouts",),
+    "encoder": ("molgraph.models",),
+    "metric": ("molgraph.evaluate.metrics",),
+    "method": ("molgraph.train.method", "molgraph.auxiliary", "molgraph.trust"),
+}
+
 __all__ = [
     "MoleculeClassifier",
     "MoleculeRegressor",
@@ -65,7 +76,8 @@ def __getattr__(name: str) -> Any:
 
     if name not in _HOMES:
         raise AttributeError(f"module 'molgraph' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    found = getattr(import_module(_HOMES[name]), name)
+    return globals().get(name, found)  # a room of that name is there by now, and stands for the verb from now on
 
 
 def __dir__() -> list[str]:

@@ -16,9 +16,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import molgraph.auxiliary.forest
-import molgraph.auxiliary.mean
-import molgraph.trust.ensemble  # noqa: F401 - these three register their methods
 from molgraph.base.contracts import Method
 from molgraph.base.recipe import Recipe
 from molgraph.data.read import read_table

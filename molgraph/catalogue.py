@@ -1,24 +1,13 @@
-"""Everything that a user can name: the registry, once every room that adds to it is loaded."""
+"""The registry as people ask it: a kind or a name in; names, entries, and parameters with their meanings out."""
 
 from __future__ import annotations
 
 import inspect
-from importlib import import_module
 from typing import Any, NamedTuple
 
 from molgraph.base import registry
 from molgraph.base.registry import Entry
 
-ROOMS = (
-    "molgraph.chem.standardise",
-    "molgraph.data.splits",
-    "molgraph.models",
-    "molgraph.evaluate.metrics",
-    "molgraph.train.method",
-    "molgraph.auxiliary.forest",
-    "molgraph.auxiliary.mean",
-    "molgraph.trust.ensemble",
-)
 MODEL_KINDS = ("encoder", "method")
 
 
@@ -30,12 +19,6 @@ class Parameter(NamedTuple):
     meaning: str
 
 
-def load_rooms() -> None:
-    """Import the rooms that register; other packages' entry points follow by themselves."""
-    for room in ROOMS:
-        import_module(room)
-
-
 def names(kind: str = "model") -> list[str]:
     """Names of one kind, sorted; ``model`` means encoders and methods, whatever ``train`` takes.
 
@@ -43,20 +26,17 @@ def names(kind: str = "model") -> list[str]:
         >>> "dmpnn" in names("model"), "random_forest" in names("model")
         (True, True)
     """
-    load_rooms()
     kinds = MODEL_KINDS if kind == "model" else (kind,)
     return sorted({name for k in kinds for name in registry.names(k)})
 
 
 def entry(kind: str, name: str) -> Entry:
     """The entry of that kind and name; an unknown name raises ``UsageError`` with the nearest known ones."""
-    load_rooms()
     return registry.entry(kind, name)
 
 
 def model_entries() -> list[Entry]:
     """Everything that ``train`` takes, graph models first; an encoder stands for the method of its name."""
-    load_rooms()
     found: dict[str, Entry] = {}
     for kind in MODEL_KINDS:
         for name in registry.names(kind):
@@ -66,7 +46,6 @@ def model_entries() -> list[Entry]:
 
 def kinds() -> list[str]:
     """Kinds that have at least one name."""
-    load_rooms()
     return registry.kinds()
 
 

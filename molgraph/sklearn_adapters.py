@@ -172,7 +172,6 @@ def as_smiles(X: Any) -> list[Any]:
 
 
 def _make(model: str, params: dict[str, Any]) -> Method:
-    import molgraph.api  # noqa: F401 - every room that registers a model is loaded with it
     from molgraph.train.method import make_method
 
     return make_method(model, **params)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, TypeVar
 
+import molgraph
 from molgraph.base.errors import UsageError, nearest
 
 ENTRY_POINT_GROUP = "molgraph"
@@ -36,6 +38,7 @@ class Entry:
 
 _entries: dict[str, dict[str, Entry]] = {}
 _plugins_loaded = False
+_kinds_loaded: set[str] = set()
 
 
 def register(
@@ -69,21 +72,31 @@ def load_plugins() -> None:
             point.load()
 
 
+def load_kind(kind: str) -> None:
+    """Import what registers things of a kind: molgraph's own rooms (``molgraph.REGISTRARS``), then plug-ins."""
+    if kind not in _kinds_loaded:
+        _kinds_loaded.add(kind)  # first: a room asks the registry itself while it is imported
+        for room in molgraph.REGISTRARS.get(kind, ()):
+            import_module(room)
+    load_plugins()
+
+
 def kinds() -> list[str]:
     """Kinds that have at least one name, sorted."""
-    load_plugins()
+    for kind in molgraph.REGISTRARS:
+        load_kind(kind)
     return sorted(kind for kind, known in _entries.items() if known)
 
 
 def names(kind: str) -> list[str]:
     """Names of one kind, sorted."""
-    load_plugins()
+    load_kind(kind)
     return sorted(_entries.get(kind, {}))
 
 
 def entry(kind: str, name: str) -> Entry:
     """The entry of that kind and name; an unknown name raises ``UsageError`` with the nearest known ones."""
-    load_plugins()
+    load_kind(kind)
     known = _entries.get(kind, {})
     if name not in known:
         raise UsageError(f"no {kind} is named {name!r}", hint=nearest(name, sorted(known)))

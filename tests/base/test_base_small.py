@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import molgraph
 from molgraph.base import progress, registry, seeds
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import UsageError, nearest
@@ -96,6 +97,7 @@ def test_nearest_names_known_ones_in_order() -> None:
 @pytest.fixture
 def empty_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_entries", {})
+    monkeypatch.setattr(molgraph, "REGISTRARS", {})
     monkeypatch.setattr(registry, "_plugins_loaded", True)
 
 
@@ -132,6 +134,16 @@ def test_plugins_are_loaded_once_at_the_first_question(monkeypatch: pytest.Monke
     registry.names("split")
     registry.names("metric")
     assert loaded == ["plugin"]
+
+
+def test_the_registry_knows_molgraphs_own_without_being_told() -> None:
+    code = "from molgraph.base import registry\nfor kind in registry.kinds(): print(kind, *registry.names(kind))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    found = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
+    assert set(found) == set(molgraph.REGISTRARS), done.stderr
+    assert found["method"] == ["ensemble", "graph", "mean", "random_forest"]
+    assert found["encoder"] == ["dmpnn", "mpnn"] and "norm" in found["readout"]
+    assert "rmse" in found["metric"] and "scaffold/balanced" in found["split"] and "standard" in found["standardiser"]
 
 
 class Constant(Method):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import molgraph.auxiliary
-import molgraph.trust  # noqa: F401 - the imports register the methods
 from molgraph.train.modelfile import load_model, verify
 from tests.golden.make import answers
 
@@ -30,3 +30,10 @@ def test_golden_file(name):
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     assert verify(FOLDER / name).n_molecules >= 20
     assert "Model(" in repr(model) and model._repr_html_()
+
+
+def test_the_loader_alone_knows_every_method():
+    paths = [str(FOLDER / name) for name in sorted(EXPECTED)]
+    code = f"from molgraph.train.modelfile import load_model\nfor path in {paths!r}: load_model(path)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
