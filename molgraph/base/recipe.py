@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from molgraph.base.errors import UsageError, nearest
-from molgraph.base.paths import atomic_write, storage_error
+from molgraph.base.paths import atomic_write, missing_file, storage_error
 
 Positive = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
@@ -60,18 +60,25 @@ class ModelSection(Section):
 
 
 class TrainingSection(Section):
-    """How it learns."""
+    """How it learns; these defaults are the methods' own, whose signatures take them from here."""
 
     epochs: Positive = 50
     batch_size: Positive = 64
     learning_rate: Annotated[float, Field(gt=0)] = 1e-3
-    patience: Positive | None = 10
+    warmup_epochs: Annotated[float, Field(ge=0)] = 2.0
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    patience: Positive | None = 15
+    gradient_clip: Annotated[float, Field(gt=0)] | None = 10.0
+    class_weights: Literal["balanced"] | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     device: str = "cpu"
     threads: Positive | None = None
     seed: NotNegative = 0
     ensemble: Positive = 1
     baseline: bool = True
+
+
+DEFAULTS = TrainingSection()
 
 
 class Recipe(Section):
@@ -101,6 +108,8 @@ class Recipe(Section):
         """Read a recipe file; what it does not say keeps its default."""
         try:
             values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        except FileNotFoundError:
+            raise missing_file(path, "recipe") from None
         except OSError as error:
             raise storage_error(f"cannot read the recipe {path}", error) from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

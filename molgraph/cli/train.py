@@ -56,7 +56,7 @@ def train(
     batch_size: Annotated[Whole, _learning(metavar="N", help="Molecules in a step.", default="64")] = None,
     learning_rate: Annotated[float | None, _learning(metavar="X", help="Highest step size.", default="0.001")] = None,
     patience: Annotated[
-        Whole, _learning(metavar="N", help="Epochs without gain before it stops.", default="10")
+        Whole, _learning(metavar="N", help="Epochs without gain before it stops.", default="15")
     ] = None,
     ensemble: Annotated[
         Whole, _learning(metavar="N", help="Models to average; their spread is kept.", default="1")

@@ -16,6 +16,7 @@ import molgraph.models  # noqa: F401 - registers the encoders
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.recipe import DEFAULTS
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.data.store import Graphs
@@ -61,23 +62,23 @@ class GraphMethod(Method):
         self,
         encoder: str = "dmpnn",
         params: Mapping[str, Any] | None = None,
-        epochs: int = 50,
-        batch_size: int = 64,
-        learning_rate: float = 1e-3,
-        warmup_epochs: float = 2.0,
-        weight_decay: float = 0.0,
-        patience: int | None = 15,
-        gradient_clip: float | None = 10.0,
-        class_weights: ClassWeights = None,
+        epochs: int = DEFAULTS.epochs,
+        batch_size: int = DEFAULTS.batch_size,
+        learning_rate: float = DEFAULTS.learning_rate,
+        warmup_epochs: float = DEFAULTS.warmup_epochs,
+        weight_decay: float = DEFAULTS.weight_decay,
+        patience: int | None = DEFAULTS.patience,
+        gradient_clip: float | None = DEFAULTS.gradient_clip,
+        class_weights: ClassWeights = DEFAULTS.class_weights,
         head_width: int = 300,
         head_layers: int = 2,
         head_dropout: float = 0.0,
-        seed: int = 0,
-        device: str = "cpu",
+        seed: int = DEFAULTS.seed,
+        device: str = DEFAULTS.device,
         devices: int = 1,
         strategy: str = "auto",
-        threads: int | None = None,
-        precision: str = "float32",
+        threads: int | None = DEFAULTS.threads,
+        precision: str = DEFAULTS.precision,
         predict_batch: int = 512,
         checkpoint_seconds: float = 20.0,
     ) -> None:
@@ -106,7 +107,7 @@ class GraphMethod(Method):
             DataError: nothing can be learned from the table, or the folder's checkpoint is another fit's.
             Interrupted: Ctrl-C; its message says where the checkpoint is.
         """
-        self._check()
+        self.check()
         recipe = {k: v for k, v in self.get_params().items() if k not in RUN_ONLY}
         made = prepare(table, valid, self.class_weights, recipe)
         for note in made.notes:
@@ -172,7 +173,7 @@ class GraphMethod(Method):
         """Rebuild; the network's shapes are compared with the arrays before any weight is made."""
         return restore(cls, state)
 
-    def _check(self) -> None:
+    def check(self) -> None:
         """Raise early for values that no fit can have."""
         for name in ("epochs", "batch_size", "predict_batch", "head_layers", "head_width", "devices"):
             if not isinstance(getattr(self, name), (int, np.integer)) or getattr(self, name) < 1:

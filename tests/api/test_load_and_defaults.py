@@ -1,0 +1,59 @@
+"""How a loaded model runs, and that a default stands in one place."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import molgraph
+from molgraph.base.contracts import Target
+from molgraph.base.errors import UsageError
+from molgraph.base.recipe import Recipe
+from molgraph.cli import train as shell
+from molgraph.train.method import GraphMethod
+from molgraph.train.model import Model
+from molgraph.trust.ensemble import Ensemble
+from tests.train.tiny import series, small
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_load_says_where_and_how_a_model_runs(ensemble: bool, tmp_path: Path) -> None:
+    params = {"params": {"d_hidden": 8}, "head_width": 8, "epochs": 1}
+    method = (Ensemble("dmpnn", n=2, params=params) if ensemble else small(epochs=1, threads=2)).fit(series(16))
+    path = Model(method, targets=(Target("pActivity"),)).save(tmp_path / "m.mgm")
+    model = molgraph.load(path, device="auto", threads=1, precision="bfloat16")
+    for part in getattr(model.method, "members", [model.method]):
+        assert (part.device, part.threads, part.precision) == ("auto", 1, "bfloat16")
+    assert model.predict(["CCO"]).ok.all()
+    plain = molgraph.load(path)
+    for part in getattr(plain.method, "members", [plain.method]):
+        assert (part.device, part.threads, part.precision) == ("cpu", None, "float32")
+    for wrong in ({"device": "gpux"}, {"precision": "float8"}):
+        with pytest.raises(UsageError, match="named"):
+            molgraph.load(path, **wrong)
+
+
+def test_the_recipe_is_the_methods_signature() -> None:
+    values = Recipe().training.model_dump()
+    own = {p.name: p.default for p in inspect.signature(GraphMethod).parameters.values()}
+    shared = own.keys() & values.keys()
+    assert shared == values.keys() - {"ensemble", "baseline"}
+    assert {name: own[name] for name in shared} == {name: values[name] for name in shared}
+    assert own["patience"] == 15 and own["gradient_clip"] == 10
+
+
+def test_the_shells_help_tells_the_recipes_defaults() -> None:
+    recipe = Recipe()
+    known = {"on_error": recipe.data.on_error, "standardise": recipe.data.standardise, "model": recipe.model.name}
+    known |= {"split": recipe.split.recipe, "fractions": ",".join(map(str, recipe.split.fractions))}
+    known |= recipe.training.model_dump() | {"baseline": "on"}
+    told = {}
+    for name, parameter in inspect.signature(shell.train, eval_str=True).parameters.items():
+        found = re.search(r"\[dim\]\((.*)\)\[/dim\]", parameter.annotation.__metadata__[0].help)
+        if found:
+            told[name] = found[1]
+    assert len(told) >= 12
+    assert told == {name: str(known[name]) for name in told}
