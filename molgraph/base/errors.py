@@ -44,7 +44,7 @@ class ModelFileError(MolgraphError):
 
 
 class StorageError(MolgraphError):
-    """A disk that is full, a file without permission, a store that fails its checksum (exit code 5)."""
+    """A file that is missing or may not be read or written, a full disk, a damaged store (exit code 5)."""
 
     exit_code = 5
 

@@ -9,10 +9,11 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from molgraph.base.errors import StorageError
+from molgraph.base.errors import StorageError, nearest
 
 _HINTS = {
     errno.ENOSPC: "the disk is full: free some space or write elsewhere; nothing was replaced",
@@ -88,6 +89,23 @@ def storage_error(what: str, error: OSError) -> StorageError:
     """
     words = error.strerror or str(error)
     return StorageError(f"{what}: {words[:1].lower() + words[1:]}", hint=_HINTS.get(error.errno or 0, ""))
+
+
+def missing_file(path: str | os.PathLike[str], what: str = "file") -> StorageError:
+    """The error for a file to read that is not there, with the nearest names beside it.
+
+    Example:
+        >>> print(missing_file("no/where.csv"))
+        there is no file 'no/where.csv'
+          there is no folder 'no' either
+    """
+    path = Path(path)
+    if not path.parent.is_dir():
+        return StorageError(f"there is no {what} {str(path)!r}", hint=f"there is no folder {str(path.parent)!r} either")
+    beside = [p.name for p in islice(path.parent.iterdir(), 1000) if p.is_file() and not p.name.startswith(".")]
+    alike = sorted(beside, key=lambda name: (Path(name).suffix != path.suffix, name))
+    hint = nearest(path.name, alike)[:500] if alike else f"the folder {str(path.parent)!r} is empty"
+    return StorageError(f"there is no {what} {str(path)!r}", hint=hint)
 
 
 def cache_dir() -> Path:

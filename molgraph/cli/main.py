@@ -65,7 +65,7 @@ EXAMPLES = """
     molgraph predict m.mgm new.smi -o predicted.csv
     molgraph train --help                           # each verb explains itself"""
 EXIT_CODES = {0: "done", 2: "unknown option or name", 3: "unusable data", 4: "unusable model file"}
-EXIT_CODES |= {5: "disk or permission", 1: "anything else", 130: "Ctrl-C: what was done is kept"}
+EXIT_CODES |= {5: "missing file or disk", 1: "anything else", 130: "Ctrl-C: what was done is kept"}
 
 
 class LazyGroup(TyperGroup):

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import DataError, StorageError
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
 from molgraph.data.columns import is_smiles_name
@@ -66,8 +66,8 @@ def _plain(values: Any) -> pd.Series:
 def _file_reader(source: str | Path) -> Reader:
     try:
         opened = open_bytes(source)
-    except DataError as error:
-        if isinstance(source, str) and error.message.startswith("no file") and parse_smiles(source).mol:
+    except StorageError as error:
+        if isinstance(source, str) and error.message.startswith("there is no file") and parse_smiles(source).mol:
             raise DataError(error.message, hint=f"to read one molecule give a list: [{source!r}]") from None
         raise
     head = opened.sample

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from molgraph.base.errors import DataError, StorageError, nearest
+from molgraph.base.errors import DataError, StorageError
+from molgraph.base.paths import missing_file
 
 SAMPLE_BYTES = 1 << 18
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x04": "zip"}
@@ -71,8 +72,8 @@ def open_bytes(source: str | Path) -> Opened:
         The stream and a sample of its start.
 
     Raises:
-        DataError: no such file, a folder, a packing that is not read, or a pickle.
-        StorageError: no permission to read it.
+        DataError: a folder, a packing that is not read, or a pickle.
+        StorageError: no such file, or no permission to read it.
     """
     stdin = str(source) == "-"
     name = "standard input" if stdin else str(source)
@@ -106,13 +107,7 @@ def _open_path(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except FileNotFoundError:
-        folder = path.parent
-        hint = (
-            nearest(path.name, sorted(p.name for p in folder.iterdir() if p.is_file())[:1000])
-            if folder.is_dir()
-            else f"there is no folder {str(folder)!r} either"
-        )
-        raise DataError(f"no file {str(path)!r}", hint=hint[:500]) from None
+        raise missing_file(path) from None
     except IsADirectoryError:
         raise DataError(f"{str(path)!r} is a folder, not a file", hint="name one of the files in it") from None
     except PermissionError:

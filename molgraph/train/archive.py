@@ -18,7 +18,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from molgraph.base.errors import ModelFileError
-from molgraph.base.paths import atomic_write, storage_error
+from molgraph.base.paths import atomic_write, missing_file, storage_error
 
 FORMAT, FORMAT_VERSION = "molgraph model", 1
 MANIFEST, WEIGHTS = "manifest.json", "weights.safetensors"
@@ -68,6 +68,8 @@ def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         size = os.path.getsize(path)
         file = open(path, "rb")  # noqa: SIM115 - opened apart from reading: other errors, other words
+    except FileNotFoundError:
+        raise missing_file(path, "model file") from None
     except OSError as error:
         raise storage_error(f"cannot read the model file {path}", error) from error
     with file:

@@ -80,7 +80,7 @@ def test_a_wrong_file_is_one_clear_sentence(tmp_path: Path, content: str, error:
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="cannot read the recipe"):
+    with pytest.raises(StorageError, match="there is no recipe"):
         Recipe.from_toml(tmp_path / "none.toml")
 
 

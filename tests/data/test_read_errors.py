@@ -56,9 +56,9 @@ def test_header_alone_and_one_row(tmp_path: Path) -> None:
 
 def test_missing_files_and_permissions(tmp_path: Path) -> None:
     write(tmp_path, SMALL, "training.csv")
-    with pytest.raises(DataError, match=r"did you mean 'training\.csv'"):
+    with pytest.raises(StorageError, match=r"did you mean 'training\.csv'"):
         read_table(tmp_path / "trainin.csv")
-    with pytest.raises(DataError, match="no folder"):
+    with pytest.raises(StorageError, match="no folder"):
         read_table(tmp_path / "nowhere" / "x.csv")
     with pytest.raises(DataError, match="is a folder"):
         read_table(tmp_path)

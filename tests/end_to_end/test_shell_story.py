@@ -169,9 +169,11 @@ REFUSED = {
     "unknown key": (("train", "a.csv", "-t", "y", "--set", "epoch=3"), 2, "epochs"),
     "unknown split": (("train", "a.csv", "-t", "y", "--split", "scafold/balanced"), 2, "scaffold/balanced"),
     "fractions": (("train", "a.csv", "-t", "y", "--fractions", "0.8,0.2"), 2, "0.8,0.1,0.1"),
-    "no file": (("train", "nowhere.csv", "-t", "y"), 3, "nowhere.csv"),
+    "no file": (("train", "b.csv", "-t", "y"), 5, "no file 'b.csv'\n  did you mean 'a.csv'?"),
+    "no recipe": (("train", "--recipe", "b.csv"), 5, "no recipe 'b.csv'\n  did you mean 'a.csv'?"),
+    "no input": (("predict", "{model}", "b.csv"), 5, "no file 'b.csv'\n  did you mean 'a.csv'?"),
     "no folder": (("train", "a.csv", "-t", "y", "-o", "no/model.mgm"), 5, "does not exist"),
-    "no model": (("predict", "nowhere.mgm", "a.csv"), 5, "nowhere.mgm"),
+    "no model": (("predict", "b.mgm", "a.csv"), 5, "no model file 'b.mgm'\n  did you mean 'a.mgm'?"),
     "foreign model": (("predict", "a.csv", "a.csv"), 4, "a.csv"),
     "unknown ending": (("predict", "{model}", "a.csv", "-o", "out.xlsx"), 2, ".parquet"),
     "no data": (("train",), 2, ""),
@@ -182,9 +184,19 @@ REFUSED = {
 def test_refusals_have_a_sentence_and_a_code(name: str, run, tmp_path: Path, graph_model: Path) -> None:
     words, code, expected = REFUSED[name]
     (tmp_path / "a.csv").write_text("smiles,y\n" + "".join(f"{'C' * n},{n}\n" for n in range(1, 31)))
+    (tmp_path / "a.mgm").write_bytes(b"")
     done = run(*(word.replace("{model}", str(graph_model)) for word in words))
     assert done.returncode == code, (done.returncode, done.stderr)
     assert expected in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("model", ["mean", "random_forest"])
+def test_a_forest_is_trained_beside_a_graph_model_alone(model: str, home: Path, run) -> None:
+    small = ("--set", "params.n_estimators=5") if model == "random_forest" else ()
+    done = run("train", home / "assay.csv", "-t", "pActivity", "-m", model, "--split", "random", *small)
+    assert done.returncode == 0, done.stderr
+    assert {line.split()[0] for line in done.stdout.splitlines() if "." in line and line[:1].isalpha()} >= {"mean"}
+    assert ("random_forest" in done.stdout) == (model == "random_forest")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
