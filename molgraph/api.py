@@ -26,7 +26,7 @@ from molgraph.evaluate import metrics
 from molgraph.plan import KEYS, divide, read_for_training, recipe_of
 from molgraph.results import FLOOR, Contestant, TrainingResult
 from molgraph.train.card import Card
-from molgraph.train.method import make_method
+from molgraph.train.method import GraphMethod, make_method
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.stream import OnError, Streamed, hash_of, predict_stream
@@ -123,8 +123,9 @@ def train(
     logger.info("split %s: %s", divided.recipe, sizes)
     parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]
     folder = _folder(workdir, plan, divided)
-    contestants = [_compete(plan.model.name, _method(plan), parts, folder)]
-    beside = [BASELINE] if plan.training.baseline and plan.model.name != BASELINE else []
+    method = _method(plan)
+    beside = [BASELINE] if plan.training.baseline and _is_graph(method) else []
+    contestants = [_compete(plan.model.name, method, parts, folder)]
     for name in [*beside, *[FLOOR] * (plan.model.name != FLOOR)]:
         contestants.append(_compete(name, make_method(name, **_known(name, {"seed": plan.training.seed})), parts, None))
     scores = {c.name: metrics.score(parts[2], c.prediction) if len(parts[2]) else [] for c in contestants}
@@ -134,7 +135,7 @@ def train(
         shutil.rmtree(folder, ignore_errors=True)
     return TrainingResult(
         model=models[plan.model.name],
-        baseline=models.get(BASELINE) if plan.model.name != BASELINE else None,
+        baseline=models[BASELINE] if beside else None,
         floor=models[FLOOR],
         contestants=tuple(contestants),
         score_rows=frame,
@@ -146,17 +147,31 @@ def train(
     )
 
 
-def load(path: str | os.PathLike[str]) -> Model:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    device: str | None = None,
+    threads: int | None = None,
+    precision: str | None = None,
+) -> Model:
     """Read a model file (``.mgm``); nothing in it is run.
 
+    Args:
+        path: the file.
+        device: where it predicts: ``cpu``, ``cuda`` or ``auto``; None for the CPU, wherever it was trained.
+        threads: CPU threads; None for all.
+        precision: ``float32`` or ``bfloat16``; None for the training's.
+
     Raises:
-        ModelFileError: corrupt, foreign or newer.
+        ModelFileError: corrupt, foreign or newer. StorageError: no such file. UsageError: no such device.
 
     Example:
         >>> import molgraph
-        >>> molgraph.load("model.mgm").predict(["CCO"]).to_frame()  # doctest: +SKIP
+        >>> molgraph.load("model.mgm", device="auto").predict(["CCO"]).to_frame()  # doctest: +SKIP
     """
-    return load_model(Path(path))
+    model = load_model(Path(path))
+    _set_running(model.method, {"device": device, "threads": threads, "precision": precision})
+    return model
 
 
 def predict_file(
@@ -202,15 +217,16 @@ def evaluate(model: Model | str | os.PathLike[str], data: Any, **columns: Any) -
         data: a path, frame or table that has the model's target columns.
         columns: ``smiles``, ``id``, ``weight``: which columns are which.
     """
-    loaded = model if isinstance(model, Model) else load(model)
-    # with the model's own targets, so that classes keep their order and kinds are not guessed again
-    table = data if isinstance(data, Table) else loaded.read(data, targets=list(loaded.targets), **columns)
-    return loaded.evaluate(table)
+    return (model if isinstance(model, Model) else load(model)).evaluate(data, **columns)
 
 
 def _set_running(method: Method, running: Mapping[str, Any]) -> None:
+    """Set where and how a fitted method runs; what is None or unknown to it stays as it is."""
+    given = {name: value for name, value in running.items() if value is not None}
     for part in (method, *getattr(method, "members", ())):
-        part.set_params(**{name: value for name, value in running.items() if name in part.param_names()})
+        part.set_params(**{name: value for name, value in given.items() if name in part.param_names()})
+        if isinstance(part, GraphMethod):
+            part.check()  # now, not at the first prediction
 
 
 def _known(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,6 +242,11 @@ def _method(plan: Recipe) -> Method:
         seed = params.pop("seed", plan.training.seed)
         return Ensemble(plan.model.name, n=plan.training.ensemble, seed=seed, params=params)
     return make_method(plan.model.name, **params)
+
+
+def _is_graph(method: Method) -> bool:
+    """Whether a graph model learns: a forest beside anything else would be a second model that nobody asked for."""
+    return all(isinstance(each, GraphMethod) for each in getattr(method, "members", [method]))
 
 
 def _compete(name: str, method: Method, parts: list[Table], folder: Path | None) -> Contestant:

@@ -69,10 +69,15 @@ class Model:
         return replace(self.method.predict(standardise(table, self.standardiser)), inputs=table.smiles)
 
     def evaluate(self, data: Any, **columns: Any) -> pd.DataFrame:
-        """Scores on labelled molecules: a row for each target and metric."""
-        names = [t.name for t in self.targets]
-        table = self.read(data) if isinstance(data, Table) else self.read(data, targets=names, **columns)
-        table = _coded(table.with_targets(names), self.targets)
+        """Scores on labelled molecules: a row for each target and metric.
+
+        Args:
+            data: a path, a frame or a table that has the model's target columns.
+            columns: which columns are which (``smiles="..."``, ``weight="..."``).
+        """
+        # read as the model's own targets, so that classes keep their order and kinds are not guessed again
+        table = self.read(data, **({} if isinstance(data, Table) else {"targets": self.targets}), **columns)
+        table = _coded(table.with_targets([t.name for t in self.targets]), self.targets)
         return metrics.scores_frame(metrics.score(table, self.predict_table(table)))
 
     def read(self, data: Any, **columns: Any) -> Table:

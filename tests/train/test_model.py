@@ -8,6 +8,7 @@ import pytest
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError
+from molgraph.data.read import read_table
 from molgraph.data.table import make_table
 from molgraph.train.card import Card
 from molgraph.train.model import Model
@@ -66,6 +67,20 @@ def test_evaluate_reads_class_labels_in_the_models_order():
     foreign = type(known)(**{**vars(shifted), "targets": (Target("c", "multiclass", classes=("y", "q")),)})
     with pytest.raises(DataError, match="'q'"):
         single.evaluate(foreign)
+
+
+def test_evaluate_reads_a_file_of_text_classes(tmp_path):
+    smiles = list(series(30).smiles)
+    frame = pd.DataFrame({"smiles": smiles, "level": ["low", "middle", "high"] * 10})
+    table = read_table(frame, targets=["level:multiclass"])
+    model = Model(small(epochs=1).fit(table), targets=table.row_targets)
+    frame[frame.level != "low"].to_csv(tmp_path / "later.csv", index=False)  # a class fewer: other codes
+    found = model.evaluate(tmp_path / "later.csv").set_index("metric").value
+    known = model.evaluate(table.take(np.flatnonzero(frame.level != "low"))).set_index("metric").value
+    assert found["accuracy"] == known["accuracy"] and found["accuracy"] >= 0
+    frame["level"] = "enormous"
+    with pytest.raises(DataError, match="'enormous'"):
+        model.evaluate(frame)
 
 
 def test_descriptor_columns_are_asked_for():
