@@ -5,8 +5,8 @@ annotations and no decorator; ``molgraph data audit`` is ``audit`` in ``molgraph
 ``VERBS`` gives it a place in the help, which is printed without importing it. The docstring is its help:
 a sentence, more paragraphs if needed, then a paragraph ``Examples:`` with one indented command a line
 (a comment after two spaces and ``#`` is printed dim). What follows ``Args:`` is for readers of the code.
-A verb raises ``MolgraphError`` for what a user can act on; on Ctrl-C it lets ``KeyboardInterrupt`` pass,
-with ``error.add_note("kept: ...")`` where something was kept. Both are shown here, without a traceback.
+A verb raises ``MolgraphError`` for what a user can act on; on Ctrl-C it lets ``KeyboardInterrupt`` pass, whose
+text, or notes (``error.add_note("kept: ...")``), say what was kept. Both are shown here, without a traceback.
 """
 
 from __future__ import annotations
@@ -129,7 +129,9 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             _say("error: ", "bold red", error.message, error.hint)
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt as stop:
-            _say("stopped", "bold yellow", "", "\n".join(getattr(stop, "__notes__", [])))
+            first, *rest = (str(stop) or "stopped").splitlines()  # who stopped on purpose says what was kept
+            notes = [*(line.strip() for line in rest), *getattr(stop, "__notes__", [])]
+            _say(first, "bold yellow", "", "\n".join(notes))
             raise typer.Exit(130) from None
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python's last flush is silent

@@ -146,7 +146,10 @@ def learn(data: str | None, given: dict[str, Any], recipe: Path | None, assignme
         with steps():
             result = api.train(recipe=plan, workdir=workdir)
     except KeyboardInterrupt as stop:
-        if workdir.exists():
+        if not any(workdir.rglob("*.ckpt")):
+            shutil.rmtree(workdir, ignore_errors=True)
+            stop.add_note("before the first step of the training: nothing was kept")
+        elif not str(stop):  # between two fits: a fit says it itself
             stop.add_note(f"kept: {workdir}; the same command goes on from its last checkpoint")
         raise
     result.save(out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ from molgraph.train.schedule import Schedule
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
+logger = logging.getLogger("molgraph")
 VALID_BATCH = 512
 KEPT_VALID_ROWS = 20_000  # batches of a validation part up to this size are kept between epochs
 
@@ -110,6 +112,8 @@ class Fit:
         self.saved_at = time.monotonic()
         if self.path is not None and self.path.exists():
             self.progress = checkpoint.load(self.fabric, self.path, self.network, self.optimizer, self.plan.prints)
+            if self.fabric.is_global_zero:
+                logger.info(self._resumed())
         now, fresh = self.progress, not self.progress.done
         quiet = None if self.fabric.is_global_zero else True
         with CtrlC().watch() as ctrl_c, bar(plan.label, plan.epochs * self.steps, quiet) as line:
@@ -125,6 +129,12 @@ class Fit:
         if self.path is not None and fresh:
             checkpoint.save(self.fabric, self.path, self.network, self.optimizer, now, plan.prints)
         return Learned({name: value.numpy() for name, value in now.best.items()}, now.best_epoch + 1, now.curves)
+
+    def _resumed(self) -> str:
+        now = self.progress
+        if now.done:
+            return f"{self.plan.label}: done already, in {len(now.curves)} epochs, by the run before"
+        return f"{self.plan.label}: going on from the checkpoint, epoch {now.epoch + 1} of {self.plan.epochs}"
 
     def _epoch(self) -> Iterator[tuple[float, int]]:
         """Train on what is left of this epoch; a batch's sum of losses and number of labels after each step."""

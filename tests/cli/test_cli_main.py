@@ -20,6 +20,7 @@ import molgraph
 from molgraph.base import errors
 from molgraph.cli import machine
 from molgraph.cli.main import VERBS, Verb, app, guarded, load
+from molgraph.train.runtime import Interrupted
 
 run = CliRunner().invoke
 KEPT = "kept: out.csv.part; give the same command again to go on"
@@ -149,6 +150,17 @@ def test_ctrl_c_says_what_was_kept(make_verb: Callable[..., typer.Typer], capsys
         raise stop
 
     assert KEPT in call(make_verb(sample), capsys)[2]
+
+
+def test_ctrl_c_in_training_says_what_the_loop_said(
+    make_verb: Callable[..., typer.Typer], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def sample() -> None:
+        raise Interrupted("stopped by Ctrl-C in epoch 3; the checkpoint is [x]\n  run the same command again")
+
+    code, out, err = call(make_verb(sample), capsys)
+    assert (code, out) == (130, "")
+    assert err == "stopped by Ctrl-C in epoch 3; the checkpoint is [x]\n  run the same command again\n"
 
 
 def test_our_warnings_are_one_line_and_library_chatter_is_not_shown(

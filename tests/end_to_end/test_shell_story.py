@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -208,18 +209,17 @@ def test_full_disk(run, home: Path, graph_model: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT there")
 def test_ctrl_c_keeps_what_is_done(home: Path, tmp_path: Path, run) -> None:
     words = ["train", home / "assay.csv", "-t", "pActivity", "--epochs", "100000", "--patience", "none", "-o", "m.mgm"]
-    words = [*map(str, words), "--no-baseline"]
+    words = [*map(str, words), "--no-baseline", "--set", "params.checkpoint_seconds=0"]
     words[words.index("--patience") : words.index("--patience") + 2] = ["--set", "patience=none"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "molgraph", *words]
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        for line in process.stderr:
-            if line.startswith("training dmpnn"):
-                break
-        time.sleep(2)
+        while process.poll() is None and not list(tmp_path.glob("m.mgm.work/*/training.ckpt")):
+            time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         said = process.stderr.read()
     assert process.returncode == 130, said
-    assert "stopped" in said and "m.mgm.work" in said and "Traceback" not in said
+    assert re.search(r"^stopped by Ctrl-C in epoch \d+; the checkpoint is m\.mgm\.work", said, re.M), said
+    assert said.endswith("\n  run the same command again to go on from there\n") and "Traceback" not in said
     assert not (tmp_path / "m.mgm").exists()
