@@ -1,4 +1,4 @@
-"""Write the golden model files of this version: run once a release, never to make a test pass.
+"""Write the golden model files of this version that are not there yet; none is ever written again.
 
 python -m tests.golden.make
 """
@@ -11,8 +11,6 @@ from pathlib import Path
 import numpy as np
 
 import molgraph
-import molgraph.auxiliary
-import molgraph.trust
 from molgraph.data.table import make_table
 from molgraph.train.card import Card
 from molgraph.train.method import make_method
@@ -23,6 +21,7 @@ FOLDER = Path(__file__).parent
 QUESTIONS = ("CCO", "CC(=O)Oc1ccccc1C(=O)O", "C[N+](C)(C)CCO", "CC(=O)[O-].[Na+]", "[2H]C", "[Fe]", "oops", "")
 METHODS = {
     "dmpnn": ("dmpnn", {"d_hidden": 8, **{k: v for k, v in SMALL.items() if k != "params"}}),
+    "mpnn": ("mpnn", {"d_hidden": 8, "d_edge": 8, **{k: v for k, v in SMALL.items() if k != "params"}}),
     "forest": ("random_forest", {"n_estimators": 3, "n_bits": 64}),
     "mean": ("mean", {}),
     "ensemble": ("ensemble", {"method": "dmpnn", "n": 2, "params": {"d_hidden": 4, "head_width": 4, "epochs": 1}}),
@@ -31,8 +30,12 @@ METHODS = {
 
 def main() -> None:
     """Train each small model, save it, and write down what it answers."""
-    expected = {}
+    answered = FOLDER / f"{molgraph.__version__}.json"
+    expected = json.loads(answered.read_text()) if answered.exists() else {}
     for name, (method, params) in METHODS.items():
+        path = FOLDER / f"{molgraph.__version__}-{name}.mgm"
+        if path.exists():
+            continue
         table = series(48)
         if name == "dmpnn":
             table = mixed()
@@ -42,10 +45,9 @@ def main() -> None:
             feature_names=table.feature_names,
             card=Card(name=method, what="a golden file", n_train=len(table)),
         )
-        path = FOLDER / f"{molgraph.__version__}-{name}.mgm"
         model.save(path)
         expected[path.name] = answers(model)
-    (FOLDER / f"{molgraph.__version__}.json").write_text(json.dumps(expected, indent=1) + "\n")
+    answered.write_text(json.dumps(expected, indent=1) + "\n")
 
 
 def answers(model: Model) -> list[list[float | None]]:
