@@ -100,32 +100,38 @@ def bond_rows(keys: np.ndarray) -> np.ndarray:
 
 
 def _atom_weights() -> np.ndarray:
-    """float32 [72, 2]: a row times the first column is its key's low half, times the second the ones a block has.
+    """float32 [72]: a row times these is its key's low half.
 
-    Both are integers under 2^24, so that single precision is exact in any order of summation.
+    All are integers under 2^24, so that single precision is exact in any order of summation.
     """
-    weights = np.zeros((D_ATOM, 2), dtype=np.float32)
+    weights = np.zeros(D_ATOM, dtype=np.float32)
     start = 0
-    for block, (width, shift) in enumerate(zip(ATOM_BLOCKS[:-1], _SHIFTS, strict=False)):
-        weights[start : start + width, 0] = np.arange(width) * 2**shift
-        weights[start : start + width, 1] = 16**block
+    for width, shift in zip(ATOM_BLOCKS[:-1], _SHIFTS, strict=False):
+        weights[start : start + width] = np.arange(width) * 2**shift
         start += width
-    weights[start, 0] = 2 ** _SHIFTS[-1]
+    weights[start] = 2 ** _SHIFTS[-1]
     return weights
 
 
 _ATOM_WEIGHTS = _atom_weights()
-_ONE_EACH = float(sum(16**block for block in range(6)))
 
 
 def atom_keys(rows: np.ndarray) -> np.ndarray:
-    """int64 [n]: the keys of float32 rows [n, 72]; the inverse of ``atom_rows``.
+    """int64 [n]: the keys of float32 rows [n, 72] of this layout; the inverse of ``atom_rows``."""
+    # einsum, because a BLAS would wake its threads for so little
+    keys = np.einsum("ij,j->i", rows, _ATOM_WEIGHTS).astype(np.int64)
+    keys |= rows[:, -1].view(np.uint32).astype(np.int64) << 32
+    return keys
 
-    Raises:
-        ValueError: a row that is not of this layout.
+
+def check_layout(atoms: np.ndarray, bonds: np.ndarray) -> None:
+    """Raise ``ValueError`` where rows that somebody else made are not of this layout.
+
+    Args:
+        atoms: float32 [n, 72].
+        bonds: float32 [e, 14].
     """
-    product = rows @ _ATOM_WEIGHTS
-    if not (product[:, 1] == _ONE_EACH).all():
+    if atoms.shape[1:] != (D_ATOM,) or not np.array_equal(atom_rows(atom_keys(atoms)), atoms):
         raise ValueError("atom features are not of the layout v2")
-    mass = np.ascontiguousarray(rows[:, -1]).view(np.uint32)
-    return product[:, 0].astype(np.int64) | mass.astype(np.int64) << 32
+    if bonds.shape[1:] != (D_BOND,) or not np.isin(bonds, (0, 1)).all():
+        raise ValueError("bond features are not of the layout v2")

@@ -19,8 +19,8 @@ from molgraph.data.table import OK, UNREADABLE
 
 Backend = Literal["auto", "cuik", "rdkit"]
 BACKENDS = ("auto", "cuik", "rdkit")
-CHUNK = 64
-"""Molecules a call of a backend: feature rows of more would leave the processor's cache."""
+CHUNK = 1_024
+"""Molecules a call of a backend; they are packed together."""
 BLOCK = 20_000
 """Molecules that a worker process gets at a time."""
 

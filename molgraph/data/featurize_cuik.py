@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from molgraph.data.features import D_BOND, atom_keys
+from molgraph.data.features import D_BOND, atom_keys, check_layout
 from molgraph.data.packing import Piece
 
+CALL = 32
+"""Molecules that the library is given at a time: feature rows stay in the cache, and little is read twice."""
+_TRIAL = ["C[C@H]([NH3+])C(=O)[O-]", "F/C=C/[13CH2]Cl", "c1ccsc1", "[Na+].[Cl-]", "C#N", "FS(F)(F)(F)(F)F", "*[U]"]
 _ATOM_CHOICES = [
     "atomic-number-common", "total-degree", "formal-charge", "chirality", "num-hydrogens", "hybridization-expanded",
 ]  # fmt: skip
@@ -46,37 +49,66 @@ def missing() -> str:
 def _library() -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
     import cuik_molmaker as library
 
-    return (
-        library,
-        library.atom_onehot_feature_names_to_array(_ATOM_CHOICES),
-        library.atom_float_feature_names_to_array(_ATOM_FLOATS),
-        library.bond_feature_names_to_array(_BOND_COLUMNS),
-    )
+    choices = library.atom_onehot_feature_names_to_array(_ATOM_CHOICES)
+    floats = library.atom_float_feature_names_to_array(_ATOM_FLOATS)
+    columns = library.bond_feature_names_to_array(_BOND_COLUMNS)
+    # the layout is looked at once, here: the keys trust it
+    atoms, bonds, *_ = library.batch_mol_featurizer(_TRIAL, choices, floats, columns, False, False, False, False)
+    check_layout(atoms, bonds[:, :D_BOND])
+    return library, choices, floats, columns
+
+
+class _Read(NamedTuple):
+    """What one call of the library gave, feature rows already as keys: atoms, and chemical bonds by their two ends."""
+
+    n_atoms: np.ndarray
+    atom_keys: np.ndarray
+    bond_keys: np.ndarray
+    ends: np.ndarray
 
 
 def pieces(smiles: list[str]) -> list[Piece]:
-    """Packed graphs of the molecules, in order, in one or more pieces; what can't be read has no atoms.
+    """Packed graphs of the molecules, in order; what can't be read has no atoms."""
+    reads = [read for start in range(0, len(smiles), CALL) for read in _reads(smiles[start : start + CALL])]
+    if not reads:
+        return []
+    before = np.cumsum([0, *(len(read.atom_keys) for read in reads)])
+    ends = np.concatenate([read.ends + n for read, n in zip(reads, before[:-1], strict=True)], axis=1)
+    bond_keys = np.concatenate([read.bond_keys for read in reads])
+    return [
+        Piece.from_global(
+            np.concatenate([read.n_atoms for read in reads]),
+            np.concatenate([read.atom_keys for read in reads]),
+            np.repeat(bond_keys, 2),
+            ends.T.ravel(),
+            ends[::-1].T.ravel(),
+            np.arange(2 * len(bond_keys)) ^ 1,
+        )
+    ]
 
-    The library raises for a whole batch where one molecule does not sanitise: such a batch is halved
-    until that molecule stands alone, and what was read before is kept.
+
+def _reads(smiles: list[str]) -> list[_Read]:
+    """Call the library, which raises for all molecules of a call where one of them does not sanitise.
+
+    Such a call is repeated in pieces of an eighth, until that molecule stands alone: most are read again but once.
     """
     try:
-        return [_piece(smiles)]
+        return [_read(smiles)]
     except RuntimeError:
         if len(smiles) == 1:
-            return [Piece.empty(1)]
-    middle = len(smiles) // 2
-    return pieces(smiles[:middle]) + pieces(smiles[middle:])
+            none = np.zeros(0, np.int64)
+            return [_Read(np.zeros(1, np.int64), none, none, np.zeros((2, 0), np.int64))]
+    size = -(-len(smiles) // 8)
+    return [read for start in range(0, len(smiles), size) for read in _reads(smiles[start : start + size])]
 
 
-def _piece(smiles: list[str]) -> Piece:
+def _read(smiles: list[str]) -> _Read:
     library, choices, floats, columns = _library()
-    atoms, bonds, ends, reverse, graph_of = library.batch_mol_featurizer(
-        smiles, choices, floats, columns, False, False, True, False
+    atoms, bonds, ends, _, graph_of = library.batch_mol_featurizer(
+        smiles, choices, floats, columns, False, False, False, False
     )
     # a molecule that can't be read leaves a gap in graph_of, so counting gives it no atoms
-    n_atoms = np.bincount(graph_of, minlength=len(smiles))
-    return Piece.from_global(n_atoms, atom_keys(atoms), _bond_keys(bonds), ends[0], ends[1], reverse)
+    return _Read(np.bincount(graph_of, minlength=len(smiles)), atom_keys(atoms), _bond_keys(bonds), ends)
 
 
 def _bond_keys(rows: np.ndarray) -> np.ndarray:
@@ -85,6 +117,6 @@ def _bond_keys(rows: np.ndarray) -> np.ndarray:
     The library puts every bond that is neither single, double, triple nor aromatic (dative, quadruple,
     unspecified) into the aromatic column; the bond order, 1.5 for aromatic bonds alone, tells them apart.
     """
-    keys = (rows @ _BOND_WEIGHTS).astype(np.int64)
+    keys = np.einsum("ij,j->i", rows, _BOND_WEIGHTS).astype(np.int64)
     wrong = ((keys & _AROMATIC_BIT) != 0) & (keys >> D_BOND != _AROMATIC_ORDER)
     return (keys & ((1 << D_BOND) - 1)) - wrong * _AROMATIC_BIT

@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from molgraph.base.errors import UsageError
 from molgraph.data import featurize as module
 from molgraph.data import featurize_cuik
-from molgraph.data.features import D_ATOM, D_BOND, atom_keys, atom_keys_of, atom_rows
+from molgraph.data.features import D_ATOM, D_BOND, atom_keys, atom_keys_of, atom_rows, check_layout
 from molgraph.data.featurize import featurize
 from molgraph.data.graphstore import GraphStore
 from molgraph.data.pyg import from_pyg
@@ -155,10 +155,14 @@ def test_keys_and_rows_are_one_to_one() -> None:
 
 
 def test_rows_of_another_layout_are_refused() -> None:
-    row = np.zeros((1, D_ATOM), np.float32)
-    row[0, [0, 1, 43, 49, 51, 59]] = 1  # two elements and no degree: six ones all the same
-    with pytest.raises(ValueError, match="layout"):
-        atom_keys(row)
+    atoms, bonds = np.zeros((1, D_ATOM), np.float32), np.zeros((1, D_BOND), np.float32)
+    atoms[0, [0, 38, 45, 51, 56, 62]] = 1
+    check_layout(atoms, bonds)
+    odd = atoms.copy()
+    odd[0, [1, 38]] = 1, 0  # two elements and no degree: six ones all the same
+    for wrong in ((odd, bonds), (atoms[:, 1:], bonds), (atoms, bonds + 2), (atoms, bonds[:, 1:])):
+        with pytest.raises(ValueError, match="layout"):
+            check_layout(*wrong)
 
 
 @pytest.mark.parametrize("backend", ["cuik", "rdkit"])
