@@ -71,7 +71,8 @@ def predict_networks(
 
     def make(piece: np.ndarray) -> Sample:
         sample = samples.sample(piece)
-        members[0].network.encoder.prepare(sample.batch)
+        with torch.no_grad():  # told anew, since this may run in a thread of its own
+            members[0].network.encoder.prepare(sample.batch)
         return sample
 
     low = running.precision == "bfloat16"

@@ -7,11 +7,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, Protocol
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from molgraph.base.errors import DataError
 from molgraph.base.paths import storage_error
 from molgraph.base.progress import bar
 from molgraph.data.table import make_table
+from molgraph.train.overlap import Predictor, predict_tables
 from molgraph.train.partfile import PartFile
 from molgraph.train.rowformat import RowFormat, column_names, columns, row_format
 
@@ -29,14 +30,8 @@ if TYPE_CHECKING:
 
 OnError = Literal["keep", "drop", "stop"]
 #: rows that are read, predicted and written at once; fixed, so that batches are the same in every run
-CHUNK_ROWS = 10_000
+CHUNK_ROWS = 8_192
 _NAMED_REASONS = 50
-
-
-class Predictor(Protocol):
-    """What predicts a table: a ``Model``."""
-
-    def predict(self, data: Any) -> Prediction: ...
 
 
 @dataclass
@@ -131,8 +126,8 @@ def _resumable(
     result.failed, result.reasons = part.state.get("failed", 0), part.state.get("reasons", {})
     begun = bool(part.state)  # a header is there, maybe alone
     try:
-        for table in _tables(source, chunk_rows, part.rows, options):
-            data = _chunk(model, table, writer, result, on_error, head=not begun)
+        for table, prediction in _predicted(model, source, chunk_rows, part.rows, options):
+            data = _chunk(table, prediction, writer, result, on_error, head=not begun)
             part.append(data, rows=result.rows, state={"failed": result.failed, "reasons": result.reasons})
             begun = True
     except KeyboardInterrupt as stop:
@@ -156,8 +151,8 @@ def _straight(
     if writer.convert is not None:
         raise DataError(f"{path} cannot hold parquet", hint="name an ordinary file, or choose csv")
     with _opened(path) as file:
-        for table in _tables(source, chunk_rows, 0, options):
-            data = _chunk(model, table, writer, result, on_error, head=result.rows == 0)
+        for table, prediction in _predicted(model, source, chunk_rows, 0, options):
+            data = _chunk(table, prediction, writer, result, on_error, head=result.rows == 0)
             try:
                 file.write(data)
                 file.flush()
@@ -181,28 +176,37 @@ def _opened(path: str) -> Iterator[IO[bytes]]:
         yield file
 
 
+def _predicted(
+    model: Predictor, source: Any, chunk_rows: int, skip: int, options: dict[str, Any]
+) -> Iterator[tuple[Table, Prediction]]:
+    """The input's chunks and their predictions, those done before left out."""
+    with bar("predicting", total=count_rows(source)) as progress:
+        progress.advance(skip)
+        with closing(predict_tables(model, _tables(source, chunk_rows, skip, options), many=skip > 0)) as each:
+            for table, prediction in each:
+                yield table, prediction
+                progress.advance(len(table))
+
+
 def _tables(source: Any, chunk_rows: int, skip: int, options: dict[str, Any]) -> Iterator[Table]:
     """The input's chunks, those done before left out (they are read, which costs little, but not predicted)."""
     from molgraph.data.read import iter_tables
 
-    with bar("predicting", total=count_rows(source)) as progress:
-        empty = True
-        for table in iter_tables(source, chunk_rows=chunk_rows, **options):
-            empty = False
-            if skip and skip >= len(table):
-                skip -= len(table)
-            else:
-                yield table.take(np.arange(skip, len(table))) if skip else table
-                skip = 0
-            progress.advance(len(table))
-        if empty:  # a header alone is answered with a header
-            yield make_table([])
+    empty = True
+    for table in iter_tables(source, chunk_rows=chunk_rows, **options):
+        empty = False
+        if skip and skip >= len(table):
+            skip -= len(table)
+        else:
+            yield table.take(np.arange(skip, len(table))) if skip else table
+            skip = 0
+    if empty:  # a header alone is answered with a header
+        yield make_table([])
 
 
 def _chunk(
-    model: Predictor, table: Table, writer: RowFormat, result: Streamed, on_error: OnError, *, head: bool
+    table: Table, prediction: Prediction, writer: RowFormat, result: Streamed, on_error: OnError, *, head: bool
 ) -> bytes:
-    prediction = model.predict(table)
     ok = prediction.ok
     if on_error == "stop" and not ok.all():
         row = int(np.flatnonzero(~ok)[0])

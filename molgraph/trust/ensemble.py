@@ -14,6 +14,7 @@ from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.data.store import Graphs
 from molgraph.data.table import Table
 from molgraph.train.inference import predict_networks
 from molgraph.train.method import GraphMethod, make_method
@@ -66,11 +67,11 @@ class Ensemble(Method):
         self.fitted = fitted
         return self
 
-    def predict(self, table: Table) -> Prediction:
-        """The members' mean, and their standard deviation as ``spread``."""
+    def predict(self, table: Table, *, graphs: Graphs | None = None) -> Prediction:
+        """The members' mean, and their standard deviation as ``spread``; ``graphs`` as in ``GraphMethod``."""
         if not self.fitted:
             raise UsageError("this ensemble has not learned anything yet", hint="call fit(table) first")
-        parts = self._predictions(table)
+        parts = self._predictions(table, graphs)
         values = np.stack([p.value for p in parts])
         return replace(parts[0], value=values.mean(axis=0), spread=values.std(axis=0), interval=None)
 
@@ -105,13 +106,13 @@ class Ensemble(Method):
             ensemble.fitted.append(member.from_state(State(own, meta)))
         return ensemble
 
-    def _predictions(self, table: Table) -> list[Prediction]:
+    def _predictions(self, table: Table, graphs: Graphs | None = None) -> list[Prediction]:
         """One prediction a member; graph members that share a featuriser share its work and their batches."""
         members = [m for m in self.fitted if isinstance(m, GraphMethod)]
         if len(members) == len(self.fitted):
             kinds = {(m.ready().featuriser, m.ready().descriptors.names, m.encoder, repr(m.params)) for m in members}
             if len(kinds) == 1:
-                return predict_networks([m.ready() for m in members], table, members[0].running())
+                return predict_networks([m.ready() for m in members], table, members[0].running(), graphs)
         return [m.predict(table) for m in self.fitted]
 
     def _member(self, i: int) -> Method:

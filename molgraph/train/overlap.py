@@ -1,0 +1,104 @@
+"""Tables in, each with its prediction out: graphs are made in other processes while a network works in this one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
+from inspect import signature
+from itertools import chain, islice
+from typing import Any, Protocol
+
+from molgraph.base.contracts import Prediction
+from molgraph.data.standardised import standardise
+from molgraph.data.store import Graphs, store_for
+from molgraph.data.table import Table
+from molgraph.train.ahead import map_ahead
+
+MOST = 8
+"""Processes: each holds about 0.2 GB."""
+
+
+class Predictor(Protocol):
+    """What predicts a table: a ``Model``."""
+
+    def predict(self, data: Any) -> Prediction: ...
+
+
+def predict_tables(
+    model: Predictor, tables: Iterator[Table], *, many: bool = False
+) -> Generator[tuple[Table, Prediction]]:
+    """Every table with its prediction, in order.
+
+    Args:
+        model: a ``Model``; where its method takes graphs that are made already (``predict(table, graphs=...)``) and
+            there is more than one table, they are made ahead, and the network computes on fewer threads.
+        tables: taken one at a time.
+        many: whether there was more than one table, some of which an earlier run has predicted. A run that goes on
+            must compute as the one before did, since sums may depend on the number of threads.
+    """
+    first = list(islice(tables, 2))
+    tables = chain(first, tables)
+    method = getattr(model, "method", None)
+    if not (many or len(first) > 1) or "graphs" not in signature(getattr(method, "predict", len)).parameters:
+        yield from ((table, model.predict(table)) for table in tables)
+        return
+    workers, threads = shares(_cores(method))
+    read: deque[Table] = deque()
+
+    def remembered() -> Iterator[Table]:
+        for table in tables:
+            read.append(table)
+            yield table
+
+    make = partial(standard_graphs, model.standardiser)  # type: ignore[attr-defined]
+    with _threads(method, threads), closing(map_ahead(make, remembered(), workers)) as made:
+        for clean, graphs in made:
+            table = read.popleft()
+            yield table, replace(method.predict(clean, graphs=graphs), inputs=table.smiles)  # type: ignore[union-attr]
+
+
+def standard_graphs(preset: str, table: Table) -> tuple[Table, Graphs]:
+    """What comes before a network, and needs no torch: the table standardised, and its graphs."""
+    clean = standardise(table, preset)
+    return clean, store_for(clean)
+
+
+def shares(cores: int) -> tuple[int, int]:
+    """How many processes make graphs, and how many threads the network gets beside them.
+
+    Standardising and reading a molecule costs about three times what its network costs.
+
+    Example:
+        >>> [shares(cores) for cores in (1, 2, 4, 8, 16)]
+        [(0, 1), (2, 1), (3, 1), (6, 2), (8, 8)]
+    """
+    if cores < 2 or not sys.executable:
+        return 0, cores
+    workers = min((3 * cores + 2) // 4, MOST)
+    return workers, max(cores - workers, 1)
+
+
+def _cores(method: Any) -> int:
+    """The cores that a method may use: those asked for, else all that this process has."""
+    asked = {part.threads for part in (method, *getattr(method, "members", ())) if getattr(part, "threads", None)}
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(asked, default=usable)
+
+
+@contextmanager
+def _threads(method: Any, threads: int) -> Iterator[None]:
+    """A method's threads, and its members', set while the block runs."""
+    parts = [part for part in (method, *getattr(method, "members", ())) if "threads" in part.param_names()]
+    before = [part.threads for part in parts]
+    try:
+        for part in parts:
+            part.set_params(threads=threads)
+        yield
+    finally:
+        for part, asked in zip(parts, before, strict=True):
+            part.set_params(threads=asked)
