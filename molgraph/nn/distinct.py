@@ -92,8 +92,11 @@ def all_bonds(batch: GraphBatch, depth: int) -> BondLevels:
 
 
 def _once(batch: GraphBatch, key: tuple, make: Callable[[], T]) -> T:
+    needs_grad = torch.is_grad_enabled()  # which leaving inference mode would turn on
+
     def make_ordinary() -> T:
-        with torch.inference_mode(False):  # a batch that is predicted first may be trained on later
+        # a batch that is predicted first may be trained on later
+        with torch.inference_mode(False), torch.set_grad_enabled(needs_grad):
             return make()
 
     return batch.once(key, make_ordinary)
