@@ -17,10 +17,12 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Method
+from molgraph.base.paths import store_folder
 from molgraph.base.recipe import Recipe
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.standardised import standardise as standardise_table
+from molgraph.data.store import store_for
 from molgraph.data.table import Table
 from molgraph.evaluate import metrics
 from molgraph.plan import KEYS, divide, read_for_training, recipe_of
@@ -29,6 +31,7 @@ from molgraph.train.card import Card
 from molgraph.train.method import GraphMethod, make_method
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
+from molgraph.train.preparation import workers_for
 from molgraph.train.stream import OnError, Streamed, hash_of, predict_stream
 from molgraph.trust.ensemble import Ensemble
 
@@ -63,6 +66,7 @@ def train(
     device: str | None = None,
     threads: int | None = None,
     precision: str | None = None,
+    store: str | None = None,
     recipe: Recipe | str | Path | None = None,
     workdir: str | Path | None = None,
 ) -> TrainingResult:
@@ -96,6 +100,8 @@ def train(
         device: ``cpu``, ``cuda`` or ``auto``.
         threads: CPU threads.
         precision: ``float32`` or ``bfloat16``.
+        store: a folder that keeps the molecules' graphs for later runs, or ``auto`` for one in molgraph's cache;
+            without it they are made for each fit. Worth it for large tables, many seeds and ensembles.
         recipe: a recipe or its TOML file; keywords given beside it override it.
         workdir: a folder for what a resume needs; the same call goes on there after a kill.
 
@@ -124,6 +130,9 @@ def train(
     parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]
     folder = _folder(workdir, plan, divided)
     method = _method(plan)
+    if plan.training.store is not None and _is_graph(method):  # the whole table's, which serves each of its parts
+        threads = plan.training.threads
+        store_for(clean, cache=store_folder(plan.training.store), workers=workers_for(clean, threads))
     beside = [BASELINE] if plan.training.baseline and _is_graph(method) else []
     contestants = [_compete(plan.model.name, method, parts, folder)]
     for name in [*beside, *[FLOOR] * (plan.model.name != FLOOR)]:

@@ -22,7 +22,7 @@ KEYS: dict[str, tuple[tuple[str, str], ...]] = {
     "model": (("model", "name"),),
     "params": (("model", "params"),),
     **{name: (("training", name),) for name in ("epochs", "batch_size", "learning_rate", "patience", "precision")},
-    **{name: (("training", name),) for name in ("device", "threads", "ensemble", "baseline")},
+    **{name: (("training", name),) for name in ("device", "threads", "ensemble", "baseline", "store")},
     "seed": (("split", "seed"), ("training", "seed")),
 }
 

@@ -18,7 +18,7 @@ from molgraph.data.table import OK, UNREADABLE, Table
 AGAIN = "fetch the file again"
 
 
-@register("method", "mean", summary="The training part's mean or class shares: what every model must beat")
+@register("method", "mean", summary="the training part's mean or class shares: what every model must beat")
 class MeanPredictor(Method):
     """Predicts the training rows' weighted mean for numbers, and the share of each class for labels.
 

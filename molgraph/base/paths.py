@@ -120,6 +120,16 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "molgraph"
 
 
+def store_folder(name: str) -> Path:
+    """The folder of graph stores that a recipe names; ``auto`` is one in the cache.
+
+    Example:
+        >>> store_folder("auto") == cache_dir() / "stores", store_folder("here").name
+        (True, 'here')
+    """
+    return cache_dir() / "stores" if name == "auto" else Path(name).expanduser()
+
+
 def data_dir() -> Path | None:
     """The folder of datasets that ``MOLGRAPH_DATA`` names, or None where it names none that exists."""
     named = os.environ.get("MOLGRAPH_DATA")

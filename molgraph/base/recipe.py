@@ -70,6 +70,7 @@ class TrainingSection(Section):
     patience: Positive | None = 15
     gradient_clip: Annotated[float, Field(gt=0)] | None = 10.0
     class_weights: Literal["balanced"] | None = None
+    store: str | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     device: str = "cpu"
     threads: Positive | None = None

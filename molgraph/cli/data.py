@@ -116,21 +116,26 @@ def featurize(
 
     The store is a folder of plain memory-mapped arrays with checksums, which
     ``molgraph.data.store.load_store`` opens at once. It is there whole or not at all.
+    ``molgraph train --store FOLDER`` uses the stores that lie in FOLDER.
 
     Examples:
-        molgraph data featurize library.csv -o library.store --workers 2
+        molgraph data featurize library.csv -o stores/library --workers 2
+        molgraph train library.csv -t y --store stores
     """
     import time
+
+    import numpy as np
 
     from molgraph.cli.show import say
     from molgraph.data.read import read_table
     from molgraph.data.standardised import standardise as standardise_table
-    from molgraph.data.store import save_store, store_for
+    from molgraph.data.store import marked, save_store, store_for
 
     started = time.perf_counter()
     table = standardise_table(read_table(data, smiles=smiles), standardise)
-    store = store_for(table, workers=workers).store
-    save_store(store, out)
+    graphs = store_for(table, workers=workers)
+    store, first = graphs.store, np.unique(graphs.graph_of_row[table.ok], return_index=True)[1]
+    save_store(marked(store, table.smiles[table.ok][first]), out)
     atoms, bonds = (int(store.levels[name].offsets[-1]) for name in ("atom", "bond"))
     good = int((store.status == "ok").sum())
     say(f"{len(table):,} rows, {good:,} different graphs, {atoms:,} atoms, {bonds:,} directed bonds")

@@ -68,6 +68,7 @@ def train(
     device: Annotated[Text, _learning(metavar="NAME", help="cpu, cuda or auto.", default="cpu")] = None,
     threads: Annotated[Whole, _learning(metavar="N", help="CPU threads; all if not given.")] = None,
     precision: Annotated[Text, _learning(metavar="TYPE", help="float32 or bfloat16.", default="float32")] = None,
+    store: Annotated[Text, _learning(metavar="FOLDER", help="Keeps graphs for later runs; auto: in the cache.")] = None,
     recipe: Annotated[
         Path | None, _learning("--recipe", "-r", metavar="FILE", help="TOML; options override it.")
     ] = None,
@@ -104,7 +105,7 @@ def train(
     }
     named |= {"standardise": standardise, "model": model, "split": split, "epochs": epochs, "batch_size": batch_size}
     named |= {"learning_rate": learning_rate, "patience": patience, "ensemble": ensemble, "baseline": baseline}
-    named |= {"seed": seed, "device": device, "threads": threads, "precision": precision}
+    named |= {"seed": seed, "device": device, "threads": threads, "precision": precision, "store": store}
     from molgraph.cli.show import command, say
 
     out = out if out.suffix else out.with_suffix(".mgm")

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from molgraph.base.errors import StorageError
 from molgraph.data.features import FEATURISER
 from molgraph.data.featurize import featurize, rdkit_version
 from molgraph.data.graphstore import GraphStore, Level
 from molgraph.data.stored import cached, content_key, load_store, save_store
 from molgraph.data.table import Table
 
-__all__ = ["GraphStore", "Graphs", "Level", "load_store", "save_store", "store_for"]
+__all__ = ["GraphStore", "Graphs", "Level", "load_store", "marked", "save_store", "store_for"]
+
+MARKS = "smiles_mark"
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,8 @@ def store_for(table: Table, *, cache: Path | None = None, workers: int = 1) -> G
 
     Args:
         table: rows that are not ``ok`` are passed over.
-        cache: a folder in which stores are kept and found again, or None to keep them in memory.
+        cache: a folder in which stores are kept and found again, or None to keep them in memory. A store that
+            holds these molecules among others serves too: that of a whole table serves each of its parts.
         workers: processes that featurise; the result does not depend on it.
 
     Raises:
@@ -55,4 +61,47 @@ def store_for(table: Table, *, cache: Path | None = None, workers: int = 1) -> G
     if cache is None:
         return Graphs(featurize(texts, workers=workers), graph_of_row)
     key = content_key(texts, FEATURISER, rdkit_version())
-    return Graphs(cached(cache, key, lambda: featurize(texts, workers=workers)), graph_of_row)
+    marks = marks_of(texts)
+    if not (cache / key).exists():
+        for folder in sorted(path.parent for path in cache.glob("*/store.json")):
+            found = _within(folder, marks)
+            if found is not None:
+                graph_of_row[rows] = found[1][codes]
+                return Graphs(found[0], graph_of_row)
+    return Graphs(cached(cache, key, lambda: marked(featurize(texts, workers=workers), texts)), graph_of_row)
+
+
+def marked(store: GraphStore, texts: Sequence[str]) -> GraphStore:
+    """The store with a mark of each graph's SMILES, by which ``store_for`` finds it among others."""
+    return replace(store, extra={**store.extra, MARKS: marks_of(texts)})
+
+
+def marks_of(texts: Sequence[str]) -> np.ndarray:
+    """128 bits for each text and for what reads it, uint64 [n, 2].
+
+    Example:
+        >>> marks_of(["CCO", "C"]).shape
+        (2, 2)
+    """
+    base = hashlib.blake2b(f"{FEATURISER} {rdkit_version()} ".encode(), digest_size=16)
+    out = bytearray()
+    for text in texts:
+        one = base.copy()
+        one.update(text.encode("utf-8", "surrogatepass"))
+        out += one.digest()
+    return np.frombuffer(bytes(out), dtype=np.uint64).reshape(-1, 2)
+
+
+def _within(folder: Path, marks: np.ndarray) -> tuple[GraphStore, np.ndarray] | None:
+    """The store in a folder and the graph of each mark, where it has them all and is whole."""
+    try:
+        known = load_store(folder, verify=False).extra.get(MARKS)
+        if known is None or len(known) < len(marks):
+            return None
+        order = np.argsort(known[:, 0], kind="stable")
+        place = order[np.minimum(np.searchsorted(known[order, 0], marks[:, 0]), len(known) - 1)]
+        if not (known[place] == marks).all():
+            return None
+        return load_store(folder), place
+    except StorageError:  # damaged, or another process took it away: it is not needed
+        return None

@@ -16,6 +16,7 @@ import molgraph.models  # noqa: F401 - registers the encoders
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.paths import store_folder
 from molgraph.base.recipe import DEFAULTS
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
@@ -30,7 +31,7 @@ from molgraph.train.preparation import Prepared, prepare
 from molgraph.train.restore import CURVES, restore
 from molgraph.train.runtime import check_precision, lightning_quiet, make_fabric, resolve_device, torch_settings
 
-RUN_ONLY = ("device", "devices", "strategy", "threads", "predict_batch", "checkpoint_seconds")
+RUN_ONLY = ("device", "devices", "strategy", "threads", "predict_batch", "checkpoint_seconds", "store")
 logger = logging.getLogger("molgraph")
 
 
@@ -41,15 +42,28 @@ class GraphMethod(Method):
     Args:
         encoder: a registered encoder, such as ``dmpnn``.
         params: that encoder's own hyper-parameters.
-        epochs, batch_size, learning_rate, warmup_epochs, weight_decay: Adam with chemprop's schedule: linear from
-            a tenth of the rate over the warm-up, then exponential decay to a tenth.
+        epochs: passes over the training rows, at most.
+        batch_size: rows in a step.
+        learning_rate: Adam's highest step size; it rises linearly from a tenth over the warm-up, then decays
+            exponentially to a tenth, as chemprop has it.
+        warmup_epochs: epochs until the step size is at its highest.
+        weight_decay: Adam's pull of the weights towards zero.
         patience: epochs without a better validation loss before training stops; None never stops early.
         gradient_clip: largest norm of a step's gradient; None for no limit.
-        class_weights: None, ``balanced``, or a weight for each class label.
-        head_width, head_layers, head_dropout: the perceptron from graph (and descriptors) to targets.
-        seed, device, devices, strategy, threads, precision: where and how it runs (``float32`` or ``bfloat16``).
+        class_weights: None, balanced, or a weight for each class label.
+        head_width: width of the perceptron from graph (and descriptors) to targets.
+        head_layers: its layers.
+        head_dropout: probability of dropping one of its values while training.
+        seed: of the weights, the order of the rows and dropout; the same seed gives the same model on one machine.
+        device: cpu, cuda, mps or auto.
+        devices: how many of them, each in a process of its own.
+        strategy: Lightning's word for how processes work together.
+        threads: CPU threads; None for all.
+        precision: float32 or bfloat16 (mixed).
         predict_batch: rows that are predicted together.
-        checkpoint_seconds: time between checkpoints, where ``fit`` is given a working folder.
+        checkpoint_seconds: time between checkpoints, where fit is given a working folder.
+        store: a folder that keeps the molecules' graphs, so that they are made once for all splits, seeds and members
+            of an ensemble; auto for one in molgraph's cache; None keeps them in memory.
 
     Example:
         >>> GraphMethod(epochs=3).get_params()["epochs"]
@@ -81,6 +95,7 @@ class GraphMethod(Method):
         precision: str = DEFAULTS.precision,
         predict_batch: int = 512,
         checkpoint_seconds: float = 20.0,
+        store: str | None = DEFAULTS.store,
     ) -> None:
         self.encoder, self.params = encoder, params
         self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
@@ -90,6 +105,7 @@ class GraphMethod(Method):
         self.seed, self.device, self.devices, self.strategy = seed, device, devices, strategy
         self.threads, self.precision = threads, precision
         self.predict_batch, self.checkpoint_seconds = predict_batch, checkpoint_seconds
+        self.store = store
         self.fitted: Fitted | None = None
         self.curves: pd.DataFrame | None = None
         self.best_epoch: int | None = None
@@ -109,7 +125,8 @@ class GraphMethod(Method):
         """
         self.check()
         recipe = {k: v for k, v in self.get_params().items() if k not in RUN_ONLY}
-        made = prepare(table, valid, self.class_weights, recipe)
+        cache = None if self.store is None else store_folder(self.store)
+        made = prepare(table, valid, self.class_weights, recipe, cache, self.threads)
         for note in made.notes:
             logger.info(note)
         with lightning_quiet(), torch_settings(self.threads, derive(self.seed, "weights")):
@@ -156,7 +173,7 @@ class GraphMethod(Method):
         arrays |= {"target.mean": fitted.outputs.mean, "target.scale": fitted.outputs.scale}
         arrays |= {"feature.mean": fitted.descriptors.mean, "feature.scale": fitted.descriptors.scale}
         meta = {
-            "params": self.get_params() | {"params": dict(self.params or {})},
+            "params": self.get_params() | {"params": dict(self.params or {}), "store": None},  # no path of this machine
             "targets": [asdict(t) for t in fitted.outputs.targets],
             "feature_names": list(fitted.descriptors.names),
             "featuriser": fitted.featuriser,

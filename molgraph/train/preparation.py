@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,8 @@ from molgraph.train.checkpoint import fingerprint
 from molgraph.train.descriptors import Descriptors
 from molgraph.train.outputs import ClassWeights, Outputs, label_weights
 from molgraph.train.samples import Samples
+
+MANY_ROWS = 200_000  # about ten seconds of featurising; starting processes takes some
 
 
 @dataclass(frozen=True)
@@ -43,13 +47,28 @@ class Prepared:
     prints: dict[str, str]
 
 
-def prepare(table: Table, valid: Table | None, class_weights: ClassWeights, recipe: Mapping[str, Any]) -> Prepared:
+def prepare(
+    table: Table,
+    valid: Table | None,
+    class_weights: ClassWeights,
+    recipe: Mapping[str, Any],
+    cache: Path | None = None,
+    threads: int | None = None,
+) -> Prepared:
     """Featurise both parts and put labels and descriptors on the training part's scales.
+
+    Args:
+        table: rows to learn from.
+        valid: rows that stop training early, or None.
+        class_weights: as ``GraphMethod`` has them.
+        recipe: what a checkpoint must have in common with this fit.
+        cache: a folder that keeps graphs between fits, or None.
+        threads: processes that featurise a large table, at most; None for all cores.
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
     """
-    graphs = store_for(table)
+    graphs = store_for(table, cache=cache, workers=workers_for(table, threads))
     part, graph = _learnable(table, graphs)
     targets, y = part.row_targets, part.y
     assert y is not None
@@ -59,7 +78,7 @@ def prepare(table: Table, valid: Table | None, class_weights: ClassWeights, reci
     extra = descriptors.apply(part.features, part.feature_names)
     train = Samples(graphs.store, graph, extra, outputs.labels(y), weights)
     notes = []
-    held = None if valid is None else _valid(valid, outputs, descriptors, class_weights)
+    held = None if valid is None else _valid(valid, outputs, descriptors, class_weights, cache)
     if held is None:
         notes.append("no validation part: trained for all epochs, the last weights kept")
     tables = store_tables(graphs)
@@ -81,6 +100,11 @@ def prepare(table: Table, valid: Table | None, class_weights: ClassWeights, reci
     )
 
 
+def workers_for(table: Table, threads: int | None) -> int:
+    """Processes that featurise a table: one, until starting more is worth it."""
+    return 1 if len(table) < MANY_ROWS else threads or os.cpu_count() or 1
+
+
 def store_tables(graphs: Graphs) -> tuple[int, int]:
     """Widths of the atom and bond features."""
     return graphs.store.tables["atom"].shape[1], graphs.store.tables["bond"].shape[1]
@@ -97,14 +121,16 @@ def _learnable(table: Table, graphs: Graphs) -> tuple[Table, np.ndarray]:
     return table.take(rows), graph[rows]
 
 
-def _valid(table: Table, outputs: Outputs, descriptors: Descriptors, class_weights: ClassWeights) -> Samples | None:
+def _valid(
+    table: Table, outputs: Outputs, descriptors: Descriptors, class_weights: ClassWeights, cache: Path | None
+) -> Samples | None:
     """The validation rows on the training part's scales; None where none has a graph and a label."""
     if [t.name for t in table.row_targets] != [t.name for t in outputs.targets]:
         raise DataError(
             f"the validation part has targets {[t.name for t in table.row_targets]}, "
             f"the training part {[t.name for t in outputs.targets]}"
         )
-    graphs = store_for(table)
+    graphs = store_for(table, cache=cache)
     graph = graphs.graph_of_row
     usable = (graph >= 0) & table.ok & ~np.isnan(table.y).all(axis=1)  # type: ignore[arg-type]
     usable[usable] = graphs.store.status[graph[usable]] == OK

@@ -6,6 +6,8 @@ import inspect
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import molgraph
@@ -13,9 +15,12 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe import Recipe
 from molgraph.cli import train as shell
+from molgraph.data import store as stores
+from molgraph.data.featurize import featurize
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.trust.ensemble import Ensemble
+from tests.end_to_end.conftest import molgraph as run
 from tests.train.tiny import series, small
 
 
@@ -57,3 +62,33 @@ def test_the_shells_help_tells_the_recipes_defaults() -> None:
             told[name] = found[1]
     assert len(told) >= 12
     assert told == {name: str(known[name]) for name in told}
+
+
+def test_graphs_are_kept_and_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"params": {"d_hidden": 8, "head_width": 8}, "epochs": 1, "threads": 1, "baseline": False}
+    table, store = series(60), tmp_path / "stores"
+    plain = molgraph.train(table, split="random", ensemble=2, **options)
+    kept = molgraph.train(table, split="random", ensemble=2, store=str(store), **options)
+    assert len(list(store.iterdir())) == 1
+    smiles = list(table.smiles)
+    assert kept.predict(smiles).value.tobytes() == plain.predict(smiles).value.tobytes()
+    path = kept.save(tmp_path / "m.mgm")
+    assert all(part.store is None for part in molgraph.load(path).method.members), "no path of this machine in a file"
+    made = []
+    monkeypatch.setattr(stores, "featurize", lambda texts, **_: made.append(len(texts)) or featurize(texts))
+    molgraph.train(table, split="random", seed=5, store=str(store), **options)
+    assert made and max(made) < 15, "only the test part's, for its prediction"
+
+
+def test_featurize_from_the_shell_serves_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = series(60)
+    pd.DataFrame({"smiles": [*table.smiles, "oops", ""], "y": np.arange(62.0)}).to_csv(tmp_path / "in.csv")
+    done = run("data", "featurize", "in.csv", "-o", "stores/mine", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    made = []
+    monkeypatch.setattr(stores, "featurize", lambda texts, **_: made.append(len(texts)) or featurize(texts))
+    words = ("--epochs", "1", "-s", "params.d_hidden=8", "--no-baseline", "--split", "random", "--store", "stores")
+    done = run("train", "in.csv", "-t", "y", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert max(made, default=0) < 40, "the test part and the model file's own molecules alone"
+    assert [p.name for p in (tmp_path / "stores").iterdir()] == ["mine"]

@@ -19,7 +19,7 @@ from molgraph.base.errors import StorageError
 from molgraph.data import store as store_module
 from molgraph.data.featurize import featurize
 from molgraph.data.graphstore import GraphStore
-from molgraph.data.store import load_store, save_store, store_for
+from molgraph.data.store import MARKS, load_store, marked, save_store, store_for
 from molgraph.data.table import make_table
 
 SMILES = ["CCO", "C1CC", "c1ccccc1", "CN(C)(C)C", "[Na+].[Cl-]", "C", "", "F/C=C/F", "C[C@H](N)C(=O)O"]
@@ -36,7 +36,7 @@ def assert_equal(a: GraphStore, b: GraphStore) -> None:
             assert values.dtype == b.levels[name].arrays[field].dtype
     for name, table in a.tables.items():
         np.testing.assert_array_equal(table, b.tables[name])
-    assert a.extra.keys() == b.extra.keys()
+    assert a.extra.keys() - {MARKS} == b.extra.keys() - {MARKS}
 
 
 def left_over(folder: Path) -> list[str]:
@@ -83,11 +83,33 @@ def test_the_cache_builds_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_another_content_or_featuriser_is_another_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store_for(make_table(["C", "CC"]), cache=tmp_path)
-    store_for(make_table(["CC", "C"]), cache=tmp_path)
+    store_for(make_table(["CC", "CO"]), cache=tmp_path)
     store_for(make_table(["C,CC"]), cache=tmp_path)
     monkeypatch.setattr(store_module, "FEATURISER", "another")
     store_for(make_table(["C", "CC"]), cache=tmp_path)
     assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_whole_tables_store_serves_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = make_table(["CCO", None, "C1CC", "CCO", "C", "c1ccccc1", "CC(=O)O", "N"])
+    whole = store_for(table, cache=tmp_path)
+    assert whole.store.extra[MARKS].shape == (6, 2)
+    monkeypatch.setattr(store_module, "featurize", lambda *a, **k: pytest.fail("built twice"))
+    for rows in ([4, 0, 0, 1], [2], [7, 6, 5], [1]):
+        part = store_for(table.take(np.array(rows)), cache=tmp_path)
+        assert part.graph_of_row.tolist() == whole.graph_of_row[rows].tolist()
+        assert_equal(whole.store, part.store)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_store_in_the_folder_that_cannot_serve_is_passed_over(tmp_path: Path) -> None:
+    save_store(featurize(["CCO", "C"]), tmp_path / "no marks")
+    save_store(marked(featurize(["CCO", "N"]), ["CCO", "N"]), tmp_path / "other molecules")
+    save_store(marked(featurize(["CCO", "C", "CC"]), ["CCO", "C", "CC"]), tmp_path / "damaged")
+    (tmp_path / "damaged" / "001.npy").write_bytes(b"")
+    (tmp_path / "a file").write_text("")
+    table = make_table(["C", "CCO"])
+    assert_equal(store_for(table).store, store_for(table, cache=tmp_path).store)
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "remove", "list", "empty list"])
