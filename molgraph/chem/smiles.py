@@ -159,6 +159,8 @@ def one_line(messages: str) -> str:
     lines = [line.strip() for line in _CLOCK.sub("", messages).splitlines() if line.strip()]
     if not lines:
         return ""
+    if lines[0] == "****" and len(lines) > 2:  # a broken invariant: its kind and words stand under the stars
+        lines = [f"{lines[1]}: {lines[2]}"]
     position = _POSITION.search(messages)
     return _shorten(lines[0], MAX_REASON) + (f" (position {position[1]})" if position else "")
 

@@ -82,6 +82,11 @@ def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = (
             named if len(named) == 1 else []
         )
     if len(found) == 1:
+        if not named and parse_smiles(found[0]).mol is not None:  # its name would be lost as a row
+            raise DataError(
+                f"the first line seems to be a molecule ({found[0][:60]}), not a header",
+                hint="put a line of column names before it, such as smiles,y; or, if it is a name: --smiles NAME",
+            )
         return found[0]
     if found:
         raise DataError(
@@ -210,6 +215,8 @@ def _slowly(texts: list[str | None], name: str, start: int, hint: str) -> pa.Arr
 def _advice(text: str) -> str:
     if re.fullmatch(r"[+-]?\d+,\d+", text):
         return "write decimals with a point, not a comma"
+    if re.match(r"[\u2010-\u2015\u2212]\d", text):
+        return "write a minus sign as -, the plain hyphen"
     if re.match(r"[<>~=]", text):
         return "put the relation (<, >) into a column of its own, or leave censored cells empty"
     return ""

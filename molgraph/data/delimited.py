@@ -76,6 +76,8 @@ class DelimitedReader:
                     n, end = n + batch.num_rows, batch.column(wanted.index(last))[-1].as_py()
                 yield pa.Table.from_batches([batch]).select(raw).rename_columns(columns)
         except pa.ArrowInvalid as error:
+            if "Empty CSV file" in str(error):  # a header alone, without an end of line
+                return
             raise self._explain(str(error)) from None
         except (EOFError, OSError) as error:
             raise broken(self.name, error) from None

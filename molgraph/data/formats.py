@@ -44,6 +44,10 @@ def reader_for(source: Any) -> Reader:
             raise DataError("columns of different lengths", hint=", ".join(f"{k}: {v}" for k, v in sizes.items()))
         return FrameReader([str(k) for k in source], [_plain(v) for v in source.values()])
     if isinstance(source, (Sequence, np.ndarray, pd.Series, pd.Index)) and not isinstance(source, bytes):
+        if (dimensions := getattr(source, "ndim", 1)) != 1:
+            raise DataError(f"an array of {dimensions} dimensions is no list of SMILES", hint="give one column of it")
+        if any(hasattr(value, "GetAtoms") for value in source):
+            raise DataError("the list holds molecules, not SMILES", hint="give [Chem.MolToSmiles(m) for m in LIST]")
         return FrameReader(["smiles"], [_plain(source)], smiles="smiles")
     raise DataError(
         f"cannot read a table from {type(source).__name__}",

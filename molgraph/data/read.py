@@ -153,6 +153,14 @@ def make_plan(
     split = split and cols.resolve(split, names, "split")
     features = (features,) if isinstance(features, str) else tuple(features)
     described = tuple(cols.resolve(f, names, "features") for f in features)
+    for name in described:
+        if described.count(name) > 1:
+            raise DataError(f"feature {name!r} is given twice", hint="name each feature once")
+        if any(name == a.column for a in asked):
+            raise DataError(
+                f"column {name!r} is a feature and a target: the answer would be among the questions",
+                hint="leave it out of the features",
+            )
     taken = [n for n in (weight, split, id, *described, *(a.column for a in asked)) if n]
     sample = reader.sample()
     if smiles is not None:

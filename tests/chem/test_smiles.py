@@ -9,7 +9,7 @@ import pytest
 from rdkit import Chem
 
 from molgraph.chem.places import data_dir as rdkit_data
-from molgraph.chem.smiles import MAX_CHARACTERS, MAX_REASON, parse_smiles, precheck, quiet
+from molgraph.chem.smiles import MAX_CHARACTERS, MAX_REASON, one_line, parse_smiles, precheck, quiet
 
 NASTY = Path(__file__).resolve().parent.parent / "nasty.tsv"
 
@@ -100,3 +100,9 @@ def test_quiet_ends(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().err == ""
     Chem.MolFromSmiles("C(C")
     assert "Parse Error" in capfd.readouterr().err
+
+
+def test_a_violation_is_told_by_its_words_not_by_its_stars() -> None:
+    log = "[10:00:00] \n\n****\nPost-condition Violation\nElement 'Zz' not found\nViolation occurred on line 93\n****\n"
+    assert one_line(log) == "Post-condition Violation: Element 'Zz' not found"
+    assert one_line("****\n") == "****"

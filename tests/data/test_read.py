@@ -116,6 +116,7 @@ def test_sdf_records_that_fail_stay_rows(tmp_path: Path) -> None:
     assert list(table.status)[::2] == ["ok", "ok"]
     np.testing.assert_equal(table.y[:, 0], [1.5, 2.0, np.nan])
     assert table.ids[0] == "ala"
+    assert table.reason[1] == "Post-condition Violation: Element 'Qq' not found"
     same(read_table(write(tmp_path, gzip.compress(text.encode()), "t.sdf.gz"), targets=["y"]), table)
     broken = "x\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0 oops\nM  END\n$$$$\n"
     rows = read_table(write(tmp_path, broken + text, "b.sdf"))

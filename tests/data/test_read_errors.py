@@ -6,11 +6,14 @@ import bz2
 import gzip
 import os
 import pickle
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from molgraph.base.errors import DataError, StorageError
+from molgraph.chem.smiles import parse_smiles
 from molgraph.data.read import iter_tables, read_table
 
 SMALL = "smiles,y,id\nCCO,1.5,007\nCCN,,NA\n,2.5,x\n"
@@ -40,10 +43,11 @@ def write(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
         (pickle.dumps({"smiles": ["C"]}), "is a pickle"),
         ('{"smiles": ["C"]}', "is JSON"),
         (b"PAR1 and then nothing of the kind", "cannot be read to its end"),
+        ("CCO,1.5\nCCN,2\n", "seems to be a molecule (CCO), not a header"),
     ],
 )
 def test_clear_errors(tmp_path: Path, content: str | bytes, words: str) -> None:
-    with pytest.raises(DataError, match=words.replace("(", r"\(")) as caught:
+    with pytest.raises(DataError, match=re.escape(words)) as caught:
         read_table(write(tmp_path, content))
     assert caught.value.hint
 
@@ -51,6 +55,8 @@ def test_clear_errors(tmp_path: Path, content: str | bytes, words: str) -> None:
 def test_header_alone_and_one_row(tmp_path: Path) -> None:
     assert len(read_table(write(tmp_path, "smiles,y\n"), targets=["y"])) == 0
     assert [len(t) for t in iter_tables(write(tmp_path, "smiles,y\n"))] == [0]
+    for header in ("smiles,y", "smiles,y\r\n", "\ufeffsmiles,y"):
+        assert len(read_table(write(tmp_path, header), targets=["y"])) == 0
     assert read_table(write(tmp_path, "smiles,y\nC,1\n"), targets=["y"]).y.tolist() == [[1.0]]
 
 
@@ -74,3 +80,29 @@ def test_missing_files_and_permissions(tmp_path: Path) -> None:
     else:
         with pytest.raises(StorageError, match="no permission"):
             read_table(path)
+
+
+def test_a_first_line_that_is_a_molecule_may_be_said_to_be_a_name(tmp_path: Path) -> None:
+    path = write(tmp_path, "CCO,y\nCCN,2\n")
+    assert list(read_table(path, smiles="CCO").smiles) == ["CCN"]
+
+
+def test_a_target_is_no_feature_and_a_feature_comes_once() -> None:
+    columns = {"smiles": ["C", "CC"], "y": [1.0, 2.5], "f": [1.0, 2.0]}
+    with pytest.raises(DataError, match="a feature and a target"):
+        read_table(columns, targets=["y:regression"], features=["f", "y"])
+    with pytest.raises(DataError, match="feature 'f' is given twice"):
+        read_table(columns, targets=["y"], features=["f", "F"])
+
+
+def test_what_is_no_list_of_smiles() -> None:
+    with pytest.raises(DataError, match="holds molecules, not SMILES"):
+        read_table(["CC", parse_smiles("CCO").mol])
+    with pytest.raises(DataError, match="2 dimensions"):
+        read_table(np.array([["CC", "CCO"]]))
+
+
+def test_a_typographic_minus_is_named() -> None:
+    with pytest.raises(DataError, match="no number") as caught:
+        read_table({"smiles": ["C"], "y": ["\u22121.5"]}, targets=["y"])
+    assert "plain hyphen" in caught.value.hint
