@@ -68,7 +68,7 @@ def bar(label: str = "", total: int | None = None, quiet: bool | None = None) ->
         ...         progress.describe(f"epoch {epoch}")
         ...         progress.advance()
     """
-    if not visible(quiet):
+    if not visible(quiet) or total == 0:
         yield Bar(None, label, total)
         return
     outermost = not _shown
@@ -102,15 +102,8 @@ def track(iterable: Iterable[T], total: int | None = None, label: str = "", quie
 
 def _display() -> Progress:
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+    from rich.table import Column
     from rich.text import Text
 
     class Rate(ProgressColumn):
@@ -130,6 +123,12 @@ def _display() -> Progress:
             done = f"{int(task.completed):,}"
             return Text(done if task.total is None else f"{done} of {int(task.total):,}", style="progress.download")
 
-    left = TimeRemainingColumn(compact=True, elapsed_when_finished=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), Count(), Rate(), TimeElapsedColumn())
-    return Progress(*columns, TextColumn("left"), left, console=Console(file=sys.stderr), transient=True)
+    def whole() -> Column:
+        return Column(no_wrap=True)  # a number cut short is worse than a label cut short
+
+    label = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis"))
+    left = TimeRemainingColumn(compact=True, table_column=whole())
+    numbers = (Count(table_column=whole()), Rate(table_column=whole()), left, TextColumn("left", table_column=whole()))
+    console = Console(file=sys.stderr)
+    bar_width = 40 if console.width >= 120 else 20
+    return Progress(label, BarColumn(bar_width), *numbers, console=console, transient=True)

@@ -262,5 +262,5 @@ class Fit:
 
     def _describe(self) -> str:
         epoch, train, valid, *_ = self.progress.curves[-1]
-        words = f"{self.plan.label}: epoch {int(epoch)}, loss {train:.4f}"
-        return words if math.isnan(valid) else f"{words}, valid {valid:.4f} (best {self.progress.best_loss:.4f})"
+        words = f"epoch {int(epoch)}: loss {train:.3f}"
+        return words if math.isnan(valid) else f"{words}, valid {valid:.3f} (best {self.progress.best_loss:.3f})"
