@@ -32,17 +32,22 @@ def audit(
         molgraph data audit assay.csv --target pIC50
         molgraph data audit assay.csv -t pIC50 -o odd.csv
     """
+    import re
+
     from molgraph.base.paths import atomic_write
     from molgraph.cli.show import console, say
     from molgraph.data.audit import audit as look
     from molgraph.data.read import read_table
 
     found = look(read_table(data, smiles=smiles, id=id, targets=target))
-    say(found.text(width=max(console().width, 80)).rstrip())
+    text = found.text(width=max(console().width, 80)).rstrip()
+    say(text)
     if out is not None:
         with atomic_write(out, "w") as file:
             found.to_frame().to_csv(file, index=False)
         say(f"list written to {out}", err=True)
+    elif re.search(r"and \d+ more", text):
+        say("the whole list, as csv: -o odd.csv", "dim", err=True)
 
 
 def split(
@@ -92,7 +97,7 @@ def split(
         made = [split_table(clean, recipe, fractions=numbers("--fractions", fractions), seed=seed)]
     for k, one in enumerate(made):
         sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in one.sizes.items())
-        say(f"{f'fold {k}: ' if folds else ''}{sizes}   hash {one.hash[:16]}")
+        say(f"{f'fold {k}, ' if folds else ''}{one.recipe}: {sizes}   hash {one.hash[:16]}")
         for leak in one.leaks[:5]:
             say(f"  leak: {leak}", "yellow")
         if len(one.leaks) > 5:
@@ -103,6 +108,8 @@ def split(
             path = out.with_name(f"{out.stem}-{k}{out.suffix}") if folds else out
             _write_split(one, table, path)
             say(f"written to {path}", err=True)
+    if out is None:
+        say("nothing was written; the lists: -o split.json (for train --split) or -o split.csv", "dim", err=True)
 
 
 def featurize(
