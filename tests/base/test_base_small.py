@@ -97,6 +97,7 @@ def test_nearest_names_known_ones_in_order() -> None:
 @pytest.fixture
 def empty_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_entries", {})
+    monkeypatch.setattr(registry, "_kinds_loaded", set())
     monkeypatch.setattr(molgraph, "REGISTRARS", {})
     monkeypatch.setattr(registry, "_plugins_loaded", True)
 
