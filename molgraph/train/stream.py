@@ -7,7 +7,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -226,16 +226,20 @@ def _chunk(
 
 
 def count_rows(source: Any) -> int | None:
-    """Rows of a plain text or parquet file, for the progress bar; None where counting would mean reading twice."""
+    """Rows of a plain text or parquet file, for the progress bar; None where they can't be counted cheaply.
+
+    A file that can't be read at all is the reader's to explain.
+    """
     if not isinstance(source, str | os.PathLike) or not os.path.isfile(source):
         return None
     path = Path(source)
-    if path.suffix == ".parquet":
-        import pyarrow.parquet as pq
+    with suppress(OSError, ValueError):  # pyarrow's own errors on a foreign file are ValueErrors
+        if path.suffix == ".parquet":
+            import pyarrow.parquet as pq
 
-        return pq.read_metadata(path).num_rows
-    if path.suffix in (".csv", ".tsv", ".smi", ".txt"):
-        with open(path, "rb") as file:
-            lines = sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
-        return max(lines - (path.suffix in (".csv", ".tsv")), 0)
+            return pq.read_metadata(path).num_rows
+        if path.suffix in (".csv", ".tsv", ".smi", ".txt"):
+            with open(path, "rb") as file:
+                lines = sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
+            return max(lines - (path.suffix in (".csv", ".tsv")), 0)
     return None

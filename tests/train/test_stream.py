@@ -237,6 +237,14 @@ def test_refusals(source: Path, tmp_path: Path) -> None:
         stream(source, tmp_path / "folder")
 
 
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"PAR1", b""])
+def test_a_foreign_parquet_file_is_explained_by_the_reader(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "not.parquet"
+    path.write_bytes(content)
+    with pytest.raises(DataError):
+        stream(path, tmp_path / "out.csv")
+
+
 def test_gzip_pieces_are_one_file_with_fixed_bytes(source: Path, tmp_path: Path) -> None:
     stream(source, tmp_path / "a.csv.gz")
     first = (tmp_path / "a.csv.gz").read_bytes()
