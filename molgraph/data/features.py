@@ -116,12 +116,19 @@ def _atom_weights() -> np.ndarray:
 _ATOM_WEIGHTS = _atom_weights()
 
 
+def low_halves(rows: np.ndarray) -> np.ndarray:
+    """float32 [n]: the low halves of the keys of float32 rows [n, 72], as exact whole numbers."""
+    return np.einsum("ij,j->i", rows, _ATOM_WEIGHTS)  # a BLAS would wake its threads for so little
+
+
+def join_halves(low: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """int64 [n]: keys from their low halves and from the mass column, both float32 [n]."""
+    return low.astype(np.int64) | mass.view(np.uint32).astype(np.int64) << 32
+
+
 def atom_keys(rows: np.ndarray) -> np.ndarray:
     """int64 [n]: the keys of float32 rows [n, 72] of this layout; the inverse of ``atom_rows``."""
-    # einsum, because a BLAS would wake its threads for so little
-    keys = np.einsum("ij,j->i", rows, _ATOM_WEIGHTS).astype(np.int64)
-    keys |= rows[:, -1].view(np.uint32).astype(np.int64) << 32
-    return keys
+    return join_halves(low_halves(rows), rows[:, -1])
 
 
 def check_layout(atoms: np.ndarray, bonds: np.ndarray) -> None:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from molgraph.data.features import D_BOND, atom_keys, check_layout
+from molgraph.data.features import D_BOND, check_layout, join_halves, low_halves
 from molgraph.data.packing import Piece
 
-CALL = 64
+CALL = 32
 """Molecules that the library is given at a time: feature rows stay in the cache, and little is read twice."""
 _TRIAL = ["C[C@H]([NH3+])C(=O)[O-]", "F/C=C/[13CH2]Cl", "c1ccsc1", "[Na+].[Cl-]", "C#N", "FS(F)(F)(F)(F)F", "*[U]"]
 _ATOM_CHOICES = [
@@ -59,11 +59,12 @@ def _library() -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
 
 
 class _Read(NamedTuple):
-    """What one call of the library gave, feature rows already as keys: atoms, and chemical bonds by their two ends."""
+    """What one call of the library gave: atoms, and chemical bonds by their two ends; features as sums of columns."""
 
     n_atoms: np.ndarray
-    atom_keys: np.ndarray
-    bond_keys: np.ndarray
+    atoms: np.ndarray
+    mass: np.ndarray
+    bonds: np.ndarray
     ends: np.ndarray
 
 
@@ -72,16 +73,18 @@ def pieces(smiles: list[str]) -> list[Piece]:
     reads = [read for start in range(0, len(smiles), CALL) for read in _reads(smiles[start : start + CALL])]
     if not reads:
         return []
-    before = np.cumsum([0, *(len(read.atom_keys) for read in reads)])
-    ends = np.concatenate([read.ends + n for read, n in zip(reads, before[:-1], strict=True)], axis=1)
-    bond_keys = np.concatenate([read.bond_keys for read in reads])
+    n_atoms, atoms, mass, bonds, ends = zip(*reads, strict=True)
+    sizes = [len(part) for part in atoms]
+    shift = np.repeat(np.cumsum(sizes) - sizes, [part.shape[1] for part in ends])
+    both = np.concatenate(ends, axis=1) + shift
+    bond_keys = _bond_keys(np.concatenate(bonds))
     return [
         Piece.from_global(
-            np.concatenate([read.n_atoms for read in reads]),
-            np.concatenate([read.atom_keys for read in reads]),
+            np.concatenate(n_atoms),
+            join_halves(np.concatenate(atoms), np.concatenate(mass)),
             np.repeat(bond_keys, 2),
-            ends.T.ravel(),
-            ends[::-1].T.ravel(),
+            both.T.ravel(),
+            both[::-1].T.ravel(),
             np.arange(2 * len(bond_keys)) ^ 1,
         )
     ]
@@ -96,8 +99,8 @@ def _reads(smiles: list[str]) -> list[_Read]:
         return [_read(smiles)]
     except RuntimeError:
         if len(smiles) == 1:
-            none = np.zeros(0, np.int64)
-            return [_Read(np.zeros(1, np.int64), none, none, np.zeros((2, 0), np.int64))]
+            none = np.zeros(0, np.float32)
+            return [_Read(np.zeros(1, np.int64), none, none, none, np.zeros((2, 0), np.int64))]
     size = -(-len(smiles) // 8)
     return [read for start in range(0, len(smiles), size) for read in _reads(smiles[start : start + size])]
 
@@ -108,15 +111,17 @@ def _read(smiles: list[str]) -> _Read:
         smiles, choices, floats, columns, False, False, False, False
     )
     # a molecule that can't be read leaves a gap in graph_of, so counting gives it no atoms
-    return _Read(np.bincount(graph_of, minlength=len(smiles)), atom_keys(atoms), _bond_keys(bonds), ends)
+    n_atoms = np.bincount(graph_of, minlength=len(smiles))
+    sums = np.einsum("ij,j->i", bonds, _BOND_WEIGHTS)
+    return _Read(n_atoms, low_halves(atoms), atoms[:, -1].copy(), sums, ends)
 
 
-def _bond_keys(rows: np.ndarray) -> np.ndarray:
-    """int64 [n]: keys of rows [n, 15].
+def _bond_keys(sums: np.ndarray) -> np.ndarray:
+    """int64 [n]: keys of bonds from their weighted sums of columns.
 
     The library puts every bond that is neither single, double, triple nor aromatic (dative, quadruple,
     unspecified) into the aromatic column; the bond order, 1.5 for aromatic bonds alone, tells them apart.
     """
-    keys = np.einsum("ij,j->i", rows, _BOND_WEIGHTS).astype(np.int64)
+    keys = sums.astype(np.int64)
     wrong = ((keys & _AROMATIC_BIT) != 0) & (keys >> D_BOND != _AROMATIC_ORDER)
     return (keys & ((1 << D_BOND) - 1)) - wrong * _AROMATIC_BIT
