@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import torch
 from torch import Tensor, nn
 
@@ -15,19 +17,29 @@ class Readout(nn.Module):
     """The base class of every readout: ``(rows [r, d], relation from rows to graphs) -> [g, d_out]``.
 
     The relation has one pair for each atom, so a row that stands for several equal atoms of a graph is counted
-    as often as they are. A graph without rows gives zeros.
+    as often as they are. A graph without rows gives zeros. Sums over whole molecules are too coarse in bfloat16,
+    so a readout works in single precision at least, whatever the rows come in. A subclass writes ``read``.
     """
 
     def __init__(self, d_in: int) -> None:
         super().__init__()
         self.d_out = d_in
 
+    def forward(self, h: Tensor, relation: Relation) -> Tensor:
+        """float [r, d] to float32 (or float64) [g, d_out]."""
+        with torch.autocast(h.device.type, enabled=False):
+            return self.read(h.to(torch.promote_types(h.dtype, torch.float32)), relation)
+
+    @abstractmethod
+    def read(self, h: Tensor, relation: Relation) -> Tensor:
+        """The readout itself."""
+
 
 @register("readout", "sum", summary="sum over the rows")
 class Sum(Readout):
     """``sum_v h_v``."""
 
-    def forward(self, h: Tensor, relation: Relation) -> Tensor:
+    def read(self, h: Tensor, relation: Relation) -> Tensor:
         """float [r, d] to [g, d]."""
         return propagate(h, relation)
 
@@ -36,7 +48,7 @@ class Sum(Readout):
 class Mean(Readout):
     """``sum_v h_v / n``."""
 
-    def forward(self, h: Tensor, relation: Relation) -> Tensor:
+    def read(self, h: Tensor, relation: Relation) -> Tensor:
         """float [r, d] to [g, d]."""
         return divide(propagate(h, relation), relation)
 
@@ -54,7 +66,7 @@ class Norm(Readout):
         super().__init__(d_in)
         self.norm = norm
 
-    def forward(self, h: Tensor, relation: Relation) -> Tensor:
+    def read(self, h: Tensor, relation: Relation) -> Tensor:
         """float [r, d] to [g, d]."""
         return propagate(h, relation) / self.norm
 
@@ -81,7 +93,7 @@ class Set2Set(Readout):
         self.steps, self.d_out = steps, 2 * d_in
         self.lstm = nn.LSTMCell(2 * d_in, d_in)
 
-    def forward(self, h: Tensor, relation: Relation) -> Tensor:
+    def read(self, h: Tensor, relation: Relation) -> Tensor:
         """float [r, d] to [g, 2 d]."""
         rows, graph_of = h.index_select(0, relation.source), relation.target
         out = rows.new_zeros(relation.n_target, self.d_out)

@@ -35,7 +35,10 @@ class Network(nn.Module):
         if sample.extra is not None:
             state = torch.cat([state, sample.extra.to(state.dtype)], dim=1)
         penalties = list(encoded.penalties.values())
-        return self.head(state), torch.stack(penalties).sum() if penalties else None
+        # a few rows: in single precision the head costs nothing, and bfloat16 would round what it answers
+        with torch.autocast(state.device.type, enabled=False):
+            out = self.head(state.to(torch.promote_types(state.dtype, torch.float32)))
+        return out, torch.stack(penalties).sum() if penalties else None
 
 
 def build_network(
