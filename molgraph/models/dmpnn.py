@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -104,10 +105,14 @@ class DMPNN(Encoder):
 
 
 def _embed(table: Tensor, weight: Tensor, bias: Tensor | None, code: Tensor) -> Tensor:
-    """``W x + b`` of coded rows, multiplied before the gather where the table is the shorter one."""
-    if table.shape[0] <= code.shape[0]:
-        return F.linear(table, weight, bias).index_select(0, code)
-    return F.linear(table.index_select(0, code), weight, bias)
+    """``W x + b`` of coded rows, multiplied before the gather where the table is the shorter one.
+
+    In single precision at least: the table is short, and what bfloat16 rounds here every later step adds up.
+    """
+    with torch.autocast(table.device.type, enabled=False):
+        if table.shape[0] <= code.shape[0]:
+            return F.linear(table, weight, bias).index_select(0, code)
+        return F.linear(table.index_select(0, code), weight, bias)
 
 
 def _send(h: Tensor, relation: Relation, weight: Tensor, bias: Tensor | None) -> Tensor:
