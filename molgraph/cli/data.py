@@ -95,6 +95,9 @@ def split(
         made = kfold(clean, folds, recipe, seed)
     else:
         made = [split_table(clean, recipe, fractions=numbers("--fractions", fractions), seed=seed)]
+    paths = [out.with_name(f"{out.stem}-{k}{out.suffix}") if folds else out for k in range(len(made))] if out else []
+    for one, path in zip(made, paths, strict=False):  # written before a word is said: the reader of a pipe may leave
+        _write_split(one, table, path)
     for k, one in enumerate(made):
         sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in one.sizes.items())
         say(f"{f'fold {k}, ' if folds else ''}{one.recipe}: {sizes}   hash {one.hash[:16]}")
@@ -104,10 +107,8 @@ def split(
             say(f"  and {len(one.leaks) - 5:,} more leaks", "yellow")
         for left in one.left_out[:5]:
             say(f"  left out: row {left.row + 1}: {left.reason}", "dim")
-        if out is not None:
-            path = out.with_name(f"{out.stem}-{k}{out.suffix}") if folds else out
-            _write_split(one, table, path)
-            say(f"written to {path}", err=True)
+        if paths:
+            say(f"written to {paths[k]}", err=True)
     if out is None:
         say("nothing was written; the lists: -o split.json (for train --split) or -o split.csv", "dim", err=True)
 
