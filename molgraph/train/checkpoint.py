@@ -75,6 +75,9 @@ def save(
             os.replace(temporary, path)
     except OSError as error:
         raise storage_error(f"cannot write the checkpoint {path}", error) from error
+    finally:
+        if fabric.is_global_zero:
+            temporary.unlink(missing_ok=True)  # there only where writing failed; half a file would keep the disk full
 
 
 def load(fabric: Fabric, path: Path, network: Any, optimizer: Any, prints: Mapping[str, str]) -> Progress:
