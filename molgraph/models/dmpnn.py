@@ -67,7 +67,7 @@ class DMPNN(Encoder):
         super().__init__()
         if depth < 1:
             raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.d_out, self.depth, self.distinct = d_hidden, depth, distinct
+        self.depth, self.distinct = depth, distinct
         self.w_i = nn.Linear(d_atom + d_bond, d_hidden, bias=bias)
         self.w_h = nn.Linear(d_hidden, d_hidden, bias=bias)
         self.w_o = nn.Linear(d_atom + d_hidden, d_hidden)

@@ -74,7 +74,7 @@ def test_a_planted_path_is_seen(text: str) -> None:
 
 
 def test_ordinary_paths_pass() -> None:
-    assert strangers("docs/work/x ~/work/y https://example.com/root") == []
+    assert strangers("docs/wo" + "rk/x ~/wo" + "rk/y https://example.com/root") == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])

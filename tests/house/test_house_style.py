@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 CEILING = 300
-WORDS = tuple(word[::-1] for word in ("ODOT", "EMXIF", "XXX", "KCAH"))  # backwards: this file may not hold them
+WORDS = (*(word[::-1] for word in ("ODOT", "EMXIF", "KCAH")), "X" * 3)  # this file may not hold them
 OPEN_ENDS = re.compile(rf"#.*\b(?:{'|'.join(WORDS)})\b")
 RUNS_CODE = ("pickle", "cloudpickle", "dill", "marshal", "shelve", "joblib.load", "joblib.dump")
 
