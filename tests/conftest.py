@@ -53,6 +53,11 @@ def root() -> Path:
     return ROOT
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Bytes by their number: packed ones hold the time of day, and two workers would collect two names for one test."""
+    return f"{len(val)}-bytes" if isinstance(val, bytes) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip what needs datasets where there are none."""
     if paths.data_dir() is None:
