@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from molgraph.base.progress import bar
 
@@ -53,6 +52,8 @@ class _Space:
     """Fingerprints sorted by their number of bits, and which of them are neighbours."""
 
     def __init__(self, x: np.ndarray, bits: np.ndarray, similarity: float) -> None:
+        from scipy import sparse  # a fifth of a second, which only a split by clusters should wait for
+
         self.n, self.bits = len(x), bits
         often = np.argsort(-x.sum(axis=0, dtype=np.int64), kind="stable")
         self.dense = np.ascontiguousarray(x[:, often[:_DENSE_COLUMNS]], dtype=np.float32)

@@ -1,12 +1,14 @@
-"""Measured and predicted values come in; one number goes out: the functions behind the metrics, registered."""
+"""Measured and predicted values come in; one number goes out: the functions behind the metrics, registered.
+
+scikit-learn and scipy.stats are imported by the functions that need them: with them here, every command that
+scores nothing would begin a second later.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
-from scipy import stats
-from sklearn import metrics as sk
 
 from molgraph.base import registry
 from molgraph.base.contracts import Kind, Metric
@@ -70,49 +72,63 @@ def mae(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
 @_metric("r2", "R²", _NUMBERS, higher=True)
 def r2(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Coefficient of determination: one less the squared error over that of the rows' own mean."""
+    from sklearn.metrics import r2_score
+
     _two_values(y)
-    return float(sk.r2_score(y, p, sample_weight=weights))
+    return float(r2_score(y, p, sample_weight=weights))
 
 
 @_metric("spearman", "Spearman ρ", _NUMBERS, higher=True)
 def spearman(y: np.ndarray, p: np.ndarray) -> float:
     """Spearman's rank correlation, ties at their mean rank."""
+    from scipy.stats import rankdata
+
     _two_values(y)
     _two_values(p, "predicted")
-    return float(np.corrcoef(stats.rankdata(y), stats.rankdata(p))[0, 1])
+    return float(np.corrcoef(rankdata(y), rankdata(p))[0, 1])
 
 
 @_metric("kendall", "Kendall τ", _NUMBERS, higher=True)
 def kendall(y: np.ndarray, p: np.ndarray) -> float:
     """Kendall's rank correlation tau-b."""
+    from scipy.stats import kendalltau
+
     _two_values(y)
     _two_values(p, "predicted")
-    return float(stats.kendalltau(y, p).statistic)
+    return float(kendalltau(y, p).statistic)
 
 
 @_metric("roc_auc", "ROC AUC", ("binary",), higher=True)
 def roc_auc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Area under the ROC curve, from ranks (Mann-Whitney U), ties at half."""
+    from scipy.stats import rankdata
+
     _two_classes(y)
     if weights is not None:
-        return float(sk.roc_auc_score(y, p, sample_weight=weights))
+        from sklearn.metrics import roc_auc_score
+
+        return float(roc_auc_score(y, p, sample_weight=weights))
     one = y == 1
     n_one, n_zero = int(one.sum()), int((~one).sum())
-    return float((stats.rankdata(p)[one].sum() - n_one * (n_one + 1) / 2) / (n_one * n_zero))
+    return float((rankdata(p)[one].sum() - n_one * (n_one + 1) / 2) / (n_one * n_zero))
 
 
 @_metric("prc_auc", "PRC AUC", ("binary",), higher=True)
 def prc_auc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Average precision: the precision-recall curve summed by steps, without interpolation."""
+    from sklearn.metrics import average_precision_score
+
     _two_classes(y)
-    return float(sk.average_precision_score(y, p, sample_weight=weights))
+    return float(average_precision_score(y, p, sample_weight=weights))
 
 
 @_metric("mcc", "MCC", _LABELS, higher=True)
 def mcc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Matthews' correlation coefficient of the most probable class (binary: probability 0.5 and above)."""
+    from sklearn.metrics import matthews_corrcoef
+
     _two_classes(y)
-    return float(sk.matthews_corrcoef(y.astype(np.int64), _hard(p), sample_weight=weights))
+    return float(matthews_corrcoef(y.astype(np.int64), _hard(p), sample_weight=weights))
 
 
 @_metric("accuracy", "Accuracy", _LABELS, higher=True)
