@@ -199,7 +199,7 @@ def predict_file(
         data: csv, csv.gz, tsv, parquet, sdf or smi.
         out: csv, csv.gz, tsv, tsv.gz or parquet, by its ending.
         on_error: rows that cannot be predicted are kept with a reason, dropped, or an error.
-        running: ``device``, ``threads`` or ``precision``, where they should differ from the training's.
+        running: ``device`` (the CPU if not given), ``threads`` (all) or ``precision`` (the training's).
         columns: ``smiles`` and ``id``, the input's columns.
     """
     hashed = "" if isinstance(model, Model) else hash_of_file(model)

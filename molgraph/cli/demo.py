@@ -58,7 +58,8 @@ def demo(
 
 
 def _train(model: Path, report: Path, epochs: int | None, seed: int) -> Any:
-    from molgraph.cli.train import learn, show_result
+    from molgraph.cli.scores import show_result
+    from molgraph.cli.train import learn
 
     options: dict[str, Any] = {"seed": seed} | ({} if epochs is None else {"epochs": epochs})
     words = ["molgraph", "train", DATA, *(w for k, v in options.items() for w in (f"--{k}", v) if v)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -38,30 +38,28 @@ def command(words: Sequence[Any], note: str = "", *, err: bool = False) -> None:
     console(err=err).print(text.append(f"   # {note}", style="dim") if note else text)
 
 
-def table(frame: pd.DataFrame, *, title: str = "", best: dict[Any, int] | None = None, err: bool = False) -> None:
-    """Print a frame: numbers right, with three decimals; the best row of a column bold and starred.
+def table(frame: pd.DataFrame, *, title: str = "", marks: Collection[tuple[int, int]] = (), err: bool = False) -> None:
+    """Print a frame: numbers right, with three decimals; marked cells bold and starred.
 
     Args:
         frame: what to print, its index as the first column.
         title: a line above.
-        best: for some columns, the number of the row to mark.
+        marks: (row, column) of the cells to mark.
         err: on standard error.
     """
     from rich.table import Table
     from rich.text import Text
 
     shown = Table(box=None, padding=(0, 2, 0, 0), title=title or None, title_justify="left", header_style="bold")
-    shown.add_column(str(frame.index.name or ""))
-    marked = best or {}
+    shown.add_column(str(frame.index.name or ""), overflow="fold")
+    room = "  " * bool(marks)
     for name in frame.columns:
-        shown.add_column(
-            (" ".join(map(str, name)) if isinstance(name, tuple) else str(name)) + "  " * bool(marked), justify="right"
-        )
+        shown.add_column(f"{name}{room}", justify="right")
     for i, (label, *values) in enumerate(frame.itertuples()):
         cells = [Text(str(label))]
-        for name, value in zip(frame.columns, values, strict=True):
-            star = marked.get(name) == i
-            cells.append(Text(number(value) + (" *" if star else "  " if marked else ""), "bold green" if star else ""))
+        for j, value in enumerate(values):
+            star = (i, j) in marks
+            cells.append(Text(number(value) + (" *" if star else room), "bold green" if star else ""))
         shown.add_row(*cells)
     console(err=err).print(shown)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -106,6 +107,7 @@ def train(
     named |= {"standardise": standardise, "model": model, "split": split, "epochs": epochs, "batch_size": batch_size}
     named |= {"learning_rate": learning_rate, "patience": patience, "ensemble": ensemble, "baseline": baseline}
     named |= {"seed": seed, "device": device, "threads": threads, "precision": precision, "store": store}
+    from molgraph.cli.scores import show_result
     from molgraph.cli.show import command, say
 
     out = out if out.suffix else out.with_suffix(".mgm")
@@ -153,31 +155,29 @@ def learn(data: str | None, given: dict[str, Any], recipe: Path | None, assignme
         elif not str(stop):  # between two fits: a fit says it itself
             stop.add_note(f"kept: {workdir}; the same command goes on from its last checkpoint")
         raise
-    result.save(out)
+    save(result, out)
     shutil.rmtree(workdir, ignore_errors=True)
     return result
 
 
-def show_result(result: Any) -> None:
-    """Print the scores of all methods on the test part, and which did best."""
-    from molgraph.cli.show import say, table
-    from molgraph.evaluate.metrics import get_metric
+def save(result: Any, out: Path) -> None:
+    """Write the model file; where that cannot be (a disk that has filled up), keep it elsewhere and say where.
 
-    if len(result.test) and len(result.scores):
-        best = {}
-        for j, column in enumerate(result.scores.columns):
-            values = result.scores.iloc[:, j].astype(float)
-            metric = get_metric(column[-1] if isinstance(column, tuple) else column)
-            if values.notna().any():
-                best[column] = int((values if metric.higher_is_better else -values).fillna(-float("inf")).argmax())
-        say("")
-        table(result.scores, best=best)
-        say("")
-    for verdict in result.verdicts:
-        say(f"{verdict.sentence}.", {"clear": "bold green", "tie": "bold", "warning": "bold yellow"}[verdict.tone])
-        say(verdict.detail)
-    if not result.verdicts:
-        say(result.verdict)
-    clear = all(verdict.tone == "clear" for verdict in result.verdicts)
-    if result.baseline is not None and clear and set(result.best.values()) == {result.baseline.name}:
-        say(f"The forest did better than {result.model.name} here; --model random_forest keeps it instead.")
+    Raises:
+        StorageError: it could not be written to ``out``; the hint says where the model is, if anywhere.
+    """
+    import tempfile
+
+    from molgraph.base.errors import StorageError
+
+    try:
+        result.save(out)
+    except StorageError as error:
+        for folder in (Path.cwd(), Path(tempfile.gettempdir()), Path.home()):
+            kept = folder / f"{out.stem}-{os.getpid()}.mgm"
+            try:
+                result.save(kept)
+            except StorageError:
+                continue
+            raise StorageError(error.message, hint=f"the model is kept: make room, then: mv {kept} {out}") from error
+        raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -127,6 +128,31 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:500])
     with pytest.raises(StorageError, match="cannot be read"):
         small(epochs=1).fit(series(16), workdir=tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no resource limits there")
+def test_a_full_disk_keeps_the_checkpoint_before_it(tmp_path, monkeypatch):
+    import resource
+
+    plain, real = small(epochs=6).fit(series(64)), engine.Fit._step
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill(self, sample, count):
+        if (self.progress.epoch, self.progress.position) == (3, 1):
+            size = (tmp_path / "training.ckpt").stat().st_size
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, hard))
+        return real(self, sample, count)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine.Fit, "_step", fill)
+        try:
+            with pytest.raises(StorageError, match="cannot write the checkpoint"):
+                small(epochs=6, checkpoint_seconds=0).fit(series(64), workdir=tmp_path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [path.name for path in tmp_path.iterdir()] == ["training.ckpt"]
+    again = small(epochs=6).fit(series(64), workdir=tmp_path)
+    assert same_bits(weights_of(plain), weights_of(again))
 
 
 def test_ctrl_c_keeps_a_checkpoint_and_the_next_fit_goes_on(tmp_path, monkeypatch):
