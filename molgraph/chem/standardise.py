@@ -79,12 +79,16 @@ def largest_fragment(mol: Chem.Mol) -> Chem.Mol:
 
 
 def neutral(mol: Chem.Mol) -> Chem.Mol:
-    """The molecule with charges removed where hydrogens can be added or taken; others stay."""
+    """The molecule with charges removed where hydrogens can be added or taken; others stay.
+
+    So does a molecule that RDKit would leave with an impossible valence (``[2H-][H]``).
+    """
     charges = [atom.GetFormalCharge() for atom in mol.GetAtoms()]
     if not any(charges):
         return mol
     changed = _uncharger().uncharge(mol)
-    return mol if [atom.GetFormalCharge() for atom in changed.GetAtoms()] == charges else changed
+    same = [atom.GetFormalCharge() for atom in changed.GetAtoms()] == charges
+    return mol if same or Chem.DetectChemistryProblems(changed) else changed
 
 
 def has_dot(text: str) -> bool:

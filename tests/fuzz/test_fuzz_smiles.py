@@ -76,7 +76,7 @@ def test_mutated_lines(seed: int, capfd: pytest.CaptureFixture[str]) -> None:
     for data in mutations(seed, 150):
         fuzz_one(data)
         verdicts.append(parse_smiles(data.decode("utf-8", "surrogateescape")).mol is not None)
-    assert 15 < sum(verdicts) < 135  # the mutations reach both sides
+    assert 5 < sum(verdicts) < 145  # the mutations reach both sides
     assert capfd.readouterr().err == ""
 
 
