@@ -1,18 +1,18 @@
-"""Graphs and a batch size in, batches out in an order that (seed, epoch) alone decide."""
+"""Rows and a batch size in; batches in an order that (seed, epoch) alone decide, made ahead in a thread, out."""
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from queue import Full, Queue
+from threading import Event, Thread
+from typing import TypeVar
 
 import numpy as np
 
 from molgraph.base.seeds import generator
-from molgraph.data.batch import GraphBatch, collate
-from molgraph.data.graphstore import GraphStore
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def batch_order(n: int, batch_size: int, *, seed: int | None = None, epoch: int = 0) -> list[np.ndarray]:
@@ -34,86 +34,58 @@ def batch_order(n: int, batch_size: int, *, seed: int | None = None, epoch: int 
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}, expected at least 1")
-    rows = np.arange(n) if seed is None else generator(seed, "batches", epoch).permutation(n)
+    rows = np.arange(n) if seed is None else generator(seed, "order", epoch).permutation(n)
     return [rows[start : start + batch_size] for start in range(0, n, batch_size)]
 
 
-@dataclass(frozen=True)
-class Loader:
-    """Batches of a store's graphs.
+def make_ahead(pieces: Sequence[T], make: Callable[[T], R], ahead: int = 3) -> Iterator[R]:
+    """``make`` of each piece, in order, made in a thread while the caller works.
 
     Args:
-        store: packed graphs.
-        graphs: int64 [n], the graph of each row.
-        batch_size: rows a batch.
-        seed: None for the rows' own order, a number to shuffle.
-        prepare: called with each batch as it is made, such as an encoder's ``prepare``.
-        prefetch: batches made ahead in a thread, 0 for none.
+        pieces: what to make from.
+        make: called once for each piece; what it raises is raised here, at that piece.
+        ahead: how many may wait.
 
     Example:
+        >>> from molgraph.data.batch import collate
         >>> from molgraph.data.featurize import featurize
-        >>> loader = Loader(featurize(["C", "CC", "CCC"]), np.arange(3), batch_size=2)
-        >>> [(rows.tolist(), batch.n_atoms) for rows, batch in loader.epoch(0)]
-        [([0, 1], 3), ([2], 3)]
+        >>> store = featurize(["C", "CC", "CCC"])
+        >>> order = batch_order(len(store), 2, seed=0)
+        >>> sum(batch.n_atoms for batch in make_ahead(order, lambda rows: collate(store, rows)))
+        6
     """
+    if len(pieces) < 2:
+        yield from map(make, pieces)
+        return
+    waiting: Queue[tuple[R | None, BaseException | None]] = Queue(ahead)
+    stop = Event()
 
-    store: GraphStore
-    graphs: np.ndarray
-    batch_size: int = 64
-    seed: int | None = None
-    prepare: Callable[[GraphBatch], Any] | None = None
-    prefetch: int = 0
-
-    def __len__(self) -> int:
-        """Batches an epoch."""
-        return -(-len(self.graphs) // self.batch_size)
-
-    def epoch(self, epoch: int = 0, start: int = 0) -> Iterator[tuple[np.ndarray, GraphBatch]]:
-        """Row numbers and batch, one after the other, from the batch with number ``start`` on."""
-        order = batch_order(len(self.graphs), self.batch_size, seed=self.seed, epoch=epoch)[start:]
-        made = map(self._make, order)
-        return _ahead(made, self.prefetch) if self.prefetch else made
-
-    def _make(self, rows: np.ndarray) -> tuple[np.ndarray, GraphBatch]:
-        batch = collate(self.store, self.graphs[rows])
-        if self.prepare is not None:
-            self.prepare(batch)
-        return rows, batch
-
-
-def _ahead(items: Iterator[Any], depth: int) -> Iterator[Any]:
-    """The same items, made by a thread up to ``depth`` ahead; its errors come out here."""
-    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(depth)
-    stop = threading.Event()
-
-    def put(word: str, value: Any) -> None:
+    def put(item: tuple[R | None, BaseException | None]) -> bool:
         while not stop.is_set():
             try:
-                waiting.put((word, value), timeout=0.1)
-                return
-            except queue.Full:
+                waiting.put(item, timeout=0.1)
+                return True
+            except Full:
                 continue
+        return False
 
     def work() -> None:
-        try:
-            for item in items:
-                put("item", item)
-                if stop.is_set():
-                    return
-            put("end", None)
-        except BaseException as error:  # handed on to whoever waits
-            put("error", error)
-
-    thread = threading.Thread(target=work, daemon=True, name="molgraph-batches")
-    thread.start()
-    try:
-        while True:
-            word, value = waiting.get()
-            if word == "end":
+        for piece in pieces:
+            try:
+                item: tuple[R | None, BaseException | None] = (make(piece), None)
+            except BaseException as error:
+                item = (None, error)
+            if not put(item) or item[1] is not None:
                 return
-            if word == "error":
-                raise value
-            yield value
+
+    worker = Thread(target=work, name="molgraph-batches", daemon=True)
+    worker.start()
+    try:
+        for _ in range(len(pieces)):
+            made, error = waiting.get()
+            if error is not None:
+                raise error
+            yield made  # type: ignore[misc]
     finally:
         stop.set()
-        thread.join()
+        worker.join()

@@ -16,12 +16,13 @@ from torch import nn
 
 from molgraph.base.errors import MolgraphError
 from molgraph.base.progress import bar
-from molgraph.base.seeds import derive, generator
+from molgraph.base.seeds import derive
+from molgraph.data.loader import batch_order, make_ahead
 from molgraph.train import checkpoint
 from molgraph.train.checkpoint import Progress
 from molgraph.train.network import Network
 from molgraph.train.runtime import CtrlC, Interrupted
-from molgraph.train.samples import Sample, Samples, batches, make_ahead
+from molgraph.train.samples import Sample, Samples
 from molgraph.train.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -139,10 +140,9 @@ class Fit:
     def _epoch(self) -> Iterator[tuple[float, int]]:
         """Train on what is left of this epoch; a batch's sum of losses and number of labels after each step."""
         now, plan = self.progress, self.plan
-        order = generator(plan.seed, "order", now.epoch).permutation(len(self.train))
-        pieces = batches(order, plan.batch_size)[now.position :]
+        order = batch_order(len(self.train), plan.batch_size, seed=plan.seed, epoch=now.epoch)
         self.network.train()
-        for sample, count in make_ahead(pieces, self._make):
+        for sample, count in make_ahead(order[now.position :], self._make):
             step = now.epoch * self.steps + now.position
             for group in self.optimizer.param_groups:
                 group["lr"] = self.schedule.rate(step)
@@ -224,7 +224,7 @@ class Fit:
         if self.kept:
             yield from self.kept
             return
-        pieces = batches(np.arange(len(valid)), VALID_BATCH)[self.fabric.global_rank :: self.fabric.world_size]
+        pieces = batch_order(len(valid), VALID_BATCH)[self.fabric.global_rank :: self.fabric.world_size]
 
         def make(rows: np.ndarray) -> Sample:
             sample = valid.sample(rows)

@@ -10,13 +10,14 @@ import numpy as np
 import torch
 
 from molgraph.base.contracts import Prediction
+from molgraph.data.loader import make_ahead
 from molgraph.data.store import Graphs, store_for
 from molgraph.data.table import OK, Table
 from molgraph.train.descriptors import Descriptors
 from molgraph.train.network import Network
 from molgraph.train.outputs import Outputs
 from molgraph.train.runtime import resolve_device, torch_settings
-from molgraph.train.samples import Sample, Samples, make_ahead
+from molgraph.train.samples import Sample, Samples
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from queue import Full, Queue
-from threading import Event, Thread
-from typing import Any
 
 import numpy as np
 import torch
@@ -63,56 +59,3 @@ class Samples:
             return None if values is None else torch.from_numpy(values[rows])
 
         return Sample(collate(self.store, self.graph[rows]), pick(self.extra), pick(self.y), pick(self.weights))
-
-
-def batches(rows: np.ndarray, size: int) -> list[np.ndarray]:
-    """Consecutive pieces of ``size`` rows, the last one shorter."""
-    return [rows[i : i + size] for i in range(0, len(rows), size)]
-
-
-def make_ahead(
-    pieces: Sequence[Any], make: Callable[[Any], Any], *, ahead: int = 3, threaded: bool = True
-) -> Iterator[Any]:
-    """``make`` of each piece, in order, made in a thread while the caller works.
-
-    Args:
-        pieces: what to make from.
-        make: called once for each piece; what it raises is raised here, at that piece.
-        ahead: how many may wait.
-        threaded: False makes each when it is asked for.
-    """
-    if not threaded or len(pieces) < 2:
-        yield from map(make, pieces)
-        return
-    waiting: Queue[tuple[Any, BaseException | None]] = Queue(ahead)
-    stop = Event()
-
-    def put(item: tuple[Any, BaseException | None]) -> bool:
-        while not stop.is_set():
-            try:
-                waiting.put(item, timeout=0.1)
-                return True
-            except Full:
-                continue
-        return False
-
-    def work() -> None:
-        for piece in pieces:
-            try:
-                item: tuple[Any, BaseException | None] = (make(piece), None)
-            except BaseException as error:
-                item = (None, error)
-            if not put(item) or item[1] is not None:
-                return
-
-    worker = Thread(target=work, name="molgraph-batches", daemon=True)
-    worker.start()
-    try:
-        for _ in range(len(pieces)):
-            made, error = waiting.get()
-            if error is not None:
-                raise error
-            yield made
-    finally:
-        stop.set()
-        worker.join()

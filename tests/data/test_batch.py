@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from molgraph.data import batch as module
-from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.batch import collate
 from molgraph.data.featurize import featurize
 from molgraph.data.graphstore import GraphStore
-from molgraph.data.loader import Loader, batch_order
+from molgraph.data.loader import batch_order, make_ahead
 
 SMILES = [
     "CCO", "", "c1ccccc1", "C", "[Na+].[Cl-]", "C1CC", "F/C=C/F", "C[C@H](N)C(=O)O", "[13CH4]", "O=C1CCCCCCO1",
@@ -138,27 +138,18 @@ def test_order_is_a_function_of_seed_and_epoch() -> None:
         batch_order(3, 0)
 
 
-@pytest.mark.parametrize("prefetch", [0, 1, 3])
-def test_an_epoch_resumed_in_its_middle_goes_on_alike(prefetch: int) -> None:
-    loader = Loader(STORE, np.arange(len(SMILES)), batch_size=3, seed=7, prefetch=prefetch)
-    whole = list(loader.epoch(4))
-    assert len(whole) == len(loader) == 5
-    rest = list(loader.epoch(4, start=2))
-    assert [r.tolist() for r, _ in rest] == [r.tolist() for r, _ in whole[2:]]
-    for (_, a), (_, b) in zip(rest, whole[2:], strict=True):
-        assert torch.equal(a.atom_code, b.atom_code) and torch.equal(a.reverse, b.reverse)
+def test_made_ahead_comes_in_order_and_errors_arrive_at_their_piece() -> None:
+    assert list(make_ahead(range(50), lambda i: i * i)) == [i * i for i in range(50)]
+    seen: list[int] = []
+    with pytest.raises(ValueError, match="seven"):
+        seen.extend(make_ahead(range(20), lambda i: i if i != 7 else int("seven")))
+    assert seen == list(range(7))
 
 
-def test_prefetching_hands_on_errors_and_stops_when_left() -> None:
-    def fails(batch: GraphBatch) -> None:
-        raise RuntimeError("no")
-
-    with pytest.raises(RuntimeError, match="no"):
-        list(Loader(STORE, np.arange(5), batch_size=2, prepare=fails, prefetch=2).epoch())
+def test_a_loop_that_is_left_early_leaves_no_thread() -> None:
     made: list[int] = []
-    endless = Loader(STORE, np.zeros(10_000, np.int64), batch_size=1, prepare=lambda b: made.append(1), prefetch=2)
-    batches = endless.epoch()
-    next(batches)
-    batches.close()  # type: ignore[attr-defined]
-    assert len(made) < 10_000
+    for value in make_ahead(range(10_000), lambda i: made.append(i) or i):  # type: ignore[func-returns-value]
+        if value == 3:
+            break
+    assert len(made) < 100
     assert not [t for t in threading.enumerate() if t.name == "molgraph-batches"]

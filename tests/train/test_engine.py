@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ import torch
 from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError
 from molgraph.train import engine
 from molgraph.train.runtime import Interrupted
-from molgraph.train.samples import make_ahead
 from molgraph.train.schedule import Schedule
 from tests.train.tiny import mixed, same_bits, series, small, weights_of
 
@@ -176,23 +173,6 @@ def test_ctrl_c_keeps_a_checkpoint_and_the_next_fit_goes_on(tmp_path, monkeypatc
     assert same_bits(weights_of(plain), weights_of(again))
     columns = ["epoch", "train_loss", "learning_rate"]
     assert plain.curves[columns].equals(again.curves[columns])
-
-
-def test_batches_are_made_in_order_and_errors_arrive():
-    assert list(make_ahead(list(range(50)), lambda i: i * i)) == [i * i for i in range(50)]
-    seen = []
-    with pytest.raises(ValueError, match="seven"):
-        seen.extend(make_ahead(list(range(20)), lambda i: i if i != 7 else int("seven")))
-    assert seen == list(range(7))
-
-
-def test_a_loop_that_is_left_early_leaves_no_thread():
-    before = threading.active_count()
-    for value in make_ahead(list(range(1000)), lambda i: i):
-        if value == 3:
-            break
-    time.sleep(0.3)
-    assert threading.active_count() == before
 
 
 def test_bfloat16_trains_near_float32():
