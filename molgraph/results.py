@@ -75,7 +75,9 @@ class TrainingResult:
     @property
     def best(self) -> dict[str, str]:
         """For each target the method with the best score on the test part, by the target's main metric."""
-        ranked = {v.target: [name for name in v.values if name != FLOOR] for v in self.verdicts}
+        ranked = {
+            v.target: [n for n, score in v.values.items() if n != FLOOR and score == score] for v in self.verdicts
+        }
         return {target: names[0] for target, names in ranked.items() if names}
 
     @property

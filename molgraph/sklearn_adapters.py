@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from molgraph.base.contracts import Method, Prediction, Target
 from molgraph.base.errors import DataError, UsageError
+from molgraph.data.labels import check_targets
 from molgraph.data.table import OK, Table, make_table
 
 
@@ -41,6 +42,8 @@ class _MoleculeEstimator(BaseEstimator):
         table = make_table(as_smiles(X), targets=targets, y=y, weights=weights)
         method = _make(self.model, self._params)
         readable = self._readable(table)
+        for name, why in check_targets(readable).unlearned.items():  # scikit-learn has no word for half an answer
+            raise DataError(f"target {name!r} cannot be learned: {why}", hint="leave that column of y out")
         self.method_ = method.fit(readable)
         self.n_features_in_ = 1
         assert readable.y is not None

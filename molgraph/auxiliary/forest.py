@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -18,10 +20,28 @@ from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
+from molgraph.data.unlearned import leave_empty, notes_of, restore_unlearned
 
 STEP = 25  # trees grown between two ticks of the progress bar
 BLOCK = 10_000  # rows predicted at once
 AGAIN = "fetch the file again"
+logger = logging.getLogger("molgraph")
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """What a fit leaves: a forest for each target, or None for one that was not learned, with why."""
+
+    targets: tuple[Target, ...]
+    features: Features
+    trees: tuple[Trees | None, ...]
+    unlearned: dict[str, str]
+
+    def values(self, x: np.ndarray) -> np.ndarray:
+        """float64 [n, columns of all targets]."""
+        each = zip(self.targets, self.trees, strict=True)
+        parts = [np.full((len(x), len(t.columns)), np.nan) if part is None else part.predict(x) for t, part in each]
+        return np.concatenate(parts, axis=1)
 
 
 @register(
@@ -85,39 +105,52 @@ class RandomForest(Method):
             raise UsageError(f"class_weight is {self.class_weight!r}", hint="use 'balanced' or None")
         chosen = Features(self.features, self.radius, self.n_bits)
         own, matrix = chosen.fit(table, self._threads())
-        targets, y = table.row_targets, check_targets(table, np.isin(np.arange(len(table)), matrix.rows))
-        trees = []
-        with progress.bar("random forest", total=self.n_estimators * len(targets)) as bar:
+        targets, labels = table.row_targets, check_targets(table, np.isin(np.arange(len(table)), matrix.rows))
+        self.notes = notes_of(labels.unlearned)
+        for note in self.notes:
+            logger.info(note)
+        trees: list[Trees | None] = []
+        with progress.bar("random forest", total=self.n_estimators * (len(targets) - len(labels.unlearned))) as bar:
             for j, target in enumerate(targets):
-                values = y[matrix.rows, j]
+                if target.name in labels.unlearned:
+                    trees.append(None)
+                    continue
+                values = labels.y[matrix.rows, j]
                 use = ~np.isnan(values)
                 weights = None if table.weights is None else table.weights[matrix.rows][use]
                 trees.append(self._grow(matrix.x[use], values[use], weights, target, bar))
-        self._fitted = (targets, own, tuple(trees))
+        self._fitted = _Fitted(targets, own, tuple(trees), dict(labels.unlearned))
         return self
 
     def predict(self, table: Table) -> Prediction:
         """Means over the trees' leaves: values, P(class 1), or one probability a class."""
-        targets, features, trees = self._whole()
+        fitted = self._whole()
+        targets = fitted.targets
         value = np.full((len(table), sum(len(t.columns) for t in targets)), np.nan)
         status, reason = table.status.copy(), table.reason.copy()
         for start in range(0, len(table), BLOCK):
             block = slice(start, start + BLOCK)
             part = table if len(table) <= BLOCK else table.take(np.arange(start, min(start + BLOCK, len(table))))
-            matrix = features.of(part, self._threads())
+            matrix = fitted.features.of(part, self._threads())
             status[block], reason[block] = matrix.status, matrix.reason
             if len(matrix.rows):
-                value[start + matrix.rows] = np.concatenate([t.predict(matrix.x) for t in trees], axis=1)
-        return Prediction(table.ids, targets, value, status, reason, inputs=table.smiles)
+                value[start + matrix.rows] = fitted.values(matrix.x)
+        made = Prediction(table.ids, targets, value, status, reason, inputs=table.smiles)
+        return leave_empty(made, fitted.unlearned)
 
     def state(self) -> State:
         """The trees' arrays, the fill values and what the features are."""
-        targets, features, trees = self._whole()
-        arrays = {"fill": features.fill}
-        for j, part in enumerate(trees):
-            arrays |= part.arrays(f"target_{j}.")
-        described = [target_meta(t) for t in targets]
-        return State(arrays, {"params": self.get_params(), "features": features.meta(), "targets": described})
+        fitted = self._whole()
+        arrays = {"fill": fitted.features.fill}
+        for j, part in enumerate(fitted.trees):
+            arrays |= {} if part is None else part.arrays(f"target_{j}.")
+        meta = {
+            "params": self.get_params(),
+            "features": fitted.features.meta(),
+            "targets": [target_meta(t) for t in fitted.targets],
+            "unlearned": fitted.unlearned,
+        }
+        return State(arrays, meta)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -126,17 +159,21 @@ class RandomForest(Method):
             params = {name: state.meta["params"][name] for name in cls.param_names()}
             targets = tuple(target_from_meta(t) for t in state.meta["targets"])
             features = Features.from_meta(state.meta["features"], np.asarray(state.arrays["fill"]))
+            unlearned = restore_unlearned(state.meta, targets)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"the forest's description is not whole: {error}", hint=AGAIN) from error
-        trees = tuple(Trees.from_arrays(state.arrays, features.width, f"target_{j}.") for j in range(len(targets)))
+        trees = tuple(
+            None if t.name in unlearned else Trees.from_arrays(state.arrays, features.width, f"target_{j}.")
+            for j, t in enumerate(targets)
+        )
         for target, part in zip(targets, trees, strict=True):
-            if part.value.shape[1] != len(target.columns):
+            if part is not None and part.value.shape[1] != len(target.columns):
                 raise ModelFileError(f"the forest of {target.name!r} has leaves of another width", hint=AGAIN)
         method = cls(**params)
-        method._fitted = (targets, features, trees)
+        method._fitted, method.notes = _Fitted(targets, features, trees, unlearned), notes_of(unlearned)
         return method
 
-    def _whole(self) -> tuple[tuple[Target, ...], Features, tuple[Trees, ...]]:
+    def _whole(self) -> _Fitted:
         if not hasattr(self, "_fitted"):
             raise UsageError("this forest has not been fitted", hint="call fit(table) first")
         return self._fitted

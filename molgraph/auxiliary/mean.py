@@ -9,11 +9,12 @@ import numpy as np
 
 from molgraph.auxiliary.targets import target_from_meta, target_meta
 from molgraph.base.contracts import Method, Prediction, State, Target
-from molgraph.base.errors import DataError, ModelFileError, UsageError
+from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.registry import register
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.labels import check_targets
 from molgraph.data.table import OK, UNREADABLE, Table
+from molgraph.data.unlearned import leave_empty, notes_of, restore_unlearned
 
 AGAIN = "fetch the file again"
 
@@ -40,36 +41,36 @@ class MeanPredictor(Method):
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Average the readable rows; ``valid`` and ``workdir`` are not used."""
         readable = _reasons(table) == ""
-        targets, y = table.row_targets, check_targets(table, readable)
+        targets, labels = table.row_targets, check_targets(table, readable)
         weights = np.ones(len(table)) if table.weights is None else table.weights
         row: list[float] = []
         for j, target in enumerate(targets):
-            use = readable & ~np.isnan(y[:, j]) & (weights > 0)
-            if not use.any():
-                raise DataError(
-                    f"target {target.name!r} has no value in a readable row of weight above 0",
-                    hint="choose other weights",
-                )
-            values = (
-                y[use, j, None] == np.arange(len(target.classes)) if target.kind == "multiclass" else y[use, j, None]
-            )
-            row.extend(np.average(values, axis=0, weights=weights[use]))
-        self._fitted = (targets, np.array(row))
+            if target.name in labels.unlearned:
+                row.extend([np.nan] * len(target.columns))
+                continue
+            y = labels.y[:, j, None]
+            use = readable & ~np.isnan(y[:, 0]) & (weights > 0)
+            values = y == np.arange(len(target.classes)) if target.kind == "multiclass" else y
+            row.extend(np.average(values[use], axis=0, weights=weights[use]))
+        self._fitted = (targets, np.array(row), dict(labels.unlearned))
+        self.notes = notes_of(labels.unlearned)
         return self
 
     def predict(self, table: Table) -> Prediction:
         """The same value for every row that can be read."""
-        targets, row = self._whole()
+        targets, row, unlearned = self._whole()
         reasons = _reasons(table)
         bad = np.flatnonzero(reasons != "")
         marked = table.with_status(bad, UNREADABLE, reasons[bad])
         value = np.where((marked.status == OK)[:, None], row, np.nan)
-        return Prediction(table.ids, targets, value, marked.status, marked.reason, inputs=table.smiles)
+        made = Prediction(table.ids, targets, value, marked.status, marked.reason, inputs=table.smiles)
+        return leave_empty(made, unlearned)
 
     def state(self) -> State:
         """The row of values."""
-        targets, row = self._whole()
-        return State({"row": row}, {"params": {}, "targets": [target_meta(t) for t in targets]})
+        targets, row, unlearned = self._whole()
+        described = [target_meta(t) for t in targets]
+        return State({"row": row}, {"params": {}, "targets": described, "unlearned": unlearned})
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -77,17 +78,19 @@ class MeanPredictor(Method):
         try:
             targets = tuple(target_from_meta(t) for t in state.meta["targets"])
             row = np.asarray(state.arrays["row"], dtype=np.float64)
+            unlearned = restore_unlearned(state.meta, targets)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(
                 f"the model's description is not whole: {error}", hint="fetch the file again"
             ) from error
-        if row.shape != (sum(len(t.columns) for t in targets),) or not np.isfinite(row).all():
+        learned = np.array([t.name not in unlearned for t in targets for _ in t.columns])
+        if row.shape != learned.shape or not np.isfinite(row[learned]).all():
             raise ModelFileError("the model's values do not fit its targets", hint=AGAIN)
         method = cls()
-        method._fitted = (targets, row)
+        method._fitted, method.notes = (targets, row, unlearned), notes_of(unlearned)
         return method
 
-    def _whole(self) -> tuple[tuple[Target, ...], np.ndarray]:
+    def _whole(self) -> tuple[tuple[Target, ...], np.ndarray, dict[str, str]]:
         if not hasattr(self, "_fitted"):
             raise UsageError("this method has not been fitted", hint="call fit(table) first")
         return self._fitted

@@ -57,9 +57,12 @@ class Method(ABC):
 
     Hyper-parameters are the constructor's keyword arguments, kept under the same names, so that
     ``get_params`` and ``set_params`` need no help from the subclass (scikit-learn's convention).
+
+    After ``fit``, ``notes`` say what a person should know about it; they are kept with the model.
     """
 
     name: str = ""
+    notes: tuple[str, ...] = ()
 
     @abstractmethod
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
@@ -149,10 +152,11 @@ class Prediction:
         value: float64 [n, columns of all targets]: a value, a probability of class 1, or one a class;
             NaN where there is none.
         status: ``ok`` or why not, in one word (see ``molgraph.data.table.Status``).
-        reason: one line for each row that is not ``ok``, else empty.
+        reason: one line for each row that lacks a value, else empty.
         spread: standard deviation over an ensemble's members, same shape as ``value``, or None.
         interval: (low, high), each of ``value``'s shape, or None.
         inputs: the molecules as they were given, for display.
+        unlearned: why, for each target that the training labels could not teach; its columns are NaN.
     """
 
     ids: np.ndarray
@@ -164,6 +168,7 @@ class Prediction:
     interval: tuple[np.ndarray, np.ndarray] | None = None
     inputs: np.ndarray | None = None
     extra: Mapping[str, np.ndarray] = field(default_factory=dict)
+    unlearned: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = len(self.ids)
@@ -183,7 +188,7 @@ class Prediction:
 
     @property
     def ok(self) -> np.ndarray:
-        """bool [n]: rows that have a value."""
+        """bool [n]: rows that have a value (of every target that was learned)."""
         return self.status == "ok"
 
     def to_frame(self) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,19 +14,35 @@ from molgraph.data.table import Table
 SHOWN = 5
 
 
-def check_targets(table: Table, readable: np.ndarray | None = None) -> np.ndarray:
-    """Make sure that every target of a table can be learnt; every method asks this before it learns.
+@dataclass(frozen=True)
+class Labels:
+    """What a table can teach.
+
+    Args:
+        y: float64 [n, targets]: its labels; NaN where one is missing, and all over a target that cannot be learnt.
+        unlearned: why, for each target that cannot be learnt, by name.
+    """
+
+    y: np.ndarray
+    unlearned: Mapping[str, str]
+
+
+def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
+    """Find what a table can teach; every method asks this before it learns.
+
+    One target among several that has no label, or the same in every row that has one, is left out with a reason:
+    in a table of many sparse assays there is always one. Where nothing is left to learn, that is an error.
 
     Args:
         table: rows with targets.
         readable: bool [n], the rows whose molecule can be read; by default those that are ``ok``.
 
     Returns:
-        The table's labels, float64 [n, targets].
+        The labels to learn from.
 
     Raises:
-        DataError: no target, no readable row; or a target without values, with a value that its kind cannot have
-            (infinite, or 2 where labels are 0 and 1), or that is the same in every row that has it.
+        DataError: no target, no readable row, no target that can be learnt; or a value that its target's kind cannot
+            have (infinite, or 2 where labels are 0 and 1).
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -44,16 +61,31 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> np.ndarra
                 f"target {target.name!r} belongs to each {target.level}",
                 hint="only targets of whole rows can be learnt",
             )
+        if target.kind == "multiclass" and not target.classes:
+            raise DataError(f"target {target.name!r} has no classes: no row has a label", hint="leave it out")
     if not len(rows):
         raise DataError(
             f"none of the {len(table)} rows holds a molecule that can be read",
             hint="is the SMILES column the right one? molgraph data audit FILE lists the reasons",
         )
     check_labels(table.targets, table.y[rows], table.ids[rows])
-    for j, target in enumerate(table.targets):
-        values = table.y[rows, j]
-        _check_variety(target, values[~np.isnan(values)])
-    return table.y
+    if table.weights is not None:  # a row that weighs nothing teaches nothing
+        rows = rows[table.weights[rows] > 0]
+        if not len(rows):
+            raise DataError("no readable row has a weight above 0", hint="choose another column of weights")
+    faults = [_fault(target, table.y[rows, j]) for j, target in enumerate(table.targets)]
+    unlearned = {t.name: f.note for t, f in zip(table.targets, faults, strict=True) if f is not None}
+    if len(unlearned) == len(faults):
+        assert faults[0] is not None
+        if len(faults) == 1:
+            raise DataError(f"target {table.targets[0].name!r} {faults[0].alone}", hint=faults[0].hint)
+        words = "; ".join(f"{name}: {why}" for name, why in list(unlearned.items())[:SHOWN])
+        raise DataError(f"none of the {len(faults)} targets can be learnt ({words})"[:500], hint="choose other columns")
+    y = table.y
+    if unlearned:
+        y = y.copy()
+        y[:, [t.name in unlearned for t in table.targets]] = np.nan
+    return Labels(y, unlearned)
 
 
 def check_labels(targets: Sequence[Target], y: np.ndarray, ids: np.ndarray) -> None:
@@ -125,17 +157,30 @@ def bounds_of(target: Target) -> tuple[float, float]:
     return target.bounds
 
 
-def _check_variety(target: Target, known: np.ndarray) -> None:
+@dataclass(frozen=True)
+class _Fault:
+    """Why a target cannot be learnt: said of the only target, said in a note on one among several, and what to do."""
+
+    alone: str
+    note: str
+    hint: str
+
+
+def _fault(target: Target, values: np.ndarray) -> _Fault | None:
+    """Why these labels teach nothing; None where they do."""
+    known = values[~np.isnan(values)]
     if not len(known):
-        raise DataError(f"target {target.name!r} has no value in any readable row", hint="choose another column")
+        return _Fault("has no value in any readable row", "no training label", "choose another column")
     if len(known) == 1:
-        raise DataError(f"target {target.name!r} has a value in one readable row alone", hint="give more rows")
-    if (known == known[0]).all():
-        shown = target.classes[int(known[0])] if target.kind == "multiclass" else f"{known[0]:g}"
-        raise DataError(
-            f"target {target.name!r} is {shown} in every row that has it: there is nothing to learn",
-            hint="leave it out, or give rows in which it varies",
-        )
+        return _Fault("has a value in one readable row alone", "one training label alone", "give more rows")
+    if (known != known[0]).any():
+        return None
+    shown = target.classes[int(known[0])] if target.kind == "multiclass" else f"{known[0]:g}"
+    note = f"all {len(known):,} training labels are {shown}"
+    if target.kind in ("binary", "multiclass"):
+        note = f"only class {shown} among {len(known):,} training labels"
+    alone = f"is {shown} in every row that has it: there is nothing to learn"
+    return _Fault(alone, note, "leave it out, or give rows in which it varies")
 
 
 def _rows(ids: np.ndarray) -> str:

@@ -98,13 +98,14 @@ def report_html(
     shown = table.row_targets[:MAX_TARGETS]
     verdicts = [verdict(table, predictions, target, floor=FLOOR) for target in shown]
     best = {v.target: next((name for name in v.values if name != FLOOR), next(iter(v.values))) for v in verdicts}
+    told = [t for t in shown if not all(t.name in p.unlearned for p in predictions.values())]
     learning = "" if curves is None or curves.empty else data_uri(_learning(curves))
     page = _template().render(
         title=title,
         summary=_summary(table, predictions),
         verdicts=verdicts,
         score_tables=score_tables(scores, table, predictions),
-        details=[target_detail(table, predictions, target, best[target.name]) for target in shown],
+        details=[target_detail(table, predictions, target, best[target.name]) for target in told],
         learning=learning,
         new=None if new_predictions is None else new_rows(new_predictions),
         unread=unread_rows(table, predictions),

@@ -68,6 +68,9 @@ def verdict(
     metric = default_metric(target.kind)
     scored = {name: evaluate_metric(metric, y, p) for name, p in columns.items()}
     note = next((said for value, said in scored.values() if not np.isfinite(value)), "")
+    note = next(
+        (f"not learned: {p.unlearned[target.name]}" for p in predictions.values() if target.name in p.unlearned), note
+    )
     values = {name: value for name, (value, _) in scored.items()}
     none = Interval(float("nan"), float("nan"), float("nan"))
     if note:

@@ -109,7 +109,6 @@ class GraphMethod(Method):
         self.fitted: Fitted | None = None
         self.curves: pd.DataFrame | None = None
         self.best_epoch: int | None = None
-        self.notes: tuple[str, ...] = ()
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on the readable rows of ``table`` that have a label.
@@ -175,6 +174,7 @@ class GraphMethod(Method):
         meta = {
             "params": self.get_params() | {"params": dict(self.params or {}), "store": None},  # no path of this machine
             "targets": [asdict(t) for t in fitted.outputs.targets],
+            "unlearned": dict(fitted.outputs.unlearned),
             "feature_names": list(fitted.descriptors.names),
             "featuriser": fitted.featuriser,
             "d_atom": fitted.d_atom,

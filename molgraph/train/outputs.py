@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -24,14 +24,16 @@ class Outputs:
         targets: row-level targets, in the order of ``y``'s columns.
         mean: float64 [t], taken from regression values before learning; 0 for other kinds.
         scale: float64 [t], what they are then divided by; 1 for other kinds and for a constant target.
+        unlearned: why, for each target that the labels could not teach; its outputs mean nothing.
     """
 
     targets: tuple[Target, ...]
     mean: np.ndarray
     scale: np.ndarray
+    unlearned: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def fit(cls, targets: tuple[Target, ...], y: np.ndarray) -> Outputs:
+    def fit(cls, targets: tuple[Target, ...], y: np.ndarray, unlearned: Mapping[str, str] | None = None) -> Outputs:
         """Scale regression targets to mean 0 and standard deviation 1, from these rows alone; NaN is no value.
 
         Example:
@@ -41,12 +43,12 @@ class Outputs:
         """
         mean, scale = np.zeros(len(targets)), np.ones(len(targets))
         for j, target in enumerate(targets):
-            if target.kind == "regression":
-                known = y[~np.isnan(y[:, j]), j]
+            known = y[~np.isnan(y[:, j]), j]
+            if target.kind == "regression" and len(known):
                 mean[j] = known.mean()
                 spread = known.std()
                 scale[j] = spread if spread > 1e-12 * max(1.0, abs(mean[j])) else 1.0
-        return cls(targets, mean, scale)
+        return cls(targets, mean, scale, dict(unlearned or {}))
 
     @property
     def slices(self) -> tuple[slice, ...]:

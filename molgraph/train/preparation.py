@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from molgraph.base.errors import DataError
 from molgraph.data.labels import check_labels, check_targets
 from molgraph.data.store import Graphs, store_for
 from molgraph.data.table import OK, Table
+from molgraph.data.unlearned import notes_of
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.descriptors import Descriptors
 from molgraph.train.outputs import ClassWeights, Outputs, label_weights
@@ -69,15 +70,15 @@ def prepare(
         DataError: nothing can be learned from the table, or the two tables do not fit together.
     """
     graphs = store_for(table, cache=cache, workers=workers_for(table, threads))
-    part, graph = _learnable(table, graphs)
+    part, graph, unlearned = _learnable(table, graphs)
     targets, y = part.row_targets, part.y
     assert y is not None
-    outputs = Outputs.fit(targets, y)
+    outputs = Outputs.fit(targets, y, unlearned)
     descriptors = Descriptors.fit(part.features, part.feature_names)
     weights = label_weights(targets, y, part.weights, class_weights)
     extra = descriptors.apply(part.features, part.feature_names)
     train = Samples(graphs.store, graph, extra, outputs.labels(y), weights)
-    notes = []
+    notes = list(notes_of(unlearned))
     held = None if valid is None else _valid(valid, outputs, descriptors, class_weights, cache)
     if held is None:
         notes.append("no validation part: trained for all epochs, the last weights kept")
@@ -110,15 +111,14 @@ def store_tables(graphs: Graphs) -> tuple[int, int]:
     return graphs.store.tables["atom"].shape[1], graphs.store.tables["bond"].shape[1]
 
 
-def _learnable(table: Table, graphs: Graphs) -> tuple[Table, np.ndarray]:
-    """The rows that have a graph and a label, and their graphs."""
+def _learnable(table: Table, graphs: Graphs) -> tuple[Table, np.ndarray, Mapping[str, str]]:
+    """The rows that have a graph and a label to learn from, their graphs, and the targets that teach nothing."""
     graph = graphs.graph_of_row
     readable = graph >= 0
     readable[readable] = graphs.store.status[graph[readable]] == OK
-    y = check_targets(table, readable)
-    labelled = ~np.isnan(y).all(axis=1)
-    rows = np.flatnonzero(readable & table.ok & labelled)
-    return table.take(rows), graph[rows]
+    labels = check_targets(table, readable)
+    rows = np.flatnonzero(readable & table.ok & ~np.isnan(labels.y).all(axis=1))
+    return replace(table, y=labels.y).take(rows), graph[rows], labels.unlearned
 
 
 def _valid(
@@ -132,14 +132,15 @@ def _valid(
         )
     graphs = store_for(table, cache=cache)
     graph = graphs.graph_of_row
-    usable = (graph >= 0) & table.ok & ~np.isnan(table.y).all(axis=1)  # type: ignore[arg-type]
-    usable[usable] = graphs.store.status[graph[usable]] == OK
+    y = np.array(table.y, dtype=np.float64)
+    readable = (graph >= 0) & table.ok
+    readable[readable] = graphs.store.status[graph[readable]] == OK
+    check_labels(table.row_targets, y[readable], table.ids[readable])
+    y[:, [t.name in outputs.unlearned for t in outputs.targets]] = np.nan  # judged by what can be learned alone
+    usable = readable & ~np.isnan(y).all(axis=1)
     if not usable.any():
         return None
-    part = table.take(usable)
-    y = part.y
-    assert y is not None
-    check_labels(part.targets, y, part.ids)
+    part, y = table.take(usable), y[usable]
     weights = label_weights(outputs.targets, y, part.weights, class_weights)
     extra = descriptors.apply(part.features, part.feature_names)
     return Samples(graphs.store, graph[usable], extra, outputs.labels(y), weights)

@@ -11,6 +11,7 @@ import torch
 
 from molgraph.base.contracts import State, Target
 from molgraph.base.errors import ModelFileError, MolgraphError
+from molgraph.data.unlearned import restore_unlearned
 from molgraph.train.descriptors import Descriptors
 from molgraph.train.inference import Fitted
 from molgraph.train.network import Network
@@ -39,7 +40,8 @@ def restore(cls: type[M], state: State) -> M:
         method.set_params(device="cpu", devices=1, strategy="auto", threads=None)
         targets = restore_targets(meta["targets"])
         names = tuple(str(name) for name in meta["feature_names"])
-        outputs = Outputs(targets, _column(arrays, "target.mean", len(targets)), _scale(arrays, "target", len(targets)))
+        centre, spread = _column(arrays, "target.mean", len(targets)), _scale(arrays, "target", len(targets))
+        outputs = Outputs(targets, centre, spread, restore_unlearned(meta, targets))
         mean, scale = _column(arrays, "feature.mean", len(names)), _scale(arrays, "feature", len(names))
         widths = {"d_atom": int(meta["d_atom"]), "d_bond": int(meta["d_bond"])}
         _check_sizes(widths, len(arrays))

@@ -64,7 +64,7 @@ class Ensemble(Method):
         for i in range(self._size()):
             folder = None if workdir is None else Path(workdir) / f"member-{i}"
             fitted.append(self._member(i).fit(table, valid, workdir=folder))
-        self.fitted = fitted
+        self.fitted, self.notes = fitted, _notes(fitted)
         return self
 
     def predict(self, table: Table, *, graphs: Graphs | None = None) -> Prediction:
@@ -104,6 +104,7 @@ class Ensemble(Method):
             prefix = f"member-{i}."
             own = {k.removeprefix(prefix): v for k, v in state.arrays.items() if k.startswith(prefix)}
             ensemble.fitted.append(member.from_state(State(own, meta)))
+        ensemble.notes = _notes(ensemble.fitted)
         return ensemble
 
     def _predictions(self, table: Table, graphs: Graphs | None = None) -> list[Prediction]:
@@ -122,3 +123,8 @@ class Ensemble(Method):
         if not isinstance(self.n, (int, np.integer)) or not 1 <= self.n <= LARGEST:
             raise UsageError(f"n is {self.n!r}, expected a number of members from 1 to {LARGEST}")
         return int(self.n)
+
+
+def _notes(members: list[Method]) -> tuple[str, ...]:
+    """What the members say, each sentence once."""
+    return tuple(dict.fromkeys(note for member in members for note in member.notes))

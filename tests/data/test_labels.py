@@ -47,7 +47,8 @@ def test_targets_that_cannot_be_learnt(name: str) -> None:
 )
 def test_targets_that_can(target: Target, values: list[float]) -> None:
     table = make_table(["C"] * 3, targets=(target,), y=values)
-    np.testing.assert_array_equal(check_targets(table), table.y)
+    found = check_targets(table)
+    assert found.y is table.y and not found.unlearned
 
 
 def test_rows_that_cannot_be_read_do_not_count() -> None:
@@ -61,6 +62,23 @@ def test_rows_that_cannot_be_read_do_not_count() -> None:
         check_targets(table, np.zeros(4, dtype=bool))
     with pytest.raises(DataError, match="no target"):
         check_targets(make_table(["C", "CC"]))
+
+
+def test_a_target_among_others_that_teaches_nothing_is_masked_with_a_reason() -> None:
+    y = np.array([[1, 0, NAN, 5, 0], [2, 0, NAN, NAN, NAN], [3, NAN, NAN, 5, 1]], dtype=float)
+    targets = (REG, BIN, Target("n"), Target("f"), Target("b2", "binary"))
+    found = check_targets(make_table(["C", "CC", "CCC"], targets=targets, y=y))
+    assert found.unlearned == {
+        "b": "only class 0 among 2 training labels",
+        "n": "no training label",
+        "f": "all 2 training labels are 5",
+    }
+    np.testing.assert_array_equal(found.y[:, [0, 4]], y[:, [0, 4]])
+    assert np.isnan(found.y[:, 1:4]).all() and y[0, 1] == 0
+    with pytest.raises(DataError, match=r"'b' is 2 in row"):  # a wrong label is an error, however many targets
+        check_targets(make_table(["C", "CC"], targets=(REG, BIN), y=[[1, 2], [2, 2]]))
+    with pytest.raises(DataError, match="'m' has no classes"):
+        check_targets(make_table(["C", "CC"], targets=(REG, Target("m", "multiclass")), y=[[1, NAN], [2, NAN]]))
 
 
 def test_the_first_wrong_value_is_named_with_all_its_rows() -> None:
