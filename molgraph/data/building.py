@@ -50,10 +50,10 @@ def build(chunk: Chunk, plan: Plan, targets: tuple[Target, ...]) -> Table:
         ids = cols.as_text(columns[plan.id])
     y = None
     if targets:
-        y = np.column_stack([numbers_of(columns[t.name], t, start) for t in targets])
+        y = np.column_stack([numbers_of(chunk.cells(t.name), t, start) for t in targets])
     features = None
     if plan.features:
-        features = np.column_stack([cols.as_numbers(columns[f], f, start, finite=False) for f in plan.features])
+        features = np.column_stack([cols.as_numbers(chunk.cells(f), f, start, finite=False) for f in plan.features])
         for j, name in enumerate(plan.features):
             gone = ~np.isfinite(features[:, j]) & (status == OK)
             status[gone], reason[gone] = MISSING, f"no finite value in the descriptor column {name!r}"
@@ -64,10 +64,10 @@ def build(chunk: Chunk, plan: Plan, targets: tuple[Target, ...]) -> Table:
         reason,
         targets,
         y,
-        weights=None if plan.weight is None else _weights(columns[plan.weight], plan.weight, start),
+        weights=None if plan.weight is None else _weights(chunk, plan.weight),
         features=features,
         feature_names=plan.features,
-        split=None if plan.split is None else cols.as_text(columns[plan.split]),
+        split=None if plan.split is None else cols.as_text(chunk.cells(plan.split)),
     )
 
 
@@ -90,8 +90,10 @@ def _judge(column: pa.ChunkedArray, texts: np.ndarray) -> tuple[np.ndarray, np.n
     return status, reason
 
 
-def _weights(column: pa.ChunkedArray, name: str, start: int) -> np.ndarray:
-    values = cols.as_numbers(column, name, start)
+def _weights(chunk: Chunk, name: str) -> np.ndarray:
+    values, start = cols.as_numbers(chunk.cells(name), name, chunk.start), chunk.start
+    if chunk.torn is not None:
+        values[chunk.torn] = 0.0
     wrong = np.flatnonzero(np.isnan(values) | (values < 0))
     if len(wrong):
         raise DataError(

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 SAMPLE_ROWS = 200  # what columns are found by
 
@@ -19,12 +20,19 @@ class Chunk:
     Args:
         columns: the columns that were asked for, by name; text as it stands in the file.
         start: number of the first row, from 0.
-        reasons: object array of why a row's molecule could not be read, or None where the format cannot tell.
+        reasons: object array of why a row's molecule could not be read, or None where all could as far as is known.
+        torn: bool array of the rows whose cells may stand in the wrong columns, or None where there are none.
     """
 
     columns: pa.Table
     start: int
     reasons: np.ndarray | None = None
+    torn: np.ndarray | None = None
+
+    def cells(self, name: str) -> pa.ChunkedArray:
+        """A column's cells as far as they can be believed: those of torn rows are missing."""
+        column = self.columns[name]
+        return column if self.torn is None else pc.if_else(pa.array(self.torn), pa.scalar(None, column.type), column)
 
     def __len__(self) -> int:
         return self.columns.num_rows

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from molgraph.base.errors import DataError
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, recut
-from molgraph.data.opening import Opened, broken, open_bytes
+from molgraph.data.columns import as_text
+from molgraph.data.opening import SAMPLE_BYTES, Opened, broken, open_bytes
+from molgraph.data.torn import REASON, SoundBytes, TornRows, decode, is_torn, ragged
 
 BLOCK_BYTES = 1 << 22  # also the longest row that is read
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
@@ -36,93 +36,118 @@ class DelimitedReader:
         self._opened: Opened | None = opened
         self.name, self.rereadable = opened.name, str(source) != "-"
         self._encoding = _encoding(opened)
-        text = opened.sample.decode(self._encoding, errors="replace").removeprefix("\ufeff")
+        utf8 = self._encoding == "utf-8"
+        text = decode(opened.sample) if utf8 else opened.sample.decode(self._encoding, errors="replace")
+        text = text.removeprefix("\ufeff")
         self.delimiter = find_delimiter(text, opened.suffix)
-        self._lines = _rows(text, self.delimiter)
-        self._header = self._lines[0] if self._lines else []
+        lines = _rows(text, self.delimiter)
+        if len(opened.sample) == SAMPLE_BYTES and len(lines) <= SAMPLE_ROWS:
+            lines = lines[:-1] or lines  # the sample stops within its last row
+        self._header = lines[0] if lines else []
         self.names = _header_names(self._header, self.name, self.delimiter)
+        self._first = lines[1:]
+        self._check_first()
+
+    def _check_first(self) -> None:
+        """Refuse a file most of whose first rows are not sound: then it is not the rows that are wrong."""
+        width = len(self.names)
+        odd = [len(row) != width for row in self._first]
+        torn = [any(map(is_torn, row)) for row in self._first]
+        n = next((i for i, wrong in enumerate(odd) if wrong), 0)
+        if 2 * sum(odd) > len(odd):
+            raise self._ragged(n + 1, len(self._first[n]))
+        if 2 * sum(torn) > len(torn):
+            raise self._not_utf8(f" in row {torn.index(True) + 1} and others")
 
     def sample(self) -> pa.Table:
         width = len(self.names)
-        rows = [row for row in self._lines[1 : SAMPLE_ROWS + 1] if len(row) == width]
+        rows = [row for row in self._first if len(row) == width and not any(map(is_torn, row))]
         return pa.table({name: pa.array([row[j] for row in rows], pa.string()) for j, name in enumerate(self.names)})
 
     def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
-        return recut(self._pieces(columns), rows)
+        for chunk in recut(self._pieces(columns), rows):
+            told = chunk.columns[REASON]
+            if told.null_count == len(told):
+                yield Chunk(chunk.columns.select(columns), chunk.start)
+            else:
+                reasons = as_text(told)
+                yield Chunk(chunk.columns.select(columns), chunk.start, reasons, reasons != "")
 
     def _pieces(self, columns: list[str]) -> Iterator[pa.Table]:
+        """Blocks of rows, with a column of reasons as the last."""
         opened, self._opened = self._opened, None
         opened = opened or open_bytes(self._source)
         raw = [self._header[self.names.index(name)] for name in columns]
         last = self._header[-1]  # an unclosed quote shows in the last column
         wanted = [*raw, last] if last not in raw else raw
-        tail = _Tail(opened.stream)
+        sound, torn = SoundBytes(opened.stream, self._encoding == "utf-8"), TornRows(self._header, self.delimiter)
+
+        def whole(rows: pa.Table) -> pa.Table:
+            return torn.merge(rows, sound.torn).rename_columns([*columns, REASON])
+
         try:
-            reader = pacsv.open_csv(
-                tail,
-                read_options=pacsv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, encoding=self._encoding),
-                parse_options=pacsv.ParseOptions(
-                    delimiter=self.delimiter,
-                    newlines_in_values=True,
-                    ignore_empty_lines=len(self.names) > 1,  # in a file of one column an empty line is a row
-                ),
-                convert_options=pacsv.ConvertOptions(
-                    include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False
-                ),
-            )
-            n, end = 0, ""
-            for batch in reader:
+            end = ""
+            for batch in self._batches(sound, wanted, torn):
                 if batch.num_rows:
-                    n, end = n + batch.num_rows, batch.column(wanted.index(last))[-1].as_py()
-                yield pa.Table.from_batches([batch]).select(raw).rename_columns(columns)
+                    end = batch.column(wanted.index(last))[-1].as_py()
+                yield whole(pa.Table.from_batches([batch]).select(raw))
+            yield whole(pa.table({name: pa.array([], pa.string()) for name in raw}))  # odd rows at the end
         except pa.ArrowInvalid as error:
             if "Empty CSV file" in str(error):  # a header alone, without an end of line
+                yield whole(pa.table({name: pa.array([], pa.string()) for name in raw}))
                 return
-            raise self._explain(str(error)) from None
+            raise self._explain(str(error), torn) from None
+        except UnicodeError:
+            raise DataError(f"{self.name} is not {self._encoding} text", hint="save it as UTF-8") from None
         except (EOFError, OSError) as error:
             raise broken(self.name, error) from None
         finally:
             opened.stream.close()
-        if "\n" in end and not tail.end.rstrip(b"\r\n").endswith(b'"'):
+        if "\n" in end and not torn.last_is_torn and not sound.end.rstrip(b"\r\n").endswith(b'"'):
             raise DataError(
-                f"{self.name}: row {n} opens a quote that is never closed", hint='close it, or write " as ""'
+                f"{self.name}: row {torn.rows} opens a quote that is never closed", hint='close it, or write " as ""'
             )
 
-    def _explain(self, text: str) -> DataError:
-        """Arrow's message in our words; its rows count the header as the first."""
-        if found := re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", text):
-            row = f"row {int(found[1]) - 1}" if found[1] else "a row"
+    def _batches(self, stream: SoundBytes, wanted: list[str], torn: TornRows) -> Iterable[pa.RecordBatch]:
+        return pacsv.open_csv(
+            stream,
+            read_options=pacsv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, encoding=self._encoding),
+            parse_options=pacsv.ParseOptions(
+                delimiter=self.delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=len(self.names) > 1,  # in a file of one column an empty line is a row
+                invalid_row_handler=torn,
+            ),
+            convert_options=pacsv.ConvertOptions(
+                include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False
+            ),
+        )
+
+    def _ragged(self, row: int, found: int) -> DataError:
+        return DataError(
+            f"{self.name}: {ragged(found, len(self.names), f'row {row}')}; most of the first rows are like that",
+            hint=f"the delimiter was taken to be a {DELIMITERS[self.delimiter]}; quote cells that hold one",
+        )
+
+    def _not_utf8(self, where: str) -> DataError:
+        return DataError(
+            f"{self.name} is not UTF-8 text{where}",
+            hint="convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT",
+        )
+
+    def _explain(self, text: str, torn: TornRows) -> DataError:
+        """Arrow's message in our words."""
+        if torn.over_lines is not None:
             return DataError(
-                f"{self.name}: {row} has {found[3]} cells, the header has {found[2]}",
-                hint=f"the delimiter was taken to be a {DELIMITERS[self.delimiter]}; quote cells that hold one",
-            )
-        if "invalid UTF8" in text:
-            row = found[1] if (found := re.search(r"Row #(\d+)", text)) else ""
-            where = f" in row {int(row) - 1}" if row else ""
-            return DataError(
-                f"{self.name} is not UTF-8 text{where}",
-                hint="convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT",
+                f"{self.name}: row {torn.over_lines + 1} goes over several lines and has not the header's "
+                f"{len(self.names)} cells",
+                hint='look for a quote that is never closed; write " as "" within a quoted cell',
             )
         if "straddling" in text:
             return DataError(
                 f"{self.name} has a row of more than {BLOCK_BYTES} bytes", hint="look for a quote that is never closed"
             )
         return DataError(f"{self.name} cannot be read: {' '.join(text.split())[:300]}")
-
-
-class _Tail(io.RawIOBase):
-    """Passes bytes on and remembers the last few."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream, self.end = stream, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, n: int = -1) -> bytes:
-        piece = self._stream.read(n)
-        self.end = (self.end + piece[-8:])[-8:]
-        return piece
 
 
 def _encoding(opened: Opened) -> str:

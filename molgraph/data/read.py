@@ -190,7 +190,7 @@ def _decide(asked: tuple[Asked, ...], chunks: Iterable[Chunk]) -> tuple[Target, 
     for chunk in chunks:
         for one in findings:
             if not _settled(one.asked):
-                one.look(chunk.columns[one.asked.column], chunk.start)
+                one.look(chunk.cells(one.asked.column), chunk.start)
     return tuple(one.target() for one in findings)
 
 

@@ -137,7 +137,8 @@ def test_the_nasty_list_row_by_row(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert all(bool(r) == (s != "ok") for r, s in zip(table.reason, table.status, strict=True))
     assert capfd.readouterr().err == ""
     assert list(read_table(path, on_error="drop").smiles) == [line[0] for line in lines if line[1] == "ok"]
-    with pytest.raises(DataError, match=r"row 5 .*F\[F\]F|row 5 "):
+    first = next(i for i, line in enumerate(lines) if line[1] != "ok")
+    with pytest.raises(DataError, match=rf"row {first + 1} "):
         read_table(path, on_error="stop")
 
 

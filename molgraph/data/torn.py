@@ -1,0 +1,158 @@
+"""Delimited text that is not all sound: bytes and odd rows in; text, and every row in its place with a reason, out."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+REASON = "reason of the reader"  # the column of reasons that merged rows carry beside their own
+_MARK = "\U0010ffff"  # no character of any text: stands for bytes that are not UTF-8 until their row is known
+_BAD_BYTE = re.compile("[\udc80-\udcff]")
+
+
+def decode(data: bytes) -> str:
+    """UTF-8 text; what is none is marked (see ``is_torn``), in the way of ``SoundBytes``."""
+    return _BAD_BYTE.sub(_MARK, data.decode("utf-8", "surrogateescape"))
+
+
+def is_torn(text: str) -> bool:
+    """Whether ``decode`` found bytes in it that are not UTF-8."""
+    return _MARK in text
+
+
+def shown(text: str) -> str:
+    """Marked text as it may be printed."""
+    return text.replace(_MARK, "\N{REPLACEMENT CHARACTER}")
+
+
+def ragged(found: int, width: int, row: str = "the row") -> str:
+    """What is said of a row that has another number of cells than the header."""
+    return f"{row} has {found} cell{'' if found == 1 else 's'}, the header has {width}"
+
+
+class SoundBytes(io.RawIOBase):
+    """Passes UTF-8 bytes on, marks what is not UTF-8, and remembers the last few bytes.
+
+    Args:
+        stream: what is read.
+        utf8: whether to look at all; other encodings are passed on as they are.
+    """
+
+    def __init__(self, stream: BinaryIO, utf8: bool = True) -> None:
+        self._stream, self._utf8 = stream, utf8
+        self.end, self.torn = b"", False
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, n: int = -1) -> bytes:
+        piece = self._stream.read(n)
+        if self._utf8 and not piece.isascii():
+            piece = self._sound(piece)
+        self.end = (self.end + piece[-8:])[-8:]
+        return piece
+
+    def _sound(self, piece: bytes) -> bytes:
+        """The piece with its bad bytes marked; a character that goes on in the next piece is read to its end."""
+        try:
+            piece.decode()
+            return piece
+        except UnicodeDecodeError:
+            decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+            text = decoder.decode(piece)
+            while decoder.getstate()[0]:
+                more = self._stream.read(1)
+                text += decoder.decode(more, final=not more)
+        sound = _BAD_BYTE.sub(_MARK, text)
+        self.torn |= sound != text
+        return sound.encode()
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row that Arrow does not take: its number from 0, its cells, and why."""
+
+    at: int
+    cells: list[str]
+    reason: str
+
+
+class TornRows:
+    """Takes the rows that Arrow leaves out, and puts them back between the others.
+
+    Called by Arrow, as its handler of invalid rows, before it gives out the rows that come after.
+
+    Args:
+        header: names of all columns, as Arrow knows them.
+        delimiter: between cells.
+    """
+
+    def __init__(self, header: Sequence[str], delimiter: str) -> None:
+        self._header, self._delimiter = list(header), delimiter
+        self._waiting: deque[_Row] = deque()
+        self.rows = 0  # given out so far
+        self.last_is_torn = False
+        self.over_lines: int | None = None
+
+    def __call__(self, row: pacsv.InvalidRow) -> Literal["skip", "error"]:
+        at = row.number - 2  # the header is Arrow's first row
+        if "\n" in row.text or "\r" in row.text:  # more likely a quote that swallows rows than a row
+            self.over_lines = at
+            return "error"
+        cells = next(csv.reader([row.text], delimiter=self._delimiter))
+        self._waiting.append(_Row(at, cells, ragged(row.actual_columns, row.expected_columns)))
+        return "skip"
+
+    def merge(self, good: pa.Table, torn_bytes: bool) -> pa.Table:
+        """The next rows that Arrow gave, those between them, and a column of reasons; null where a row is sound.
+
+        Args:
+            good: text columns.
+            torn_bytes: whether ``SoundBytes`` has marked any so far.
+        """
+        n = good.num_rows
+        here: list[_Row] = []
+        while self._waiting and self._waiting[0].at - self.rows - len(here) <= n:
+            here.append(self._waiting.popleft())
+        names = good.column_names
+        good = good.append_column(REASON, pa.nulls(n, pa.string()))
+        if here:
+            places = [self._header.index(name) for name in names]
+            cells = [[row.cells[j] if j < len(row.cells) else None for row in here] for j in places]
+            columns = [*cells, [row.reason for row in here]]
+            bad = pa.table([pa.array(values, pa.string()) for values in columns], names=[*names, REASON])
+            at = np.array([row.at for row in here]) - self.rows
+            order = np.empty(n + len(here), dtype=np.int64)
+            order[at] = np.arange(n, len(order))
+            order[np.setdiff1d(np.arange(len(order)), at)] = np.arange(n)
+            good = pa.concat_tables([good, bad]).take(order)
+        if good.num_rows:
+            self.last_is_torn = bool(here) and here[-1].at == self.rows + good.num_rows - 1
+        self.rows += good.num_rows
+        return _tell(good, names) if torn_bytes else good
+
+
+def _tell(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The table with readable text for marked cells, and a reason in their rows."""
+    for name in names:
+        j = table.column_names.index(name)
+        marked = pc.fill_null(pc.match_substring(table.column(j), _MARK), False)
+        if not pc.any(marked).as_py():
+            continue
+        table = table.set_column(j, name, pc.replace_substring(table.column(j), _MARK, "\N{REPLACEMENT CHARACTER}"))
+        reasons = table.column(REASON)
+        said = f"the row is not UTF-8 text (in column {name.strip()!r})"
+        fresh = pc.and_(marked, pc.is_null(reasons))
+        table = table.set_column(len(names), REASON, pc.if_else(fresh, said, reasons))
+    return table
