@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 from rdkit import Chem
@@ -11,7 +12,9 @@ from rdkit import Chem
 from molgraph.chem import smiles
 
 _FIELD = re.compile(r"^>.*?<(.*)>")
+_FIELD_BYTES = re.compile(rb"\n>[^\r\n]*?<([^\r\n]*)>")  # the same after an end of line; a plain start makes it fast
 MAX_LINES = 1_000_000
+MAX_NAME = 1 << 16
 
 
 class Record(NamedTuple):
@@ -45,6 +48,30 @@ def read_records(lines: Iterable[str], *, molecules: bool = True) -> Iterator[Re
             held.append(line)
     if any(line.strip() for line in held):
         yield _record(held, molecules)
+
+
+def field_names(pieces: Iterable[bytes]) -> Iterator[str]:
+    """Names of the fields of an SD file, without a look at its records; far faster than ``read_records``.
+
+    Args:
+        pieces: the file's bytes, cut anywhere.
+
+    Example:
+        >>> list(field_names([b"x\\n> <y>\\n1\\n\\n> <lo", b"gP>\\n2\\n\\n> <y>\\n"]))
+        ['y', 'logP']
+    """
+    seen: set[bytes] = set()
+    held = b""
+    for piece in chain(pieces, [b"\n"]):
+        piece = held + piece.replace(b"\r", b"\n")
+        cut = piece.rfind(b"\n") + 1
+        for name in _FIELD_BYTES.findall(piece, 0, cut):
+            if name not in seen:
+                seen.add(name)
+                yield name.decode("utf-8", errors="backslashreplace")
+        held = piece[max(cut - 1, 0) :]
+        if len(held) > MAX_NAME:  # a line that long is none of a field
+            held = b""
 
 
 def _record(lines: list[str], molecules: bool) -> Record:

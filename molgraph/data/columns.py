@@ -88,6 +88,14 @@ def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = (
                 hint="put a line of column names before it, such as smiles,y; or, if it is a name: --smiles NAME",
             )
         return found[0]
+    for name in taken if not found else ():
+        if name in names and (is_smiles_name(name) or share_readable(sample, name) >= _SHARE):
+            if not _looks_like_molecules(sample, name):
+                continue
+            raise DataError(
+                f"column {name!r} holds the SMILES, but was named for something else",
+                hint="name the columns of values as targets, weights and so on, and leave that one out",
+            )
     if found:
         raise DataError(
             f"several columns hold SMILES: {', '.join(map(repr, found))}",

@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from molgraph.base.errors import DataError
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, recut
-from molgraph.data.columns import as_text
-from molgraph.data.opening import SAMPLE_BYTES, Opened, broken, open_bytes
-from molgraph.data.torn import REASON, SoundBytes, TornRows, decode, is_torn, ragged
+from molgraph.data.columns import as_text, is_smiles_name
+from molgraph.data.opening import Opened, broken
+from molgraph.data.torn import REASON, SoundBytes, TornRows, decode, is_torn, ragged, shown
 
 BLOCK_BYTES = 1 << 22  # also the longest row that is read
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
@@ -24,29 +23,44 @@ class DelimitedReader:
     """A file of delimited text with a header line.
 
     Args:
-        source: a path, or ``-``.
-        opened: that source already opened, whose sample says what stands in it.
+        opened: the source, whose sample says what stands in it.
     """
 
     smiles: str | None = None
     id: str | None = None
 
-    def __init__(self, source: str | Path, opened: Opened) -> None:
-        self._source = source
-        self._opened: Opened | None = opened
-        self.name, self.rereadable = opened.name, str(source) != "-"
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self.name, self.rereadable = opened.name, opened.rereadable
         self._encoding = _encoding(opened)
         utf8 = self._encoding == "utf-8"
         text = decode(opened.sample) if utf8 else opened.sample.decode(self._encoding, errors="replace")
         text = text.removeprefix("\ufeff")
         self.delimiter = find_delimiter(text, opened.suffix)
         lines = _rows(text, self.delimiter)
-        if len(opened.sample) == SAMPLE_BYTES and len(lines) <= SAMPLE_ROWS:
+        if not opened.whole and len(lines) <= SAMPLE_ROWS:
             lines = lines[:-1] or lines  # the sample stops within its last row
         self._header = lines[0] if lines else []
-        self.names = _header_names(self._header, self.name, self.delimiter)
+        if any(map(is_torn, self._header)):
+            raise self._not_utf8(f": its header reads {shown(self.delimiter.join(self._header))[:200]!r}")
         self._first = lines[1:]
+        self._check_comment()
+        self.names = _header_names(self._header, self.name)
         self._check_first()
+
+    def _check_comment(self) -> None:
+        """Refuse a first line that is a remark: one with a # before a line of column names, or before wider rows."""
+        head = self._header
+        if not head or not head[0].lstrip().startswith("#") or any(map(is_smiles_name, head)):
+            return
+        named = any(is_smiles_name(cell) for row in self._first[:20] for cell in row)
+        wider = 2 * sum(len(row) > len(head) for row in self._first) > len(self._first)
+        split = len(head) == 1 and any(mark in cell for row in self._first[:1] for cell in row for mark in DELIMITERS)
+        if named or wider or split:
+            raise DataError(
+                f"{self.name}: the first line is a comment ({head[0].strip()[:60]}), not a header",
+                hint="delete the lines before the line of column names, for example: grep -v '^#' IN > OUT",
+            )
 
     def _check_first(self) -> None:
         """Refuse a file most of whose first rows are not sound: then it is not the rows that are wrong."""
@@ -75,12 +89,11 @@ class DelimitedReader:
 
     def _pieces(self, columns: list[str]) -> Iterator[pa.Table]:
         """Blocks of rows, with a column of reasons as the last."""
-        opened, self._opened = self._opened, None
-        opened = opened or open_bytes(self._source)
+        stream = self._opened.stream()
         raw = [self._header[self.names.index(name)] for name in columns]
         last = self._header[-1]  # an unclosed quote shows in the last column
         wanted = [*raw, last] if last not in raw else raw
-        sound, torn = SoundBytes(opened.stream, self._encoding == "utf-8"), TornRows(self._header, self.delimiter)
+        sound, torn = SoundBytes(stream, self._encoding == "utf-8"), TornRows(self._header, self.delimiter)
 
         def whole(rows: pa.Table) -> pa.Table:
             return torn.merge(rows, sound.torn).rename_columns([*columns, REASON])
@@ -102,15 +115,15 @@ class DelimitedReader:
         except (EOFError, OSError) as error:
             raise broken(self.name, error) from None
         finally:
-            opened.stream.close()
+            stream.close()
         if "\n" in end and not torn.last_is_torn and not sound.end.rstrip(b"\r\n").endswith(b'"'):
             raise DataError(
                 f"{self.name}: row {torn.rows} opens a quote that is never closed", hint='close it, or write " as ""'
             )
 
-    def _batches(self, stream: SoundBytes, wanted: list[str], torn: TornRows) -> Iterable[pa.RecordBatch]:
+    def _batches(self, source: SoundBytes, wanted: list[str], torn: TornRows) -> Iterable[pa.RecordBatch]:
         return pacsv.open_csv(
-            stream,
+            source,
             read_options=pacsv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, encoding=self._encoding),
             parse_options=pacsv.ParseOptions(
                 delimiter=self.delimiter,
@@ -132,7 +145,7 @@ class DelimitedReader:
     def _not_utf8(self, where: str) -> DataError:
         return DataError(
             f"{self.name} is not UTF-8 text{where}",
-            hint="convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT",
+            hint="convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT; Excel saves it as CSV UTF-8",
         )
 
     def _explain(self, text: str, torn: TornRows) -> DataError:
@@ -193,7 +206,7 @@ def find_delimiter(text: str, suffix: str = "") -> str:
     return best
 
 
-def _header_names(header: list[str], name: str, delimiter: str) -> list[str]:
+def _header_names(header: list[str], name: str) -> list[str]:
     """Column names without stray blanks; unnamed columns get a number."""
     if not any(cell.strip() for cell in header):
         raise DataError(f"{name} is empty", hint="it needs a header line with a column of SMILES")

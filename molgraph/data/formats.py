@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,8 @@ from molgraph.data.lines import RecordReader, SmilesReader
 from molgraph.data.opening import Opened, broken, open_bytes
 
 PIECE_ROWS = 10_000
+RECORDS = (".sdf", ".sd", ".mol")
+LINES = (".smi", ".smiles", ".ism", ".cxsmiles")
 
 
 def reader_for(source: Any) -> Reader:
@@ -76,16 +80,21 @@ def _file_reader(source: str | Path) -> Reader:
         raise
     head = opened.sample
     if not head.strip():
-        raise DataError(f"{opened.name} is empty", hint="it needs a header line with a column of SMILES")
+        needs = "it needs a header line with a column of SMILES"
+        if opened.suffix in RECORDS:
+            needs = "it needs a record for each molecule, closed by $$$$"
+        elif opened.suffix in LINES:
+            needs = "it needs a line for each molecule: a SMILES, and maybe a name"
+        raise DataError(f"{opened.name} is empty", hint=needs)
     if head.startswith(b"PAR1"):
         return ParquetReader(source, opened)
-    if opened.suffix in (".sdf", ".sd", ".mol") or re.search(rb"^(M  END|\$\$\$\$)\s*$", head, re.MULTILINE):
-        return RecordReader(source, opened)
+    if opened.suffix in RECORDS or re.search(rb"^(M  END|\$\$\$\$)\s*$", head, re.MULTILINE):
+        return RecordReader(opened)
     if opened.suffix == ".parquet":
         raise DataError(f"{opened.name} is not a parquet file", hint="it may be cut short, or of another format")
-    if opened.suffix in (".smi", ".smiles", ".ism", ".cxsmiles") or _lines_of_smiles(opened):
-        return SmilesReader(source, opened)
-    return DelimitedReader(source, opened)
+    if opened.suffix in LINES or _lines_of_smiles(opened):
+        return SmilesReader(opened)
+    return DelimitedReader(opened)
 
 
 def _lines_of_smiles(opened: Opened) -> bool:
@@ -144,11 +153,11 @@ class ParquetReader:
     def __init__(self, source: str | Path, opened: Opened) -> None:
         self.name = opened.name
         file: Any = source
-        if str(source) == "-" or Path(source).suffix.lower() in (".gz", ".gzip"):
+        if not opened.rereadable or Path(source).suffix.lower() in (".gz", ".gzip"):
             file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the reader
-            while piece := opened.stream.read(1 << 20):
-                file.write(piece)
-        opened.stream.close()
+            weakref.finalize(self, file.close)
+            with opened.stream() as stream:
+                shutil.copyfileobj(stream, file, 1 << 20)
         try:
             self._file = pq.ParquetFile(file)
         except (pa.ArrowException, OSError) as error:

@@ -5,33 +5,27 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from molgraph.chem.molfile import Record, read_records
+from molgraph.chem.molfile import Record, field_names, read_records
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, recut
 from molgraph.data.columns import is_smiles_name
-from molgraph.data.opening import SAMPLE_BYTES, Opened, broken, open_bytes
+from molgraph.data.opening import Opened, broken
 
 PIECE_ROWS = 10_000
 
 
 class _LineReader:
-    """What readers of lines share: the stream is opened again for every pass but the first."""
+    """What readers of lines share."""
 
-    def __init__(self, source: str | Path, opened: Opened) -> None:
-        self._source: str | Path = source
-        self._opened: Opened | None = opened
-        self._head = opened.sample.decode("utf-8", errors="backslashreplace").removeprefix("\ufeff")
-        self._whole = len(opened.sample) < SAMPLE_BYTES
-        self.name, self.rereadable = opened.name, str(source) != "-"
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self.name, self.rereadable = opened.name, opened.rereadable
 
     def _lines(self) -> Iterator[str]:
-        opened, self._opened = self._opened, None
-        opened = opened or open_bytes(self._source)
-        text = io.TextIOWrapper(opened.stream, encoding="utf-8-sig", errors="backslashreplace")
+        text = io.TextIOWrapper(self._opened.stream(), encoding="utf-8-sig", errors="backslashreplace")
         try:
             yield from text
         except (EOFError, OSError) as error:
@@ -41,8 +35,9 @@ class _LineReader:
 
     def _head_lines(self) -> list[str]:
         """Whole lines of the sample."""
-        lines = io.StringIO(self._head, newline=None).readlines()
-        return lines if self._whole else lines[:-1]
+        head = self._opened.sample.decode("utf-8", errors="backslashreplace").removeprefix("\ufeff")
+        lines = io.StringIO(head, newline=None).readlines()
+        return lines if self._opened.whole else lines[:-1]
 
 
 def split_line(line: str) -> tuple[str, str]:
@@ -72,8 +67,8 @@ class SmilesReader(_LineReader):
 
     smiles: str | None = "smiles"
 
-    def __init__(self, source: str | Path, opened: Opened) -> None:
-        super().__init__(source, opened)
+    def __init__(self, opened: Opened) -> None:
+        super().__init__(opened)
         self.names = ["smiles", "name"]
         lines = self._head_lines()
         self._skip = int(bool(lines) and is_smiles_name(re.split(r"[\s,;]", lines[0].strip())[0]))
@@ -102,17 +97,30 @@ class SmilesReader(_LineReader):
 
 
 class RecordReader(_LineReader):
-    """An SD file; its columns are the fields that occur in its first records, and the title line."""
+    """An SD file; its columns are its fields and the title line.
+
+    A field may first occur in any record, so a file that can be read twice is looked through for their names; of
+    standard input the first records alone are known.
+    """
 
     smiles: str | None = "smiles"
     TITLE = "title"
 
-    def __init__(self, source: str | Path, opened: Opened) -> None:
-        super().__init__(source, opened)
+    def __init__(self, opened: Opened) -> None:
+        super().__init__(opened)
         self._records = list(read_records(self._head_lines(), molecules=False))
         fields = dict.fromkeys(name for record in self._records for name in record.fields)
+        if opened.rereadable and not opened.whole:
+            fields |= dict.fromkeys(self._field_names())
         self.names = ["smiles", self.TITLE, *(n for n in fields if n not in ("smiles", self.TITLE))]
         self.id = self.TITLE if any(record.title for record in self._records) else None
+
+    def _field_names(self) -> Iterator[str]:
+        try:
+            with self._opened.stream() as stream:
+                yield from field_names(iter(lambda: stream.read(1 << 20), b""))
+        except (EOFError, OSError) as error:
+            raise broken(self.name, error) from None
 
     def _table(self, records: list[Record]) -> pa.Table:
         out = {"smiles": [r.smiles for r in records], self.TITLE: [r.title for r in records]}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -13,25 +12,44 @@ from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import missing_file
 
 SAMPLE_BYTES = 1 << 18
+_GZIP = b"\x1f\x8b"
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x04": "zip"}
 _PICKLED = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
-@dataclass(frozen=True)
 class Opened:
-    """A readable stream and its first bytes, which are still to be read from it.
+    """A source that was looked at: its first bytes, and all of it for whoever asks.
+
+    A file is closed after the look and opened again for each reading, so that nothing stays open when a column or
+    target is refused; what cannot be read twice (standard input, a pipe) stays open.
 
     Args:
-        stream: plain bytes, not seekable in general.
-        sample: up to ``SAMPLE_BYTES`` from its start.
+        source: a path, or ``-``.
+        sample: up to ``SAMPLE_BYTES`` of its plain bytes.
         name: for messages.
-        suffix: the file's last suffix in lower case, that of the packing taken off; empty for stdin.
+        rest: the stream that goes on after the sample, where the source cannot be read twice.
     """
 
-    stream: BinaryIO
-    sample: bytes
-    name: str
-    suffix: str
+    def __init__(self, source: str | Path, sample: bytes, name: str, rest: BinaryIO | None) -> None:
+        self.sample, self.name, self._source, self._rest = sample, name, source, rest
+        self.rereadable = rest is None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the sample is all there is."""
+        return len(self.sample) < SAMPLE_BYTES
+
+    @property
+    def suffix(self) -> str:
+        """The last suffix in lower case, that of the packing taken off; empty for standard input."""
+        path = Path("" if str(self._source) == "-" else self._source)
+        return (path.with_suffix("") if path.suffix.lower() in (".gz", ".gzip") else path).suffix.lower()
+
+    def stream(self) -> BinaryIO:
+        """All plain bytes from the start, not seekable in general; once alone where it is not ``rereadable``."""
+        if self._rest is None:
+            return _open_file(Path(self._source))
+        return _buffered(self.sample, self._rest)
 
 
 class _Chained(io.RawIOBase):
@@ -63,13 +81,10 @@ def _buffered(head: bytes, rest: BinaryIO) -> BinaryIO:
 
 
 def open_bytes(source: str | Path) -> Opened:
-    """Open a file, or standard input for ``-``.
+    """Look at the start of a file, or of standard input for ``-``.
 
     Args:
         source: a path, or ``-``.
-
-    Returns:
-        The stream and a sample of its start.
 
     Raises:
         DataError: a folder, a packing that is not read, or a pickle.
@@ -77,17 +92,29 @@ def open_bytes(source: str | Path) -> Opened:
     """
     stdin = str(source) == "-"
     name = "standard input" if stdin else str(source)
-    raw = sys.stdin.buffer if stdin else _open_path(Path(source))
-    head = _read(raw, 1 << 12, name)
-    packed = head[:2] == b"\x1f\x8b"
-    stream: BinaryIO = _buffered(head, raw)
+    if not stdin and Path(source).is_file():
+        with _open_file(Path(source)) as stream:
+            opened = Opened(source, _read(stream, SAMPLE_BYTES, name), name, None)
+    else:
+        raw = sys.stdin.buffer if stdin else _open_path(Path(source))
+        head = _read(raw, 1 << 12, name)
+        rest = _buffered(head, raw)
+        if head.startswith(_GZIP):
+            rest = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=rest)), 1 << 20)
+        opened = Opened(source, _read(rest, SAMPLE_BYTES, name), name, rest)
+    _refuse(opened.sample, name)
+    return opened
+
+
+def _open_file(path: Path) -> BinaryIO:
+    """A file's bytes, unpacked where they are gzip."""
+    raw = _open_path(path)
+    packed = raw.read(len(_GZIP)) == _GZIP
     if packed:
-        stream = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=stream)), 1 << 20)
-    sample = _read(stream, SAMPLE_BYTES, name)
-    _refuse(sample, name)
-    path = Path(name)
-    suffix = path.with_suffix("").suffix if path.suffix.lower() in (".gz", ".gzip") else path.suffix
-    return Opened(_buffered(sample, stream), sample, name, "" if stdin else suffix.lower())
+        raw.close()  # a GzipFile closes what it opened itself
+        return cast(BinaryIO, io.BufferedReader(gzip.GzipFile(path), 1 << 20))
+    raw.seek(0)
+    return raw
 
 
 def _refuse(sample: bytes, name: str) -> None:

@@ -167,6 +167,8 @@ def make_plan(
         smiles = cols.resolve(smiles, names, "SMILES")
     else:
         smiles = reader.smiles or cols.find_smiles(names, sample, taken)
+    if any(smiles == a.column for a in asked):
+        raise DataError(f"column {smiles!r} holds the molecules, so it is no target", hint="name a column of values")
     taken.append(smiles)
     id = cols.resolve(id, names, "ids") if id is not None else reader.id or cols.find_id(names, taken)
     if need_targets and not asked:

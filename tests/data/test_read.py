@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError
+from molgraph.chem.molfile import field_names
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.read import iter_tables, read_table
 from molgraph.data.table import make_table
@@ -121,6 +123,26 @@ def test_sdf_records_that_fail_stay_rows(tmp_path: Path) -> None:
     broken = "x\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0 oops\nM  END\n$$$$\n"
     rows = read_table(write(tmp_path, broken + text, "b.sdf"))
     assert len(rows) == 4 and rows.status[0] == "unreadable" and rows.reason[0]
+
+
+@pytest.mark.parametrize("name", ["t.sdf", "t.sdf.gz"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_field_of_late_records_is_a_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name, end) -> None:
+    monkeypatch.setattr("molgraph.data.opening.SAMPLE_BYTES", 500)
+    record = "m\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0\nM  END\n"
+    text = (f"{record}> <a>\n1\n\n$$$$\n" * 20 + f"{record}>  25  <late one> (3)\n7\n\n$$$$\n").replace("\n", end)
+    path = write(tmp_path, gzip.compress(text.encode()) if name.endswith("gz") else text, name)
+    table = read_table(path, targets=["late one"])
+    assert len(table) == 21 and table.y[-1, 0] == 7 and np.isnan(table.y[:-1]).all()
+    assert [len(t) for t in iter_tables(path, chunk_rows=20, targets=["late one:regression"])] == [20, 1]
+
+
+@given(st.lists(st.sampled_from(["> <a>", ">  <b c> (1)", "x", "", "> <a>b>", "$$$$", ">"])), st.integers(1, 9))
+def test_names_of_fields_are_those_of_the_records_wherever_bytes_are_cut(lines, size: int) -> None:
+    text = "\n".join(["M  END", *lines, ""]).encode()
+    found = list(field_names(text[i : i + size] for i in range(0, len(text), size)))
+    expected = [m[1] for line in lines if (m := re.match(r"^>.*?<(.*)>", line))]
+    assert found == list(dict.fromkeys(expected))
 
 
 def test_the_nasty_list_row_by_row(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

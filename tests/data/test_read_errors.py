@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import bz2
+import gc
 import gzip
 import os
 import pickle
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +49,84 @@ def test_clear_errors(tmp_path: Path, content: str | bytes, words: str) -> None:
     with pytest.raises(DataError, match=re.escape(words)) as caught:
         read_table(write(tmp_path, content))
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("a.csv", "header line"), ("a.sdf", "a record for each"), ("a.smi.gz", "a line for each")]
+)
+def test_an_empty_file_is_told_what_it_lacks(tmp_path: Path, name: str, hint: str) -> None:
+    content = gzip.compress(b"\n") if name.endswith("gz") else b""
+    with pytest.raises(DataError, match="is empty") as caught:
+        read_table(write(tmp_path, content, name))
+    assert hint in caught.value.hint
+
+
+def test_a_header_that_is_not_utf8_is_shown_and_how_to_convert_it(tmp_path: Path) -> None:
+    path = write(tmp_path, "smiles,pIC50 (\u00b5M)\nCC,1\nCCO,2\n".encode("cp1252"))
+    with pytest.raises(DataError, match="is not UTF-8 text: its header reads 'smiles,pIC50 \\(\ufffdM\\)'") as caught:
+        read_table(path)
+    assert "iconv -f WINDOWS-1252 -t UTF-8" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# made by hand\nsmiles,y\nCCO,1\nCC,2\n",
+        "# one\n# two, three\nsmiles,y\nCCO,1\nCC,2\n",
+        "# two, cells\nsmiles,y\nCCO,1\nCC,2\n",
+        "#x\nsmiles\nCCO\nCC\n",
+        "# made by hand\nstructure_text;y\nCCO;1\nCC;2\nCC;3\n",
+    ],
+)
+def test_a_comment_before_the_header_is_named(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DataError, match=r"the first line is a comment \(#") as caught:
+        read_table(write(tmp_path, text))
+    assert "grep -v" in caught.value.hint
+
+
+def test_a_header_may_begin_with_a_hash(tmp_path: Path) -> None:
+    assert read_table(write(tmp_path, "#smiles,y\nCCO,1\n")).entities[0].name == "#smiles"
+    assert list(read_table(write(tmp_path, "#,smiles\n1,CCO\n2,CC\n")).smiles) == ["CCO", "CC"]
+
+
+def test_molecules_are_no_target() -> None:
+    columns = {"smiles": ["CCO", "CCN"], "y": [1.0, 2.5]}
+    for named in ({"targets": ["smiles"]}, {"weight": "smiles"}, {"split": "smiles"}):
+        with pytest.raises(DataError, match="column 'smiles' holds the SMILES, but was named for something else"):
+            read_table(columns, **named)
+    with pytest.raises(DataError, match="column 'x' holds the SMILES"):
+        read_table({"x": ["CCO", "CCN"], "y": [1.0, 2.5]}, targets=["x"])
+    with pytest.raises(DataError, match="holds the molecules, so it is no target"):
+        read_table(columns, smiles="smiles", targets=["y", "smiles"])
+    with pytest.raises(DataError, match="no column holds SMILES"):
+        read_table({"a": ["x1", "x2"], "y": [1.0, 2.5]}, targets=["y"])
+
+
+OPEN = {
+    "a target that is not there": ("t.csv", "smiles,y\nC,1\n", {"targets": ["z"]}),
+    "packed": ("t.csv.gz", gzip.compress(b"smiles,y\nC,1\n", mtime=0), {"targets": ["z"]}),
+    "no SMILES": ("t.csv", "a,y\n1,1\n", {}),
+    "lines": ("t.smi", "CCO x\n", {"targets": ["z"]}),
+    "records": ("t.sdf", "x\n\n\n\nM  END\n$$$$\n", {"targets": ["z"]}),
+    "two columns of a name": ("t.csv", "smiles,y,y\nC,1,2\n", {}),
+    "JSON": ("t.csv", '{"a": 1}', {}),
+    "a label in the last row": ("t.csv", "smiles,y\n" + "C,1\n" * 20 + "C,x\n", {"targets": ["y"]}),
+}
+
+
+@pytest.mark.parametrize("case", OPEN)
+def test_no_file_stays_open_where_one_is_refused(tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, content, asked = OPEN[case]
+    path = write(tmp_path, content, name)
+    held = []
+    monkeypatch.setattr("sys.unraisablehook", lambda found: held.append(found.exc_value))
+    for read in (read_table, lambda *a, **k: list(iter_tables(*a, chunk_rows=2, **k))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ResourceWarning)
+            with pytest.raises(DataError):
+                read(path, **asked)
+            gc.collect()
+    assert not held
 
 
 def test_header_alone_and_one_row(tmp_path: Path) -> None:
