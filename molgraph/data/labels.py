@@ -70,6 +70,7 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
         )
     check_labels(table.targets, table.y[rows], table.ids[rows])
     if table.weights is not None:  # a row that weighs nothing teaches nothing
+        check_weights(table)
         rows = rows[table.weights[rows] > 0]
         if not len(rows):
             raise DataError("no readable row has a weight above 0", hint="choose another column of weights")
@@ -86,6 +87,21 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
         y = y.copy()
         y[:, [t.name in unlearned for t in table.targets]] = np.nan
     return Labels(y, unlearned)
+
+
+def check_weights(table: Table) -> None:
+    """Make sure that rows weigh something: finite numbers from 0 on, where the table has weights.
+
+    Raises:
+        DataError: the first row whose weight is none.
+    """
+    weights = np.zeros(0) if table.weights is None else table.weights
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if len(wrong):
+        raise DataError(
+            f"the weight of row {wrong[0] + 1} (id {table.ids[wrong[0]]}) is {weights[wrong[0]]:g}",
+            hint="every row needs a finite weight of 0 or more",
+        )
 
 
 def check_labels(targets: Sequence[Target], y: np.ndarray, ids: np.ndarray) -> None:

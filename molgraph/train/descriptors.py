@@ -25,8 +25,10 @@ class Descriptors:
     scale: np.ndarray
 
     @classmethod
-    def fit(cls, features: np.ndarray | None, names: tuple[str, ...]) -> Descriptors:
-        """Take the scale from these rows alone; missing cells are passed over.
+    def fit(
+        cls, features: np.ndarray | None, names: tuple[str, ...], row_weights: np.ndarray | None = None
+    ) -> Descriptors:
+        """Take the scale from these rows alone, weighted as the loss is; missing cells are passed over.
 
         Example:
             >>> d = Descriptors.fit(np.array([[1.0], [3.0], [np.nan]]), ("logp",))
@@ -38,13 +40,13 @@ class Descriptors:
         if np.isinf(features).any():
             column = names[int(np.flatnonzero(np.isinf(features).any(axis=0))[0])]
             raise DataError(f"feature {column!r} has infinite values", hint="make these cells empty, or clip them")
-        known = ~np.isnan(features)
+        known = (~np.isnan(features)).astype(np.float64)
+        known = known if row_weights is None else known * row_weights[:, None]
         count = known.sum(axis=0)
         if (count == 0).any():
             raise DataError(f"feature {names[int(np.argmin(count))]!r} has no value at all", hint="leave it out")
-        filled = np.where(known, features, 0.0)
-        mean = filled.sum(axis=0) / count
-        scale = np.sqrt((np.where(known, features - mean, 0.0) ** 2).sum(axis=0) / count)
+        mean = (known * np.nan_to_num(features)).sum(axis=0) / count
+        scale = np.sqrt((known * np.nan_to_num(features - mean) ** 2).sum(axis=0) / count)
         return cls(tuple(names), mean, np.where(scale > 1e-12 * np.maximum(1.0, np.abs(mean)), scale, 1.0))
 
     def apply(self, features: np.ndarray | None, names: tuple[str, ...]) -> np.ndarray | None:

@@ -33,8 +33,16 @@ class Outputs:
     unlearned: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def fit(cls, targets: tuple[Target, ...], y: np.ndarray, unlearned: Mapping[str, str] | None = None) -> Outputs:
+    def fit(
+        cls,
+        targets: tuple[Target, ...],
+        y: np.ndarray,
+        unlearned: Mapping[str, str] | None = None,
+        row_weights: np.ndarray | None = None,
+    ) -> Outputs:
         """Scale regression targets to mean 0 and standard deviation 1, from these rows alone; NaN is no value.
+
+        Mean and deviation are weighted as the loss is, so that rows which hardly count don't set the scale.
 
         Example:
             >>> out = Outputs.fit((Target("a"),), np.array([[1.0], [3.0], [np.nan]]))
@@ -43,10 +51,11 @@ class Outputs:
         """
         mean, scale = np.zeros(len(targets)), np.ones(len(targets))
         for j, target in enumerate(targets):
-            known = y[~np.isnan(y[:, j]), j]
-            if target.kind == "regression" and len(known):
-                mean[j] = known.mean()
-                spread = known.std()
+            here = ~np.isnan(y[:, j])
+            if target.kind == "regression" and here.any():
+                weights = None if row_weights is None else row_weights[here]
+                mean[j] = np.average(y[here, j], weights=weights)
+                spread = np.sqrt(np.average((y[here, j] - mean[j]) ** 2, weights=weights))
                 scale[j] = spread if spread > 1e-12 * max(1.0, abs(mean[j])) else 1.0
         return cls(targets, mean, scale, dict(unlearned or {}))
 
@@ -89,38 +98,48 @@ class Outputs:
         return out
 
 
-def label_weights(
-    targets: tuple[Target, ...], y: np.ndarray, row_weights: np.ndarray | None, class_weights: ClassWeights
-) -> np.ndarray:
+def label_weights(y: np.ndarray, row_weights: np.ndarray | None, classes: Mapping[int, np.ndarray]) -> np.ndarray:
     """How much each label counts: 0 where missing, else the row's weight times its class's weight.
 
     Args:
         y: float64 [n, t].
         row_weights: float64 [n] or None; scaled to mean 1, so that the learning rate keeps its meaning.
-        class_weights: None; ``balanced`` (n / (classes * count), as scikit-learn has it); or a weight for each
-            label, or for each target name such a mapping.
+        classes: what ``class_tables`` gives.
 
     Returns:
         float32 [n, t].
     """
     weights = (~np.isnan(y)).astype(np.float64)
     if row_weights is not None:
-        if not np.isfinite(row_weights).all() or (row_weights < 0).any() or not row_weights.sum() > 0:
-            raise DataError("weights must be finite, not negative, and not all zero")
         weights *= (row_weights / row_weights.mean())[:, None]
+    for j, table in classes.items():
+        known = ~np.isnan(y[:, j])
+        weights[known, j] *= table[y[known, j].astype(np.int64)]
+    return weights.astype(np.float32)
+
+
+def class_tables(targets: tuple[Target, ...], y: np.ndarray, class_weights: ClassWeights) -> dict[int, np.ndarray]:
+    """Each class's weight, for the columns of ``y`` that hold classes; empty where classes count alike.
+
+    Args:
+        y: float64 [n, t], the labels of the training part, by which the validation part is judged too.
+        class_weights: None; ``balanced`` (n / (classes * count), as scikit-learn has it); or a weight for each
+            label, or for each target name such a mapping.
+
+    Raises:
+        DataError: a label that no target has, or a weight that is negative or no number.
+    """
+    tables = {}
     for j, target in enumerate(targets):
         if class_weights is None or target.kind not in ("binary", "multiclass"):
             continue
         n_classes = 2 if target.kind == "binary" else len(target.classes)
-        known = ~np.isnan(y[:, j])
-        codes = y[known, j].astype(np.int64)
         if class_weights == "balanced":
-            counts = np.bincount(codes, minlength=n_classes)
-            table = len(codes) / (n_classes * np.maximum(counts, 1))
+            codes = y[~np.isnan(y[:, j]), j].astype(np.int64)
+            tables[j] = len(codes) / (n_classes * np.maximum(np.bincount(codes, minlength=n_classes), 1))
         else:
-            table = _table(class_weights, target, n_classes)
-        weights[known, j] *= table[codes]
-    return weights.astype(np.float32)
+            tables[j] = _table(class_weights, target, n_classes)
+    return tables
 
 
 def _table(class_weights: Any, target: Target, n_classes: int) -> np.ndarray:
@@ -132,4 +151,10 @@ def _table(class_weights: Any, target: Target, n_classes: int) -> np.ndarray:
     unknown = set(by_text) - set(labels)
     if unknown:
         raise DataError(f"class_weights name {sorted(unknown)[0]!r}, which target {target.name!r} does not have")
-    return np.array([float(by_text.get(labels[c], 1.0)) for c in range(n_classes)])
+    try:
+        table = np.array([float(by_text.get(labels[c], 1.0)) for c in range(n_classes)])
+    except (TypeError, ValueError):
+        table = np.full(n_classes, np.nan)
+    if not (np.isfinite(table) & (table >= 0)).all() or not table.any():
+        raise DataError(f"class_weights of target {target.name!r} are {dict(chosen)}, expected numbers from 0 on")
+    return table

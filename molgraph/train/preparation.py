@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.errors import DataError
-from molgraph.data.labels import check_labels, check_targets
+from molgraph.data.labels import check_labels, check_targets, check_weights
 from molgraph.data.store import Graphs, store_for
 from molgraph.data.table import OK, Table
 from molgraph.data.unlearned import notes_of
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.descriptors import Descriptors
-from molgraph.train.outputs import ClassWeights, Outputs, label_weights
+from molgraph.train.outputs import ClassWeights, Outputs, class_tables, label_weights
 from molgraph.train.samples import Samples
 
 MANY_ROWS = 200_000  # about ten seconds of featurising; starting processes takes some
@@ -73,13 +73,14 @@ def prepare(
     part, graph, unlearned = _learnable(table, graphs)
     targets, y = part.row_targets, part.y
     assert y is not None
-    outputs = Outputs.fit(targets, y, unlearned)
-    descriptors = Descriptors.fit(part.features, part.feature_names)
-    weights = label_weights(targets, y, part.weights, class_weights)
+    outputs = Outputs.fit(targets, y, unlearned, part.weights)
+    descriptors = Descriptors.fit(part.features, part.feature_names, part.weights)
+    classes = class_tables(targets, y, class_weights)
+    weights = label_weights(y, part.weights, classes)
     extra = descriptors.apply(part.features, part.feature_names)
     train = Samples(graphs.store, graph, extra, outputs.labels(y), weights)
     notes = list(notes_of(unlearned))
-    held = None if valid is None else _valid(valid, outputs, descriptors, class_weights, cache)
+    held = None if valid is None else _valid(valid, outputs, descriptors, classes, cache)
     if held is None:
         notes.append("no validation part: trained for all epochs, the last weights kept")
     tables = store_tables(graphs)
@@ -117,14 +118,20 @@ def _learnable(table: Table, graphs: Graphs) -> tuple[Table, np.ndarray, Mapping
     readable = graph >= 0
     readable[readable] = graphs.store.status[graph[readable]] == OK
     labels = check_targets(table, readable)
-    rows = np.flatnonzero(readable & table.ok & ~np.isnan(labels.y).all(axis=1))
+    rows = np.flatnonzero(readable & table.ok & _counts(table, labels.y))
     return replace(table, y=labels.y).take(rows), graph[rows], labels.unlearned
 
 
+def _counts(table: Table, y: np.ndarray) -> np.ndarray:
+    """bool [n]: rows with a label and a weight above 0."""
+    labelled = ~np.isnan(y).all(axis=1)
+    return labelled if table.weights is None else labelled & (table.weights > 0)
+
+
 def _valid(
-    table: Table, outputs: Outputs, descriptors: Descriptors, class_weights: ClassWeights, cache: Path | None
+    table: Table, outputs: Outputs, descriptors: Descriptors, classes: Mapping[int, np.ndarray], cache: Path | None
 ) -> Samples | None:
-    """The validation rows on the training part's scales; None where none has a graph and a label."""
+    """The validation rows on the training part's scales; None where none has a graph, a label and a weight."""
     if [t.name for t in table.row_targets] != [t.name for t in outputs.targets]:
         raise DataError(
             f"the validation part has targets {[t.name for t in table.row_targets]}, "
@@ -136,11 +143,12 @@ def _valid(
     readable = (graph >= 0) & table.ok
     readable[readable] = graphs.store.status[graph[readable]] == OK
     check_labels(table.row_targets, y[readable], table.ids[readable])
+    check_weights(table)
     y[:, [t.name in outputs.unlearned for t in outputs.targets]] = np.nan  # judged by what can be learned alone
-    usable = readable & ~np.isnan(y).all(axis=1)
+    usable = readable & _counts(table, y)
     if not usable.any():
         return None
     part, y = table.take(usable), y[usable]
-    weights = label_weights(outputs.targets, y, part.weights, class_weights)
+    weights = label_weights(y, part.weights, classes)
     extra = descriptors.apply(part.features, part.feature_names)
     return Samples(graphs.store, graph[usable], extra, outputs.labels(y), weights)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
+from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError
 from molgraph.train import engine
+from molgraph.train.outputs import Outputs
+from molgraph.train.preparation import prepare
 from molgraph.train.runtime import Interrupted
 from molgraph.train.schedule import Schedule
 from tests.train.tiny import mixed, same_bits, series, small, weights_of
@@ -67,17 +72,63 @@ def test_schedule_is_chemprops():
         theirs.step()
 
 
-def test_missing_labels_and_rows_without_weight_teach_nothing():
-    """What stands in a masked cell cannot matter: the same weights to the bit."""
+def test_missing_labels_and_rows_without_weight_teach_nothing(monkeypatch):
+    """What stands in a masked cell or a row of weight 0 cannot matter: the same weights to the bit."""
     table = mixed()
-    other = table.y.copy()
-    other[np.isnan(table.y)] = 0.5
-    a = small().fit(table)
-    labels = a.ready().outputs.labels(table.y)
-    assert (labels[np.isnan(table.y)] == 0).all()
+    plain = weights_of(small().fit(table))
     readable = np.flatnonzero(table.ok & ~np.isnan(table.y).all(axis=1))
     fewer = small().fit(table.take(readable[readable != 3]))  # row 3 is not a molecule
-    assert same_bits(weights_of(a), weights_of(fewer))
+    assert same_bits(plain, weights_of(fewer))
+
+    light = np.array([10, 20])
+    y, features, weights = table.y.copy(), table.features.copy(), table.weights.copy()
+    y[light, 0], features[light], weights[light] = 1e6, -1e6, 0.0
+    wild = replace(table, y=y, features=features, weights=weights)
+    without = table.take(np.setdiff1d(np.arange(len(table)), light))
+    assert same_bits(weights_of(small().fit(wild)), weights_of(small().fit(without)))
+    held = small().fit(without, wild)
+    assert held.curves.valid_loss.tolist() == small().fit(without, without).curves.valid_loss.tolist()
+
+    real = Outputs.labels
+
+    def filled(self, y):
+        labels = real(self, y)
+        assert (labels[np.isnan(y)] == 0).all()
+        return np.where(np.isnan(y), np.float32(1), labels)
+
+    monkeypatch.setattr(Outputs, "labels", filled)
+    assert same_bits(plain, weights_of(small().fit(table)))
+
+
+def test_gradients_are_clipped_and_weights_decay():
+    norms: list[float] = []
+
+    def note(optimizer, *_):
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        norms.append(float(torch.linalg.vector_norm(torch.cat([g.ravel() for g in grads]))))
+
+    handle = register_optimizer_step_pre_hook(note)
+    try:
+        free = small(gradient_clip=None).fit(series(48))
+        free_norms, norms[:] = list(norms), []
+        small(gradient_clip=0.05).fit(series(48))
+    finally:
+        handle.remove()
+    assert min(free_norms) > 0.05
+    np.testing.assert_allclose(norms, 0.05, rtol=1e-3)
+    decayed = weights_of(small(gradient_clip=None, weight_decay=1.0).fit(series(48)))
+    size = {name: np.square(value).sum() for name, value in weights_of(free).items()}
+    assert sum(np.square(value).sum() for value in decayed.values()) < sum(size.values())
+
+
+def test_classes_are_weighted_by_the_training_part_in_both_parts():
+    train, valid = series(40), series(20, 200)
+    target = (Target("a", "binary"),)
+    train = replace(train, targets=target, y=(np.arange(40) < 5).astype(float)[:, None])
+    valid = replace(valid, targets=target, y=(np.arange(20) < 10).astype(float)[:, None])
+    made = prepare(train, valid, "balanced", {})
+    assert sorted(set(made.train.weights.ravel().tolist())) == pytest.approx([40 / 70, 4.0])
+    assert made.valid.weights.ravel().tolist() == pytest.approx([4.0] * 10 + [40 / 70] * 10)
 
 
 def test_scales_come_from_the_training_part_alone():

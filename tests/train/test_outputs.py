@@ -15,7 +15,7 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
 from molgraph.train.descriptors import Descriptors
 from molgraph.train.objective import Supervised
-from molgraph.train.outputs import Outputs, label_weights
+from molgraph.train.outputs import Outputs, class_tables, label_weights
 
 REG, BIN = Target("r"), Target("b", "binary")
 MULTI = Target("m", "multiclass", classes=("x", "y", "z"))
@@ -55,7 +55,7 @@ def test_values_are_probabilities(rng):
 def test_balanced_class_weights_are_scikit_learns(rng):
     y = np.column_stack([rng.random(60) < 0.2, rng.integers(0, 3, 60)]).astype(float)
     y[::7] = np.nan
-    weights = label_weights((BIN, MULTI), y, None, "balanced")
+    weights = label_weights(y, None, class_tables((BIN, MULTI), y, "balanced"))
     for j, classes in ((0, [0, 1]), (1, [0, 1, 2])):
         known = ~np.isnan(y[:, j])
         expected = compute_class_weight("balanced", classes=np.array(classes), y=y[known, j])
@@ -65,18 +65,34 @@ def test_balanced_class_weights_are_scikit_learns(rng):
 
 def test_class_weights_by_label_and_target():
     y = np.array([[0.0, 2.0], [1.0, 0.0]])
-    assert label_weights((BIN, MULTI), y, None, {"b": {1: 5}, "m": {"z": 3}}).tolist() == [[1, 3], [5, 1]]
-    assert label_weights((BIN,), y[:, :1], None, {"0": 2}).tolist() == [[2], [1]]
+    tables = class_tables((BIN, MULTI), y, {"b": {1: 5}, "m": {"z": 3}})
+    assert label_weights(y, None, tables).tolist() == [[1, 3], [5, 1]]
+    assert label_weights(y[:, :1], None, class_tables((BIN,), y, {"0": 2})).tolist() == [[2], [1]]
     with pytest.raises(DataError, match="does not have"):
-        label_weights((BIN,), y[:, :1], None, {"2": 2})
+        class_tables((BIN,), y, {"2": 2})
+    for bad in ({"0": -1}, {"0": "heavy"}, {"0": 0, "1": 0}, "often"):
+        with pytest.raises(DataError, match="class_weights"):
+            class_tables((BIN,), y, bad)
 
 
 def test_row_weights_have_mean_one():
-    weights = label_weights((REG,), np.ones((3, 1)), np.array([1.0, 2.0, 3.0]), None)
+    weights = label_weights(np.ones((3, 1)), np.array([1.0, 2.0, 3.0]), {})
     np.testing.assert_allclose(weights.ravel(), [0.5, 1, 1.5])
-    for bad in ([-1.0, 1.0, 1.0], [np.nan, 1.0, 1.0], [0.0, 0.0, 0.0]):
-        with pytest.raises(DataError, match="weights"):
-            label_weights((REG,), np.ones((3, 1)), np.array(bad), None)
+
+
+def test_scales_are_weighted_as_the_loss_is(rng):
+    """A row of weight 2 is two rows."""
+    y, features = rng.normal(5, 2, (9, 2)), rng.normal(3, 1, (9, 2))
+    y[2, 1] = features[4, 0] = np.nan
+    times = np.array([1, 2, 3, 1, 1, 2, 1, 4, 1])
+    weighted = Outputs.fit((REG, Target("s")), y, None, times.astype(float))
+    repeated = Outputs.fit((REG, Target("s")), y.repeat(times, axis=0))
+    np.testing.assert_allclose(weighted.mean, repeated.mean)
+    np.testing.assert_allclose(weighted.scale, repeated.scale)
+    light = Descriptors.fit(features, ("a", "b"), times / 7)
+    heavy = Descriptors.fit(features.repeat(times, axis=0), ("a", "b"))
+    np.testing.assert_allclose(light.mean, heavy.mean)
+    np.testing.assert_allclose(light.scale, heavy.scale)
 
 
 def test_losses_of_every_kind(rng):
