@@ -16,9 +16,7 @@ def predict(
     smiles: Annotated[str | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given.")] = None,
     id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, written as they are.")] = None,
     on_error: Annotated[str, typer.Option(metavar="keep|drop|stop", help="Rows that cannot be predicted.")] = "keep",
-    device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="cpu, cuda or auto; cpu if not given.")
-    ] = None,
+    device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda or auto; cpu if not given.")] = None,
     threads: Annotated[int | None, typer.Option(metavar="N", help="CPU threads; all if not given.")] = None,
     precision: Annotated[
         str | None, typer.Option(metavar="TYPE", help="float32 or bfloat16; as trained if not given.")
