@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import Any, Literal, Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from molgraph.base.contracts import Method, Prediction, Target
 from molgraph.base.errors import DataError, UsageError
-from molgraph.data.labels import check_targets
+from molgraph.data.labels import check_targets, check_weights
 from molgraph.data.table import OK, Table, make_table
+
+
+class InputError(DataError, ValueError):
+    """A ``DataError`` that scikit-learn's tools know too: they expect a ``ValueError`` where X or y is refused."""
 
 
 class _MoleculeEstimator(BaseEstimator):
@@ -35,31 +40,36 @@ class _MoleculeEstimator(BaseEstimator):
         return self
 
     def _fit(self, X: Any, targets: tuple[Target, ...], y: np.ndarray, sample_weight: Any) -> np.ndarray:
-        """Fit the method on the rows that can be read; their values of ``y`` are returned."""
+        """Fit the method on the measured rows that can be read; their values of ``y`` are returned."""
         if self.invalid not in ("raise", "impute"):
             raise UsageError(f"invalid is {self.invalid!r}", hint="'raise' or 'impute'")
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        table = make_table(as_smiles(X), targets=targets, y=y, weights=weights)
-        method = _make(self.model, self._params)
-        readable = self._readable(table)
-        for name, why in check_targets(readable).unlearned.items():  # scikit-learn has no word for half an answer
-            raise DataError(f"target {name!r} cannot be learned: {why}", hint="leave that column of y out")
-        self.method_ = method.fit(readable)
+        try:
+            table = make_table(as_smiles(X), targets=targets, y=y, weights=_weights(sample_weight, len(y)))
+            check_weights(table)
+            method = _make(self.model, self._params)
+            measured = ~np.isnan(y).all(axis=1)  # another row teaches nothing
+            table = self._readable(table, measured)
+            for name, why in check_targets(table).unlearned.items():  # scikit-learn has no word for half an answer
+                raise InputError(f"target {name!r} cannot be learned: {why}", hint="leave that column of y out")
+            self.method_ = method.fit(table)
+        except DataError as error:
+            raise InputError(error.message, hint=error.hint) from None
         self.n_features_in_ = 1
-        assert readable.y is not None
-        return readable.y
+        assert table.y is not None
+        return table.y
 
-    def _readable(self, table: Table) -> Table:
-        """The rows whose molecule can be read; with ``invalid="raise"`` the first other one is an error."""
+    def _readable(self, table: Table, measured: np.ndarray) -> Table:
+        """The measured rows whose molecule can be read; with ``invalid="raise"`` one that cannot is an error."""
         from molgraph.chem.smiles import parse_smiles
 
         reasons = np.array([parse_smiles(text).reason for text in table.smiles], dtype=object)
         bad = np.flatnonzero(((reasons != "") | ~table.ok).astype(bool))
         if len(bad) and self.invalid == "raise":
             raise _refusal(bad, table.smiles, np.where(table.ok, reasons, table.reason))
-        if len(bad) == len(table):
-            raise DataError("none of the molecules can be read", hint="X is a sequence of SMILES")
-        return table.take(np.setdiff1d(np.arange(len(table)), bad))
+        rows = np.setdiff1d(np.flatnonzero(measured), bad)
+        if not len(rows):
+            raise InputError("none of the measured molecules can be read", hint="X is a sequence of SMILES")
+        return table.take(rows)
 
     def _predicted(self, X: Any) -> Prediction:
         check_is_fitted(self, "method_")
@@ -132,20 +142,18 @@ class MoleculeClassifier(ClassifierMixin, _MoleculeEstimator):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from SMILES ``X`` [n] (or [n, 1]) and labels ``y`` [n]."""
-        labels = np.asarray(y)
-        if labels.ndim == 2 and labels.shape[1] == 1:
-            labels = labels[:, 0]
-        if labels.ndim != 1 or len(labels) != len(as_smiles(X)):
-            raise DataError(f"y has shape {labels.shape}, expected ({len(as_smiles(X))},)", hint="one label a molecule")
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        """Learn from SMILES ``X`` [n] (or [n, 1]) and labels ``y`` [n]; NaN, None and NA are missing ones."""
+        labels, measured = _labels(y, len(as_smiles(X)))
+        self.classes_, found = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
-            raise DataError(f"y has one class alone: {self.classes_.tolist()}", hint="two or more are needed")
+            raise InputError(f"y has one class alone: {self.classes_.tolist()}", hint="two or more are needed")
+        codes = np.full(len(measured), np.nan)
+        codes[measured] = found
         if len(self.classes_) == 2:
             target = Target("y", "binary")
         else:
             target = Target("y", "multiclass", classes=tuple(str(c) for c in self.classes_))
-        used = self._fit(X, (target,), codes.astype(np.float64)[:, None], sample_weight)
+        used = self._fit(X, (target,), codes[:, None], sample_weight)
         self.shares_ = np.bincount(used[:, 0].astype(np.int64), minlength=len(self.classes_)) / len(used)
         return self
 
@@ -159,18 +167,19 @@ class MoleculeClassifier(ClassifierMixin, _MoleculeEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The likeliest label of each molecule, [n]."""
+        check_is_fitted(self, "method_")
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
 def as_smiles(X: Any) -> list[Any]:
     """The SMILES of a list, Series, or array of one dimension or one column."""
     if isinstance(X, str):
-        raise DataError("X is one text, expected a sequence of SMILES", hint=f"write [{X!r}]")
+        raise InputError("X is one text, expected a sequence of SMILES", hint=f"write [{X!r}]")
     values = np.asarray(X, dtype=object)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise DataError(f"X has shape {values.shape}, expected (n,) or (n, 1)", hint="one SMILES a row")
+        raise InputError(f"X has shape {values.shape}, expected (n,) or (n, 1)", hint="one SMILES a row")
     return values.tolist()
 
 
@@ -181,19 +190,56 @@ def _make(model: str, params: dict[str, Any]) -> Method:
 
 
 def _values(y: Any, n: int) -> np.ndarray:
+    """Values [n, targets], those that are missing in any of Python's ways NaN."""
     try:
-        values = np.asarray(y, dtype=np.float64)
+        given = np.asarray(y, dtype=object)
+        values = np.where(pd.isna(given), np.nan, given).astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"y is not numbers: {error}", hint="for labels use MoleculeClassifier") from None
+        raise InputError(f"y is not numbers: {error}", hint="for labels use MoleculeClassifier") from None
     if values.ndim not in (1, 2) or len(values) != n:
-        raise DataError(f"y has shape {values.shape}, X has {n} molecules", hint="one row of y a molecule")
-    return values.reshape(n, -1)
+        raise InputError(f"y has shape {values.shape}, X has {n} molecules", hint="one row of y a molecule")
+    return _known(values, np.isnan(values)).reshape(n, -1)
 
 
-def _refusal(bad: np.ndarray, smiles: Any, reasons: np.ndarray) -> DataError:
+def _labels(y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The measured labels, and bool [n]: which rows have one."""
+    labels = y if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1 or len(labels) != n:
+        raise InputError(f"y has shape {labels.shape}, expected ({n},)", hint="one label a molecule")
+    missing = pd.isna(labels)
+    known = _known(labels, missing)[~missing]
+    if len({isinstance(label, str) for label in known.tolist()}) > 1:
+        raise InputError("y holds text and numbers", hint="labels are all text, or all numbers")
+    return (np.array(known.tolist()) if known.dtype == object else known), ~missing
+
+
+def _known(y: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """``y``, where there is something to learn from."""
+    if not len(y):
+        raise InputError("X and y are empty: there is nothing to learn from", hint="give molecules and their values")
+    if missing.all():
+        raise InputError(f"all {len(y)} values of y are missing", hint="give rows that have a measured one")
+    return y
+
+
+def _weights(sample_weight: Any, n: int) -> np.ndarray | None:
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"sample_weight is not numbers: {error}", hint="one weight a molecule") from None
+    if weights.shape != (n,):
+        raise InputError(f"sample_weight has shape {weights.shape}, expected ({n},)", hint="one weight a molecule")
+    return weights
+
+
+def _refusal(bad: np.ndarray, smiles: Any, reasons: np.ndarray) -> InputError:
     first = int(bad[0])
     more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-    return DataError(
+    return InputError(
         f"molecule {first} cannot be read: {smiles[first]!r}: {reasons[first]}{more}",
         hint='invalid="impute" leaves such molecules out of the training and predicts a mean for them',
     )

@@ -9,6 +9,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimators_unfitted
 
 from molgraph import MoleculeClassifier, MoleculeRegressor
 from molgraph.base.errors import DataError, UsageError
@@ -109,6 +110,55 @@ def test_sample_weights_matter() -> None:
     weights = np.array([1.0] * 20 + [9.0] * 20)
     model = MoleculeRegressor("mean").fit(smiles, y, sample_weight=weights)
     assert model.predict(["CCO"])[0] == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, pd.NA, pd.NaT])
+def test_an_unmeasured_row_is_no_class(missing) -> None:
+    words = [missing if i % 5 == 0 else str(k) for i, k in enumerate(KIND)]
+    gone = np.arange(40) % 5 == 0
+    rest = [s for s, g in zip(SMILES, gone, strict=True) if not g]
+    expected = MoleculeClassifier("random_forest", **FAST).fit(rest, KIND[~gone])
+    for y in (words, np.array(words, dtype=object), pd.Series(words, index=range(7, 47))):
+        model = MoleculeClassifier("random_forest", **FAST).fit(SMILES, y)
+        assert model.classes_.tolist() == ["alcohol", "amine", "other"]
+        assert np.array_equal(model.predict_proba(SMILES), expected.predict_proba(SMILES))
+        assert model.shares_.sum() == pytest.approx(1)
+    for column in (
+        pd.Series(np.where(gone, None, KIND == "amine"), dtype="Int64"),
+        np.where(gone, np.nan, KIND == "amine"),
+    ):
+        two = MoleculeClassifier("random_forest", **FAST).fit(SMILES, column)
+        assert two.classes_.tolist() == [0, 1] and two.predict_proba(SMILES).shape == (40, 2)
+    sizes = [missing if g else v for g, v in zip(gone, SIZE, strict=True)]
+    regressor = MoleculeRegressor("random_forest", **FAST).fit(SMILES, sizes)
+    without = MoleculeRegressor("random_forest", **FAST).fit(rest, SIZE[~gone])
+    assert np.array_equal(regressor.predict(SMILES), without.predict(SMILES))
+    for adapter in (MoleculeClassifier, MoleculeRegressor):
+        with pytest.raises(DataError, match="all 40 values of y are missing"):
+            adapter("random_forest", **FAST).fit(SMILES, [missing] * 40)
+
+
+@pytest.mark.parametrize("adapter", [MoleculeRegressor, MoleculeClassifier])
+def test_what_scikit_learn_expects_of_refusals(adapter) -> None:
+    check_estimators_unfitted(adapter.__name__, adapter("random_forest"))
+    with pytest.raises(DataError, match="X and y are empty") as refused:
+        adapter("random_forest").fit([], [])
+    assert isinstance(refused.value, ValueError)
+    with pytest.raises(ValueError, match="cannot be read"):
+        adapter("random_forest").fit([*SMILES, "C(C"], [*(np.arange(41) % 2)])
+
+
+@pytest.mark.parametrize("model", ["random_forest", "mean", "dmpnn"])
+@pytest.mark.parametrize(("weight", "words"), [(-1.0, "is -1"), (np.nan, "is nan"), ("heavy", "not numbers")])
+def test_a_weight_that_is_none_is_refused(model: str, weight, words: str) -> None:
+    weights = [1.0] * 39 + [weight]
+    for adapter, y in ((MoleculeRegressor, SIZE), (MoleculeClassifier, KIND)):
+        with pytest.raises(ValueError, match=words):
+            adapter(model).fit(SMILES, y, sample_weight=weights)
+        with pytest.raises(ValueError, match="sample_weight has shape"):
+            adapter(model).fit(SMILES, y, sample_weight=weights[:3] if words != "not numbers" else [1.0])
+    with pytest.raises(DataError, match="text and numbers"):
+        MoleculeClassifier(model).fit(SMILES, [*KIND[1:], 3])
 
 
 def test_tags_and_representation() -> None:
