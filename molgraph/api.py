@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import os
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ import pandas as pd
 from molgraph.base.contracts import Method
 from molgraph.base.paths import store_folder
 from molgraph.base.recipe import Recipe
+from molgraph.contest import BASELINE, beside, contestants, is_graph, method_of
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.standardised import standardise as standardise_table
@@ -28,16 +28,14 @@ from molgraph.evaluate import metrics
 from molgraph.plan import KEYS, divide, read_for_training, recipe_of
 from molgraph.results import FLOOR, Contestant, TrainingResult
 from molgraph.train.card import Card
-from molgraph.train.method import GraphMethod, make_method
+from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.preparation import workers_for
 from molgraph.train.stream import OnError, Streamed, hash_of, predict_stream
-from molgraph.trust.ensemble import Ensemble
 
 __all__ = ["evaluate", "load", "predict_file", "read_table", "recipe_of", "train", "verify"]
 
-BASELINE = "random_forest"
 logger = logging.getLogger("molgraph")
 
 
@@ -103,7 +101,8 @@ def train(
         store: a folder that keeps the molecules' graphs for later runs, or ``auto`` for one in molgraph's cache;
             without it they are made for each fit. Worth it for large tables, many seeds and ensembles.
         recipe: a recipe or its TOML file; keywords given beside it override it.
-        workdir: a folder for what a resume needs; the same call goes on there after a kill.
+        workdir: a folder for what a resume needs; the same call goes on there after a kill. Remove it once the
+            model is saved.
 
     Returns:
         The trained model with its scores, baseline, split and report.
@@ -122,6 +121,7 @@ def train(
     given = {name: value for name, value in locals().items() if name in KEYS and value is not None}
     plan = recipe_of(recipe, given)
     started = time.perf_counter()
+    method = method_of(plan)  # what it refuses is refused before an hour of reading
     table = read_for_training(data if data is not None else plan.data.path, plan)
     clean = standardise_table(table, plan.data.standardise)
     divided = divide(clean, plan)
@@ -129,24 +129,18 @@ def train(
     logger.info("split %s: %s", divided.recipe, sizes)
     parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]
     folder = _folder(workdir, plan, divided)
-    method = _method(plan)
-    if plan.training.store is not None and _is_graph(method):  # the whole table's, which serves each of its parts
+    if plan.training.store is not None and is_graph(method):  # the whole table's, which serves each of its parts
         threads = plan.training.threads
         store_for(clean, cache=store_folder(plan.training.store), workers=workers_for(clean, threads))
-    beside = [BASELINE] if plan.training.baseline and _is_graph(method) else []
-    contestants = [_compete(plan.model.name, method, parts, folder)]
-    for name in [*beside, *[FLOOR] * (plan.model.name != FLOOR)]:
-        contestants.append(_compete(name, make_method(name, **_known(name, {"seed": plan.training.seed})), parts, None))
-    scores = {c.name: metrics.score(parts[2], c.prediction) if len(parts[2]) else [] for c in contestants}
+    trained = contestants(plan, method, parts, folder)
+    scores = {c.name: metrics.score(parts[2], c.prediction) if len(parts[2]) else [] for c in trained}
     frame = metrics.scores_frame(scores)
-    models = {c.name: _model(c, table, plan, divided, frame) for c in contestants}
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+    models = {c.name: _model(c, table, plan, divided, frame) for c in trained}
     return TrainingResult(
         model=models[plan.model.name],
-        baseline=models[BASELINE] if beside else None,
+        baseline=models[BASELINE] if BASELINE in beside(plan, method) else None,
         floor=models[FLOOR],
-        contestants=tuple(contestants),
+        contestants=tuple(trained),
         score_rows=frame,
         split=divided,
         test=replace(parts[2], entities=table.take(divided.test).entities),
@@ -236,35 +230,6 @@ def _set_running(method: Method, running: Mapping[str, Any]) -> None:
         part.set_params(**{name: value for name, value in given.items() if name in part.param_names()})
         if isinstance(part, GraphMethod):
             part.check()  # now, not at the first prediction
-
-
-def _known(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    known = make_method(name).get_params()
-    return {key: value for key, value in options.items() if key in known}
-
-
-def _method(plan: Recipe) -> Method:
-    """The recipe's method, given those training options that it knows."""
-    options = plan.training.model_dump(exclude={"ensemble", "baseline"})
-    params = _known(plan.model.name, options) | plan.model.params
-    if plan.training.ensemble > 1:
-        seed = params.pop("seed", plan.training.seed)
-        return Ensemble(plan.model.name, n=plan.training.ensemble, seed=seed, params=params)
-    return make_method(plan.model.name, **params)
-
-
-def _is_graph(method: Method) -> bool:
-    """Whether a graph model learns: a forest beside anything else would be a second model that nobody asked for."""
-    return all(isinstance(each, GraphMethod) for each in getattr(method, "members", [method]))
-
-
-def _compete(name: str, method: Method, parts: list[Table], folder: Path | None) -> Contestant:
-    logger.info("training %s", name)
-    started = time.perf_counter()
-    train_part, valid, test = parts
-    method.fit(train_part, valid if len(valid) else None, workdir=folder)
-    seconds = time.perf_counter() - started
-    return Contestant(name, method, method.predict(test), seconds)
 
 
 def _model(made: Contestant, table: Table, plan: Recipe, divided: Split, scores: pd.DataFrame) -> Model:

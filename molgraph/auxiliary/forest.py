@@ -21,6 +21,7 @@ from molgraph.base.seeds import derive
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
 from molgraph.data.unlearned import leave_empty, notes_of, restore_unlearned
+from molgraph.train.outputs import ClassWeights, class_tables
 
 STEP = 25  # trees grown between two ticks of the progress bar
 BLOCK = 10_000  # rows predicted at once
@@ -63,7 +64,7 @@ class RandomForest(Method):
         max_features: share of the columns that a split looks at, or ``sqrt``; by default a third for numbers
             (Svetnik et al. 2003, J. Chem. Inf. Comput. Sci. 43:1947) and the square root for classes.
         min_samples_leaf: rows that a leaf holds at least.
-        class_weight: ``balanced`` weighs classes by one over their share; None as they are.
+        class_weights: None, ``balanced``, or a weight for each class label, as for graph models.
         seed: the same seed gives the same forest, for any number of threads.
         threads: cores to use; None for all.
 
@@ -85,7 +86,7 @@ class RandomForest(Method):
         n_bits: int = 2048,
         max_features: float | Literal["sqrt"] | None = None,
         min_samples_leaf: int = 1,
-        class_weight: Literal["balanced"] | None = None,
+        class_weights: ClassWeights = None,
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
@@ -95,17 +96,16 @@ class RandomForest(Method):
         self.n_bits = n_bits
         self.max_features = max_features
         self.min_samples_leaf = min_samples_leaf
-        self.class_weight = class_weight
+        self.class_weights = class_weights
         self.seed = seed
         self.threads = threads
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Grow the forests on ``table``; ``valid`` and ``workdir`` are not used."""
-        if self.class_weight not in (None, "balanced"):
-            raise UsageError(f"class_weight is {self.class_weight!r}", hint="use 'balanced' or None")
         chosen = Features(self.features, self.radius, self.n_bits)
         own, matrix = chosen.fit(table, self._threads())
         targets, labels = table.row_targets, check_targets(table, np.isin(np.arange(len(table)), matrix.rows))
+        classes = class_tables(targets, labels.y[matrix.rows], self.class_weights)
         self.notes = notes_of(labels.unlearned)
         for note in self.notes:
             logger.info(note)
@@ -118,6 +118,8 @@ class RandomForest(Method):
                 values = labels.y[matrix.rows, j]
                 use = ~np.isnan(values)
                 weights = None if table.weights is None else table.weights[matrix.rows][use]
+                if j in classes:
+                    weights = classes[j][values[use].astype(np.int64)] * (1.0 if weights is None else weights)
                 trees.append(self._grow(matrix.x[use], values[use], weights, target, bar))
         self._fitted = _Fitted(targets, own, tuple(trees), dict(labels.unlearned))
         return self
@@ -156,7 +158,8 @@ class RandomForest(Method):
     def from_state(cls, state: State) -> Self:
         """Rebuild a fitted forest; raises ``ModelFileError`` where an array could lead a walk astray."""
         try:
-            params = {name: state.meta["params"][name] for name in cls.param_names()}
+            given = state.meta["params"]  # an older molgraph's may lack one, or have one that is gone
+            params = {name: given[name] for name in cls.param_names() if name in given}
             targets = tuple(target_from_meta(t) for t in state.meta["targets"])
             features = Features.from_meta(state.meta["features"], np.asarray(state.arrays["fill"]))
             unlearned = restore_unlearned(state.meta, targets)
@@ -187,7 +190,6 @@ class RandomForest(Method):
         self, x: np.ndarray, y: np.ndarray, weights: np.ndarray | None, target: Target, bar: progress.Bar
     ) -> Trees:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-        from sklearn.utils.class_weight import compute_sample_weight
 
         classes = target.kind in ("binary", "multiclass")
         share = self.max_features if self.max_features is not None else ("sqrt" if classes else 1 / 3)
@@ -195,8 +197,6 @@ class RandomForest(Method):
         settings: dict[str, Any] = {"max_features": share, "min_samples_leaf": self.min_samples_leaf}
         kind = RandomForestClassifier if classes else RandomForestRegressor
         forest = kind(n_jobs=self._threads(), random_state=seed, warm_start=True, **settings)
-        if classes and self.class_weight == "balanced":
-            weights = compute_sample_weight("balanced", y) * (1.0 if weights is None else weights)
         grown = 0
         while grown < self.n_estimators:
             step = min(STEP, self.n_estimators - grown)

@@ -69,7 +69,7 @@ class TrainingSection(Section):
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     patience: Positive | None = 15
     gradient_clip: Annotated[float, Field(gt=0)] | None = 10.0
-    class_weights: Literal["balanced"] | None = None
+    class_weights: Literal["balanced"] | dict[str, Any] | None = None
     store: str | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     device: str = "cpu"

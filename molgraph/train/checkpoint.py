@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
 FILE_NAME = "training.ckpt"
-FORMAT = 1
+FORMAT = 2
+logger = logging.getLogger("molgraph")
 
 
 @dataclass
@@ -63,7 +65,7 @@ def save(
         StorageError: the disk is full or the folder may not be written.
     """
     state: dict[str, Any] = {"format": FORMAT, "fingerprint": dict(prints), "progress": dict(vars(progress))}
-    state["random"] = _random_states(fabric)
+    state |= {"random": _random_states(fabric), "threads": torch.get_num_threads()}
     if not progress.done:
         state |= {"network": network, "optimizer": optimizer}
     temporary = path.with_name(path.name + ".tmp")
@@ -82,6 +84,8 @@ def save(
 
 def load(fabric: Fabric, path: Path, network: Any, optimizer: Any, prints: Mapping[str, str]) -> Progress:
     """Put a checkpoint's state into the network, the optimizer and torch's random numbers.
+
+    Threads are set as they were too: sums depend on their number, and a fit that goes on gives the same bits.
 
     Raises:
         DataError: it belongs to another recipe, other data or another split.
@@ -103,6 +107,9 @@ def load(fabric: Fabric, path: Path, network: Any, optimizer: Any, prints: Mappi
         network.load_state_dict(rest["network"])
         optimizer.load_state_dict(rest["optimizer"])
         _restore_random(fabric, rest["random"])
+        if rest["threads"] != torch.get_num_threads():
+            logger.info(f"on {rest['threads']} threads, as the run before: the same bits")
+            torch.set_num_threads(rest["threads"])
     return progress
 
 

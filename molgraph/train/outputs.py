@@ -129,6 +129,8 @@ def class_tables(targets: tuple[Target, ...], y: np.ndarray, class_weights: Clas
     Raises:
         DataError: a label that no target has, or a weight that is negative or no number.
     """
+    if class_weights not in (None, "balanced") and not isinstance(class_weights, Mapping):
+        raise DataError(f"class_weights is {class_weights!r}, expected None, 'balanced' or a weight for each label")
     tables = {}
     for j, target in enumerate(targets):
         if class_weights is None or target.kind not in ("binary", "multiclass"):
@@ -143,8 +145,6 @@ def class_tables(targets: tuple[Target, ...], y: np.ndarray, class_weights: Clas
 
 
 def _table(class_weights: Any, target: Target, n_classes: int) -> np.ndarray:
-    if not isinstance(class_weights, Mapping):
-        raise DataError(f"class_weights is {class_weights!r}, expected None, 'balanced' or a weight for each label")
     chosen = class_weights.get(target.name, class_weights)
     labels = ("0", "1") if target.kind == "binary" else target.classes
     by_text = {str(key): value for key, value in chosen.items()}

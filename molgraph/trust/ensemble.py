@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
@@ -57,6 +58,13 @@ class Ensemble(Method):
     def members(self) -> list[Method]:
         """The members, fitted or fresh."""
         return self.fitted or [self._member(i) for i in range(self._size())]
+
+    @property
+    def curves(self) -> pd.DataFrame | None:
+        """The members' learning curves, one under the other, by the number in ``member``; None where they have none."""
+        each = [getattr(member, "curves", None) for member in self.fitted]
+        parts = [curves.assign(member=i) for i, curves in enumerate(each) if curves is not None]
+        return pd.concat(parts, ignore_index=True) if parts else None
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Fit the members one after the other; with a working folder, members that are done are not fitted again."""

@@ -118,7 +118,7 @@ def test_weights_and_class_weights_move_the_forest() -> None:
         for method, table in [
             (_forest(n_estimators=200), plain),
             (_forest(n_estimators=200), heavy),
-            (_forest(n_estimators=200, class_weight="balanced"), plain),
+            (_forest(n_estimators=200, class_weights="balanced"), plain),
         ]
     )
     assert p < 0.2 < 0.35 < w and b == w
@@ -156,8 +156,8 @@ def test_parameters_are_the_constructors() -> None:
         method.set_params(n_estimator=3)
     with pytest.raises(UsageError, match="did you mean"):
         _forest(features="morgann").fit(_table())
-    with pytest.raises(UsageError, match="class_weight"):
-        _forest(class_weight="x").fit(_table())
+    with pytest.raises(DataError, match="class_weights"):
+        _forest(class_weights="x").fit(_table())
 
 
 @pytest.mark.parametrize("make", [_forest, MeanPredictor])

@@ -203,6 +203,24 @@ def test_a_full_disk_keeps_the_checkpoint_before_it(tmp_path, monkeypatch):
     assert same_bits(weights_of(plain), weights_of(again))
 
 
+def test_a_fit_goes_on_with_the_threads_it_began_with(tmp_path, monkeypatch):
+    plain, real, seen = small(epochs=4, threads=1).fit(series(64)), engine.Fit._step, []
+
+    def step(self, sample, count):
+        seen.append(torch.get_num_threads())
+        if len(seen) == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+        return real(self, sample, count)
+
+    monkeypatch.setattr(engine.Fit, "_step", step)
+    with pytest.raises(Interrupted):
+        small(epochs=4, threads=1).fit(series(64), workdir=tmp_path)
+    before = torch.get_num_threads()
+    again = small(epochs=4, threads=2).fit(series(64), workdir=tmp_path)
+    assert set(seen) == {1} and len(seen) > 5 and torch.get_num_threads() == before
+    assert same_bits(weights_of(plain), weights_of(again))
+
+
 def test_ctrl_c_keeps_a_checkpoint_and_the_next_fit_goes_on(tmp_path, monkeypatch):
     plain = small(epochs=8).fit(series(64))
     before, real = signal.getsignal(signal.SIGINT), engine.Fit._step

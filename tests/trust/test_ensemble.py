@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from molgraph.auxiliary.forest import RandomForest
@@ -34,6 +35,14 @@ def test_members_differ_and_do_not_depend_on_their_number(ensemble):
     assert not same_bits(a, b) and not same_bits(b, c)
     fewer = Ensemble("dmpnn", n=2, params=PARAMS).fit(series(48))
     assert same_bits(weights_of(fewer.members[1]), b)
+
+
+def test_learning_curves_are_the_members(ensemble):
+    curves = ensemble.curves
+    for i, member in enumerate(ensemble.fitted):
+        own = curves[curves["member"] == i].drop(columns="member").reset_index(drop=True)
+        pd.testing.assert_frame_equal(own, member.curves)
+    assert len(curves) == sum(len(member.curves) for member in ensemble.fitted)
 
 
 def test_a_row_without_value_has_no_spread_either(ensemble):

@@ -1,0 +1,84 @@
+"""A recipe in; its method, beside it baseline and floor, trained on the same parts and asked the same, out."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from molgraph.base.contracts import Method
+from molgraph.base.recipe import DEFAULTS, Recipe
+from molgraph.data.table import Table
+from molgraph.results import FLOOR, Contestant
+from molgraph.train.method import GraphMethod, make_method
+from molgraph.trust.ensemble import Ensemble
+
+BASELINE = "random_forest"
+logger = logging.getLogger("molgraph")
+
+
+def _known(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    known = make_method(name).get_params()
+    return {key: value for key, value in options.items() if key in known}
+
+
+def _shared(plan: Recipe) -> dict[str, Any]:
+    """What the baseline takes over, so that it learns on the same terms."""
+    return plan.training.model_dump(include={"seed", "threads", "class_weights"})
+
+
+def method_of(plan: Recipe) -> Method:
+    """The recipe's method, given those training options that it knows; a note on those that it was given in vain."""
+    options = plan.training.model_dump(exclude={"ensemble", "baseline"})
+    known = _known(plan.model.name, options)
+    idle = [k for k in sorted(options.keys() - known.keys()) if options[k] != getattr(DEFAULTS, k)]
+    if idle:
+        logger.warning("%s has no %s: not used", plan.model.name, " and no ".join(idle))
+    params = known | plan.model.params
+    method: Method
+    if plan.training.ensemble > 1:
+        seed = params.pop("seed", plan.training.seed)
+        method = Ensemble(plan.model.name, n=plan.training.ensemble, seed=seed, params=params)
+    else:
+        method = make_method(plan.model.name, **params)
+    for part in getattr(method, "members", [method]):
+        if isinstance(part, GraphMethod):
+            part.check()
+    return method
+
+
+def beside(plan: Recipe, method: Method) -> list[str]:
+    """What is trained beside a method: a forest beside a graph model unless refused, and always the floor."""
+    baseline = [BASELINE] if plan.training.baseline and is_graph(method) else []
+    return [*baseline, *[FLOOR] * (plan.model.name != FLOOR)]
+
+
+def contestants(plan: Recipe, method: Method, parts: list[Table], folder: Path | None) -> list[Contestant]:
+    """Train the method and what stands beside it, one after the other.
+
+    Args:
+        plan: the recipe.
+        method: its method, not fitted yet.
+        parts: train, valid and test part.
+        folder: where the method keeps what a resume needs, or None.
+    """
+    made = [_compete(plan.model.name, method, parts, folder)]
+    for name in beside(plan, method):
+        made.append(_compete(name, make_method(name, **_known(name, _shared(plan))), parts, None))
+    return made
+
+
+def is_graph(method: Method) -> bool:
+    """Whether a graph model learns: a forest beside anything else would be a second model that nobody asked for."""
+    return all(isinstance(each, GraphMethod) for each in getattr(method, "members", [method]))
+
+
+def _compete(name: str, method: Method, parts: list[Table], folder: Path | None) -> Contestant:
+    logger.info("training %s", name)
+    started = time.perf_counter()
+    train_part, valid, test = parts
+    method.fit(train_part, valid if len(valid) else None, workdir=folder)
+    seconds = time.perf_counter() - started
+    return Contestant(name, method, method.predict(test), seconds)
