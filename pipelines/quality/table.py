@@ -92,7 +92,7 @@ def write_table(study: Study, out: Path) -> str:
     lines = _markdown(header, rows)
     lines += ["", f"Mean and standard deviation over {len(study.seeds)} seeds; each seed has its own split", ""]
     lines[-2] += f" ({study.split}, {'/'.join(f'{100 * f:.0f}' for f in study.fractions)}, files in `datasets/splits`)"
-    lines[-2] += " and its own weights. Differences with their paired 95% intervals:"
+    lines[-2] += f" and its own weights. {_sizes(study)} Differences with their paired 95% intervals:"
     header = ["data", *(f"{_title(a)} − {_title(b)}" for a, b in PAIRS)]
     rows = []
     verdicts: dict[tuple[str, str], dict[str, list[str]]] = {pair: {} for pair in PAIRS}
@@ -115,6 +115,17 @@ def write_table(study: Study, out: Path) -> str:
         "Five seeds tell only large differences apart, and their splits share molecules, so the intervals are guides."
     )
     return "\n".join(lines)
+
+
+def _sizes(study: Study) -> str:
+    """What both sides of each comparison have in common, in words."""
+    net, forest = study.sizes, study.forest
+    return (
+        f"dmpnn and chemprop: width {net.hidden}, depth {net.depth}, readout `{net.readout}`, a head of "
+        f"{net.head_layers} hidden layer of {net.head_hidden}, batches of {net.batch_size}, {net.epochs} epochs, the "
+        f"weights that validate best. Forests: {forest.trees} trees, {forest.n_bits:,} Morgan bits of radius "
+        f'{forest.radius}; "forest" has RDKit\'s descriptors too, as `molgraph train` does.'
+    )
 
 
 def _sentence(first: str, second: str, verdicts: dict[str, list[str]]) -> str:

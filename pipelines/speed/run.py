@@ -1,6 +1,6 @@
 """No input; every speed ratio of molgraph against its peers, measured in one run, into results.json and the README.
 
-python pipelines/speed/run.py            # everything, about ten minutes on an idle machine
+python pipelines/speed/run.py            # everything, about twenty minutes on an idle machine
 python pipelines/speed/run.py --only data
 """
 
@@ -57,18 +57,35 @@ def table(results: dict[str, Any]) -> str:
             f"| {name}{extra} | {row['molgraph']:,.0f} {row['unit']} | {row['peer_name']} {row['peer']:,.0f} "
             f"| **{row['ratio']:.2f} x** | {row['floor']:g} x |"
         )
-    moved = results.get("bfloat16")
-    if moved:
-        lines += [
-            "",
-            f"bfloat16 moves a prediction by {100 * moved['rms']:.2f}% of the target's standard deviation (root",
-        ]
-        lines += [f"mean square), {100 * moved['largest']:.2f}% at most, on {moved['on']}."]
+    lines += ["", *about_bfloat16(results)]
     machine = results["machine"]
     lines += ["", f"Best of several, both sides of a row in turn in one run, on {machine['date']}:"]
-    lines += [f"{machine['cpu']}, {machine['threads']} threads, torch {machine['torch']}."]
+    lines += [f"{machine['cpu']}, torch {machine['torch']};"]
+    lines += [f"SMILES to tensors and batches on one thread, the others on {machine['threads']}."]
     lines += ["Made by `python pipelines/speed/run.py`; figures in `pipelines/speed/results.json`."]
     return "\n".join(lines)
+
+
+def about_bfloat16(results: dict[str, Any]) -> list[str]:
+    """How far it moves predictions, and whether it pays on this machine, in words."""
+    lines, moved, rows = [], results.get("bfloat16"), results["rows"]
+    if moved:
+        lines += [
+            f"bfloat16 moves a prediction by {100 * moved['rms']:.2f}% of the target's standard deviation (root mean",
+            f"square over {moved['models']} models); {100 * moved['largest']:.2f}% at most, "
+            f"{100 * moved['beyond']:.3f}% of the predictions by more than 1%, on {moved['on']}.",
+        ]
+    paid = [
+        row["molgraph"] / rows[n.replace("bfloat16", "float32")]["molgraph"]
+        for n, row in rows.items()
+        if "bfloat16" in n
+    ]
+    if paid and max(paid) < 1:
+        lines.append(
+            f"It is slower than float32 on this processor ({min(paid):.2f} to {max(paid):.2f} of its rate), "
+            "which lacks matrix units for it (AMX): its rows pass because float32 does."
+        )
+    return lines
 
 
 def machine() -> dict[str, Any]:
