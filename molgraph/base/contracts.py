@@ -157,6 +157,7 @@ class Prediction:
         interval: (low, high), each of ``value``'s shape, or None.
         inputs: the molecules as they were given, for display.
         unlearned: why, for each target that the training labels could not teach; its columns are NaN.
+        index: the labels of the rows in the pandas object that was predicted, which frames keep; or None.
     """
 
     ids: np.ndarray
@@ -169,6 +170,7 @@ class Prediction:
     inputs: np.ndarray | None = None
     extra: Mapping[str, np.ndarray] = field(default_factory=dict)
     unlearned: Mapping[str, str] = field(default_factory=dict)
+    index: Any = None
 
     def __post_init__(self) -> None:
         n = len(self.ids)
@@ -192,7 +194,7 @@ class Prediction:
         return self.status == "ok"
 
     def to_frame(self) -> Any:
-        """A pandas frame: id, input, a column a target, spread, interval, status, reason."""
+        """A pandas frame: id, input, a column a target, spread, interval, status, reason; indexed as the input was."""
         import pandas as pd
 
         out: dict[str, Any] = {"id": self.ids}
@@ -206,7 +208,7 @@ class Prediction:
                 out[f"{column}_low"] = self.interval[0][:, j]
                 out[f"{column}_high"] = self.interval[1][:, j]
         out.update(self.extra)
-        return pd.DataFrame({**out, "status": self.status, "reason": self.reason})
+        return pd.DataFrame({**out, "status": self.status, "reason": self.reason}, index=self.index)
 
     def _repr_html_(self) -> str:
         return self.to_frame()._repr_html_()

@@ -57,6 +57,7 @@ class Table:
         split: object array [n] of the file's own split words, or None.
         status: object array [n]: ``ok``, ``unreadable`` or ``missing``.
         reason: object array [n]: one line where a row is not ``ok``, else empty.
+        index: the labels of the rows in the pandas object that they came from, or None.
     """
 
     ids: np.ndarray
@@ -70,11 +71,12 @@ class Table:
     features: np.ndarray | None = None
     feature_names: tuple[str, ...] = ()
     split: np.ndarray | None = None
+    index: pd.Index | None = None
 
     def __post_init__(self) -> None:
         n = len(self.ids)
         sized: dict[str, Any] = {"status": self.status, "reason": self.reason, "y": self.y, "weights": self.weights}
-        sized |= {"features": self.features, "split": self.split}
+        sized |= {"features": self.features, "split": self.split, "index": self.index}
         sized |= {f"column {e.name!r}": e.values for e in self.entities}
         for name, values in sized.items():
             if values is not None and len(values) != n:
@@ -124,6 +126,7 @@ class Table:
             weights=pick(self.weights),
             features=pick(self.features),
             split=pick(self.split),
+            index=None if self.index is None else self.index[rows],
         )
 
     def with_status(self, rows: np.ndarray, status: str, reasons: np.ndarray) -> Table:
@@ -151,7 +154,7 @@ class Table:
         return replace(self, targets=tuple(self.row_targets[j] for j in order), y=y)
 
     def to_frame(self) -> pd.DataFrame:
-        """A pandas frame of ids, entities, targets, weights, features, split, status and reason."""
+        """A pandas frame of ids, entities, targets, weights, features, split, status and reason, by ``index``."""
         out: dict[str, Any] = {"id": self.ids} | {e.name: e.values for e in self.entities}
         if self.y is not None:
             out |= {t.name: self.y[:, j] for j, t in enumerate(self.row_targets)}
@@ -161,7 +164,7 @@ class Table:
             out |= {name: self.features[:, j] for j, name in enumerate(self.feature_names)}
         if self.split is not None:
             out["split"] = self.split
-        return pd.DataFrame(out | {"status": self.status, "reason": self.reason})
+        return pd.DataFrame(out | {"status": self.status, "reason": self.reason}, index=self.index)
 
     def _repr_html_(self) -> str:
         return self.to_frame()._repr_html_()

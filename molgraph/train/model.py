@@ -61,12 +61,14 @@ class Model:
 
         Returns:
             One row for each row of data, in order; NaN and a reason where a molecule could not be read.
+            Its ``to_frame()`` keeps the index of a frame or Series, so that a column of it can be put beside.
         """
         return self.predict_table(self.read(data, **columns))
 
     def predict_table(self, table: Table) -> Prediction:
         """Predict the rows of a table as it was read; the standardiser is applied here."""
-        return replace(self.method.predict(standardise(table, self.standardiser)), inputs=table.smiles)
+        prediction = self.method.predict(standardise(table, self.standardiser))
+        return replace(prediction, inputs=table.smiles, index=table.index)
 
     def evaluate(self, data: Any, **columns: Any) -> pd.DataFrame:
         """Scores on labelled molecules: a row for each target and metric.
@@ -92,7 +94,11 @@ class Model:
                     f"this model needs the columns {list(self.feature_names)} beside the molecules",
                     hint="give a frame or a file that has them",
                 )
-            return make_table(list(data))
+            return make_table(list(data), index=data.index if isinstance(data, pd.Series) else None)
+        if isinstance(data, pd.DataFrame):
+            table = read_table(data, features=self.feature_names, **columns | {"on_error": "keep"})
+            # a row that is dropped takes its label along, so that the others keep theirs
+            return read_table(replace(table, index=data.index), on_error=columns.get("on_error", "keep"))
         return read_table(data, features=self.feature_names, **columns)
 
     def save(self, path: str | Path) -> Path:

@@ -33,6 +33,20 @@ def test_every_form_of_input_gives_the_same_answers(model, tmp_path):
         assert model.predict(data).value.tobytes() == expected.value.tobytes(), type(data)
 
 
+@pytest.mark.parametrize("index", [[30, 10, 20, 40], list("abcd"), pd.MultiIndex.from_product([[1, 2], ["x", "y"]])])
+def test_the_frame_of_a_prediction_stands_beside_its_input(model, index, tmp_path):
+    frame = pd.DataFrame({"smiles": ["CCO", "c1ccccc1", "oops", "CCN"]}, index=index)
+    value = model.predict(list(frame.smiles)).value[:, 0]
+    for data in (frame.smiles, frame):
+        frame["pred"] = model.predict(data).to_frame()["pActivity"]
+        np.testing.assert_array_equal(frame["pred"], value)
+    some = model.predict(frame, on_error="drop").to_frame()
+    assert some.index.equals(frame.index[[0, 1, 3]]) and not some["pActivity"].isna().any()
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    for data in (list(frame.smiles), frame.smiles.to_numpy(), tmp_path / "in.csv"):
+        assert model.predict(data).to_frame().index.equals(pd.RangeIndex(4))
+
+
 def test_the_standardiser_is_applied_before_the_method(model):
     salt, acid = model.predict(["CC(=O)[O-].[Na+]", "CC(=O)O"]).value[:, 0]
     assert salt == acid
