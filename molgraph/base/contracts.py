@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
@@ -193,6 +194,28 @@ class Prediction:
         """bool [n]: rows that have a value (of every target that was learned)."""
         return self.status == "ok"
 
+    def numbers(self, own: Collection[str]) -> dict[str, np.ndarray]:
+        """Every column of numbers under a name of its own: a value, its spread and its interval, target by target.
+
+        A target whose name, or the name of whose spread, is taken is called ``predicted_...`` in all its columns.
+
+        Args:
+            own: names that are taken by other columns.
+        """
+        parts = {"": self.value}
+        if self.spread is not None:
+            parts["_spread"] = self.spread
+        if self.interval is not None:
+            parts |= {"_low": self.interval[0], "_high": self.interval[1]}
+        out: dict[str, np.ndarray] = {}
+        later = Counter(self.columns)
+        for j, name in enumerate(self.columns):
+            later[name] -= 1  # those that come keep their names where they can
+            while any(f"{name}{end}" in own or f"{name}{end}" in out or later[f"{name}{end}"] for end in parts):
+                name = f"predicted_{name}"
+            out |= {f"{name}{end}": part[:, j] for end, part in parts.items()}
+        return out
+
     def to_frame(self) -> Any:
         """A pandas frame: id, input, a column a target, spread, interval, status, reason; indexed as the input was."""
         import pandas as pd
@@ -200,14 +223,7 @@ class Prediction:
         out: dict[str, Any] = {"id": self.ids}
         if self.inputs is not None:
             out["input"] = self.inputs
-        for j, column in enumerate(self.columns):
-            out[column] = self.value[:, j]
-            if self.spread is not None:
-                out[f"{column}_spread"] = self.spread[:, j]
-            if self.interval is not None:
-                out[f"{column}_low"] = self.interval[0][:, j]
-                out[f"{column}_high"] = self.interval[1][:, j]
-        out.update(self.extra)
+        out |= {**self.numbers(("id", "input", "status", "reason", *self.extra)), **self.extra}
         return pd.DataFrame({**out, "status": self.status, "reason": self.reason}, index=self.index)
 
     def _repr_html_(self) -> str:

@@ -18,17 +18,14 @@ SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
 
 
 def column_names(prediction: Prediction, molecule: str) -> list[str]:
-    """Names of the output's columns; a target of one of the table's own names is written ``predicted_...``.
+    """Names of the output's columns, each once; a target of a name that is taken is written ``predicted_...``.
 
     Args:
         prediction: any chunk's.
         molecule: the name of the input's molecule column.
     """
-    own = {*OWN_COLUMNS, molecule}
-    values = [f"predicted_{name}" if name in own else name for name in prediction.columns]
-    if prediction.spread is not None:
-        values = [name for value in values for name in (value, f"{value}_spread")]
-    return ["id", "input" if molecule in OWN_COLUMNS else molecule, *values, "status", "reason"]
+    shown = "input" if molecule in OWN_COLUMNS else molecule
+    return ["id", shown, *prediction.numbers((*OWN_COLUMNS, shown)), "status", "reason"]
 
 
 def columns(prediction: Prediction, rows: np.ndarray) -> list[Sequence[object]]:
@@ -37,11 +34,7 @@ def columns(prediction: Prediction, rows: np.ndarray) -> list[Sequence[object]]:
     Numbers are written as float32, which is what networks compute in: seven significant digits.
     """
     inputs = prediction.inputs if prediction.inputs is not None else np.full(len(prediction), "", dtype=object)
-    numbers: list[np.ndarray] = []
-    for j in range(len(prediction.columns)):
-        numbers.append(prediction.value[rows, j].astype(np.float32))
-        if prediction.spread is not None:
-            numbers.append(prediction.spread[rows, j].astype(np.float32))
+    numbers = [values[rows].astype(np.float32) for values in prediction.numbers(()).values()]
     texts = [values[rows].tolist() for values in (prediction.ids, inputs, prediction.status, prediction.reason)]
     return [texts[0], texts[1], *numbers, texts[2], texts[3]]
 

@@ -1,0 +1,48 @@
+"""A prediction as a frame: every column under a name of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from molgraph.base.contracts import Prediction, Target
+
+
+def prediction(*names: str, spread: bool = True, interval: bool = False, n: int = 2, **more: object) -> Prediction:
+    ids = np.array([str(i) for i in range(n)], dtype=object)
+    value = np.arange(n * len(names), dtype=float).reshape(n, len(names))
+    status, reason = np.full(n, "ok", dtype=object), np.full(n, "", dtype=object)
+    fields: dict = {"spread": value + 100 if spread else None, "interval": (value - 1, value + 1) if interval else None}
+    return Prediction(ids, tuple(Target(name) for name in names), value, status, reason, **fields | more)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("a", "b"), ["a", "a_spread", "b", "b_spread"]),
+        (("a", "a_spread"), ["predicted_a", "predicted_a_spread", "a_spread", "a_spread_spread"]),
+        (("a_spread", "a"), ["a_spread", "a_spread_spread", "predicted_a", "predicted_a_spread"]),
+        (
+            ("id", "predicted_id"),
+            ["predicted_predicted_id", "predicted_predicted_id_spread", "predicted_id", "predicted_id_spread"],
+        ),
+        (
+            ("status", "input"),
+            ["predicted_status", "predicted_status_spread", "predicted_input", "predicted_input_spread"],
+        ),
+    ],
+)
+def test_no_column_is_lost_to_another_of_its_name(names: tuple[str, ...], expected: list[str]) -> None:
+    made = prediction(*names)
+    frame = made.to_frame()
+    assert list(frame) == ["id", *expected, "status", "reason"]
+    assert frame[expected].to_numpy()[0].tolist() == [0, 100, 1, 101]
+
+
+def test_classes_intervals_and_extras_are_named_apart_too() -> None:
+    classes = Target("c", "multiclass", classes=("x", "x_low"))
+    made = prediction("c:x", "k", "l", spread=False, interval=True, extra={"k": np.array([7.0, 8.0])})
+    made = Prediction(**{**vars(made), "targets": (Target("c:x"), classes)})
+    frame = made.to_frame()
+    assert frame.columns.is_unique and len(frame.columns) == 1 + 9 + 1 + 2
+    assert frame["k"].tolist() == [7.0, 8.0] and frame["c:x_low"].tolist() == [2.0, 5.0]
