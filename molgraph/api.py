@@ -19,11 +19,13 @@ from molgraph.base.contracts import Method
 from molgraph.base.paths import store_folder
 from molgraph.base.recipe import Recipe
 from molgraph.contest import BASELINE, beside, contestants, is_graph, method_of
+from molgraph.data.labels import check_targets
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.standardised import standardise as standardise_table
 from molgraph.data.store import store_for
 from molgraph.data.table import Table
+from molgraph.data.unlearned import notes_of
 from molgraph.evaluate import metrics
 from molgraph.plan import KEYS, divide, read_for_training, recipe_of
 from molgraph.results import FLOOR, Contestant, TrainingResult
@@ -128,6 +130,8 @@ def train(
     sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in divided.sizes.items() if n)
     logger.info("split %s: %s", divided.recipe, sizes)
     parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]
+    for note in notes_of(check_targets(parts[0]).unlearned):  # now, once, and not after hours by each method
+        logger.info(note)
     folder = _folder(workdir, plan, divided)
     if plan.training.store is not None and is_graph(method):  # the whole table's, which serves each of its parts
         threads = plan.training.threads

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +25,6 @@ from molgraph.train.outputs import ClassWeights, class_tables
 STEP = 25  # trees grown between two ticks of the progress bar
 BLOCK = 10_000  # rows predicted at once
 AGAIN = "fetch the file again"
-logger = logging.getLogger("molgraph")
 
 
 @dataclass(frozen=True)
@@ -107,8 +105,6 @@ class RandomForest(Method):
         targets, labels = table.row_targets, check_targets(table, np.isin(np.arange(len(table)), matrix.rows))
         classes = class_tables(targets, labels.y[matrix.rows], self.class_weights)
         self.notes = notes_of(labels.unlearned)
-        for note in self.notes:
-            logger.info(note)
         trees: list[Trees | None] = []
         with progress.bar("random forest", total=self.n_estimators * (len(targets) - len(labels.unlearned))) as bar:
             for j, target in enumerate(targets):

@@ -66,4 +66,4 @@ def restore_unlearned(meta: Mapping[str, Any], targets: tuple[Target, ...]) -> d
 def _reason(unlearned: Unlearned) -> str:
     words = [f"{name} ({why})" for name, why in unlearned.items()]
     more = len(words) - SHOWN
-    return "not learned: " + "; ".join(words[:SHOWN] + [f"and {more} more targets"] * (more > 0))
+    return "not learned: " + "; ".join(words[:SHOWN] + [f"and {more} more"] * (more > 0))

@@ -146,7 +146,7 @@ def score(
             value, note = evaluate_metric(metric, y[rows, j], p[rows], None if weights is None else weights[rows])
             said = f"{lost} of {int(labelled.sum())} measured rows have no prediction" if lost else ""
             if target.name in prediction.unlearned:
-                note, said = f"not learned: {prediction.unlearned[target.name]}", ""
+                note, said = f"{target.name} is not learned: {prediction.unlearned[target.name]}", ""
             out.append(Score(target.name, metric.name, value, int(rows.sum()), "; ".join(filter(None, (note, said)))))
     if not out and targets and chosen is not None:
         raise UsageError(

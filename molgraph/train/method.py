@@ -27,7 +27,7 @@ from molgraph.train.inference import Fitted, Running, predict_networks
 from molgraph.train.network import Network, build_network, encoder_params
 from molgraph.train.objective import Supervised
 from molgraph.train.outputs import ClassWeights
-from molgraph.train.preparation import Prepared, prepare
+from molgraph.train.preparation import NO_VALID, Prepared, prepare
 from molgraph.train.restore import CURVES, restore
 from molgraph.train.runtime import check_precision, lightning_quiet, make_fabric, resolve_device, torch_settings
 
@@ -126,8 +126,8 @@ class GraphMethod(Method):
         recipe = {k: v for k, v in self.get_params().items() if k not in RUN_ONLY}
         cache = None if self.store is None else store_folder(self.store)
         made = prepare(table, valid, self.class_weights, recipe, cache, self.threads)
-        for note in made.notes:
-            logger.info(note)
+        if NO_VALID in made.notes:  # those on targets are said once by the run, not by each method
+            logger.info(NO_VALID)
         with lightning_quiet(), torch_settings(self.threads, derive(self.seed, "weights")):
             network = self.build(
                 d_atom=made.d_atom,

@@ -20,6 +20,7 @@ from molgraph.train.descriptors import Descriptors
 from molgraph.train.outputs import ClassWeights, Outputs, class_tables, label_weights
 from molgraph.train.samples import Samples
 
+NO_VALID = "no validation part: trained for all epochs, the last weights kept"
 MANY_ROWS = 200_000  # about ten seconds of featurising; starting processes takes some
 
 
@@ -82,7 +83,7 @@ def prepare(
     notes = list(notes_of(unlearned))
     held = None if valid is None else _valid(valid, outputs, descriptors, classes, cache)
     if held is None:
-        notes.append("no validation part: trained for all epochs, the last weights kept")
+        notes.append(NO_VALID)
     tables = store_tables(graphs)
     return Prepared(
         train=train,

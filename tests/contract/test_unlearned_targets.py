@@ -72,7 +72,7 @@ def test_the_others_are_learnt_and_these_are_empty_with_a_reason(fitted: Method)
     assert found.unlearned == {name: FAULTY[name][3] for name in sorted(FAULTY)}
     assert set(found.reason[found.ok]) == {
         "not learned: blank (no training label); flat (all 30 training labels are 2.5); none (no training label); "
-        "and 3 more targets"
+        "and 3 more"
     }
     assert "not learned" not in found.reason[-1] and found.reason[-1]
     if found.spread is not None:
@@ -96,7 +96,7 @@ def test_a_score_says_why_there_is_none(fitted: Method) -> None:
     table = sparse(20, 200, vary=True)
     for score in metrics.score(table, fitted.predict(table)):
         if score.target in FAULTY:
-            assert np.isnan(score.value) and score.note == f"not learned: {FAULTY[score.target][3]}"
+            assert np.isnan(score.value) and score.note == f"{score.target} is not learned: {FAULTY[score.target][3]}"
         else:
             assert "not learned" not in score.note and (np.isfinite(score.value) or score.note)
 
@@ -160,7 +160,7 @@ def test_labels_of_rows_that_weigh_nothing_do_not_count() -> None:
             quick(name).fit(replace(table, weights=np.zeros(4)))
 
 
-def test_a_whole_run_goes_on_and_says_so(tmp_path) -> None:
+def test_a_whole_run_goes_on_and_says_so(tmp_path, caplog: pytest.LogCaptureFixture) -> None:
     """One assay of three has no active molecule in the train part; its scores, report, file and rows say why."""
     n = 60
     smiles = list(series(n).smiles)
@@ -169,11 +169,14 @@ def test_a_whole_run_goes_on_and_says_so(tmp_path) -> None:
     targets = (Target("a", "binary"), Target("rare", "binary"), Target("c"))
     table = make_table(smiles, targets=targets, y=y, split=words)
     for model in ("dmpnn", "random_forest"):
-        result = molgraph.train(table, split_column="split", model=model, epochs=1)
+        caplog.clear()
+        with caplog.at_level("INFO", logger="molgraph"):
+            result = molgraph.train(table, split_column="split", model=model, epochs=1)
         why = "only class 0 among 44 training labels"
-        assert f"target 'rare' is not learned: {why}; its predictions are empty" in result.model.card.notes
+        note = f"target 'rare' is not learned: {why}; its predictions are empty"
+        assert note in result.model.card.notes and caplog.messages.count(note) == 1
         rows = result.score_rows
-        assert (rows["note"][rows["target"] == "rare"] == f"not learned: {why}").all()
+        assert (rows["note"][rows["target"] == "rare"] == f"rare is not learned: {why}").all()
         assert "rare" in result.verdict and set(result.best) == {"a", "c"}
         result.report(tmp_path / "report.html")
         assert why in (tmp_path / "report.html").read_text(encoding="utf-8")
