@@ -29,7 +29,7 @@ class Verdict:
         sentence: who won, in words.
         detail: the numbers behind it.
         difference: best less second best, with a paired 95% interval; NaN where there is no second.
-        tone: ``clear``, ``tie``, or ``warning`` where nothing clearly beats the floor.
+        tone: ``clear``, ``tie``, or ``warning`` where nothing clearly beats the floor, or all are worse than it.
     """
 
     target: str
@@ -96,8 +96,7 @@ def verdict(
         detail += f"Predicting the {floor} alone gives {values[floor]:#.3g}; {best} differs from it by {_words(over)}. "
         if not (_apart(over) and _better(metric, over.value)):
             tone = "warning"
-            sentence += f", and neither is clearly better than the {floor}" if len(contest) > 1 else ""
-            sentence += f", which is not clearly better than the {floor}" if len(contest) == 1 else ""
+            sentence += _against(floor, worse=_apart(over), n=len(contest))
     detail += f"Measured on {len(y)} test row{'' if len(y) == 1 else 's'} that every method predicts."
     return Verdict(target.name, metric.name, values, len(y), f"{target.name}: {sentence}", detail, difference, tone)
 
@@ -108,6 +107,15 @@ def _apart(difference: Interval) -> bool:
 
 def _better(metric: Metric, difference: float) -> bool:
     return difference > 0 if metric.higher_is_better else difference < 0
+
+
+def _against(floor: str, *, worse: bool, n: int) -> str:
+    """The best of n methods beside a floor that it does not clearly beat; the others score below the best."""
+    if worse:
+        which = {1: "which is", 2: "and both are"}.get(n, "and all are")
+        return f", {which} worse than the {floor}"
+    which = {1: "which is not", 2: "and neither is"}.get(n, "and none is")
+    return f", {which} clearly better than the {floor}"
 
 
 def _words(i: Interval) -> str:

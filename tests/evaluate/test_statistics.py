@@ -84,11 +84,25 @@ def test_a_verdict_names_the_winner_only_where_rows_tell() -> None:
     assert won.sentence == "y: forest beats graph" and won.tone == "clear" and won.difference.high < 0
     tie = _verdict(graph=Y + 0.5 * noise[0], forest=Y + 0.5 * noise[1], mean=floor)
     assert "cannot be told apart" in tie.sentence and tie.tone == "tie"
-    poor = _verdict(graph=noise[0], forest=noise[1], mean=floor)
+    poor = _verdict(graph=0.05 * noise[0], forest=0.05 * noise[1], mean=floor)
     assert "neither is clearly better than the mean" in poor.sentence and poor.tone == "warning"
-    alone = _verdict(graph=noise[0], mean=floor)
+    alone = _verdict(graph=0.05 * noise[1], mean=floor)
     assert "not clearly better than the mean" in alone.sentence
     assert "95% interval" in alone.detail and list(alone.values) == ["mean", "graph"]
+
+
+def test_a_verdict_says_when_a_model_is_worse_than_the_floor() -> None:
+    floor, noise = np.full(200, Y.mean()), RNG.normal(size=(3, 200))
+    lost = _verdict(graph=Y + 3 * noise[0], mean=floor)
+    assert lost.sentence.endswith("which is worse than the mean") and lost.tone == "warning"
+    assert "not clearly better" not in lost.sentence
+    both = _verdict(graph=Y + 3 * noise[0], forest=Y + 9 * noise[1], mean=floor)
+    assert both.sentence == "y: graph beats forest, and both are worse than the mean" and both.tone == "warning"
+    three = _verdict(a=Y + 3 * noise[0], b=Y + 9 * noise[1], c=Y + 9 * noise[2], mean=floor)
+    assert three.sentence.endswith(", and all are worse than the mean")
+    labels = (Y > 0).astype(float)
+    turned = _verdict("binary", graph=1 - labels, mean=np.full(200, 0.5))
+    assert turned.sentence.endswith("which is worse than the mean")  # where higher is better, too
 
 
 def test_a_verdict_knows_the_direction_and_when_there_is_none() -> None:
