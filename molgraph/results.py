@@ -65,12 +65,23 @@ class TrainingResult:
     @property
     def scores(self) -> pd.DataFrame:
         """Scores on the test part: a row for each method, a column for each metric (target and metric, if several)."""
-        several = self.score_rows["target"].nunique() > 1
-        wide = self.score_rows.pivot_table(
-            index="method", columns=["target", "metric"] if several else "metric", values="value", sort=False,
-            dropna=False,
-        )  # fmt: skip
-        return wide.rename_axis(columns=["target", "metric"] if several else "metric")
+        rows = self.score_rows
+        keys = ["target", "metric"] if rows["target"].nunique() > 1 else ["metric"]
+        asked = list(rows[keys].drop_duplicates().itertuples(index=False, name=None))  # what no metric fits is no row
+        wide = rows.pivot(index="method", columns=keys, values="value")
+        return wide.loc[rows["method"].unique(), asked if len(keys) > 1 else [metric for (metric,) in asked]]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why scores have no value, one sentence for each reason and target (of the floor where it stands alone)."""
+        rows = self.score_rows[self.score_rows["value"].isna()]
+        if len(self.contestants) > 1:
+            rows = rows[rows["method"] != FLOOR]  # a constant has no rank correlation, whatever the rows
+        said = []
+        for (target, note), part in rows.groupby(["target", "note"], sort=False):
+            which = f"{', '.join(part['metric'].unique())} of {', '.join(part['method'].unique())}"
+            said.append(f"{target}: no {which}: {note}")
+        return tuple(said)
 
     @property
     def best(self) -> dict[str, str]:
@@ -153,10 +164,13 @@ class TrainingResult:
         }
 
     def __repr__(self) -> str:
-        return f"TrainingResult({self.model!r})\n{self.scores.to_string(float_format='{:.3f}'.format)}\n{self.verdict}"
+        scores = self.scores.to_string(float_format="{:.3f}".format, na_rep="-")
+        return "\n".join([f"TrainingResult({self.model!r})", scores, *self.notes, self.verdict])
 
     def _repr_html_(self) -> str:
-        table = self.scores.to_html(float_format="{:.3f}".format, border=0)
+        shown = self.scores.T if self.scores.columns.nlevels > 1 else self.scores  # many targets go downwards
+        table = shown.to_html(float_format="{:.3f}".format, na_rep="-", border=0) if shown.size else ""
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         rows = ", ".join(f"{n:,} {part}" for part, n in self.split.sizes.items())
         about = f"{self.model.name}, {self.recipe.split.recipe} split ({rows}), {self.seconds:.0f} s"
-        return f"<p>{escape(about)}</p>{table}<p>{escape(self.verdict)}</p>"
+        return f"<p>{escape(about)}</p>{table}{notes}<p>{escape(self.verdict)}</p>"

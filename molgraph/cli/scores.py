@@ -27,6 +27,8 @@ def show_result(result: Any) -> None:
             scores.index = [" ".join(map(str, key)) for key in scores.index]
         say("")
         table(scores, marks=marks)
+        for note in result.notes:
+            say(note, "dim")
         say("")
     for verdict in result.verdicts:
         say(f"{verdict.sentence}.", {"clear": "bold green", "tie": "bold", "warning": "bold yellow"}[verdict.tone])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,46 @@ def test_many_targets_fit_a_narrow_terminal(
         assert [word for word in line.removeprefix(f"{target} {metric}").split() if word != "*"] == shown
         assert line.count("*") == int(column.notna().any())
         assert len(line) <= 60
+
+
+def test_several_kinds_of_targets_show_their_own_metrics_alone(
+    result: TrainingResult, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbers, labels = ("rmse", "mae", "r2", "spearman"), ("roc_auc", "prc_auc", "mcc", "brier")
+    expected = [(name, metric) for name in ("log solubility", "logP") for metric in numbers]
+    expected += [("toxic", metric) for metric in labels]
+    assert list(result.scores.columns) == expected
+    assert list(result.scores.index) == ["random_forest", "mean"]
+    show_result(result)
+    shown = capsys.readouterr().out.splitlines()
+    assert sum(line.startswith(("log solubility ", "logP ", "toxic ")) for line in shown) == len(expected)
+    page = result._repr_html_()
+    assert page.partition("<tbody>")[2].count("<tr>") == len(expected)
+    assert "roc_auc" in page and "NaN" not in page
+
+
+def test_a_score_that_the_rows_cannot_give_is_a_dash_with_its_note(
+    result: TrainingResult, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = result.score_rows.copy()
+    lost = (rows["target"] == "toxic") & rows["metric"].isin(["roc_auc", "prc_auc"])
+    rows.loc[lost, ["value", "note"]] = [np.nan, "only one class"]
+    poor = replace(result, score_rows=rows)
+    assert list(poor.scores.columns) == list(result.scores.columns)
+    assert poor.notes == ("toxic: no roc_auc, prc_auc of random_forest: only one class",)
+    show_result(poor)
+    out = capsys.readouterr().out
+    assert poor.notes[0] in out and poor.notes[0] in poor._repr_html_() and poor.notes[0] in repr(poor)
+    (line,) = [line for line in out.splitlines() if line.startswith("toxic roc_auc")]
+    assert line.split() == ["toxic", "roc_auc", "-", "-"]
+
+
+def test_without_a_test_part_there_are_no_scores(capsys: pytest.CaptureFixture[str]) -> None:
+    frame = pd.DataFrame({"smiles": ["C" * n + "O" for n in range(1, 11)], "y": np.arange(10.0)})
+    result = molgraph.train(frame, targets=["y"], model="mean", split="random", fractions=(0.9, 0.1, 0))
+    assert result.scores.empty and result.notes == () and "<table" not in result._repr_html_()
+    show_result(result)
+    assert "There is no test part" in capsys.readouterr().out
 
 
 def test_a_model_that_finds_no_room_is_kept_elsewhere(
