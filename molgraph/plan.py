@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from molgraph.base.errors import UsageError
+from molgraph.base.paths import missing_file
 from molgraph.base.recipe import Recipe
+from molgraph.base.registry import get
+from molgraph.chem.standardise import preset
 from molgraph.data.labels import check_targets
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split, split_table
 from molgraph.data.table import Table
 
+SHOWN = 5  # targets in a line
+MAX_LOOK = 10  # different whole numbers that may be meant as classes
+logger = logging.getLogger("molgraph")
+
 #: keyword of ``train`` -> the recipe's keys that it sets
 KEYS: dict[str, tuple[tuple[str, str], ...]] = {
+    "path": (("data", "path"),),
     **{name: (("data", name),) for name in ("smiles", "targets", "id", "weight", "features", "split_column")},
     **{name: (("data", name),) for name in ("on_error", "standardise")},
     "split": (("split", "recipe"),),
@@ -39,8 +50,45 @@ def recipe_of(recipe: Recipe | str | Path | None, given: Mapping[str, Any]) -> R
     return Recipe.from_dict(values)
 
 
+def check_plan(plan: Recipe) -> None:
+    """Refuse what can be known to be wrong without a look at the data.
+
+    Raises:
+        UsageError: an unknown split or standardiser, or a split that needs a column and has none.
+        StorageError: no such split file.
+    """
+    preset(plan.data.standardise)
+    path, name = split_file(plan), split_name(plan)
+    if path is not None and not path.is_file():
+        raise missing_file(path, "split file")
+    get("split", name)
+
+
+def check_report(plan: Recipe) -> None:
+    """Refuse a report on a run whose fractions leave nothing to test."""
+    if plan.split.fractions[2] == 0 and get("split", split_name(plan)).uses_fractions:
+        raise UsageError(
+            "a report needs a test part, and the fractions leave none", hint="as in --fractions 0.8,0.1,0.1"
+        )
+
+
+def split_file(plan: Recipe) -> Path | None:
+    """The file that says how to split, where the recipe names one."""
+    asked = plan.split.recipe
+    return Path(asked) if asked.endswith((".json", ".csv")) else None
+
+
+def split_name(plan: Recipe) -> str:
+    """The split's registered name: a recipe's, or ``file``, or ``column`` where the table has one of its own."""
+    if split_file(plan) is not None:
+        return "file"
+    own = plan.data.split_column is not None and plan.split.recipe not in ("time", "group")
+    return "column" if own else plan.split.recipe
+
+
 def read_for_training(data: Any, plan: Recipe) -> Table:
     """The table that a recipe asks for, with its targets."""
+    check_plan(plan)
     if data is None:
         raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
     said = plan.data
@@ -49,7 +97,36 @@ def read_for_training(data: Any, plan: Recipe) -> Table:
     else:
         table = _read(data, plan)
     check_targets(table)  # before the split, which says no more than that a part is empty
+    logger.info("learning %s", describe_targets(table, asked=said.targets or ()))
     return table
+
+
+def describe_targets(table: Table, asked: Sequence[str] = ()) -> str:
+    """What a table's targets are learnt as, and how to ask for classes where few whole numbers look like them.
+
+    Args:
+        table: with targets.
+        asked: as a person asked for them, ``z`` or ``z:multiclass``; who gave a kind needs no advice.
+
+    Example:
+        >>> from molgraph.base.contracts import Target
+        >>> from molgraph.data.table import make_table
+        >>> describe_targets(make_table(["C", "CC", "CCC"], targets=(Target("z"),), y=[0.0, 1.0, 2.0]))
+        'z (regression; z:multiclass for classes)'
+    """
+    words = []
+    for j, target in enumerate(table.row_targets[:SHOWN]):
+        advice = f"; {target.name}:multiclass for classes"
+        told = f"{target.name}:{target.kind}" in asked
+        looks = target.kind == "regression" and table.y is not None and _look_like_classes(table.y[:, j])
+        words.append(f"{target.name} ({target.kind}{advice if looks and not told else ''})")
+    more = len(table.row_targets) - len(words)
+    return ", ".join(words) + (f" and {more:,} more" if more else "")
+
+
+def _look_like_classes(values: np.ndarray) -> bool:
+    distinct = np.unique(values[np.isfinite(values)])
+    return len(distinct) <= MAX_LOOK and bool((distinct == np.round(distinct)).all())
 
 
 def _read(data: Any, plan: Recipe) -> Table:
@@ -67,10 +144,6 @@ def _read(data: Any, plan: Recipe) -> Table:
 
 def divide(table: Table, plan: Recipe) -> Split:
     """The split that a recipe asks for: by a recipe's name, by the table's own column, or as a file says."""
-    asked = plan.split.recipe
-    options: dict[str, Any] = {"fractions": plan.split.fractions, "seed": plan.split.seed}
-    if asked.endswith((".json", ".csv")):
-        return split_table(table, "file", path=asked, **options)
-    if plan.data.split_column is not None and asked not in ("time", "group"):
-        asked = "column"
-    return split_table(table, asked, **options)
+    path = split_file(plan)
+    params: dict[str, Any] = {} if path is None else {"path": path}
+    return split_table(table, split_name(plan), fractions=plan.split.fractions, seed=plan.split.seed, **params)

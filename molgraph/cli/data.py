@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from molgraph.cli.options import check_writable, numbers
+
 Data = Annotated[
     str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or builtin:NAME.")
 ]
@@ -32,6 +34,7 @@ def audit(
         molgraph data audit assay.csv --target pIC50
         molgraph data audit assay.csv -t pIC50 -o odd.csv
     """
+    check_writable(out, inputs=[data])
     import re
 
     from molgraph.base.paths import atomic_write
@@ -81,7 +84,7 @@ def split(
         molgraph train assay.csv -t pIC50 --split split.json
         molgraph data split assay.csv --folds 5 -o fold.json
     """
-    from molgraph.cli.options import numbers
+    from molgraph.base.registry import get
     from molgraph.cli.show import say
     from molgraph.data.read import read_table
     from molgraph.data.splits import kfold, split_table
@@ -89,13 +92,16 @@ def split(
 
     if split_column is not None and recipe not in ("time", "group", "column"):
         recipe = "column"
+    get("split", recipe)  # an unknown one is refused before the table is read
+    shares = numbers("--fractions", fractions)
+    paths = [out.with_name(f"{out.stem}-{k}{out.suffix}") if folds else out for k in range(folds or 1)] if out else []
+    _check_split_files(paths, data)
     table = read_table(data, smiles=smiles, id=id, split=split_column)
     clean = standardise_table(table, standardise)
     if folds:
         made = kfold(clean, folds, recipe, seed)
     else:
-        made = [split_table(clean, recipe, fractions=numbers("--fractions", fractions), seed=seed)]
-    paths = [out.with_name(f"{out.stem}-{k}{out.suffix}") if folds else out for k in range(len(made))] if out else []
+        made = [split_table(clean, recipe, fractions=shares, seed=seed)]
     for one, path in zip(made, paths, strict=False):  # written before a word is said: the reader of a pipe may leave
         _write_split(one, table, path)
     for k, one in enumerate(made):
@@ -134,11 +140,16 @@ def featurize(
 
     import numpy as np
 
+    from molgraph.base.errors import StorageError
     from molgraph.cli.show import say
     from molgraph.data.read import read_table
     from molgraph.data.standardised import standardise as standardise_table
     from molgraph.data.store import marked, save_store, store_for
 
+    if not out.is_dir():  # a store may be made again; what is none is refused before the table is read
+        check_writable(out, inputs=[data])
+        if out.exists():
+            raise StorageError(f"{out} is a file", hint="name a folder that does not exist yet")
     started = time.perf_counter()
     table = standardise_table(read_table(data, smiles=smiles), standardise)
     graphs = store_for(table, workers=workers)
@@ -153,17 +164,25 @@ def featurize(
     say(f"store written to {out} ({store.featuriser}, {time.perf_counter() - started:.1f} s)", err=True)
 
 
+def _check_split_files(paths: list[Path], data: str) -> None:
+    """Refuse before the table is read what could not be written after it."""
+    from molgraph.base.errors import UsageError
+
+    check_writable(*paths, inputs=[data])
+    for path in paths:
+        if path.suffix not in (".json", ".csv"):
+            raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .json, .csv")
+
+
 def _write_split(split: Any, table: Any, path: Path) -> None:
     """As JSON, or as a csv of ids and words where the file is named so."""
-    from molgraph.base.errors import UsageError
+    import csv
+
     from molgraph.base.paths import atomic_write
 
     if path.suffix == ".json":
         split.save(path)
         return
-    if path.suffix != ".csv":
-        raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .json, .csv")
-    import csv
 
     with atomic_write(path, "w") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -60,11 +60,12 @@ def demo(
 def _train(model: Path, report: Path, epochs: int | None, seed: int) -> Any:
     from molgraph.cli.scores import show_result
     from molgraph.cli.train import learn
+    from molgraph.plan import recipe_of
 
     options: dict[str, Any] = {"seed": seed} | ({} if epochs is None else {"epochs": epochs})
     words = ["molgraph", "train", DATA, *(w for k, v in options.items() for w in (f"--{k}", v) if v)]
     _heading("1. Learn, and compare with a forest and with the mean", [*words, "-o", model, "--report", report])
-    result = learn(DATA, options, None, [], model)
+    result = learn(recipe_of(None, options | {"path": DATA}), model)
     show_result(result)
     return result
 

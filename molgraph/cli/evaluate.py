@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from molgraph.cli.options import check_writable
+
 
 def evaluate(
     model: Annotated[str, typer.Argument(help="A model file (.mgm).")],
@@ -24,6 +26,7 @@ def evaluate(
         molgraph evaluate model.mgm later.csv
         molgraph evaluate model.mgm later.csv -o scores.csv
     """
+    check_writable(out, inputs=(model, data))
     from molgraph import api
     from molgraph.base.paths import atomic_write
     from molgraph.cli.show import say, table

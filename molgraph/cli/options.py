@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeAlias
 
 from molgraph.base.errors import StorageError, UsageError
+
+Named: TypeAlias = str | Path | None
 
 
 def numbers(option: str, text: str) -> tuple[float, float, float]:
@@ -22,15 +26,44 @@ def numbers(option: str, text: str) -> tuple[float, float, float]:
     return first, second, third
 
 
-def check_writable(*paths: Path | None) -> None:
-    """Refuse before an hour of work what could not be written after it."""
-    for path in paths:
-        if path is None:
-            continue
-        folder = path.resolve().parent
-        if not folder.is_dir():
-            raise StorageError(f"cannot write {path}: the folder {folder} does not exist", hint="make it first")
-        if path.is_dir():
-            raise StorageError(f"cannot write {path}: it is a folder", hint="name a file in it")
-        if not os.access(path if path.exists() else folder, os.W_OK):
-            raise StorageError(f"cannot write {path}: you may not write there", hint="choose another folder")
+def check_writable(*outputs: Named, inputs: Iterable[Named] = ()) -> None:
+    """Refuse before an hour of work what could not be written after it, and what would be written over.
+
+    Args:
+        outputs: files that a verb will write; None and ``-`` are none.
+        inputs: files that it reads, and words that are no file, such as ``-`` or ``builtin:NAME``.
+
+    Raises:
+        StorageError: one cannot be written there.
+        UsageError: one is an input, or another output; a verb never writes over what it was given.
+    """
+    written = [Path(path) for path in outputs if path is not None and str(path) != "-"]
+    read = [Path(path) for path in inputs if path is not None]
+    for i, path in enumerate(written):
+        for other in read:
+            part = path.with_name(f"{path.name}.part")  # what grows before a file is whole
+            if _same(path, other) or _same(part, other):
+                raise UsageError(f"{other} is read, and would be written over", hint="name another file to write")
+        if any(_same(path, other) for other in written[:i]):
+            raise UsageError(f"{path} would be written twice", hint="name a file for each thing to write")
+        _check_place(path)
+
+
+def _check_place(path: Path) -> None:
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise StorageError(f"cannot write {path}: the folder {folder} does not exist", hint="make it first")
+    if path.is_dir():
+        raise StorageError(f"cannot write {path}: it is a folder", hint="name a file in it")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise StorageError(f"cannot write {path}: you may not write there", hint="choose another folder")
+
+
+def _same(path: Path, other: Path) -> bool:
+    """Whether two names mean one file, links followed; a terminal or a pipe may be read and written."""
+    try:
+        if path.exists() and other.exists():
+            return path.is_file() and path.samefile(other)
+        return os.path.normcase(os.path.realpath(path)) == os.path.normcase(os.path.realpath(other))
+    except (OSError, ValueError):
+        return False  # what is wrong with that name is said where it is opened

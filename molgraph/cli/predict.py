@@ -6,6 +6,8 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from molgraph.cli.options import check_writable
+
 
 def predict(
     model: Annotated[str, typer.Argument(help="A model file (.mgm).")],
@@ -39,6 +41,7 @@ def predict(
 
     if on_error not in ("keep", "drop", "stop"):
         raise UsageError(f"--on-error {on_error!r} is not known", hint=nearest(on_error, ["keep", "drop", "stop"]))
+    check_writable(out, inputs=(model, data))
     from molgraph import api
     from molgraph.cli.show import command, say
 

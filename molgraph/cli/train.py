@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from molgraph.base.errors import StorageError, UsageError
 from molgraph.cli.options import check_writable, numbers
+
+if TYPE_CHECKING:
+    from molgraph.base.recipe import Recipe
 
 
 def _option(panel: str, *names: str, metavar: str | None = None, help: str = "", default: str = "") -> Any:
@@ -93,6 +97,7 @@ def train(
         molgraph train --recipe runs/assay.toml --seed 1
     """
     given: dict[str, Any] = {
+        "path": data,
         "targets": tuple(target) if target else None,
         "features": tuple(feature) if feature else None,
         "fractions": None if fractions is None else numbers("--fractions", fractions),
@@ -109,50 +114,55 @@ def train(
     named |= {"seed": seed, "device": device, "threads": threads, "precision": precision, "store": store}
     from molgraph.cli.scores import show_result
     from molgraph.cli.show import command, say
+    from molgraph.plan import check_report, recipe_of, split_file
 
-    out = out if out.suffix else out.with_suffix(".mgm")
-    check_writable(out, report, save_recipe)
-    result = learn(data, {k: v for k, v in (given | named).items() if v is not None}, recipe, set_ or [], out)
+    out = model_file(out)
+    plan = recipe_of(recipe, {k: v for k, v in (given | named).items() if v is not None}).override(*set_ or [])
+    check_writable(out, report, save_recipe, inputs=(plan.data.path, recipe, split_file(plan)))
+    if report is not None:
+        check_report(plan)
+    result = learn(plan, out)
     show_result(result)
     say(f"model written to {out}", err=True)
-    if report is not None:
-        say(f"report written to {result.report(report)}", err=True)
     if save_recipe is not None:
         result.recipe.to_toml(save_recipe)
         say(f"recipe written to {save_recipe}", err=True)
+    if report is not None:
+        say(f"report written to {result.report(report)}", err=True)
     say("next:", err=True)
     command(["molgraph", "predict", out, "new.csv", "-o", "predicted.csv"], err=True)
 
 
-def learn(data: str | None, given: dict[str, Any], recipe: Path | None, assignments: list[str], out: Path) -> Any:
+def model_file(out: Path) -> Path:
+    """The name of a model file: ``.mgm`` is added where there is no ending, another one is refused."""
+    if out.suffix.lower() not in ("", ".mgm"):
+        raise UsageError(f"a model cannot be written to {out.name!r}", hint=f"model files end in .mgm: {out.stem}.mgm")
+    return out if out.suffix else out.with_suffix(".mgm")
+
+
+def learn(plan: Recipe, out: Path) -> Any:
     """Train and write the model file; the result is returned.
 
     Args:
-        data: overrides the recipe's path.
-        given: keywords of ``molgraph.train``.
-        recipe: a TOML file.
-        assignments: what ``--set`` said.
+        plan: the whole run.
         out: the model file; a resume's folder stands beside it until it is written.
     """
     import shutil
 
-    from molgraph.cli.show import steps
-    from molgraph.plan import recipe_of
-
-    plan = recipe_of(recipe, given).override(*assignments)
-    if data is not None:
-        plan = plan.override(f"data.path={data}")
     from molgraph import api  # torch comes with it: what could be refused without it has been
+    from molgraph.cli.show import steps
 
     workdir = out.with_name(out.name + ".work")
     try:
         with steps():
             result = api.train(recipe=plan, workdir=workdir)
-    except KeyboardInterrupt as stop:
-        if not any(workdir.rglob("*.ckpt")):
+    except BaseException as stop:
+        kept = any(workdir.rglob("*.ckpt"))
+        if not kept:
             shutil.rmtree(workdir, ignore_errors=True)
+        if isinstance(stop, KeyboardInterrupt) and not kept:
             stop.add_note("before the first step of the training: nothing was kept")
-        elif not str(stop):  # between two fits: a fit says it itself
+        elif isinstance(stop, KeyboardInterrupt) and not str(stop):  # between two fits: a fit says it itself
             stop.add_note(f"kept: {workdir}; the same command goes on from its last checkpoint")
         raise
     save(result, out)
@@ -167,8 +177,6 @@ def save(result: Any, out: Path) -> None:
         StorageError: it could not be written to ``out``; the hint says where the model is, if anywhere.
     """
     import tempfile
-
-    from molgraph.base.errors import StorageError
 
     try:
         result.save(out)
