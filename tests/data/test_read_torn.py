@@ -15,11 +15,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import molgraph
-from molgraph.base.contracts import Target
+from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import DataError
 from molgraph.data.audit import audit
 from molgraph.data.read import iter_tables, read_table
+from molgraph.data.table import Table
 from molgraph.data.torn import SoundBytes, decode, shown
+from molgraph.train.stream import predict_stream
 
 ODD = "smiles,y,id,w\nCCO,1,a,1\nCC,2\nCCN,3,007,1\nCCC,4,b,1,x\nC,5,Mül,1\nCl,6,d,2\n".replace("Mül", "M\udcfcl")
 
@@ -175,3 +177,31 @@ def test_a_training_run_and_a_stream_carry_them_through(tmp_path: Path) -> None:
     assert (done.rows, done.failed, len(lines)) == (31, 3, 32)
     assert lines[5] == '4,CC,,unreadable,"the row has 2 cells, the header has 3"'
     assert lines[31] == "caf\ufffd,CO,,unreadable,the row is not UTF-8 text (in column 'id')"
+
+
+def test_a_stream_that_was_stopped_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    rows = [f"{'C' * (i % 9 + 1)},{i:03d}" + ["", ",x", "\udcff", ""][i % 4] for i in range(60)]
+    path = write(tmp_path, "smiles,id\n" + "\n".join(rows) + "\nCO\n")
+
+    class Stops:
+        calls = 0
+
+        def __init__(self, after: int) -> None:
+            self.after = after
+
+        def predict(self, table: Table) -> Prediction:
+            self.calls += 1
+            if self.calls > self.after:
+                raise KeyboardInterrupt
+            value = np.where(table.ok, [float(len(s)) for s in table.smiles], np.nan)[:, None]
+            return Prediction(table.ids, (Target("y"),), value, table.status, table.reason, inputs=table.smiles)
+
+    options = {"chunk_rows": 7, "model_hash": "m", "id": "id"}
+    whole = predict_stream(Stops(99), path, tmp_path / "whole.csv", **options)
+    assert (whole.rows, whole.failed) == (61, 31)
+    for after in (1, 4):
+        out = tmp_path / f"{after}.csv"
+        with pytest.raises(KeyboardInterrupt):
+            predict_stream(Stops(after), path, out, **options)
+        assert predict_stream(Stops(99), path, out, **options).resumed == 7 * after
+        assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
