@@ -1,4 +1,4 @@
-"""Any Method as a scikit-learn estimator: a sequence of SMILES and labels in, arrays out."""
+"""Any Method as a scikit-learn estimator: a sequence of SMILES (or molecules) and labels in, arrays out."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ class _MoleculeEstimator(BaseEstimator):
 
     def _predicted(self, X: Any) -> Prediction:
         check_is_fitted(self, "method_")
-        smiles = as_smiles(X)
-        prediction = self.method_.predict(make_table(smiles))
+        table = make_table(as_smiles(X))
+        prediction = self.method_.predict(table)
         bad = np.flatnonzero(prediction.status != OK)
         if len(bad) and self.invalid == "raise":
-            raise _refusal(bad, smiles, prediction.reason)
+            raise _refusal(bad, table.smiles, prediction.reason)
         return prediction
 
     def __sklearn_tags__(self) -> Any:
@@ -172,7 +172,7 @@ class MoleculeClassifier(ClassifierMixin, _MoleculeEstimator):
 
 
 def as_smiles(X: Any) -> list[Any]:
-    """The SMILES of a list, Series, or array of one dimension or one column."""
+    """The SMILES or RDKit molecules of a list, Series, or array of one dimension or one column."""
     if isinstance(X, str):
         raise InputError("X is one text, expected a sequence of SMILES", hint=f"write [{X!r}]")
     values = np.asarray(X, dtype=object)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Number
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, nearest
+from molgraph.chem.mols import is_mol, write_smiles
 
 EntityKind = Literal["molecule", "reaction", "sequence", "graph", "geometry"]
 OK, UNREADABLE, MISSING = "ok", "unreadable", "missing"
@@ -180,22 +182,35 @@ def _take_packed(packed: Packed, rows: np.ndarray) -> Packed:
 def make_table(
     smiles: Any, *, ids: Any = None, targets: tuple[Target, ...] = (), y: Any = None, **columns: Any
 ) -> Table:
-    """A table of one molecule column from plain sequences; a blank or missing SMILES is a row with a reason.
+    """A table of one molecule column from plain sequences of SMILES or RDKit molecules, which are written as SMILES.
+
+    What is neither (nothing, a number) is a row with a reason.
 
     Example:
-        >>> table = make_table(["CCO", None])
-        >>> list(table.status)
-        ['ok', 'missing']
+        >>> table = make_table(["CCO", None, 5])
+        >>> list(table.status), table.reason[2]
+        (['ok', 'missing', 'unreadable'], 'a number, not SMILES text')
     """
-    values = np.empty(len(smiles), dtype=object)
-    missing = np.zeros(len(smiles), dtype=bool)
-    for i, text in enumerate(smiles):
-        missing[i] = not isinstance(text, str) or not text.strip()
-        values[i] = text if isinstance(text, str) else ""
-    n = len(values)
+    n = len(smiles)
+    values, status, reason = np.empty(n, dtype=object), np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
+    for i, value in enumerate(smiles):
+        if isinstance(value, str) and value and not value.isspace():
+            values[i] = value
+        else:
+            values[i], status[i], reason[i] = _judge(value)
     labels = np.array([str(i) for i in (range(n) if ids is None else ids)], dtype=object)
-    status = np.where(missing, MISSING, OK).astype(object)
-    reason = np.where(missing, "no molecule in this row", "").astype(object)
     if y is not None:
         y = np.asarray(y, dtype=np.float64).reshape(n, -1)
     return Table(labels, (Entities("smiles", "molecule", values),), status, reason, tuple(targets), y, **columns)
+
+
+def _judge(value: Any) -> tuple[str, str, str]:
+    """Text, status and reason of a value that stands where SMILES are expected."""
+    if is_mol(value):
+        text, why = write_smiles(value)
+        return text, UNREADABLE if why else OK, why
+    if isinstance(value, str) or (pd.api.types.is_scalar(value) and pd.isna(value)):
+        return value if isinstance(value, str) else "", MISSING, "no molecule in this row"
+    number = isinstance(value, Number) and not isinstance(value, bool)
+    why = "a number, not SMILES text" if number else f"not text: {type(value).__name__}"
+    return str(value) if number else "", UNREADABLE, why

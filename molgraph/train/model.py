@@ -13,6 +13,7 @@ import pandas as pd
 
 from molgraph.base.contracts import Method, Prediction, Target
 from molgraph.base.errors import DataError, UsageError
+from molgraph.chem.mols import is_mol, write_smiles
 from molgraph.data.read import read_table
 from molgraph.data.standardised import standardise
 from molgraph.data.table import Table, make_table
@@ -56,7 +57,7 @@ class Model:
         """Predict molecules.
 
         Args:
-            data: a list of SMILES, a frame, a path, or a table.
+            data: a list, Series or array of SMILES or RDKit molecules, a frame, a path, or a table.
             columns: which columns are which (``smiles="..."``, ``id="..."``), where data has columns.
 
         Returns:
@@ -96,7 +97,7 @@ class Model:
                 )
             return make_table(list(data), index=data.index if isinstance(data, pd.Series) else None)
         if isinstance(data, pd.DataFrame):
-            table = read_table(data, features=self.feature_names, **columns | {"on_error": "keep"})
+            table = read_table(_written(data), features=self.feature_names, **columns | {"on_error": "keep"})
             # a row that is dropped takes its label along, so that the others keep theirs
             return read_table(replace(table, index=data.index), on_error=columns.get("on_error", "keep"))
         return read_table(data, features=self.feature_names, **columns)
@@ -135,6 +136,15 @@ class Model:
         scores = pd.DataFrame(list(self.card.scores)).to_html(index=False, float_format="{:.4g}".format, border=0)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.card.notes)
         return f"<table>{rows}</table>{scores if self.card.scores else ''}{notes}"
+
+
+def _written(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its molecules, where it holds RDKit's, as SMILES."""
+    out = frame.copy(deep=False)
+    for j, (_, column) in enumerate(frame.items()):
+        if column.dtype == object and any(map(is_mol, column)):
+            out.isetitem(j, [write_smiles(value).smiles if is_mol(value) else value for value in column])
+    return out
 
 
 def _coded(table: Table, targets: tuple[Target, ...]) -> Table:

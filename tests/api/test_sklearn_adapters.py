@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from rdkit import Chem
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -159,6 +160,19 @@ def test_a_weight_that_is_none_is_refused(model: str, weight, words: str) -> Non
             adapter(model).fit(SMILES, y, sample_weight=weights[:3] if words != "not numbers" else [1.0])
     with pytest.raises(DataError, match="text and numbers"):
         MoleculeClassifier(model).fit(SMILES, [*KIND[1:], 3])
+
+
+def test_molecules_of_rdkit() -> None:
+    mols = [Chem.MolFromSmiles(text) for text in SMILES]
+    expected = MoleculeRegressor("random_forest", **FAST).fit(SMILES, SIZE).predict(SMILES)
+    model = MoleculeRegressor("random_forest", **FAST).fit(mols, SIZE)
+    for X in (mols, pd.Series(mols), np.array(mols, dtype=object)[:, None], pd.DataFrame({"mol": mols})):
+        assert np.array_equal(model.predict(X), expected)
+    assert cross_val_predict(model, mols, SIZE, cv=2).shape == (40,)
+    with pytest.raises(DataError, match="molecule 1 cannot be read: '5': a number, not SMILES text"):
+        model.predict(["C", 5])
+    with pytest.raises(DataError, match="a number, not SMILES text"):
+        model.fit([*SMILES, 5], [*SIZE, 1.0])
 
 
 def test_tags_and_representation() -> None:

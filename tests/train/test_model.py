@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from rdkit import Chem
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError
@@ -45,6 +46,25 @@ def test_the_frame_of_a_prediction_stands_beside_its_input(model, index, tmp_pat
     frame.to_csv(tmp_path / "in.csv", index=False)
     for data in (list(frame.smiles), frame.smiles.to_numpy(), tmp_path / "in.csv"):
         assert model.predict(data).to_frame().index.equals(pd.RangeIndex(4))
+
+
+def test_molecules_of_rdkit_and_what_is_no_molecule(model):
+    smiles = ["CCO", "c1ccccc1", "C[C@H](N)C(=O)O", "[13CH4]", "CC(=O)[O-].[Na+]"]
+    mols = [Chem.MolFromSmiles(text) for text in smiles]
+    mols[1] = Chem.AddHs(mols[1])
+    expected = model.predict(smiles)
+    frame = pd.DataFrame({"molecule": mols, 7: 1.0}, index=list("abcde"))
+    for data in (mols, tuple(mols), pd.Series(mols), np.array(mols, dtype=object), frame):
+        found = model.predict(data)
+        assert found.ok.all(), type(data)
+        np.testing.assert_allclose(found.value, expected.value, rtol=1e-5)
+        assert found.inputs[0] == "CCO"
+    assert isinstance(frame["molecule"].iloc[0], Chem.Mol)  # nothing edits its input
+    mixed = model.predict([mols[0], 5, None, np.float64(2.5), b"C", Chem.Mol(), "CCO"])
+    assert mixed.status.tolist() == ["ok", "unreadable", "missing", *["unreadable"] * 3, "ok"]
+    number = "a number, not SMILES text"
+    words = ["", number, "no molecule in this row", number, "not text: bytes", "a molecule of no atoms", ""]
+    assert mixed.reason.tolist() == words and mixed.inputs[1] == "5"
 
 
 def test_the_standardiser_is_applied_before_the_method(model):
