@@ -13,11 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from jaxtyping import install_import_hook
 
 from molgraph.base import paths, seeds
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_DATA = "MOLGRAPH_DATA names no folder of datasets"
+
+# The shapes in annotations of these packages are checked in every test, and nowhere else: what is imported from here on
+# is wrapped while it is loaded.
+install_import_hook(["molgraph.nn", "molgraph.models"], "beartype.beartype")
 
 # Derandomised: the same trials everywhere, so that a red run is red for everybody.
 settings.register_profile(

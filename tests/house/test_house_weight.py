@@ -8,7 +8,7 @@ import sys
 import pytest
 
 HEAVY = ("torch", "torch_geometric", "rdkit", "numpy", "pandas", "scipy", "sklearn", "lightning", "matplotlib")
-HEAVY += ("deepchem", "pyarrow", "pydantic", "jinja2", "cuik_molmaker")
+HEAVY += ("deepchem", "pyarrow", "pydantic", "jinja2", "cuik_molmaker", "jaxtyping", "beartype")
 
 
 def loaded(code: str) -> set[str]:
