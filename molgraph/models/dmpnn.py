@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -104,7 +105,12 @@ class DMPNN(Encoder):
         return (distinct_bonds if alike else all_bonds)(batch, self.depth)
 
 
-def _embed(table: Tensor, weight: Tensor, bias: Tensor | None, code: Tensor) -> Tensor:
+def _embed(
+    table: Float[Tensor, "k d_in"],
+    weight: Float[Tensor, "d d_in"],
+    bias: Float[Tensor, " d"] | None,
+    code: Int[Tensor, " rows"],
+) -> Float[Tensor, "rows d"]:
     """``W x + b`` of coded rows, multiplied before the gather where the table is the shorter one.
 
     In single precision at least: the table is short, and what bfloat16 rounds here every later step adds up.
@@ -115,7 +121,12 @@ def _embed(table: Tensor, weight: Tensor, bias: Tensor | None, code: Tensor) -> 
         return F.linear(table.index_select(0, code), weight, bias)
 
 
-def _send(h: Tensor, relation: Relation, weight: Tensor, bias: Tensor | None) -> Tensor:
+def _send(
+    h: Float[Tensor, "{relation.n_source} d_in"],
+    relation: Relation,
+    weight: Float[Tensor, "d d_in"],
+    bias: Float[Tensor, " d"] | None,
+) -> Float[Tensor, "{relation.n_target} d"]:
     """``W sum(h) + b``; the product and the sum commute, so the product is taken on the side with fewer rows."""
     if relation.n_source < relation.n_target:
         out = propagate(F.linear(h, weight), relation)

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from molgraph.data.batch import GraphBatch
@@ -32,13 +33,13 @@ class BondLevels:
         atom_row: int64 [n], the atom row of each atom (None: the same rows).
     """
 
-    atom_code: Tensor
-    bond_code: Tensor
-    steps: tuple[tuple[Relation, Tensor | None], ...]
+    atom_code: Int[Tensor, " rows_0"]
+    bond_code: Int[Tensor, " rows_0"]
+    steps: tuple[tuple[Relation, Int[Tensor, " _"] | None], ...]
     arrive: Relation
-    arrive_code: Tensor
+    arrive_code: Int[Tensor, " {arrive.n_target}"]
     readout: Relation
-    atom_row: Tensor | None
+    atom_row: Int[Tensor, " n"] | None
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,11 @@ class AtomRound:
         same: int64 [rows after], the row before that each row after was.
     """
 
-    sent: Tensor
-    kinds: Tensor
+    sent: Int[Tensor, " {relation.n_source}"]
+    kinds: Int[Tensor, " {len(sizes)}"]
     sizes: tuple[int, ...]
     relation: Relation
-    same: Tensor
+    same: Int[Tensor, " {relation.n_target}"]
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,10 @@ class AtomLevels:
         atom_row: int64 [n], the last row of each atom.
     """
 
-    atom_code: Tensor
+    atom_code: Int[Tensor, " rows_0"]
     rounds: tuple[AtomRound, ...]
     readout: Relation
-    atom_row: Tensor
+    atom_row: Int[Tensor, " n"]
 
 
 def atom_levels(batch: GraphBatch, rounds: int, distinct: bool = True) -> AtomLevels:

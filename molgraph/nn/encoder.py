@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from molgraph.data.batch import GraphBatch
@@ -21,8 +22,8 @@ class Rows:
     """
 
     level: str
-    h: Tensor
-    graph_of: Tensor
+    h: Float[Tensor, "rows d"]
+    graph_of: Int[Tensor, " rows"]
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,9 @@ class Encoded:
         penalties: scalars to add to the objective (KL terms, balance terms), by name.
     """
 
-    graphs: Tensor
+    graphs: Float[Tensor, "g d_out"]
     rows: tuple[Rows, ...] = ()
-    penalties: dict[str, Tensor] = field(default_factory=dict)
+    penalties: dict[str, Float[Tensor, ""]] = field(default_factory=dict)
 
 
 class Encoder(nn.Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -27,15 +28,22 @@ class EdgeNetwork(nn.Module):
         super().__init__()
         self.d, self.network = d, Perceptron(d_edge, d_hidden, d * d)
 
-    def matrices(self, edge_rows: Tensor) -> Tensor:
+    def matrices(self, edge_rows: Float[Tensor, "k d_edge"]) -> Float[Tensor, "k {self.d} {self.d}"]:
         """float [k, d_edge] to [k, d, d]."""
         return self.network(edge_rows).view(-1, self.d, self.d)
 
-    def forward(self, source_rows: Tensor, target_rows: Tensor | None, edge_rows: Tensor) -> Tensor:
+    def forward(
+        self,
+        source_rows: Float[Tensor, "p d"],
+        target_rows: Float[Tensor, " *any"] | None,
+        edge_rows: Float[Tensor, "p d_edge"],
+    ) -> Float[Tensor, "p d"]:
         """One matrix a pair, as ``propagate`` calls it: float [p, d] and [p, d_edge] to [p, d]."""
         return torch.einsum("pi,pij->pj", source_rows, self.matrices(edge_rows))
 
-    def by_kind(self, rows: Tensor, kinds: Tensor, sizes: Sequence[int]) -> Tensor:
+    def by_kind(
+        self, rows: Float[Tensor, "q d"], kinds: Float[Tensor, "k d_edge"], sizes: Sequence[int]
+    ) -> Float[Tensor, "q d"]:
         """The same where few kinds of edge occur: one product a kind instead of one matrix a pair.
 
         Args:

@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from jaxtyping import Float
 from torch import Tensor
 
+from molgraph.nn.checks import check_call
 from molgraph.nn.relation import Relation
-from molgraph.nn.segment import REDUCE, gather_sum
+from molgraph.nn.segment import gather, reduce_pairs
 
 
 def propagate(
-    source_rows: Tensor,
-    relation: Relation,
-    *,
-    target_rows: Tensor | None = None,
-    edge_rows: Tensor | None = None,
-    message: Callable[[Tensor, Any, Any], Tensor] | None = None,
-    reduce: str = "sum",
-    update: Callable[[Any, Tensor], Tensor] | None = None,
-) -> Tensor:
+    source_rows: Float[Tensor, "n_source d"], relation: Relation, *,
+    target_rows: Float[Tensor, "n_target d_target"] | None = None, edge_rows: Float[Tensor, "p d_edge"] | None = None,
+    message: Callable[..., Tensor] | None = None, reduce: str = "sum", update: Callable[..., Tensor] | None = None,
+) -> Float[Tensor, " {relation.n_target} *d_out"]:  # fmt: skip
     """Send rows along a relation, reduce what arrives at each target, update the target.
 
-    ``h'_t = update(h_t, reduce over pairs (s, t) of message(h_s, h_t, e_st))`` (Gilmer et al. 2017, equations
-    1 and 2). Without a message, gather-and-sum is one linear operation and no row a pair is ever written.
-
     Args:
-        source_rows: float [n_source, d].
-        relation: p pairs.
-        target_rows: float [n_target, d'], handed to ``message`` (one row a pair) and to ``update``.
-        edge_rows: float [p, d_edge], one row a pair in the relation's order, handed to ``message``.
+        source_rows, relation: float [n_source, d]; p pairs.
+        target_rows, edge_rows: float [n_target, d'] and [p, d_edge] in the relation's order; for ``message`` to read.
         message: ``(source rows [p, d], target rows [p, d'] or None, edge rows or None) -> [p, d_message]``.
-        reduce: ``sum``, ``mean``, ``max`` or ``softmax`` (each channel's sum weighted by its own softmax).
-        update: ``(target_rows, reduced [n_target, d_message]) -> rows``.
+        reduce: ``sum``, ``mean``, ``max`` or ``softmax`` (each channel weighted by its own); zeros where no pair ends.
+        update: ``(target_rows, reduced [n_target, d_message]) -> rows [n_target, ...]``.
 
     Returns:
-        float [n_target, ...]; a target without pairs is reduced to zeros.
+        ``h'_t = update(h_t, reduce over pairs (s, t) of message(h_s, h_t, e_st))``, Gilmer et al. 2017, equations 1, 2.
 
     Raises:
         ValueError: rows that do not fit the relation, edge rows without a message, an unknown ``reduce``.
@@ -47,24 +38,10 @@ def propagate(
         >>> propagate(torch.tensor([[1.0], [2.0], [4.0]]), path).tolist()
         [[0.0], [1.0], [2.0]]
     """
-    _check("source_rows", source_rows, relation.n_source, "sources")
-    _check("target_rows", target_rows, relation.n_target, "targets")
-    _check("edge_rows", edge_rows, relation.source.shape[0], "pairs")
-    if message is None and edge_rows is not None:
-        raise ValueError("edge_rows are read by a message: pass message=... too")
-    if reduce not in REDUCE:
-        raise ValueError(f"no reduce is named {reduce!r}; known: {', '.join(REDUCE)}")
-    if message is None and reduce == "sum":
-        out = gather_sum(source_rows, relation)
+    check_call(relation, source_rows, target_rows, edge_rows, message is not None, reduce)
+    if message is None:
+        out = gather(source_rows, relation, reduce)
     else:
-        rows = source_rows.index_select(0, relation.source)
-        if message is not None:
-            heard = None if target_rows is None else target_rows.index_select(0, relation.target)
-            rows = message(rows, heard, edge_rows)
-        out = REDUCE[reduce](rows, relation)
+        heard = None if target_rows is None else target_rows.index_select(0, relation.target)
+        out = reduce_pairs(message(source_rows.index_select(0, relation.source), heard, edge_rows), relation, reduce)
     return out if update is None else update(target_rows, out)
-
-
-def _check(name: str, rows: Tensor | None, n: int, of_what: str) -> None:
-    if rows is not None and rows.shape[0] != n:
-        raise ValueError(f"{name} has {rows.shape[0]} rows, the relation has {n} {of_what}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.nn.activations import activation as make_activation
@@ -45,7 +46,7 @@ class Perceptron(nn.Module):
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in pairwise(widths))
         self.activation, self.dropout = make_activation(activation), nn.Dropout(dropout)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Float[Tensor, "rows d_in"]) -> Float[Tensor, "rows d_out"]:
         """float [rows, d_in] to [rows, d_out]."""
         for i, layer in enumerate(self.layers):
             x = layer(self.dropout(self.activation(x)) if i else x)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import TypeAlias
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.registry import register
 from molgraph.nn.passing import propagate
 from molgraph.nn.relation import Relation
-from molgraph.nn.segment import divide, segment_sum, segment_weights
+from molgraph.nn.segment import Sources, divide, segment_sum, segment_weights
+
+Graphs: TypeAlias = Float[Tensor, "{relation.n_target} {self.d_out}"]  # a state for each target of ``relation``
 
 
 class Readout(nn.Module):
@@ -25,13 +29,13 @@ class Readout(nn.Module):
         super().__init__()
         self.d_out = d_in
 
-    def forward(self, h: Tensor, relation: Relation) -> Tensor:
+    def forward(self, h: Sources, relation: Relation) -> Graphs:
         """float [r, d] to float32 (or float64) [g, d_out]."""
         with torch.autocast(h.device.type, enabled=False):
             return self.read(h.to(torch.promote_types(h.dtype, torch.float32)), relation)
 
     @abstractmethod
-    def read(self, h: Tensor, relation: Relation) -> Tensor:
+    def read(self, h: Sources, relation: Relation) -> Graphs:
         """The readout itself."""
 
 
@@ -39,7 +43,7 @@ class Readout(nn.Module):
 class Sum(Readout):
     """``sum_v h_v``."""
 
-    def read(self, h: Tensor, relation: Relation) -> Tensor:
+    def read(self, h: Sources, relation: Relation) -> Graphs:
         """float [r, d] to [g, d]."""
         return propagate(h, relation)
 
@@ -48,7 +52,7 @@ class Sum(Readout):
 class Mean(Readout):
     """``sum_v h_v / n``."""
 
-    def read(self, h: Tensor, relation: Relation) -> Tensor:
+    def read(self, h: Sources, relation: Relation) -> Graphs:
         """float [r, d] to [g, d]."""
         return divide(propagate(h, relation), relation)
 
@@ -66,7 +70,7 @@ class Norm(Readout):
         super().__init__(d_in)
         self.norm = norm
 
-    def read(self, h: Tensor, relation: Relation) -> Tensor:
+    def read(self, h: Sources, relation: Relation) -> Graphs:
         """float [r, d] to [g, d]."""
         return propagate(h, relation) / self.norm
 
@@ -93,7 +97,7 @@ class Set2Set(Readout):
         self.steps, self.d_out = steps, 2 * d_in
         self.lstm = nn.LSTMCell(2 * d_in, d_in)
 
-    def read(self, h: Tensor, relation: Relation) -> Tensor:
+    def read(self, h: Sources, relation: Relation) -> Graphs:
         """float [r, d] to [g, 2 d]."""
         rows, graph_of = h.index_select(0, relation.source), relation.target
         out = rows.new_zeros(relation.n_target, self.d_out)

@@ -2,57 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import torch
+from jaxtyping import Int
 from torch import Tensor
 
+from molgraph.nn.pairs import check_pairs, repeat_rows, sort_pairs
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Relation:
     """Pairs (source row, target row), sorted by target.
 
     Args:
-        source: int64 [p], row of the source set.
-        offsets: int64 [n_target + 1], CSR over targets.
+        source, offsets: int64 [p], row of the source set; int64 [n_target + 1], CSR over targets.
         n_source, n_target: sizes of the two sets.
-        back: the same pairs sorted by source, as (their targets int64 [p], offsets int64 [n_source + 1]):
-            what a backward pass reads. Made at the first need; ``transpose`` makes it ahead.
+        back: the pairs sorted by source, as targets int64 [p] and offsets int64 [n_source + 1]; made when needed.
     """
 
-    source: Tensor
-    offsets: Tensor
+    source: Int[Tensor, " p"]
+    offsets: Int[Tensor, " {n_target}+1"]
     n_source: int
     n_target: int
-    back: tuple[Tensor, Tensor] | None = field(default=None, compare=False)
+    back: tuple[Int[Tensor, " p"], Int[Tensor, " {n_source}+1"]] | None = None
 
     @classmethod
-    def from_pairs(cls, source: Tensor, target: Tensor, n_source: int, n_target: int) -> Relation:
-        """Build from pairs in any order.
+    def from_pairs(cls, source: Int[Tensor, " p"], target: Int[Tensor, " p"], n_source: int, n_target: int) -> Relation:
+        """Build from pairs in any order; a row outside its set is an ``IndexError`` that names the pair.
 
         Example:
+            >>> import torch
             >>> r = Relation.from_pairs(torch.tensor([0, 1]), torch.tensor([1, 0]), 2, 2)
             >>> r.source.tolist(), r.offsets.tolist(), r.target.tolist()
             ([1, 0], [0, 1, 2], [0, 1])
         """
-        return cls(source[torch.argsort(target, stable=True)], _offsets(target, n_target), n_source, n_target)
+        check_pairs(source, target, n_source, n_target)
+        return cls(*sort_pairs(target, source, n_target), n_source, n_target)
 
     @property
-    def target(self) -> Tensor:
+    def target(self) -> Int[Tensor, " p"]:
         """int64 [p], row of the target set, ascending."""
-        rows = torch.arange(self.n_target, device=self.source.device)
-        return torch.repeat_interleave(rows, self.offsets.diff(), output_size=self.source.shape[0])
+        return repeat_rows(self.offsets, self.source.shape[0])
 
     @property
     def transpose(self) -> Relation:
-        """The same pairs with source and target exchanged."""
-        if self.back is None:
-            back = self.target[torch.argsort(self.source, stable=True)], _offsets(self.source, self.n_source)
-            object.__setattr__(self, "back", back)
-        assert self.back is not None
-        return Relation(*self.back, self.n_target, self.n_source, (self.source, self.offsets))
-
-
-def _offsets(index: Tensor, n: int) -> Tensor:
-    counts = torch.bincount(index, minlength=n)
-    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        """The same pairs with source and target exchanged; sorted at the first need."""
+        if (back := self.back) is None:
+            object.__setattr__(self, "back", back := sort_pairs(self.source, self.target, self.n_source))
+        return Relation(*back, self.n_target, self.n_source, (self.source, self.offsets))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jaxtyping import Float
 from torch import Tensor, nn
 
 
@@ -19,6 +20,8 @@ class GRU(nn.Module):
         super().__init__()
         self.cell = nn.GRUCell(d_message, d_state)
 
-    def forward(self, state: Tensor, message: Tensor) -> Tensor:
+    def forward(
+        self, state: Float[Tensor, "n d_state"], message: Float[Tensor, "n d_message"]
+    ) -> Float[Tensor, "n d_state"]:
         """float [n, d_state] and [n, d_message] to [n, d_state]."""
         return self.cell(message, state)

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
 
+import molgraph
+import molgraph.nn.passing
 from molgraph.data.batch import GraphBatch
+
+
+@pytest.fixture
+def unchecked() -> Iterator[ModuleType]:
+    """``molgraph.nn.passing`` as it is outside tests: the compiler cannot look into the library that checks shapes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "meta_path", [f for f in sys.meta_path if not type(f).__module__.startswith("jaxtyping")])
+        patch.setattr(molgraph, "nn", molgraph.nn)  # importing anew binds the name anew
+        for name in [name for name in sys.modules if f"{name}.".startswith("molgraph.nn.")]:
+            patch.delitem(sys.modules, name)
+        yield importlib.import_module("molgraph.nn.passing")
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -135,15 +137,15 @@ def test_under_autocast_the_rows_keep_their_type() -> None:
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-def test_compiles_whole_for_every_size(backend: str) -> None:
+def test_compiles_whole_for_every_size(unchecked: ModuleType, backend: str) -> None:
     torch._dynamo.reset()
 
     @torch.compile(fullgraph=True, dynamic=True, backend=backend)
     def layer(x: Tensor, relation: Relation) -> Tensor:
-        return propagate(x, relation, target_rows=x, update=lambda h, m: (h + m).relu())
+        return unchecked.propagate(x, relation, target_rows=x, update=lambda h, m: (h + m).relu())
 
     for n in (3, 5, 8):
-        relation = Relation.from_pairs(torch.arange(n), torch.arange(n).roll(1), n, n)
+        relation = unchecked.Relation.from_pairs(torch.arange(n), torch.arange(n).roll(1), n, n)
         _ = relation.transpose  # made ahead, as an encoder's `prepare` does
         x = rows_of(n).requires_grad_()
         out = layer(x, relation)
@@ -154,11 +156,12 @@ def test_compiles_whole_for_every_size(backend: str) -> None:
 
 
 @pytest.mark.parametrize("reduce", sorted(REDUCE))
-def test_messages_compile_whole_too(reduce: str) -> None:
+def test_messages_compile_whole_too(unchecked: ModuleType, reduce: str) -> None:
     torch._dynamo.reset()
-    layer = torch.compile(propagate, fullgraph=True, dynamic=True, backend="eager")
+    relation = unchecked.Relation(EXAMPLE.source, EXAMPLE.offsets, EXAMPLE.n_source, EXAMPLE.n_target)
+    layer = torch.compile(unchecked.propagate, fullgraph=True, dynamic=True, backend="eager")
     words = {"target_rows": rows_of(5), "edge_rows": rows_of(5, seed=1), "reduce": reduce}
-    out = layer(rows_of(4), EXAMPLE, message=scaled, **words)
+    out = layer(rows_of(4), relation, message=scaled, **words)
     torch.testing.assert_close(out, propagate(rows_of(4), EXAMPLE, message=scaled, **words))
 
 
@@ -177,6 +180,40 @@ def test_says_what_does_not_fit() -> None:
         propagate(rows_of(4), EXAMPLE, edge_rows=rows_of(5))
     with pytest.raises(ValueError, match="sum, mean, max, softmax"):
         propagate(rows_of(4), EXAMPLE, reduce="median")
+    with pytest.raises(ValueError, match=r"a message of the shape \[1, 3\] came for 5 pairs"):
+        propagate(rows_of(4), EXAMPLE, message=lambda s, t, e: s[:1])
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (4, 3, 2)])
+def test_rows_are_of_two_dimensions(unchecked: ModuleType, shape: tuple[int, ...]) -> None:
+    propagate = unchecked.propagate  # a user's words, not those of the tests' check
+    wrong, words = torch.zeros(shape), rf"has the shape \[{', '.join(map(str, shape))}\]"
+    with pytest.raises(ValueError, match=rf"source_rows {words}.*give a tensor of two dimensions, \[4, width\]"):
+        propagate(wrong, EXAMPLE)
+    with pytest.raises(ValueError, match=rf"target_rows {words}.*the 5 targets"):
+        propagate(rows_of(4), EXAMPLE, target_rows=wrong)
+    with pytest.raises(ValueError, match=rf"edge_rows {words}.*the 5 pairs"):
+        propagate(rows_of(4), EXAMPLE, edge_rows=wrong, message=scaled)
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "words"),
+    [
+        ([0, 4, 9], [0, 0, 0], "pair 1 goes from row 4 to row 0, but there are 4 sources and 5 targets"),
+        ([0, 3], [4, 5], "pair 1 goes from row 3 to row 5"),
+        ([-1, 0], [0, 0], "pair 0 goes from row -1 to row 0"),
+        ([0, 0, 0], [0, 0, -2], "pair 2 goes from row 0 to row -2"),
+    ],
+)
+def test_a_row_outside_its_set_is_named(source: list[int], target: list[int], words: str) -> None:
+    with pytest.raises(IndexError, match=words):
+        Relation.from_pairs(torch.tensor(source), torch.tensor(target), 4, 5)
+
+
+@pytest.mark.parametrize(("source", "target"), [([0, 1], [0]), ([[0, 1]], [[0, 1]])])
+def test_pairs_have_two_ends(unchecked: ModuleType, source: list, target: list) -> None:
+    with pytest.raises(ValueError, match="two rows of numbers of one length"):
+        unchecked.Relation.from_pairs(torch.tensor(source), torch.tensor(target), 4, 5)
 
 
 def test_the_transpose_of_the_transpose_is_the_relation() -> None:
