@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the table itself lives one floor up
 
 Kind = Literal["regression", "binary", "multiclass", "bounded"]
 LevelName = Literal["row", "atom", "bond"]
+_SHOWN = 5  # rows and targets in a plain shell
 
 
 @dataclass(frozen=True)
@@ -225,6 +226,14 @@ class Prediction:
             out["input"] = self.inputs
         out |= {**self.numbers(("id", "input", "status", "reason", *self.extra)), **self.extra}
         return pd.DataFrame({**out, "status": self.status, "reason": self.reason}, index=self.index)
+
+    def __repr__(self) -> str:
+        names = [target.name for target in self.targets]
+        shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+        lost = f"{int((~self.ok).sum()):,} without a value"
+        unlearned = f", not learned: {', '.join(self.unlearned)}" if self.unlearned else ""
+        rows = self.to_frame().head(_SHOWN).to_string(max_colwidth=32, max_cols=10)
+        return f"Prediction of {shown}: {len(self):,} rows, {lost}{unlearned}\n{rows}"
 
     def _repr_html_(self) -> str:
         return self.to_frame()._repr_html_()

@@ -16,6 +16,7 @@ from molgraph.chem.mols import is_mol, write_smiles
 
 EntityKind = Literal["molecule", "reaction", "sequence", "graph", "geometry"]
 OK, UNREADABLE, MISSING = "ok", "unreadable", "missing"
+_SHOWN = 5  # rows and targets in a plain shell
 STATUSES = (OK, UNREADABLE, MISSING)
 
 
@@ -167,6 +168,16 @@ class Table:
         if self.split is not None:
             out["split"] = self.split
         return pd.DataFrame(out | {"status": self.status, "reason": self.reason}, index=self.index)
+
+    def __repr__(self) -> str:
+        lost = f"{int((~self.ok).sum()):,} without a molecule" if self.entities else "no molecule column"
+        words = [f"Table of {len(self):,} rows, {lost}"]
+        for j, target in enumerate(self.row_targets[:_SHOWN]):
+            gone = 0 if self.y is None else int(np.isnan(self.y[:, j]).sum())
+            words.append(f"target {target.name} ({target.kind}{f', {gone:,} without a value' if gone else ''})")
+        more = len(self.row_targets) - _SHOWN
+        rows = self.to_frame().head(_SHOWN).to_string(max_colwidth=32, max_cols=10)
+        return f"{'; '.join(words + [f'{more} more targets'] * (more > 0))}\n{rows}"
 
     def _repr_html_(self) -> str:
         return self.to_frame()._repr_html_()

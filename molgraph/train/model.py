@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -52,6 +52,14 @@ class Model:
     def name(self) -> str:
         """The model's short name: its encoder's, or its method's."""
         return self.card.name or getattr(self.method, "encoder", "") or self.method.name
+
+    @property
+    def kind(self) -> str:
+        """What it is in words: its name, or ``ensemble of 5 dmpnn``."""
+        members = getattr(self.method, "members", ())
+        if not members:
+            return self.name
+        return f"ensemble of {len(members)} {getattr(members[0], 'encoder', '') or members[0].name}"
 
     def predict(self, data: Any, **columns: Any) -> Prediction:
         """Predict molecules.
@@ -111,7 +119,7 @@ class Model:
     def summary(self) -> dict[str, str]:
         """What the model is, in a few named lines."""
         card = self.card
-        lines = {"model": self.name, "predicts": ", ".join(_target(t, card.units) for t in self.targets)}
+        lines = {"model": self.kind, "predicts": ", ".join(_target(t, card.units) for t in self.targets)}
         if card.what:
             lines["what"] = card.what
         if card.n_train:
@@ -133,9 +141,20 @@ class Model:
             f"<tr><th style='text-align:left'>{escape(key)}</th><td style='text-align:left'>{escape(value)}</td></tr>"
             for key, value in self.summary().items()
         )
-        scores = pd.DataFrame(list(self.card.scores)).to_html(index=False, float_format="{:.4g}".format, border=0)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.card.notes)
-        return f"<table>{rows}</table>{scores if self.card.scores else ''}{notes}"
+        return f"<table>{rows}</table>{_scores_html(self.card.scores)}{notes}"
+
+
+def _scores_html(scores: Sequence[Mapping[str, Any]]) -> str:
+    """A card's scores as a table, without the columns that say nothing; the only part is said above it."""
+    if not scores:
+        return ""
+    frame = pd.DataFrame(list(scores)).reindex(columns=["part", "target", "metric", "value", "n", "note"])
+    frame["note"] = frame["note"].fillna("")
+    parts = frame["part"].dropna().unique()
+    idle = ["part"] * (len(parts) < 2) + ["note"] * (not frame["note"].astype(bool).any())
+    table = frame.drop(columns=idle).to_html(index=False, float_format="{:.4g}".format, border=0, na_rep="–")
+    return (f"<p>scores on the {escape(str(parts[0]))} part</p>" if len(parts) == 1 else "") + table
 
 
 def _written(frame: pd.DataFrame) -> pd.DataFrame:

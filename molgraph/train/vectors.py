@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from molgraph.base.contracts import Method
 from molgraph.base.errors import ModelFileError
 from molgraph.base.seeds import generator
 from molgraph.data.table import Table, make_table
+from molgraph.train.card import library_versions
 
 TOLERANCE = 1e-5  # relative to the larger of the value and 1
 
@@ -56,8 +58,16 @@ def make_vectors(method: Method, table: Table) -> dict[str, Any]:
     return {"molecules": list(MOLECULES), "value": value, "status": [str(s) for s in prediction.status]}
 
 
-def compare_vectors(method: Method, table: Table, vectors: Any) -> tuple[int, float]:
+def compare_vectors(
+    method: Method, table: Table, vectors: Any, versions: Mapping[str, str] | None = None
+) -> tuple[int, float]:
     """Ask again.
+
+    Args:
+        method: fitted.
+        table: what ``vector_table`` gives, standardised.
+        vectors: what the file says.
+        versions: the libraries that the model was saved with, by name; for the message.
 
     Returns:
         The number of molecules, and the largest difference relative to the larger of the value and 1.
@@ -80,6 +90,17 @@ def compare_vectors(method: Method, table: Table, vectors: Any) -> tuple[int, fl
         i, j = (int(k) for k in np.argwhere(wrong)[0])
         raise ModelFileError(
             f"the model answers {found[i, j]:.6g} for {MOLECULES[i]}, and {expected[i, j]:.6g} when it was saved",
-            hint="library versions differ too much; the card lists those that it was saved with",
+            hint=_why(versions or {}),
         )
     return len(MOLECULES), float(np.nanmax(gap, initial=0.0))
+
+
+def _why(saved: Mapping[str, str]) -> str:
+    """What may lie behind other answers: the libraries whose versions are not those of the day it was saved."""
+    here = library_versions()
+    other = [f"{name} {then} (here {here.get(name, 'none')})" for name, then in saved.items() if here.get(name) != then]
+    if other:
+        return f"library versions may be why: it was saved with {', '.join(other)}"
+    if saved:
+        return "library versions are those that it was saved with, so the file was altered or this machine differs"
+    return "library versions may differ; the card lists those that it was saved with"

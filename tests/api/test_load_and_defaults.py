@@ -83,6 +83,7 @@ def test_graphs_are_kept_and_made_once(tmp_path: Path, monkeypatch: pytest.Monke
 def test_featurize_from_the_shell_serves_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = series(60)
     pd.DataFrame({"smiles": [*table.smiles, "oops", ""], "y": np.arange(62.0)}).to_csv(tmp_path / "in.csv")
+    (tmp_path / "stores").mkdir()
     done = run("data", "featurize", "in.csv", "-o", "stores/mine", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     made = []

@@ -46,3 +46,13 @@ def test_classes_intervals_and_extras_are_named_apart_too() -> None:
     frame = made.to_frame()
     assert frame.columns.is_unique and len(frame.columns) == 1 + 9 + 1 + 2
     assert frame["k"].tolist() == [7.0, 8.0] and frame["c:x_low"].tolist() == [2.0, 5.0]
+
+
+def test_a_plain_shell_shows_a_few_lines() -> None:
+    made = prediction("a", "b", n=2000, unlearned={"b": "no label"})
+    made.status[7:9] = "unreadable"
+    head, *rows = repr(made).splitlines()
+    assert head == "Prediction of a, b: 2,000 rows, 2 without a value, not learned: b"
+    assert rows[0].split() == ["id", "a", "a_spread", "b", "b_spread", "status", "reason"] and len(rows) == 6
+    assert len(repr(made)) < 800 and "array(" not in repr(made)
+    assert repr(prediction(*"abcdefg", n=0)).startswith("Prediction of a, b, c, d, e and 2 more: 0 rows")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
 from molgraph.data.table import make_table
 
@@ -18,3 +19,15 @@ def test_labels_of_rows_go_with_them() -> None:
     assert make_table(["C"]).take(np.array([0])).to_frame().index.equals(pd.RangeIndex(1))
     with pytest.raises(DataError, match="index has 2 rows, the table has 1"):
         make_table(["C"], index=pd.RangeIndex(2))
+
+
+def test_a_plain_shell_shows_a_few_lines() -> None:
+    y = np.array([[1.0, np.nan]] * 2000)
+    text = repr(make_table(["CCO", None] * 1000, targets=(Target("a"), Target("b", "binary")), y=y))
+    head, *rows = text.splitlines()
+    expected = "target a (regression); target b (binary, 2,000 without a value)"
+    assert head == f"Table of 2,000 rows, 1,000 without a molecule; {expected}"
+    assert len(text) < 800 and "array(" not in text and sum("CCO" in row for row in rows) == 3
+    many = tuple(Target(f"t{j}") for j in range(9))
+    assert "4 more targets" in repr(make_table(["C"], targets=many, y=np.zeros((1, 9))))
+    assert repr(make_table([])).startswith("Table of 0 rows")

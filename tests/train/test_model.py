@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +14,9 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.data.read import read_table
 from molgraph.data.table import make_table
 from molgraph.train.card import Card
-from molgraph.train.model import Model
+from molgraph.train.model import Model, _scores_html
+from molgraph.train.modelfile import load_model
+from molgraph.trust.ensemble import Ensemble
 from tests.train.tiny import mixed, series, small
 
 
@@ -134,3 +138,29 @@ def test_it_shows_what_it_is(model):
         assert words in html
     risky = Model(model.method, targets=model.targets, card=Card(what="<script>alert(1)</script>"))
     assert "<script>" not in risky._repr_html_()
+
+
+def test_an_ensemble_says_that_it_is_one(tmp_path):
+    table = series(32)
+    made = Ensemble("random_forest", n=3, params={"n_estimators": 2, "features": "morgan"}).fit(table)
+    model = Model(made, targets=table.row_targets, card=Card(name="random_forest"))
+    model = load_model(model.save(tmp_path / "a.mgm"))
+    assert model.name == "random_forest" and model.summary()["model"] == "ensemble of 3 random_forest"
+    assert "ensemble of 3 random_forest" in repr(model) and "ensemble of 3 random_forest" in model._repr_html_()
+
+
+def cells(kind, html):
+    """The texts of a table's cells."""
+    return re.findall(f"<{kind}>(.*?)</{kind}>", html)
+
+
+def test_scores_are_shown_in_the_order_of_reading(model):
+    scores = [{"metric": "rmse", "n": 9, "note": "", "part": "test", "target": "y", "value": 1.25}]
+    html = _scores_html(scores)
+    assert cells("th", html) == ["target", "metric", "value", "n"] and "on the test part" in html
+    assert cells("td", html) == ["y", "rmse", "1.25", "9"]
+    scores += [{"metric": "r2", "n": 1, "note": "1 row", "part": "valid", "target": "y", "value": None}]
+    html = _scores_html(scores)
+    assert cells("th", html) == ["part", "target", "metric", "value", "n", "note"]
+    assert cells("td", html)[6:] == ["valid", "y", "r2", "–", "1", "1 row"]
+    assert not _scores_html([]) and "<script>" not in _scores_html([scores[0] | {"part": "<script>", "n": "<script>"}])
