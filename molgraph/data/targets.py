@@ -15,7 +15,12 @@ from molgraph.data.columns import MISSING_WORDS, as_numbers, as_text, resolve
 from molgraph.data.labels import misfits
 
 MAX_CLASSES = 1000
-_YES_NO = {"true": 1.0, "false": 0.0}
+#: Words for the labels of a binary target. They are fixed, so that class 1 is the same in every file, whichever words
+#: it holds.
+WORDS = {
+    **dict.fromkeys(("true", "yes", "active", "positive", "toxic"), "1"),
+    **dict.fromkeys(("false", "no", "inactive", "negative", "nontoxic", "non-toxic"), "0"),
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,8 @@ def parse_targets(given: str | Target | Iterable[str | Target] | None, names: Se
 
     A target is a column's name, or a name and a kind: ``class:multiclass``, ``toxic:binary``,
     ``score:regression``. Without a kind, labels that are all 0 or 1 make it binary, else it is a regression.
+    For 1 and 0 a column may hold true and false, yes and no, active and inactive, positive and negative, or toxic and
+    nontoxic.
     A ready ``Target`` (with its classes or bounds, as from a model file) may stand for a text.
 
     Args:
@@ -101,7 +108,7 @@ class Findings:
                     hint=f"is it a number? then {name}:regression",
                 )
         elif kind is None and self.binary:
-            values = numbers_of(column, Target(name), start, yes_no=True)
+            values = numbers_of(column, Target(name), start, words=True)
             values = values[np.isfinite(values)]
             self.any_value |= len(values) > 0
             self.binary = bool(np.isin(values, (0.0, 1.0)).all())
@@ -147,14 +154,14 @@ def _clean(text: str) -> str:
         return text
 
 
-def numbers_of(column: pa.ChunkedArray, target: Target, start: int, *, yes_no: bool = False) -> np.ndarray:
+def numbers_of(column: pa.ChunkedArray, target: Target, start: int, *, words: bool = False) -> np.ndarray:
     """One target's values, float64 [n], NaN where missing; a multiclass target's are codes of its classes.
 
     Args:
         column: text or numbers.
         target: what the column must hold.
         start: number of the column's first row, from 0.
-        yes_no: whether the words true and false are read as 1 and 0.
+        words: whether such words as true and false are read as 1 and 0, which they are for a binary target.
 
     Raises:
         DataError: a value that the target's kind cannot have, with the column, the row and the text.
@@ -170,9 +177,12 @@ def numbers_of(column: pa.ChunkedArray, target: Target, start: int, *, yes_no: b
                 hint=f"its classes are: {', '.join(target.classes)}"[:300],
             )
         return np.array([code[label] for label in labels], dtype=np.float64)
-    if (yes_no or target.kind == "binary") and pa.types.is_string(column.type):
+    hint = f"if these are classes, ask for {name}:multiclass"
+    if target.kind == "binary":
+        hint = f"a binary target is 1 or 0, or in words {', '.join(WORDS)}; for others ask for {name}:multiclass"
+    if words or target.kind == "binary":
         column = _words_to_digits(column)
-    values = as_numbers(column, name, start, hint=f"if these are classes, ask for {name}:multiclass")
+    values = as_numbers(column, name, start, hint=hint)
     wrong, rule, hint = misfits(target, values)
     if len(wrong):
         row = int(wrong[0])
@@ -183,7 +193,10 @@ def numbers_of(column: pa.ChunkedArray, target: Target, start: int, *, yes_no: b
 def _words_to_digits(column: pa.ChunkedArray) -> pa.ChunkedArray:
     import pyarrow.compute as pc
 
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
     words = pc.ascii_lower(pc.utf8_trim_whitespace(column))
-    for word, digit in _YES_NO.items():
-        column = pc.if_else(pc.fill_null(pc.equal(words, word), False), str(int(digit)), column)
-    return column
+    found = pc.index_in(words, value_set=pa.array(list(WORDS), words.type))
+    return pc.coalesce(pc.take(pa.array(list(WORDS.values()), words.type), found), column)

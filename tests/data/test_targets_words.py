@@ -1,0 +1,43 @@
+"""Words as the labels of a binary target: which is 1 is the same in every file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molgraph.base.errors import DataError
+from molgraph.data.read import iter_tables, read_table
+from molgraph.data.targets import WORDS
+
+PAIRS = [("Active", "inactive"), ("yes", "NO"), ("positive", "negative"), ("toxic", " non-toxic"), ("True", "false")]
+
+
+@pytest.mark.parametrize(("one", "zero"), PAIRS)
+@pytest.mark.parametrize("asked", ["y", "y:binary"])
+def test_two_words_are_a_binary_target(one: str, zero: str, asked: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"smiles": ["CCO", "CCN", "CCC", "CCCC"], "y": [zero, one, None, one]})
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    frame.to_parquet(tmp_path / "in.parquet")
+    category = frame.astype({"y": "category"})
+    category.to_parquet(tmp_path / "category.parquet")
+    sources = [frame, category, *(tmp_path / name for name in ("in.csv", "in.parquet", "category.parquet"))]
+    for source in sources:
+        table = read_table(source, smiles="smiles", targets=[asked])
+        assert table.targets[0].kind == "binary"
+        np.testing.assert_array_equal(table.y[:, 0], [0, 1, np.nan, 1])
+    # a file, or a chunk of one, that holds one of the words alone keeps its meaning
+    parts = [t.y[:, 0] for t in iter_tables(frame, chunk_rows=1, smiles="smiles", targets=["y:binary"])]
+    np.testing.assert_array_equal(np.concatenate(parts), [0, 1, np.nan, 1])
+
+
+def test_other_words_are_told_what_to_do() -> None:
+    frame = pd.DataFrame({"smiles": ["CCO", "CCN"], "y": ["blocker", "other"]})
+    with pytest.raises(DataError, match=r"'blocker' in row 1.*\n.*active.*y:multiclass"):
+        read_table(frame, targets=["y:binary"])
+    assert read_table(frame, targets=["y:multiclass"]).targets[0].classes == ("blocker", "other")
+    with pytest.raises(DataError, match="'active' in row 2"):  # a word among numbers is none
+        read_table(frame.assign(y=["5.2", "active"]), targets=["y"])
+    assert set(WORDS.values()) == {"0", "1"}
