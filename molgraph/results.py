@@ -65,7 +65,7 @@ class TrainingResult:
     @property
     def scores(self) -> pd.DataFrame:
         """Scores on the test part: a row for each method, a column for each metric (target and metric, if several)."""
-        rows = self.score_rows
+        rows = self._rows
         keys = ["target", "metric"] if rows["target"].nunique() > 1 else ["metric"]
         asked = list(rows[keys].drop_duplicates().itertuples(index=False, name=None))  # what no metric fits is no row
         wide = rows.pivot(index="method", columns=keys, values="value")
@@ -74,14 +74,24 @@ class TrainingResult:
     @property
     def notes(self) -> tuple[str, ...]:
         """Why scores have no value, one sentence for each reason and target (of the floor where it stands alone)."""
-        rows = self.score_rows[self.score_rows["value"].isna()]
+        rows = self._rows[self._rows["value"].isna()]
         if len(self.contestants) > 1:
             rows = rows[rows["method"] != FLOOR]  # a constant has no rank correlation, whatever the rows
         said = []
         for (target, note), part in rows.groupby(["target", "note"], sort=False):
             which = f"{', '.join(part['metric'].unique())} of {', '.join(part['method'].unique())}"
-            said.append(f"{target}: no {which}: {note}")
+            said.append(f"{target}: no {which} ({note})")
         return tuple(said)
+
+    @property
+    def _rows(self) -> pd.DataFrame:
+        """The score rows under the names that people read."""
+        return self.score_rows.replace({"method": self._names})
+
+    @property
+    def _names(self) -> dict[str, str]:
+        """Each contestant's name for people: the model's own may be ``ensemble of 5 dmpnn``."""
+        return {c.name: self.model.kind if c.name == self.model.name else c.name for c in self.contestants}
 
     @property
     def best(self) -> dict[str, str]:
@@ -99,7 +109,7 @@ class TrainingResult:
     @property
     def predictions(self) -> dict[str, Prediction]:
         """Each method's predictions of the test part."""
-        return {c.name: c.prediction for c in self.contestants}
+        return {self._names[c.name]: c.prediction for c in self.contestants}
 
     def predict(self, data: Any, **columns: Any) -> Prediction:
         """Predict molecules with the model (see ``Model.predict``)."""
@@ -140,10 +150,10 @@ class TrainingResult:
             raise DataError("there is no test part to report on", hint="give the split a test share above 0")
         return write_report(
             path,
-            title=f"{self.model.name} on {', '.join(t.name for t in self.test.row_targets)}",
+            title=f"{self.model.kind} on {', '.join(t.name for t in self.test.row_targets)}",
             predictions=self.predictions,
             table=self.test,
-            scores=self.score_rows,
+            scores=self._rows,
             curves=self.curves,
             manifest=self.manifest,
             new_predictions=new,
@@ -157,7 +167,8 @@ class TrainingResult:
             "made": card.created,
             "versions": dict(card.versions),
             "machine": {"system": platform.platform(), "cores": os.cpu_count()},
-            "seconds": {"all": round(self.seconds, 1)} | {c.name: round(c.seconds, 1) for c in self.contestants},
+            "seconds": {"all": round(self.seconds, 1)}
+            | {self._names[c.name]: round(c.seconds, 1) for c in self.contestants},
             "split": {"recipe": self.split.recipe, "hash": self.split.hash, **self.split.sizes},
             "recipe": json.loads(self.recipe.to_json()),
             "notes": list(card.notes),
@@ -172,5 +183,5 @@ class TrainingResult:
         table = shown.to_html(float_format="{:.3f}".format, na_rep="-", border=0) if shown.size else ""
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         rows = ", ".join(f"{n:,} {part}" for part, n in self.split.sizes.items())
-        about = f"{self.model.name}, {self.recipe.split.recipe} split ({rows}), {self.seconds:.0f} s"
+        about = f"{self.model.kind}, {self.recipe.split.recipe} split ({rows}), {self.seconds:.0f} s"
         return f"<p>{escape(about)}</p>{table}{notes}<p>{escape(self.verdict)}</p>"

@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+SHOWN = 20  # names in a list of known ones
+FLOOR = 0.6  # likeness of two names, from 0 to 1, under which one is no slip of the other
+
 
 class MolgraphError(Exception):
     """A failure that a user can act on.
@@ -50,16 +53,35 @@ class StorageError(MolgraphError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Say which known names are nearest to an unknown one.
+    """Say which known names are nearest to an unknown one; of a name such as ``scaffold/balanced`` a part counts too.
 
     Example:
         >>> nearest("dmpn", ["dmpnn", "mpnn", "random_forest"])
         "did you mean 'dmpnn' or 'mpnn'?"
+        >>> nearest("scafold", ["random", "scaffold/balanced"])
+        "did you mean 'scaffold/balanced'?"
         >>> nearest("zzz", ["dmpnn", "mpnn"])
         'known: dmpnn, mpnn'
     """
     known = list(known)
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    close = alike(name, known)
     if close:
-        return "did you mean " + " or ".join(repr(c) for c in close) + "?"
-    return "known: " + ", ".join(known)
+        return did_you_mean(close)
+    more = f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
+    return "known: " + ", ".join(known[:SHOWN]) + more if known else "there is none to name"
+
+
+def did_you_mean(names: Iterable[str]) -> str:
+    """The question itself."""
+    return "did you mean " + " or ".join(map(repr, names)) + "?"
+
+
+def alike(name: str, known: Iterable[str]) -> list[str]:
+    """Up to three of the known names that look like ``name``, the nearest first, equally near ones in their order."""
+    likeness = {each: max(_likeness(name, part) for part in (each, *each.split("/"))) for each in known}
+    close = [each for each in likeness if likeness[each] >= FLOOR]
+    return sorted(close, key=lambda each: -likeness[each])[:3]
+
+
+def _likeness(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, other.lower(), one.lower()).ratio()

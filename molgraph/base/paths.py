@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from molgraph.base.errors import StorageError, nearest
+from molgraph.base.errors import StorageError, alike, did_you_mean
 
 _HINTS = {
     errno.ENOSPC: "the disk is full: free some space or write elsewhere; nothing was replaced",
@@ -103,9 +103,19 @@ def missing_file(path: str | os.PathLike[str], what: str = "file") -> StorageErr
     if not path.parent.is_dir():
         return StorageError(f"there is no {what} {str(path)!r}", hint=f"there is no folder {str(path.parent)!r} either")
     beside = [p.name for p in islice(path.parent.iterdir(), 1000) if p.is_file() and not p.name.startswith(".")]
-    alike = sorted(beside, key=lambda name: (Path(name).suffix != path.suffix, name))
-    hint = nearest(path.name, alike)[:500] if alike else f"the folder {str(path.parent)!r} is empty"
+    here = sorted(beside, key=lambda name: (Path(name).suffix != path.suffix, name))
+    stems = {Path(name).stem: name for name in reversed(here)}  # an ending in common makes no two names alike
+    close = [stems[stem] for stem in alike(path.stem, dict.fromkeys(Path(name).stem for name in here))]
+    hint = did_you_mean(close) if close else _listed(path.parent, here)
     return StorageError(f"there is no {what} {str(path)!r}", hint=hint)
+
+
+def _listed(folder: Path, names: list[str]) -> str:
+    """A few of the files in a folder."""
+    if not names:
+        return f"the folder {str(folder)!r} is empty"
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    return f"the folder {str(folder)!r} holds {', '.join(names[:5])}{more}"
 
 
 def cache_dir() -> Path:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from molgraph.cli.options import check_writable, numbers
+from molgraph.cli.options import check_whole, check_writable, numbers
 
 Data = Annotated[
     str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or builtin:NAME.")
@@ -19,7 +19,10 @@ Preset = Annotated[str, typer.Option(metavar="PRESET", help="none, desalt or sta
 def audit(
     data: Data,
     target: Annotated[
-        list[str] | None, typer.Option("--target", "-t", metavar="COLUMN", help="Labels, for contradictions.")
+        list[str] | None,
+        typer.Option(
+            "--target", "-t", metavar="COLUMN", help="Labels, for contradictions; NAME:multiclass for classes."
+        ),
     ] = None,
     smiles: Smiles = None,
     id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, shown in the lists.")] = None,
@@ -43,7 +46,7 @@ def audit(
     from molgraph.data.read import read_table
 
     found = look(read_table(data, smiles=smiles, id=id, targets=target))
-    text = found.text(width=max(console().width, 80)).rstrip()
+    text = found.text(width=console().width).rstrip()
     say(text)
     if out is not None:
         with atomic_write(out, "w") as file:
@@ -146,6 +149,7 @@ def featurize(
     from molgraph.data.standardised import standardise as standardise_table
     from molgraph.data.store import marked, save_store, store_for
 
+    check_whole("--workers", workers)
     if not out.is_dir():  # a store may be made again; what is none is refused before the table is read
         check_writable(out, inputs=[data])
         if out.exists():

@@ -56,7 +56,8 @@ def show(report: dict[str, Any]) -> None:
     table.add_column()
     for device in report["devices"]:
         size = _gigabytes(device["memory_bytes"])
-        more = f", {report['cores']} cores, {report['threads']} threads" if device["device"] == "cpu" else ""
+        counts = ", ".join(_count(report[f"{word}s"], word) for word in ("core", "thread"))
+        more = f", {counts}" if device["device"] == "cpu" else ""
         table.add_row(device["device"], f"{device['name']}{more}, {size}")
     speed = report["speed"]
     table.add_row("reading SMILES", f"{speed['smiles_per_second']:,.0f} molecules/s a core (RDKit)")
@@ -76,3 +77,7 @@ def show(report: dict[str, Any]) -> None:
 
 def _gigabytes(size: int | None) -> str:
     return "memory unknown" if size is None else f"{size / 1e9:,.1f} GB"
+
+
+def _count(n: int, word: str) -> str:
+    return f"{n} {word}{'' if n == 1 else 's'}"

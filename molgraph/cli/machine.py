@@ -155,7 +155,9 @@ def advice(report: dict[str, Any]) -> list[str]:
     elif gain < 0.8:
         said.append("bfloat16 is slower than float32 on this processor: stay with float32 there")
     if report["threads"] > report["cores"]:
-        said.append(f"torch uses {report['threads']} threads on {report['cores']} cores: set OMP_NUM_THREADS")
+        said.append(
+            f"torch uses {report['threads']} threads, and may use {report['cores']} of the cores: set OMP_NUM_THREADS"
+        )
     if not report["cache"]["writable"]:
         said.append(f"the cache {report['cache']['path']} cannot be written: point MOLGRAPH_CACHE at another folder")
     if report["cache"]["free_bytes"] < 2e9:

@@ -54,11 +54,7 @@ def show_all(found: list[Entry], kind: str) -> None:
     console = Console(highlight=False)
     graphs = [each for each in found if each.line]
     if graphs:
-        table = _table("Graph models", "name", *LINE)
-        for each in graphs:
-            table.add_row(each.name, *each.line)
-        console.print(table)
-        console.print()
+        _show_lines(console, "Graph models", graphs)
     table = _table("Models" if kind == "model" else kind.capitalize() + "s", "name", "what it is", "from")
     for each in found:
         if kind != "model" or each.name != GRAPH_METHOD:
@@ -78,16 +74,29 @@ def show_one(entry: Entry) -> None:
         console.print(f"[dim]{entry.paper}[/dim]")
     console.print()
     if entry.line:
-        table = _table("", *LINE)
-        table.add_row(*entry.line)
-        console.print(table)
-        console.print()
+        _show_lines(console, "", [entry])
     for title, rows in _parameters(entry).items():
         table = _table(title, "parameter", "default", "meaning")
-        last = ""
-        for row in rows:  # parameters that are explained together say it once
-            table.add_row(row["name"], repr(row["default"]), '"' if last and row["meaning"] == last else row["meaning"])
-            last = row["meaning"]
+        for row in rows:
+            table.add_row(row["name"], repr(row["default"]), row["meaning"])
+        console.print(table)
+        console.print()
+
+
+def _show_lines(console: Any, title: str, entries: list[Entry]) -> None:
+    """Print lines of the design's table; where no word of it may be cut, downwards."""
+    names = ["name"] if title else []
+    table = _table(title, *names, *LINE)
+    for each in entries:
+        table.add_row(*[each.name] * len(names), *each.line)
+    if console.measure(table, options=console.options.update(width=1000)).minimum <= console.width:
+        console.print(table)
+        console.print()
+        return
+    for each in entries:
+        table = _table(title and f"{title}: {each.name}", "part", "what it is")
+        for row in zip(LINE, each.line, strict=True):
+            table.add_row(*row)
         console.print(table)
         console.print()
 
@@ -99,7 +108,7 @@ def _table(title: str, *columns: str) -> Any:
     table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     table.show_edge = table.pad_edge = False
     for i, column in enumerate(columns):
-        table.add_column(column, style="cyan" if not i else None, no_wrap=not i, header_style="dim")
+        table.add_column(column, style="cyan" if not i else None, no_wrap=not i, header_style="dim", overflow="fold")
     return table
 
 

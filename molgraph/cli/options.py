@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from molgraph.base.errors import StorageError, UsageError
 
+PRECISION = "float32 or bfloat16: faster on GPUs and on processors with AMX, slower on others"
 Named: TypeAlias = str | Path | None
 
 
@@ -24,6 +25,12 @@ def numbers(option: str, text: str) -> tuple[float, float, float]:
     except ValueError:
         raise UsageError(f"{option} {text!r} is not three numbers", hint=f"as in {option} 0.8,0.1,0.1") from None
     return first, second, third
+
+
+def check_whole(option: str, n: int | None) -> None:
+    """Refuse a number of something that is below 1; None is for who did not say."""
+    if n is not None and n < 1:
+        raise UsageError(f"{option} is {n}, expected 1 or more", hint=f"as in {option} 2")
 
 
 def check_writable(*outputs: Named, inputs: Iterable[Named] = ()) -> None:

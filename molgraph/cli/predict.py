@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
-from molgraph.cli.options import check_writable
+from molgraph.cli.options import PRECISION, check_whole, check_writable
 
 
 def predict(
@@ -21,7 +24,7 @@ def predict(
     device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda or auto; cpu if not given.")] = None,
     threads: Annotated[int | None, typer.Option(metavar="N", help="CPU threads; all if not given.")] = None,
     precision: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="float32 or bfloat16; as trained if not given.")
+        str | None, typer.Option(metavar="TYPE", help=f"{PRECISION}; as trained if not given.")
     ] = None,
 ) -> None:
     """Predict the molecules of a file of any size, row for row and in order.
@@ -37,10 +40,11 @@ def predict(
         molgraph predict model.mgm library.smi -o predicted.parquet
         echo CCO | molgraph predict model.mgm -
     """
-    from molgraph.base.errors import UsageError, nearest
+    from molgraph.base.errors import DataError, UsageError, nearest
 
     if on_error not in ("keep", "drop", "stop"):
         raise UsageError(f"--on-error {on_error!r} is not known", hint=nearest(on_error, ["keep", "drop", "stop"]))
+    check_whole("--threads", threads)
     check_writable(out, inputs=(model, data))
     from molgraph import api
     from molgraph.cli.show import command, say
@@ -48,7 +52,10 @@ def predict(
     columns = {name: value for name, value in {"smiles": smiles, "id": id}.items() if value is not None}
     running: dict[str, Any] = {"device": device, "threads": threads, "precision": precision}
     running = {name: value for name, value in running.items() if value is not None}
-    done = api.predict_file(model, data, out, on_error=cast(Any, on_error), running=running, **columns)
+    try:
+        done = api.predict_file(model, data, out, on_error=cast(Any, on_error), running=running, **columns)
+    except DataError as error:
+        raise DataError(error.message, hint="\n".join(filter(None, (error.hint, _left(out, on_error))))) from error
     if done.note:
         say(f"note: {done.note}", "yellow", err=True)
     rate = (done.rows - done.resumed) / max(done.seconds, 1e-9)
@@ -64,3 +71,17 @@ def predict(
     if done.rows and done.failed == done.rows:
         say("No molecule could be read: is the SMILES column the right one? See also:", err=True)
         command(["molgraph", "data", "audit", data], err=True)
+
+
+def _left(out: str, on_error: str) -> str:
+    """What a run that data stopped leaves beside its output: a part, which is told, or an empty one, which goes."""
+    part = Path(f"{os.path.realpath(out)}.part")
+    if out == "-" or not part.is_file():
+        return ""
+    if part.stat().st_size:
+        again = "; --on-error keep goes on from there" if on_error == "stop" else ""
+        return f"what came before is kept in {part.name}{again}"
+    with suppress(OSError):
+        part.unlink()
+        part.with_name(f"{part.name}.journal").unlink(missing_ok=True)
+    return ""

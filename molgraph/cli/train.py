@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from molgraph.base.errors import StorageError, UsageError
-from molgraph.cli.options import check_writable, numbers
+from molgraph.cli.options import PRECISION, check_writable, numbers
 
 if TYPE_CHECKING:
     from molgraph.base.recipe import Recipe
@@ -33,7 +33,14 @@ Whole: TypeAlias = int | None
 
 def train(
     data: Annotated[Text, typer.Argument(help=_DATA)] = None,
-    target: Annotated[Many, _column("--target", "-t", help="To learn; again for several.")] = None,
+    target: Annotated[
+        Many,
+        _column(
+            "--target",
+            "-t",
+            help="To learn; again for several. NAME:multiclass, NAME:binary or NAME:regression says its kind.",
+        ),
+    ] = None,
     smiles: Annotated[Text, _column(help="SMILES; found if not given.")] = None,
     id: Annotated[Text, _column("--id", help="Ids, kept as text.")] = None,
     weight: Annotated[Text, _column(help="Row weights.")] = None,
@@ -72,7 +79,7 @@ def train(
     seed: Annotated[Whole, _learning(metavar="N", help="Of split and training.", default="0")] = None,
     device: Annotated[Text, _learning(metavar="NAME", help="cpu, cuda or auto.", default="cpu")] = None,
     threads: Annotated[Whole, _learning(metavar="N", help="CPU threads; all if not given.")] = None,
-    precision: Annotated[Text, _learning(metavar="TYPE", help="float32 or bfloat16.", default="float32")] = None,
+    precision: Annotated[Text, _learning(metavar="TYPE", help=f"{PRECISION}.", default="float32")] = None,
     store: Annotated[Text, _learning(metavar="FOLDER", help="Keeps graphs for later runs; auto: in the cache.")] = None,
     recipe: Annotated[
         Path | None, _learning("--recipe", "-r", metavar="FILE", help="TOML; options override it.")
@@ -92,6 +99,7 @@ def train(
     Examples:
         molgraph train assay.csv --target pIC50 -o assay.mgm
         molgraph train assay.csv -t logS -t active --split random
+        molgraph train assay.csv -t class:multiclass  # words or 0, 1, 2
         molgraph train assay.csv -t pIC50 -s params.depth=4 --report r.html
         molgraph train builtin:chembl2321810 -m random_forest
         molgraph train --recipe runs/assay.toml --seed 1

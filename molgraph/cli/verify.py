@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,14 +21,22 @@ def verify(
         molgraph verify model.mgm
     """
     from molgraph import api
+    from molgraph.base.errors import ModelFileError
     from molgraph.cli.show import say
 
-    checked = api.verify(model)
+    try:
+        checked = api.verify(model)
+    except ModelFileError as error:
+        if error.message.startswith(str(Path(model))):
+            raise
+        raise ModelFileError(f"{model}: {error.message}", hint=error.hint) from error
     for name, value in checked.model.summary().items():
         say(f"{name:13s} {value}")
     if checked.model.card.scores:
         main = [
-            f"{row['target']} {row['metric']} {row['value']:.3f}" for row in checked.model.card.scores if row["value"]
+            f"{row['target']} {row['metric']} {row['value']:.3f}"
+            for row in checked.model.card.scores
+            if row["value"] is not None
         ]
         say(f"{'test scores':13s} {', '.join(main)}")
     gap = f"largest relative difference {checked.largest_gap:.1e}, allowed {checked.tolerance:.0e}"

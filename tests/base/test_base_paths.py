@@ -131,3 +131,17 @@ def test_folders_follow_the_environment(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert paths.data_dir() is None
     assert paths.cache_dir().name in ("molgraph", "Cache")
+
+
+def test_a_missing_file_is_likened_to_names_and_not_to_endings(tmp_path: Path) -> None:
+    assert "is empty" in paths.missing_file(tmp_path / "x.csv").hint
+    for name in ("assay.csv", "assay.sdf", "b.csv", "notes.txt"):
+        (tmp_path / name).touch()
+    assert paths.missing_file(tmp_path / "asay.csv").hint == "did you mean 'assay.csv'?"
+    assert paths.missing_file(tmp_path / "assay.smi").hint == "did you mean 'assay.csv'?"
+    assert paths.missing_file(tmp_path / "asay.sdf").hint == "did you mean 'assay.sdf'?"
+    hint = paths.missing_file(tmp_path / "q.csv").hint
+    assert "did you mean" not in hint and hint.endswith("holds assay.csv, b.csv, assay.sdf, notes.txt")
+    for i in range(9):
+        (tmp_path / f"run{i}xyz.log").touch()
+    assert paths.missing_file(tmp_path / "q.csv").hint.endswith(" and 8 more")

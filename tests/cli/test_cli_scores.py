@@ -67,7 +67,7 @@ def test_a_score_that_the_rows_cannot_give_is_a_dash_with_its_note(
     rows.loc[lost, ["value", "note"]] = [np.nan, "only one class"]
     poor = replace(result, score_rows=rows)
     assert list(poor.scores.columns) == list(result.scores.columns)
-    assert poor.notes == ("toxic: no roc_auc, prc_auc of random_forest: only one class",)
+    assert poor.notes == ("toxic: no roc_auc, prc_auc of random_forest (only one class)",)
     show_result(poor)
     out = capsys.readouterr().out
     assert poor.notes[0] in out and poor.notes[0] in poor._repr_html_() and poor.notes[0] in repr(poor)

@@ -170,11 +170,12 @@ REFUSED = {
     "unknown key": (("train", "a.csv", "-t", "y", "--set", "epoch=3"), 2, "epochs"),
     "unknown split": (("train", "a.csv", "-t", "y", "--split", "scafold/balanced"), 2, "scaffold/balanced"),
     "fractions": (("train", "a.csv", "-t", "y", "--fractions", "0.8,0.2"), 2, "0.8,0.1,0.1"),
-    "no file": (("train", "b.csv", "-t", "y"), 5, "no file 'b.csv'\n  did you mean 'a.csv'?"),
-    "no recipe": (("train", "--recipe", "b.csv"), 5, "no recipe 'b.csv'\n  did you mean 'a.csv'?"),
-    "no input": (("predict", "{model}", "b.csv"), 5, "no file 'b.csv'\n  did you mean 'a.csv'?"),
+    "no file": (("train", "asay.csv", "-t", "y"), 5, "no file 'asay.csv'\n  did you mean 'assay.csv'?"),
+    "no file like it": (("train", "b.csv", "-t", "y"), 5, "no file 'b.csv'\n  the folder '.' holds a.csv, assay.csv"),
+    "no recipe": (("train", "--recipe", "a.toml"), 5, "no recipe 'a.toml'\n  did you mean 'a.csv'?"),
+    "no input": (("predict", "{model}", "asay.csv"), 5, "no file 'asay.csv'\n  did you mean 'assay.csv'?"),
     "no folder": (("train", "a.csv", "-t", "y", "-o", "no/model.mgm"), 5, "does not exist"),
-    "no model": (("predict", "b.mgm", "a.csv"), 5, "no model file 'b.mgm'\n  did you mean 'a.mgm'?"),
+    "no model": (("predict", "asay.mgm", "a.csv"), 5, "no model file 'asay.mgm'\n  did you mean 'assay.mgm'?"),
     "foreign model": (("predict", "a.csv", "a.csv"), 4, "a.csv"),
     "unknown ending": (("predict", "{model}", "a.csv", "-o", "out.xlsx"), 2, ".parquet"),
     "no data": (("train",), 2, ""),
@@ -185,7 +186,8 @@ REFUSED = {
 def test_refusals_have_a_sentence_and_a_code(name: str, run, tmp_path: Path, graph_model: Path) -> None:
     words, code, expected = REFUSED[name]
     (tmp_path / "a.csv").write_text("smiles,y\n" + "".join(f"{'C' * n},{n}\n" for n in range(1, 31)))
-    (tmp_path / "a.mgm").write_bytes(b"")
+    (tmp_path / "assay.csv").write_text("")
+    (tmp_path / "assay.mgm").write_bytes(b"")
     done = run(*(word.replace("{model}", str(graph_model)) for word in words))
     assert done.returncode == code, (done.returncode, done.stderr)
     assert expected in done.stderr and "Traceback" not in done.stderr
