@@ -9,6 +9,7 @@
 
     molgraph.predict_file("assay.mgm", "library.csv", "predicted.csv")      # a file of any size
     molgraph.read_table("assay.csv")                 # every row kept; bad ones carry a reason
+    molgraph.audit(molgraph.read_table("assay.csv", targets=["pIC50"]))     # what is wrong with a table
     molgraph.MoleculeRegressor("dmpnn")              # in scikit-learn's cross_validate, GridSearchCV, Pipeline
     molgraph.names("method")                         # what there is; `molgraph.register` adds your own
 
@@ -28,6 +29,7 @@ _HOMES = {
     "load": "molgraph.api",
     "predict_file": "molgraph.api",
     "read_table": "molgraph.data.read",
+    "audit": "molgraph.data.audit",
     "MoleculeRegressor": "molgraph.sklearn_adapters",
     "MoleculeClassifier": "molgraph.sklearn_adapters",
     "names": "molgraph.catalogue",
@@ -52,6 +54,7 @@ __all__ = [
     "MoleculeRegressor",
     "MolgraphError",
     "__version__",
+    "audit",
     "entry",
     "load",
     "names",
@@ -66,6 +69,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.base.errors import MolgraphError
     from molgraph.base.registry import register
     from molgraph.catalogue import entry, names
+    from molgraph.data.audit import audit
     from molgraph.data.read import read_table
     from molgraph.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
 

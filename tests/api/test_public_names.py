@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import json
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 import molgraph
 import molgraph.train.model
 from molgraph import api
 
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 TWICE = """
 import molgraph
 first = molgraph.train
@@ -34,3 +40,19 @@ def test_train_is_a_room_and_a_verb() -> None:
     for _ in range(2):
         result = molgraph.train(frame, targets=["y"], model="mean", split="random")
         assert result.predict(["C"]).ok.all()
+
+
+def test_an_audit_is_public() -> None:
+    found = molgraph.audit(molgraph.read_table(["CCO", "OCC", "C(C"]))
+    assert len(found.finding("unreadable")) == 1 and len(found.finding("duplicate")) == 2
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_use_public_names_alone(path: Path) -> None:
+    cells = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
+    tree = ast.parse("\n".join("".join(cell["source"]) for cell in cells))
+    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    modules |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    used = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "molgraph"}
+    assert {name for name in modules if name and name.startswith("molgraph")} == {"molgraph"}
+    assert used and used <= set(molgraph.__all__)
