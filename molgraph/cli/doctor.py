@@ -35,6 +35,8 @@ def show(report: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from molgraph.cli import machine
+
     console = Console(highlight=False)
     table = Table(
         title="Versions", title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False
@@ -56,7 +58,7 @@ def show(report: dict[str, Any]) -> None:
     table.add_column()
     for device in report["devices"]:
         size = _gigabytes(device["memory_bytes"])
-        counts = ", ".join(_count(report[f"{word}s"], word) for word in ("core", "thread"))
+        counts = ", ".join(machine.count(report[f"{word}s"], word) for word in ("core", "thread"))
         more = f", {counts}" if device["device"] == "cpu" else ""
         table.add_row(device["device"], f"{device['name']}{more}, {size}")
     speed = report["speed"]
@@ -77,7 +79,3 @@ def show(report: dict[str, Any]) -> None:
 
 def _gigabytes(size: int | None) -> str:
     return "memory unknown" if size is None else f"{size / 1e9:,.1f} GB"
-
-
-def _count(n: int, word: str) -> str:
-    return f"{n} {word}{'' if n == 1 else 's'}"

@@ -155,9 +155,8 @@ def advice(report: dict[str, Any]) -> list[str]:
     elif gain < 0.8:
         said.append("bfloat16 is slower than float32 on this processor: stay with float32 there")
     if report["threads"] > report["cores"]:
-        said.append(
-            f"torch uses {report['threads']} threads, and may use {report['cores']} of the cores: set OMP_NUM_THREADS"
-        )
+        used, there = count(report["threads"], "thread"), count(report["cores"], "core")
+        said.append(f"torch uses {used} on {there}: set OMP_NUM_THREADS")
     if not report["cache"]["writable"]:
         said.append(f"the cache {report['cache']['path']} cannot be written: point MOLGRAPH_CACHE at another folder")
     if report["cache"]["free_bytes"] < 2e9:
@@ -165,6 +164,16 @@ def advice(report: dict[str, Any]) -> list[str]:
     if report["data"]["named"] and report["data"]["found"] is None:
         said.append(f"MOLGRAPH_DATA names {report['data']['named']}, which is not a folder: data tests will be skipped")
     return said
+
+
+def count(n: int, word: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> count(1, "core"), count(2, "thread")
+        ('1 core', '2 threads')
+    """
+    return f"{n} {word}{'' if n == 1 else 's'}"
 
 
 def _rate(work: Callable[[], object], seconds: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import molgraph
-from molgraph.cli import doctor, show
+from molgraph.catalogue import model_entries
+from molgraph.cli import doctor, machine, show
 from molgraph.cli.main import app
+from molgraph.cli.models import LINE
 from molgraph.train import modelfile, stream
 
+ROOT = Path(__file__).resolve().parents[2]
 ROWS = [("C" * n + "O", n % 7 + n / 10) for n in range(1, 31)]
 FOREST = {"model": "random_forest", "params": {"n_estimators": 5, "threads": 1}, "split": "random"}
 
@@ -49,7 +53,8 @@ def test_an_ensemble_is_called_one(folder: Path, result: molgraph.results.Traini
     assert name in result.verdict and name in result._repr_html_() and set(result.predictions) == {name, "mean"}
     result.report(folder / "r.html")
     page = (folder / "r.html").read_text()
-    assert f"{name} on y" in page and not re.search(r"(?<!ensemble of 2 )random_forest</t[dh]>", page)
+    assert f"{name} on y" in page
+    assert not re.search(r"(?<!ensemble of 2 )random_forest", page.partition("What a repeat")[0])
     assert f"model         {name}\n" in call(folder, "verify", "m.mgm")[1]
 
 
@@ -124,8 +129,23 @@ def test_an_audit_keeps_to_a_narrow_terminal(folder: Path, monkeypatch: pytest.M
     assert "unreadable" in out and max(map(len, out.splitlines())) <= 60
 
 
-def test_one_thread_is_one_thread() -> None:
-    assert (doctor._count(1, "thread"), doctor._count(2, "core")) == ("1 thread", "2 cores")
+def test_one_thread_is_one_thread(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "speeds", functools.partial(machine.speeds, seconds=0.01))
+    doctor.show(machine.facts() | {"cores": 1, "threads": 1})
+    words = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"\b1 core, 1 thread, ", words), words
+
+
+def test_the_readmes_table_of_models_is_the_registrys_and_its_files_are_there() -> None:
+    page = (ROOT / "README.md").read_text("utf-8")
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"]
+    (head,) = [i for i, row in enumerate(rows) if row == ["model", *LINE]]
+    encoders = [each for each in model_entries() if each.line]
+    for each, row in zip(encoders, rows[head + 2 :], strict=False):
+        assert f"[`{each.name}.py`](molgraph/models/{each.name}.py)" in row[0] and tuple(row[1:]) == each.line
+    files = rows[head + 2 + len(encoders)]
+    assert files[0] == "each column's file" and len(files) == 1 + len(LINE)
+    assert all((ROOT / path).is_file() for path in re.findall(r"\]\((molgraph/[\w/.]+)\)", page) if "." in path)
 
 
 def test_kinds_and_precision_are_explained(tmp_path: Path) -> None:
