@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from molgraph.base.contracts import Method
 from molgraph.base.errors import ModelFileError
 from molgraph.base.seeds import generator
 from molgraph.data.table import Table, make_table
-from molgraph.train.card import library_versions
+from molgraph.train.card import LIBRARIES, library_versions
 
 TOLERANCE = 1e-5  # relative to the larger of the value and 1
 
@@ -52,22 +51,15 @@ def vector_table(feature_names: tuple[str, ...]) -> Table:
 
 
 def make_vectors(method: Method, table: Table) -> dict[str, Any]:
-    """What the method answers now, as JSON values."""
+    """What the method answers now, and with which libraries, as JSON values."""
     prediction = method.predict(table)
     value = [[None if np.isnan(v) else float(v) for v in row] for row in prediction.value]
-    return {"molecules": list(MOLECULES), "value": value, "status": [str(s) for s in prediction.status]}
+    status = [str(s) for s in prediction.status]
+    return {"molecules": list(MOLECULES), "value": value, "status": status, "versions": library_versions()}
 
 
-def compare_vectors(
-    method: Method, table: Table, vectors: Any, versions: Mapping[str, str] | None = None
-) -> tuple[int, float]:
+def compare_vectors(method: Method, table: Table, vectors: Any) -> tuple[int, float]:
     """Ask again.
-
-    Args:
-        method: fitted.
-        table: what ``vector_table`` gives, standardised.
-        vectors: what the file says.
-        versions: the libraries that the model was saved with, by name; for the message.
 
     Returns:
         The number of molecules, and the largest difference relative to the larger of the value and 1.
@@ -90,17 +82,18 @@ def compare_vectors(
         i, j = (int(k) for k in np.argwhere(wrong)[0])
         raise ModelFileError(
             f"the model answers {found[i, j]:.6g} for {MOLECULES[i]}, and {expected[i, j]:.6g} when it was saved",
-            hint=_why(versions or {}),
+            hint=_why(vectors.get("versions")),
         )
     return len(MOLECULES), float(np.nanmax(gap, initial=0.0))
 
 
-def _why(saved: Mapping[str, str]) -> str:
+def _why(saved: Any) -> str:
     """What may lie behind other answers: the libraries whose versions are not those of the day it was saved."""
+    if not isinstance(saved, dict) or not saved:  # a file of a version that did not write them
+        return "library versions may differ; the card lists those that it was made with"
     here = library_versions()
-    other = [f"{name} {then} (here {here.get(name, 'none')})" for name, then in saved.items() if here.get(name) != then]
+    pairs = [(name, str(saved.get(name, "none"))[:20], here.get(name, "none")) for name in (*here, *LIBRARIES)]
+    other = [f"{name} {then} (here {now})" for name, then, now in dict.fromkeys(pairs) if then != now]
     if other:
         return f"library versions may be why: it was saved with {', '.join(other)}"
-    if saved:
-        return "library versions are those that it was saved with, so the file was altered or this machine differs"
-    return "library versions may differ; the card lists those that it was saved with"
+    return "library versions are those that it was saved with, so the file was altered or this machine differs"
