@@ -54,9 +54,6 @@ def build(chunk: Chunk, plan: Plan, targets: tuple[Target, ...]) -> Table:
     features = None
     if plan.features:
         features = np.column_stack([cols.as_numbers(chunk.cells(f), f, start, finite=False) for f in plan.features])
-        for j, name in enumerate(plan.features):
-            gone = ~np.isfinite(features[:, j]) & (status == OK)
-            status[gone], reason[gone] = MISSING, f"no finite value in the descriptor column {name!r}"
     return Table(
         ids,
         (Entities(plan.smiles, "molecule", texts),),

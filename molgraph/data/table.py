@@ -48,6 +48,8 @@ class Packed:
 class Table:
     """Rows of a dataset; nothing edits one in place.
 
+    A row that lacks one of its descriptors is not ``ok``: no method has to guess what stood there.
+
     Args:
         ids: object array [n] of text, verbatim from the file, or the row's number.
         entities: one or more entity columns.
@@ -84,6 +86,18 @@ class Table:
         for name, values in sized.items():
             if values is not None and len(values) != n:
                 raise DataError(f"{name} has {len(values)} rows, the table has {n}")
+        if self.features is not None:
+            self._mark_gaps(~np.isfinite(self.features))
+
+    def _mark_gaps(self, gaps: np.ndarray) -> None:
+        rows = np.flatnonzero(gaps.any(axis=1) & self.ok)
+        if len(rows):
+            status, reason = self.status.copy(), self.reason.copy()
+            status[rows] = MISSING
+            for row in rows:
+                reason[row] = f"no finite value in the descriptor column {self.feature_names[gaps[row].argmax()]!r}"
+            object.__setattr__(self, "status", status)
+            object.__setattr__(self, "reason", reason)
 
     def __len__(self) -> int:
         return len(self.ids)

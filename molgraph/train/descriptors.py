@@ -28,29 +28,21 @@ class Descriptors:
     def fit(
         cls, features: np.ndarray | None, names: tuple[str, ...], row_weights: np.ndarray | None = None
     ) -> Descriptors:
-        """Take the scale from these rows alone, weighted as the loss is; missing cells are passed over.
+        """Take the scale from these rows alone, weighted as the loss is.
 
         Example:
-            >>> d = Descriptors.fit(np.array([[1.0], [3.0], [np.nan]]), ("logp",))
-            >>> d.apply(np.array([[3.0], [np.nan]]), ("logp",)).ravel().tolist()
+            >>> d = Descriptors.fit(np.array([[1.0], [3.0]]), ("logp",))
+            >>> d.apply(np.array([[3.0], [2.0]]), ("logp",)).ravel().tolist()
             [1.0, 0.0]
         """
         if features is None or not features.shape[1]:
             return cls((), np.zeros(0), np.ones(0))
-        if np.isinf(features).any():
-            column = names[int(np.flatnonzero(np.isinf(features).any(axis=0))[0])]
-            raise DataError(f"feature {column!r} has infinite values", hint="make these cells empty, or clip them")
-        known = (~np.isnan(features)).astype(np.float64)
-        known = known if row_weights is None else known * row_weights[:, None]
-        count = known.sum(axis=0)
-        if (count == 0).any():
-            raise DataError(f"feature {names[int(np.argmin(count))]!r} has no value at all", hint="leave it out")
-        mean = (known * np.nan_to_num(features)).sum(axis=0) / count
-        scale = np.sqrt((known * np.nan_to_num(features - mean) ** 2).sum(axis=0) / count)
+        mean = np.average(features, axis=0, weights=row_weights)
+        scale = np.sqrt(np.average((features - mean) ** 2, axis=0, weights=row_weights))
         return cls(tuple(names), mean, np.where(scale > 1e-12 * np.maximum(1.0, np.abs(mean)), scale, 1.0))
 
     def apply(self, features: np.ndarray | None, names: tuple[str, ...]) -> np.ndarray | None:
-        """float32 [n, f] in the order of ``self.names``; a missing cell becomes the training mean, 0.
+        """float32 [n, f] in the order of ``self.names``; a gap, which no row that is ``ok`` has, becomes 0.
 
         Raises:
             DataError: a column that was learned from is not there.

@@ -127,14 +127,16 @@ def test_weights_and_class_weights_move_the_forest() -> None:
 def test_a_tables_own_columns_are_used_and_asked_for_again() -> None:
     smiles = ["CCO"] * 40
     column = np.linspace(0, 1, 40)[:, None]
-    own = {"features": np.column_stack([column, np.full(40, NAN)]), "feature_names": ("assay", "empty")}
+    own = {"features": np.column_stack([column, np.full(40, 7.0)]), "feature_names": ("assay", "constant")}
     table = make_table(smiles, targets=(Target("y"),), y=column, **own)
     method = _through_a_file(_forest(max_features=1.0).fit(table))
     assert np.corrcoef(method.predict(table).value[:, 0], column[:, 0])[0, 1] > 0.95
-    turned = replace(table, features=table.features[:, ::-1], feature_names=("empty", "assay"))
+    turned = replace(table, features=table.features[:, ::-1], feature_names=("constant", "assay"))
     np.testing.assert_array_equal(method.predict(turned).value, method.predict(table).value)
-    gap = replace(table, features=np.full((40, 2), np.inf))
-    assert len(np.unique(method.predict(gap).value)) == 1  # the training median stands in
+    gap = replace(table, features=np.where(np.arange(40)[:, None] == 7, np.inf, table.features))
+    found = method.predict(gap)
+    assert found.reason[7] == "no finite value in the descriptor column 'assay'" and np.isnan(found.value[7, 0])
+    assert np.isfinite(np.delete(found.value, 7)).all()
     with pytest.raises(DataError, match="assay"):
         method.predict(make_table(smiles))
 

@@ -143,8 +143,9 @@ def test_several_targets_missing_labels_weights_features_and_bad_rows(name):
     table = mixed()
     found = quick(name).fit(table, mixed(seed=1)).predict(table)
     assert found.columns == ("a", "b", "c:x", "c:y", "c:z")
-    assert (found.status == "ok").tolist() == [i not in (3, 7) for i in range(len(table))]
-    assert np.isfinite(found.value[found.ok]).all()
+    assert (found.status == "ok").tolist() == [i not in (3, 5, 7) for i in range(len(table))]
+    assert found.reason[5] == "no finite value in the descriptor column 'f'"
+    assert np.isfinite(found.value[found.ok]).all() and np.isnan(found.value[~found.ok]).all()
 
 
 UNLEARNABLE = {

@@ -83,7 +83,7 @@ def test_row_weights_have_mean_one():
 def test_scales_are_weighted_as_the_loss_is(rng):
     """A row of weight 2 is two rows."""
     y, features = rng.normal(5, 2, (9, 2)), rng.normal(3, 1, (9, 2))
-    y[2, 1] = features[4, 0] = np.nan
+    y[2, 1] = np.nan
     times = np.array([1, 2, 3, 1, 1, 2, 1, 4, 1])
     weighted = Outputs.fit((REG, Target("s")), y, None, times.astype(float))
     repeated = Outputs.fit((REG, Target("s")), y.repeat(times, axis=0))
@@ -129,5 +129,3 @@ def test_descriptors_are_scaled_on_the_training_part_and_found_by_name(rng):
     np.testing.assert_array_equal(swapped, scale.apply(features, ("a", "b", "c")))
     with pytest.raises(DataError, match="'b'"):
         scale.apply(features[:, :1], ("a",))
-    with pytest.raises(DataError, match="infinite"):
-        Descriptors.fit(np.array([[np.inf]]), ("a",))
