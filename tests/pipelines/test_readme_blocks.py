@@ -87,7 +87,6 @@ def test_a_speed_row_says_rates_peer_ratio_and_floor(speed: ModuleType) -> None:
     assert all(words in table for words in ("2001-02-03", "a processor", "torch 2.0", "7"))
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="pipelines/speed/run.py does not mark such a row yet")
 @pytest.mark.parametrize("ratio", [1.5, 1.699])
 def test_a_ratio_below_its_floor_is_marked(speed: ModuleType, ratio: float) -> None:
     assert marked(speed, ratio, 1.7)
