@@ -91,7 +91,9 @@ def read_for_training(data: Any, plan: Recipe) -> Table:
     check_plan(plan)
     if data is None:
         raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
-    said = plan.data
+    said, name = plan.data, split_name(plan)
+    if name in ("time", "group", "column") and said.split_column is None and not isinstance(data, Table):
+        raise UsageError(f"the split {name!r} needs a column", hint="name it: --split-column COLUMN")
     if isinstance(data, Table):
         table = data if said.targets is None else data.with_targets(list(said.targets))
     else:

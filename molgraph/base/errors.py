@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 SHOWN = 20  # names in a list of known ones
@@ -53,7 +54,7 @@ class StorageError(MolgraphError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Say which known names are nearest to an unknown one; of a name such as ``scaffold/balanced`` a part counts too.
+    """Say which known names are nearest to an unknown one; a part of ``scaffold/balanced`` counts too.
 
     Example:
         >>> nearest("dmpn", ["dmpnn", "mpnn", "random_forest"])
@@ -68,7 +69,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close:
         return did_you_mean(close)
     more = f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
-    return "known: " + ", ".join(known[:SHOWN]) + more if known else "there is none to name"
+    return "known: " + ", ".join(known[:SHOWN]) + more if known else "there is none to choose"
 
 
 def did_you_mean(names: Iterable[str]) -> str:
@@ -78,9 +79,9 @@ def did_you_mean(names: Iterable[str]) -> str:
 
 def alike(name: str, known: Iterable[str]) -> list[str]:
     """Up to three of the known names that look like ``name``, the nearest first, equally near ones in their order."""
-    likeness = {each: max(_likeness(name, part) for part in (each, *each.split("/"))) for each in known}
-    close = [each for each in likeness if likeness[each] >= FLOOR]
-    return sorted(close, key=lambda each: -likeness[each])[:3]
+    whole = {each: _likeness(name, each) for each in known}
+    best = {each: max(_likeness(name, part) for part in (each, *re.split("[/_]", each))) for each in whole}
+    return sorted((each for each in best if best[each] >= FLOOR), key=lambda each: (-best[each], -whole[each]))[:3]
 
 
 def _likeness(one: str, other: str) -> float:

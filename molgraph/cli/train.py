@@ -161,6 +161,8 @@ def learn(plan: Recipe, out: Path) -> Any:
     from molgraph.cli.show import steps
 
     workdir = out.with_name(out.name + ".work")
+    if workdir.exists() and not workdir.is_dir():
+        raise StorageError(f"cannot write into {workdir}: it is a file", hint="move it: a resume keeps its steps there")
     try:
         with steps():
             result = api.train(recipe=plan, workdir=workdir)

@@ -92,11 +92,13 @@ def test_silence_loads_no_rich() -> None:
 def test_nearest_names_known_ones_in_order() -> None:
     assert nearest("mpn", ["dmpnn", "mpnn"]).startswith("did you mean 'mpnn'")
     assert nearest("q", ["a", "b"]) == "known: a, b"
+    assert nearest("radom", ["mean", "random_forest"]) == "did you mean 'random_forest'?"
+    assert nearest("epoch", ["warmup_epochs", "epochs"]) == "did you mean 'epochs' or 'warmup_epochs'?"
     splits = ["cluster/butina", "random", "scaffold/balanced", "scaffold/chemprop", "scaffold/deepchem"]
-    assert nearest("scafold", splits).startswith("did you mean 'scaffold/balanced'")
+    assert nearest("scafold", splits).startswith("did you mean 'scaffold/balanced' or")
     assert nearest("butina", splits) == "did you mean 'cluster/butina'?"
     assert nearest("DMPNN", ["dmpnn"]) == "did you mean 'dmpnn'?"
-    assert nearest("n_trees", []) == "there is none to name"
+    assert nearest("n_trees", []) == "there is none to choose"
     assert nearest("?", map(str, range(500))).endswith("18, 19 and 480 more")
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import molgraph
 from molgraph import api
-from molgraph.base.errors import StorageError, UsageError
+from molgraph.base.errors import DataError, StorageError, UsageError
 from molgraph.base.recipe import Recipe
 from molgraph.cli.main import app
 from molgraph.cli.options import check_writable
@@ -110,6 +110,7 @@ def test_a_model_file_ends_in_mgm(folder: Path) -> None:
 BEFORE = {
     "no test part to report on": (("--fractions", "0.9,0.1,0", "--report", "r.html"), 2, "0.8,0.1,0.1"),
     "split": (("--split", "scafold"), 2, "scaffold/"),
+    "split without its column": (("--split", "time"), 2, "--split-column"),
     "standardiser": (("--standardise", "standart"), 2, "'standard'"),
     "split file": (("--split", "t.json"), 5, "no split file 't.json'"),
     "model": (("-m", "dmpn"), 2, "dmpnn"),
@@ -136,17 +137,27 @@ def test_data_split_too(words: list[str], folder: Path) -> None:
     assert call(folder, "data", "split", "a.csv", *words)[0] == 2
 
 
-def test_an_error_before_the_first_step_leaves_no_folder(folder: Path) -> None:
-    (folder / "a.csv").write_text(TEXT)
-    (folder / "s.json").write_text('{"train": [0], "test": [1, 2]}')
-    code, said = call(folder, "train", "a.csv", "-t", "y", "--split", "s.json", "--epochs", "1", "--no-baseline")
-    assert code == 3, said
+def test_an_error_before_the_first_step_leaves_no_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(plan: Recipe, method: object, parts: object, work: Path) -> None:
+        assert work.is_dir()
+        raise DataError("nothing to learn")
+
+    monkeypatch.setattr(api, "contestants", refuse)
+    assert call(folder, "train", "a.csv", *MEAN)[0] == 3
     assert not list(folder.glob("model.mgm*"))
     kept = folder / "model.mgm.work" / "run" / "training.ckpt"  # another run's, which goes on from it
     kept.parent.mkdir(parents=True)
     kept.write_bytes(b"")
-    assert call(folder, "train", "a.csv", "-t", "y", "--split", "s.json", "--epochs", "1")[0] == 3
+    assert call(folder, "train", "a.csv", *MEAN)[0] == 3
     assert kept.is_file()
+
+
+def test_a_file_where_a_resume_would_be_kept_is_no_fault_of_molgraph(folder: Path) -> None:
+    (folder / "model.mgm.work").write_text("mine")
+    code, said = call(folder, "train", "a.csv", *MEAN)
+    assert code == 5
+    assert "model.mgm.work: it is a file" in said
+    assert (folder / "model.mgm.work").read_text() == "mine"
 
 
 def test_the_recipe_is_kept_where_the_report_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
