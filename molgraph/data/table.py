@@ -171,17 +171,23 @@ class Table:
         return replace(self, targets=tuple(self.row_targets[j] for j in order), y=y)
 
     def to_frame(self) -> pd.DataFrame:
-        """A pandas frame of ids, entities, targets, weights, features, split, status and reason, by ``index``."""
-        out: dict[str, Any] = {"id": self.ids} | {e.name: e.values for e in self.entities}
+        """A pandas frame of ids, entities, targets, features, weights, split, status and reason, by ``index``.
+
+        A column of the source with one of the table's own names is called ``input_...``.
+        """
+        given = [(e.name, e.values) for e in self.entities]
         if self.y is not None:
-            out |= {t.name: self.y[:, j] for j, t in enumerate(self.row_targets)}
-        if self.weights is not None:
-            out["weight"] = self.weights
+            given += [(t.name, self.y[:, j]) for j, t in enumerate(self.row_targets)]
         if self.features is not None:
-            out |= {name: self.features[:, j] for j, name in enumerate(self.feature_names)}
-        if self.split is not None:
-            out["split"] = self.split
-        return pd.DataFrame(out | {"status": self.status, "reason": self.reason}, index=self.index)
+            given += [(name, self.features[:, j]) for j, name in enumerate(self.feature_names)]
+        own = {"weight": self.weights, "split": self.split, "status": self.status, "reason": self.reason}
+        own = {name: values for name, values in own.items() if values is not None}
+        out = {"id": self.ids}
+        for name, values in given:
+            while name in out or name in own:
+                name = f"input_{name}"
+            out[name] = values
+        return pd.DataFrame(out | own, index=self.index)
 
     def __repr__(self) -> str:
         lost = f"{int((~self.ok).sum()):,} without a molecule" if self.entities else "no molecule column"

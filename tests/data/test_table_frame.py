@@ -31,3 +31,12 @@ def test_a_plain_shell_shows_a_few_lines() -> None:
     many = tuple(Target(f"t{j}") for j in range(9))
     assert "4 more targets" in repr(make_table(["C"], targets=many, y=np.zeros((1, 9))))
     assert repr(make_table([])).startswith("Table of 0 rows")
+
+
+def test_no_column_is_lost_to_one_of_the_tables_own() -> None:
+    y = np.array([[1.0, 2.0, 3.0]])
+    features = {"features": np.array([[4.0]]), "feature_names": ("weight",), "weights": np.array([5.0])}
+    frame = make_table(["C"], targets=(Target("status"), Target("id"), Target("y")), y=y, **features).to_frame()
+    expected = ["id", "smiles", "input_status", "input_id", "y", "input_weight", "weight", "status", "reason"]
+    assert list(frame) == expected
+    assert frame.iloc[0].tolist() == ["0", "C", 1.0, 2.0, 3.0, 4.0, 5.0, "ok", ""]
