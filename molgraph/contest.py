@@ -76,7 +76,8 @@ def is_graph(method: Method) -> bool:
 
 
 def _compete(name: str, method: Method, parts: list[Table], folder: Path | None) -> Contestant:
-    logger.info("training %s", name)
+    members = getattr(method, "members", [])
+    logger.info("training %s", f"ensemble of {len(members)} {name}" if members else name)
     started = time.perf_counter()
     train_part, valid, test = parts
     method.fit(train_part, valid if len(valid) else None, workdir=folder)

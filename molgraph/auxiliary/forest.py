@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -14,6 +13,7 @@ from molgraph.auxiliary.targets import target_from_meta, target_meta
 from molgraph.auxiliary.trees import Trees
 from molgraph.base import progress
 from molgraph.base.contracts import Method, Prediction, State, Target
+from molgraph.base.cores import cores
 from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
@@ -101,7 +101,7 @@ class RandomForest(Method):
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Grow the forests on ``table``; ``valid`` and ``workdir`` are not used."""
         chosen = Features(self.features, self.radius, self.n_bits)
-        own, matrix = chosen.fit(table, self._threads())
+        own, matrix = chosen.fit(table, cores(self.threads))
         targets, labels = table.row_targets, check_targets(table, np.isin(np.arange(len(table)), matrix.rows))
         classes = class_tables(targets, labels.y[matrix.rows], self.class_weights)
         self.notes = notes_of(labels.unlearned)
@@ -129,7 +129,7 @@ class RandomForest(Method):
         for start in range(0, len(table), BLOCK):
             block = slice(start, start + BLOCK)
             part = table if len(table) <= BLOCK else table.take(np.arange(start, min(start + BLOCK, len(table))))
-            matrix = fitted.features.of(part, self._threads())
+            matrix = fitted.features.of(part, cores(self.threads))
             status[block], reason[block] = matrix.status, matrix.reason
             if len(matrix.rows):
                 value[start + matrix.rows] = fitted.values(matrix.x)
@@ -177,11 +177,6 @@ class RandomForest(Method):
             raise UsageError("this forest has not been fitted", hint="call fit(table) first")
         return self._fitted
 
-    def _threads(self) -> int:
-        if self.threads is not None:
-            return self.threads
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
     def _grow(
         self, x: np.ndarray, y: np.ndarray, weights: np.ndarray | None, target: Target, bar: progress.Bar
     ) -> Trees:
@@ -192,7 +187,7 @@ class RandomForest(Method):
         seed = derive(self.seed, "random_forest", target.name) % 2**32
         settings: dict[str, Any] = {"max_features": share, "min_samples_leaf": self.min_samples_leaf}
         kind = RandomForestClassifier if classes else RandomForestRegressor
-        forest = kind(n_jobs=self._threads(), random_state=seed, warm_start=True, **settings)
+        forest = kind(n_jobs=cores(self.threads), random_state=seed, warm_start=True, **settings)
         grown = 0
         while grown < self.n_estimators:
             step = min(STEP, self.n_estimators - grown)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +11,7 @@ from rdkit.Chem import MolSurf
 from rdkit.Chem import rdMolDescriptors as rd
 from rdkit.Chem.EState import EState_VSA
 
+from molgraph.base.cores import cores
 from molgraph.chem.estate import estate_indices
 from molgraph.chem.smiles import parse_smiles, quiet
 
@@ -109,7 +109,7 @@ def rdkit_descriptors(smiles: Sequence[str], *, workers: int | None = None) -> D
         46.07
     """
     chunks = [list(smiles[i : i + CHUNK]) for i in range(0, len(smiles), CHUNK)] or [[]]
-    workers = _cores() if workers is None else workers
+    workers = cores() if workers is None else workers
     if workers > 1 and len(smiles) >= PARALLEL_FROM:
         from joblib import Parallel, delayed  # loky: safe in scripts without a main guard, unlike multiprocessing
 
@@ -119,10 +119,6 @@ def rdkit_descriptors(smiles: Sequence[str], *, workers: int | None = None) -> D
     x = np.concatenate([part[0] for part in parts])
     reasons = np.concatenate([part[1] for part in parts])
     return Descriptors(x, NAMES, reasons == "", reasons)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _compute(smiles: list[str]) -> tuple[np.ndarray, np.ndarray]:

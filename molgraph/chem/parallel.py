@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
 
 from molgraph.base import progress
+from molgraph.base.cores import cores
 
 R = TypeVar("R")
 PIECE = 500
@@ -40,7 +40,7 @@ def map_texts(
     pieces = [texts[i : i + PIECE] for i in range(0, len(texts), PIECE)]
     forks = sys.platform == "linux" and not multiprocessing.current_process().daemon
     if workers is None:
-        workers = len(os.sched_getaffinity(0)) if forks and len(texts) >= PAYS_FROM else 1
+        workers = cores() if forks and len(texts) >= PAYS_FROM else 1
     out: list[R] = []
     with progress.bar(label, len(texts)) as bar:
         if workers < 2 or len(pieces) < 2:

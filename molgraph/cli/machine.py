@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from molgraph import __version__
+from molgraph.base.cores import cores
 from molgraph.base.paths import cache_dir, data_dir
 
 PACKAGES: tuple[str, ...] = ("torch", "torch-geometric", "rdkit", "cuik-molmaker-pin", "lightning", "deepchem")
@@ -47,11 +48,6 @@ def featuriser_matches(found: dict[str, str | None]) -> bool | None:
     if cuik is None or rdkit is None:
         return None
     return [int(part) for part in cuik.split(".")[:3]] == [int(part) for part in rdkit.split(".")[:3]]
-
-
-def cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def memory_bytes() -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -74,14 +73,9 @@ def predict(
 
 
 def _left(out: str, on_error: str) -> str:
-    """What a run that data stopped leaves beside its output: a part, which is told, or an empty one, which goes."""
+    """What a run that data stopped leaves beside its output, in words."""
     part = Path(f"{os.path.realpath(out)}.part")
     if out == "-" or not part.is_file():
         return ""
-    if part.stat().st_size:
-        again = "; --on-error keep goes on from there" if on_error == "stop" else ""
-        return f"what came before is kept in {part.name}{again}"
-    with suppress(OSError):
-        part.unlink()
-        part.with_name(f"{part.name}.journal").unlink(missing_ok=True)
-    return ""
+    again = "; --on-error keep goes on from there" if on_error == "stop" else ""
+    return f"what came before is kept in {part.name}{again}"

@@ -83,7 +83,9 @@ class Audit:
         grid = Grid("finding", "rows", "what it is", box=None, pad_edge=False, header_style="bold")
         for f in self.findings:
             grid.add_row(f.kind, str(len(f)), f.meaning)
-        lists = Grid("finding", "row", "id", "molecule", "detail", box=None, pad_edge=False, header_style="bold")
+        lists = Grid("finding", "row", box=None, pad_edge=False, header_style="bold")
+        for name in ("id", "molecule", "detail"):
+            lists.add_column(name, overflow="fold")
         for cells in self._examples():
             lists.add_row(*cells)
         console = Console(width=width, color_system=None, markup=False, highlight=False)
@@ -94,6 +96,9 @@ class Audit:
                 console.print()
                 console.print(lists)
         return captured.get()
+
+    def __repr__(self) -> str:
+        return self.text()
 
     def _title(self) -> str:
         return f"{len(self.ids)} rows, {self.n_molecules} different molecules"

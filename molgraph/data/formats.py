@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from molgraph.base.errors import DataError, StorageError
+from molgraph.chem.mols import is_mol, write_smiles
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
 from molgraph.data.columns import is_smiles_name
@@ -32,7 +33,8 @@ def reader_for(source: Any) -> Reader:
     """Choose a reader: by content, and by the file's name where content leaves it open.
 
     Args:
-        source: a path, ``-`` for standard input, a pandas frame, a mapping of columns, or a sequence of SMILES.
+        source: a path, ``-`` for standard input, a pandas frame, a mapping of columns, or a sequence of SMILES
+            or of RDKit molecules.
 
     Raises:
         DataError: nothing that molgraph reads.
@@ -50,8 +52,6 @@ def reader_for(source: Any) -> Reader:
     if isinstance(source, (Sequence, np.ndarray, pd.Series, pd.Index)) and not isinstance(source, bytes):
         if (dimensions := getattr(source, "ndim", 1)) != 1:
             raise DataError(f"an array of {dimensions} dimensions is no list of SMILES", hint="give one column of it")
-        if any(hasattr(value, "GetAtoms") for value in source):
-            raise DataError("the list holds molecules, not SMILES", hint="give [Chem.MolToSmiles(m) for m in LIST]")
         return FrameReader(["smiles"], [_plain(source)], smiles="smiles")
     raise DataError(
         f"cannot read a table from {type(source).__name__}",
@@ -136,11 +136,16 @@ def _to_arrow(values: pd.Series) -> pa.Array:
     if values.dtype.kind in "iufb" and isinstance(values.dtype, np.dtype):
         return pa.array(values.to_numpy(), from_pandas=True)
     missing = pd.isna(values).to_numpy()
-    texts = [None if gone else v if isinstance(v, str) else str(v) for v, gone in zip(values, missing, strict=True)]
+    texts = [None if gone else _text(v) for v, gone in zip(values, missing, strict=True)]
     try:
         return pa.array(texts, pa.string())
     except UnicodeEncodeError:  # half a surrogate pair: no text, and no SMILES either
         return pa.array([t and t.encode("utf-8", "backslashreplace").decode() for t in texts], pa.string())
+
+
+def _text(value: Any) -> str:
+    """A cell as text; RDKit's molecules as SMILES."""
+    return value if isinstance(value, str) else write_smiles(value).smiles if is_mol(value) else str(value)
 
 
 class ParquetReader:

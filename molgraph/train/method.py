@@ -15,6 +15,7 @@ import torch
 import molgraph.models  # noqa: F401 - registers the encoders
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
+from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.paths import store_folder
 from molgraph.base.recipe import DEFAULTS
@@ -195,6 +196,7 @@ class GraphMethod(Method):
         for name in ("epochs", "batch_size", "predict_batch", "head_layers", "head_width", "devices"):
             if not isinstance(getattr(self, name), (int, np.integer)) or getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)!r}, expected a whole number from 1")
+        cores(self.threads)
         if not self.learning_rate > 0:
             raise UsageError(f"learning_rate is {self.learning_rate!r}, expected a number above 0")
         registry.entry("encoder", self.encoder)

@@ -13,7 +13,6 @@ import pandas as pd
 
 from molgraph.base.contracts import Method, Prediction, Target
 from molgraph.base.errors import DataError, UsageError
-from molgraph.chem.mols import is_mol, write_smiles
 from molgraph.data.read import read_table
 from molgraph.data.standardised import standardise
 from molgraph.data.table import Table, make_table
@@ -105,7 +104,7 @@ class Model:
                 )
             return make_table(list(data), index=data.index if isinstance(data, pd.Series) else None)
         if isinstance(data, pd.DataFrame):
-            table = read_table(_written(data), features=self.feature_names, **columns | {"on_error": "keep"})
+            table = read_table(data, features=self.feature_names, **columns | {"on_error": "keep"})
             # a row that is dropped takes its label along, so that the others keep theirs
             return read_table(replace(table, index=data.index), on_error=columns.get("on_error", "keep"))
         return read_table(data, features=self.feature_names, **columns)
@@ -155,15 +154,6 @@ def _scores_html(scores: Sequence[Mapping[str, Any]]) -> str:
     idle = ["part"] * (len(parts) < 2) + ["note"] * (not frame["note"].astype(bool).any())
     table = frame.drop(columns=idle).to_html(index=False, float_format="{:.4g}".format, border=0, na_rep="–")
     return (f"<p>scores on the {escape(str(parts[0]))} part</p>" if len(parts) == 1 else "") + table
-
-
-def _written(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with its molecules, where it holds RDKit's, as SMILES."""
-    out = frame.copy(deep=False)
-    for j, (_, column) in enumerate(frame.items()):
-        if column.dtype == object and any(map(is_mol, column)):
-            out.isetitem(j, [write_smiles(value).smiles if is_mol(value) else value for value in column])
-    return out
 
 
 def _coded(table: Table, targets: tuple[Target, ...]) -> Table:

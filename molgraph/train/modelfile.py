@@ -87,7 +87,10 @@ def verify(path: str | Path) -> Verified:
         ModelFileError: the file is not whole, or the model answers otherwise than when it was saved.
     """
     model, vectors = _load(Path(path))
-    n, gap = compare_vectors(model.method, _vector_table(model), vectors)
+    try:
+        n, gap = compare_vectors(model.method, _vector_table(model), vectors)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error.message}", hint=error.hint) from error
     return Verified(model, n, gap)
 
 

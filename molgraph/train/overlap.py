@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import deque
 from collections.abc import Generator, Iterator
@@ -14,6 +13,7 @@ from itertools import chain, islice
 from typing import Any, Protocol
 
 from molgraph.base.contracts import Prediction
+from molgraph.base.cores import cores
 from molgraph.data.standardised import standardise
 from molgraph.data.store import Graphs, store_for
 from molgraph.data.table import Table
@@ -86,8 +86,7 @@ def shares(cores: int) -> tuple[int, int]:
 def _cores(method: Any) -> int:
     """The cores that a method may use: those asked for, else all that this process has."""
     asked = {part.threads for part in (method, *getattr(method, "members", ())) if getattr(part, "threads", None)}
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(asked, default=usable)
+    return cores(min(asked, default=None))
 
 
 @contextmanager

@@ -71,6 +71,8 @@ class PartFile:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if not self._bytes and self._file is not None and not self._file.closed:
+            self.discard()  # nothing was written: nothing is left behind
         self._close()
 
     def append(self, data: bytes, *, rows: int, state: Mapping[str, Any] | None = None) -> None:
@@ -118,9 +120,11 @@ class PartFile:
 
     def discard(self) -> None:
         """Remove the part and its journal."""
-        self._close()
+        if sys.platform == "win32":
+            self._close()  # an open file cannot be removed there; elsewhere the lock is held until all is done
         self.part.unlink(missing_ok=True)
         self.journal.unlink(missing_ok=True)
+        self._close()
 
     def _open_locked(self) -> IO[bytes]:
         while True:

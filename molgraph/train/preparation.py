@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from molgraph.base.cores import cores
 from molgraph.base.errors import DataError
 from molgraph.data.labels import check_labels, check_targets, check_weights
 from molgraph.data.store import Graphs, store_for
@@ -105,7 +105,7 @@ def prepare(
 
 def workers_for(table: Table, threads: int | None) -> int:
     """Processes that featurise a table: one, until starting more is worth it."""
-    return 1 if len(table) < MANY_ROWS else threads or os.cpu_count() or 1
+    return 1 if len(table) < MANY_ROWS else cores(threads)
 
 
 def store_tables(graphs: Graphs) -> tuple[int, int]:

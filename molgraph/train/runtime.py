@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -68,12 +69,10 @@ def make_fabric(device: str, precision: str, devices: int = 1, strategy: str = "
 @contextmanager
 def torch_settings(threads: int | None, seed: int | None = None) -> Iterator[None]:
     """Threads and torch's random numbers as asked, and as they were before at the end."""
-    if threads is not None and threads < 1:
-        raise UsageError(f"threads is {threads}, expected 1 or more")
     before = torch.get_num_threads()
     with torch.random.fork_rng(enabled=seed is not None):
         if threads is not None:
-            torch.set_num_threads(threads)
+            torch.set_num_threads(cores(threads))
         if seed is not None:
             torch.manual_seed(seed)
         try:

@@ -17,7 +17,7 @@ import numpy as np
 
 from molgraph import __version__
 from molgraph.base.contracts import Prediction
-from molgraph.base.errors import DataError
+from molgraph.base.errors import DataError, UsageError
 from molgraph.base.paths import storage_error
 from molgraph.base.progress import bar
 from molgraph.data.table import make_table
@@ -86,6 +86,12 @@ def predict_stream(
     """
     started = time.perf_counter()
     path = os.fspath(out)
+    if (
+        isinstance(source, str | os.PathLike)
+        and os.path.isfile(source)
+        and os.path.realpath(source) == os.path.realpath(path)
+    ):
+        raise UsageError(f"{path} is the file that is read", hint="name another output")
     writer = row_format(path)
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
         result = _straight(model, source, path, writer, on_error, chunk_rows, columns_of_input)

@@ -98,6 +98,21 @@ def test_model_file_and_back(fitted, nasty, tmp_path):
     assert again.save(tmp_path / "again.mgm").read_bytes() == path.read_bytes()
 
 
+@pytest.mark.parametrize("threads", [0, -1, 1.5, "two", True])
+@pytest.mark.parametrize("name", NAMES)
+def test_threads_that_cannot_be_are_refused(name, threads):
+    method = quick(name)
+    inner = getattr(method, "params", None)
+    if "threads" in method.param_names():
+        method.set_params(threads=threads)
+    elif inner is not None:
+        method.set_params(params={**inner, "threads": threads})
+    else:
+        pytest.skip(f"{name} uses one thread")
+    with pytest.raises(UsageError, match="threads is"):
+        method.fit(labelled("regression"))
+
+
 def test_state_with_a_part_missing_or_odd_is_refused(fitted):
     state = fitted.state()
     for name in state.arrays:

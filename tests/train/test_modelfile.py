@@ -79,7 +79,7 @@ def test_verify_notices_other_answers(saved, tmp_path):
     arrays["network.head.layers.1.bias"] = arrays["network.head.layers.1.bias"] + 0.01
     archive.write_archive(tmp_path / "other.mgm", parts, arrays)
     load_model(tmp_path / "other.mgm")
-    with pytest.raises(ModelFileError, match="when it was saved"):
+    with pytest.raises(ModelFileError, match=r"other\.mgm: .*when it was saved"):
         verify(tmp_path / "other.mgm")
 
 

@@ -227,6 +227,25 @@ def test_full_disk_keeps_what_was_done(source: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
+def test_what_wrote_nothing_leaves_nothing(source: Path, tmp_path: Path) -> None:
+    class Stopped(Slow):
+        def predict(self, table):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        predict_stream(Stopped(), source, tmp_path / "out.csv", model_hash="m1", id="name", smiles="smiles")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
+
+
+def test_the_file_that_is_read_is_not_written(source: Path, tmp_path: Path) -> None:
+    before = source.read_bytes()
+    (tmp_path / "link.csv").symlink_to(source)
+    for out in (source, tmp_path / "link.csv"):
+        with pytest.raises(UsageError, match="is the file that is read"):
+            stream(source, out)
+    assert source.read_bytes() == before
+
+
 def test_refusals(source: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown ending"):
         stream(source, tmp_path / "out.xlsx")
