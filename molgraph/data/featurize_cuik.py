@@ -11,7 +11,7 @@ import numpy as np
 from molgraph.data.features import D_BOND, check_layout, join_halves, low_halves
 from molgraph.data.packing import Piece
 
-CALL = 32
+CALL = 48
 """Molecules that the library is given at a time: feature rows stay in the cache, and little is read twice."""
 _TRIAL = ["C[C@H]([NH3+])C(=O)[O-]", "F/C=C/[13CH2]Cl", "c1ccsc1", "[Na+].[Cl-]", "C#N", "FS(F)(F)(F)(F)F", "*[U]"]
 _ATOM_CHOICES = [
