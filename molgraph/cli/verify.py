@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,15 +20,9 @@ def verify(
         molgraph verify model.mgm
     """
     from molgraph import api
-    from molgraph.base.errors import ModelFileError
     from molgraph.cli.show import say
 
-    try:
-        checked = api.verify(model)
-    except ModelFileError as error:
-        if error.message.startswith(str(Path(model))):
-            raise
-        raise ModelFileError(f"{model}: {error.message}", hint=error.hint) from error
+    checked = api.verify(model)
     for name, value in checked.model.summary().items():
         say(f"{name:13s} {value}")
     if checked.model.card.scores:

@@ -173,8 +173,7 @@ def test_a_target_is_no_feature_and_a_feature_comes_once() -> None:
 
 
 def test_what_is_no_list_of_smiles() -> None:
-    with pytest.raises(DataError, match="holds molecules, not SMILES"):
-        read_table(["CC", parse_smiles("CCO").mol])
+    assert read_table(["CC", parse_smiles("CCO").mol, 5]).smiles.tolist() == ["CC", "CCO", "5"]
     with pytest.raises(DataError, match="2 dimensions"):
         read_table(np.array([["CC", "CCO"]]))
 
