@@ -195,7 +195,8 @@ def process(body: str) -> subprocess.Popen[str]:
     """A real process whose verb runs ``body``."""
     # whoever runs the tests in the background may have Ctrl-C ignored, which a process hands on
     code = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    code += "import sys, typer\nfrom molgraph.cli.main import guarded\napp = typer.Typer(pretty_exceptions_enable=False)"
+    code += "import sys, typer\nfrom molgraph.cli.main import guarded\n"
+    code += "app = typer.Typer(pretty_exceptions_enable=False)"
     code += f"\n@app.command()\n@guarded\ndef sample() -> None:\n    {body}\napp()"
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen([sys.executable, "-c", code], text=True, **pipes)  # type: ignore[call-overload, no-any-return]
