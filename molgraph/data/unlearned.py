@@ -35,7 +35,7 @@ def leave_empty(prediction: Prediction, unlearned: Unlearned) -> Prediction:
         >>> table = make_table(["C", "C(C"])
         >>> made = Prediction(table.ids, (Target("y"),), np.ones((2, 1)), table.status, table.reason)
         >>> found = leave_empty(made, {"y": "no training label"})
-        >>> found.value[0, 0], found.reason[0]
+        >>> float(found.value[0, 0]), found.reason[0]
         (nan, 'not learned: y (no training label)')
     """
     if not unlearned:

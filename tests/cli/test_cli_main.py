@@ -192,12 +192,10 @@ def test_the_wrapped_verb_is_still_the_function() -> None:
 
 
 def process(body: str) -> subprocess.Popen[str]:
-    """A real process whose verb runs ``body``."""
-    # whoever runs the tests in the background may have Ctrl-C ignored, which a process hands on
-    code = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    code += "import sys, typer\nfrom molgraph.cli.main import guarded\n"
-    code += "app = typer.Typer(pretty_exceptions_enable=False)"
-    code += f"\n@app.command()\n@guarded\ndef sample() -> None:\n    {body}\napp()"
+    """A real process whose verb runs ``body``; in the background Ctrl-C may be ignored, which a process hands on."""
+    code = "import signal as s, sys, typer\nfrom molgraph.cli.main import guarded\ns.signal(2, s.default_int_handler)"
+    code += "\napp = typer.Typer(pretty_exceptions_enable=False)\n"
+    code += f"@app.command()\n@guarded\ndef sample() -> None:\n    {body}\napp()"
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen([sys.executable, "-c", code], text=True, **pipes)  # type: ignore[call-overload, no-any-return]
 

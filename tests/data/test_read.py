@@ -287,16 +287,3 @@ def test_builtin_is_readable() -> None:
     table = read_table("builtin:chembl2321810")
     assert all(parse_smiles(s).mol for s in table.smiles)
     assert make_table(list(table.smiles)).ok.all()
-
-
-def test_molecules_of_rdkit_are_read_as_their_smiles() -> None:
-    from rdkit import Chem
-
-    texts = ["OCC", "[NH4+]", "c1ccccc1O"]
-    mols = [Chem.MolFromSmiles(text) for text in texts]
-    written = [Chem.MolToSmiles(mol) for mol in mols]
-    assert read_table(mols).smiles.tolist() == written
-    assert read_table(pd.Series(mols)).smiles.tolist() == written
-    frame = pd.DataFrame({"smiles": [*mols, None, Chem.Mol()], "y": np.arange(5.0)})
-    table = read_table(frame, targets=["y"])
-    assert table.smiles[:3].tolist() == written and table.status.tolist() == ["ok"] * 3 + ["missing"] * 2

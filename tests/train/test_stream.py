@@ -233,22 +233,14 @@ def test_what_wrote_nothing_leaves_nothing(source: Path, tmp_path: Path) -> None
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        predict_stream(Stopped(), source, tmp_path / "out.csv", model_hash="m1", id="name", smiles="smiles")
+        predict_stream(Stopped(), source, tmp_path / "out.csv", model_hash="m1")
     assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 
-def test_the_file_that_is_read_is_not_written(source: Path, tmp_path: Path) -> None:
-    before = source.read_bytes()
-    (tmp_path / "link.csv").symlink_to(source)
-    for out in (source, tmp_path / "link.csv"):
-        with pytest.raises(UsageError, match="is the file that is read"):
-            stream(source, out)
-    assert source.read_bytes() == before
-
-
 def test_refusals(source: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="unknown ending"):
-        stream(source, tmp_path / "out.xlsx")
+    for out, words in ((source, "is the file that is read"), (tmp_path / "out.xlsx", "unknown ending")):
+        with pytest.raises(UsageError, match=words):
+            stream(source, out)
     with pytest.raises(StorageError, match="folder does not exist"):
         stream(source, tmp_path / "no" / "out.csv")
     (tmp_path / "folder").mkdir()
