@@ -194,8 +194,8 @@ def test_the_wrapped_verb_is_still_the_function() -> None:
 def process(body: str) -> subprocess.Popen[str]:
     """A real process whose verb runs ``body``; in the background Ctrl-C may be ignored, which a process hands on."""
     code = "import signal as s, sys, typer\nfrom molgraph.cli.main import guarded\ns.signal(2, s.default_int_handler)"
-    code += "\napp = typer.Typer(pretty_exceptions_enable=False)\n"
-    code += f"@app.command()\n@guarded\ndef sample() -> None:\n    {body}\napp()"
+    code += "\napp = typer.Typer(pretty_exceptions_enable=False)"
+    code += f"\n@app.command()\n@guarded\ndef sample() -> None:\n    {body}\napp()"
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen([sys.executable, "-c", code], text=True, **pipes)  # type: ignore[call-overload, no-any-return]
 
@@ -289,8 +289,7 @@ def test_models_tells_one_models_parameters() -> None:
 @pytest.mark.parametrize("kind", ["split", "metric", "standardiser", "readout"])
 def test_models_lists_other_kinds(kind: str) -> None:
     found = json.loads(run(app, ["models", "--kind", kind, "--json"]).stdout)
-    assert len(found) >= 3
-    assert all(entry["summary"] for entry in found)
+    assert len(found) >= 3 and all(entry["summary"] for entry in found)
     assert run(app, ["models", "--kind", kind]).exit_code == 0
 
 
