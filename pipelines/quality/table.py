@@ -15,7 +15,7 @@ from molgraph.evaluate.metrics import evaluate_metric, get_metric
 from pipelines.quality.cells import cell_path, read_cell
 from pipelines.quality.study import Dataset, Study, split_path
 
-PAIRS = (("dmpnn", "chemprop"), ("forest_morgan", "sklearn_forest"), ("forest", "sklearn_forest"))
+PAIRS = (("dmpnn", "chemprop"), ("forest_morgan", "sklearn_forest"), ("dmpnn", "forest"))
 COLUMNS = (
     ("dmpnn", "dmpnn"),
     ("chemprop", "chemprop"),
