@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
 
+from molgraph.base.space import Space
+
 if TYPE_CHECKING:  # the table itself lives one floor up
     from molgraph.data.table import Table
 
@@ -61,10 +63,13 @@ class Method(ABC):
     ``get_params`` and ``set_params`` need no help from the subclass (scikit-learn's convention).
 
     After ``fit``, ``notes`` say what a person should know about it; they are kept with the model.
+    ``uses_valid`` says whether ``fit`` learns anything from its ``valid``: who cuts one off gives the rows to
+    ``table`` where it doesn't.
     """
 
     name: str = ""
     notes: tuple[str, ...] = ()
+    uses_valid: bool = False
 
     @abstractmethod
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
@@ -82,6 +87,10 @@ class Method(ABC):
     @abstractmethod
     def from_state(cls, state: State) -> Self:
         """Rebuild a fitted method; raise ``ModelFileError`` where the state is not whole."""
+
+    def space(self) -> Space:
+        """Hyper-parameters that a search may try, each with its range; nothing by default."""
+        return {}
 
     @classmethod
     def param_names(cls) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from molgraph.base.paths import store_folder
 from molgraph.base.recipe import DEFAULTS
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.base.space import Categorical, Float, Space
 from molgraph.data.store import Graphs
 from molgraph.data.table import Table
 from molgraph.train.engine import Fit, Plan
@@ -72,6 +73,7 @@ class GraphMethod(Method):
     """
 
     name = "graph"
+    uses_valid = True
 
     def __init__(
         self,
@@ -190,6 +192,14 @@ class GraphMethod(Method):
     def from_state(cls, state: State) -> Self:
         """Rebuild; the network's shapes are compared with the arrays before any weight is made."""
         return restore(cls, state)
+
+    def space(self) -> Space:
+        """The step size and the head; what is the encoder's own stays as its paper has it."""
+        return {
+            "learning_rate": Float(1e-4, 3e-3, log=True),
+            "head_width": Categorical((100, 300, 600)),
+            "head_dropout": Float(0.0, 0.3),
+        }
 
     def check(self) -> None:
         """Raise early for values that no fit can have."""

@@ -55,6 +55,11 @@ class Ensemble(Method):
         self.fitted: list[Method] = []
 
     @property
+    def uses_valid(self) -> bool:  # type: ignore[override] # the members' own, whatever they are
+        """Whether the members learn anything from ``valid``."""
+        return self._member(0).uses_valid
+
+    @property
     def members(self) -> list[Method]:
         """The members, fitted or fresh."""
         return self.fitted or [self._member(i) for i in range(self._size())]
