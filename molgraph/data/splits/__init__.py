@@ -1,7 +1,9 @@
-"""Splits: ``split_table`` and ``kfold`` make them, ``Split`` is what they make; one recipe family a file."""
+"""Splits: ``split_table``, ``kfold`` and ``repeated_kfold`` make ``Split``s; one recipe family a file."""
 
 from molgraph.data.splits import cluster, columns, others, random, scaffold
-from molgraph.data.splits.make import kfold, split_table
+from molgraph.data.splits.classes import one_class
+from molgraph.data.splits.folds import kfold, repeated_kfold
+from molgraph.data.splits.make import split_table
 from molgraph.data.splits.split import Leak, LeftOut, Split
 
 __all__ = [
@@ -11,8 +13,10 @@ __all__ = [
     "cluster",
     "columns",
     "kfold",
+    "one_class",
     "others",
     "random",
+    "repeated_kfold",
     "scaffold",
     "split_table",
 ]

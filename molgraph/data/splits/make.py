@@ -1,22 +1,22 @@
-"""The two verbs: a table and a recipe's name in, one frozen split or k of them out."""
+"""A table and a recipe's name in, one frozen split out."""
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from molgraph.base.errors import DataError, UsageError
-from molgraph.base.registry import get, names
+from molgraph.base.registry import get
 from molgraph.chem.scaffold import flat_parents
-from molgraph.data.splits.assign import fill_folds, fill_parts
+from molgraph.data.splits.assign import fill_parts
 from molgraph.data.splits.leaks import find_leaks
 from molgraph.data.splits.recipe import Grouping, Parts, SplitRecipe, Task
-from molgraph.data.splits.split import PARTS, LeftOut, Split, check_parts, content_hash, split_hash
+from molgraph.data.splits.split import PARTS, LeftOut, Split, check_parts, content_hash, row_contents, split_hash
 from molgraph.data.table import Table
 
 
@@ -57,7 +57,7 @@ def split_table(
     """
     known: SplitRecipe = get("split", recipe)
     fractions = _checked(fractions)
-    usable = _usable(table, known)
+    usable = usable_rows(table, known)
     task = Task(table, usable.rows, fractions, int(seed), known.settings(params))
     if known.group is not None:
         grouping = known.group(task)
@@ -74,60 +74,10 @@ def split_table(
                 + ("" if n_groups is None else f" in {n_groups} groups that stay whole"),
                 hint="use more rows, other fractions, or another recipe such as 'random'",
             )
-    split = _freeze(task, known, usable, parts, n_groups, {})
+    split = freeze(task, known, usable, parts, n_groups, {})
     if known.announces_leaks and split.leaks and not quiet:
         print(split.text(n_leaks=20), file=sys.stderr)
     return split
-
-
-def kfold(
-    table: Table,
-    k: int = 5,
-    recipe: str = "scaffold/balanced",
-    seed: int = 0,
-    *,
-    with_valid: bool | None = None,
-    **params: Any,
-) -> list[Split]:
-    """k splits for cross-validation: every usable row is tested exactly once, groups of the recipe stay whole.
-
-    Args:
-        table: the rows.
-        k: number of folds, 2 or more.
-        recipe: a recipe that groups: ``random``, ``scaffold/balanced``, ``scaffold/generic``, ``cluster/butina``,
-            ``group``.
-        seed: what shuffling begins from.
-        with_valid: whether the fold after the tested one validates; by default where k is 3 or more.
-        **params: the recipe's own settings.
-
-    Raises:
-        UsageError: an unknown recipe, one that makes its own parts, or a k that is too small.
-        DataError: fewer groups than folds.
-    """
-    known: SplitRecipe = get("split", recipe)
-    if known.group is None:
-        able = [name for name in names("split") if get("split", name).group is not None]
-        raise UsageError(f"the split {recipe!r} has no folds", hint="use one of " + ", ".join(able))
-    with_valid = k >= 3 if with_valid is None else with_valid
-    if k < 2 + with_valid:
-        raise UsageError(f"k is {k}", hint=f"use {2 + with_valid} folds or more")
-    usable = _usable(table, known)
-    task = Task(table, usable.rows, (1 - 1 / k, 0.0, 1 / k), int(seed), known.settings(params))
-    grouping = known.group(task)
-    sizes = np.bincount(grouping.group_of) if len(grouping.rows) else np.zeros(0, dtype=np.int64)
-    if len(sizes) < k:
-        raise DataError(
-            f"{k} folds need {k} groups, {recipe!r} finds {len(sizes)} in {len(grouping.rows)} rows",
-            hint="use fewer folds or another recipe such as 'random'",
-        )
-    fold_of = fill_folds(sizes, k, task.seed)[grouping.group_of]
-    splits = []
-    for fold in range(k):
-        test = fold_of == fold
-        valid = with_valid & (fold_of == (fold + 1) % k)
-        made = Parts.of(grouping.rows, np.where(test, 2, np.where(valid, 1, 0)), grouping.left_out)
-        splits.append(_freeze(task, known, usable, made, len(sizes), {"k": k, "fold": fold}))
-    return splits
 
 
 def _checked(fractions: Any) -> tuple[float, float, float]:
@@ -142,7 +92,7 @@ def _checked(fractions: Any) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True)
-class _Usable:
+class Usable:
     """Rows that a recipe may use, why the others may not, and all rows' flat parents where a leak is possible."""
 
     rows: np.ndarray
@@ -150,7 +100,8 @@ class _Usable:
     parents: np.ndarray | None
 
 
-def _usable(table: Table, recipe: SplitRecipe) -> _Usable:
+def usable_rows(table: Table, recipe: SplitRecipe) -> Usable:
+    """The rows that a recipe may use; a table of none raises ``DataError``."""
     left_out = {int(i): str(table.reason[i]) or str(table.status[i]) for i in np.flatnonzero(~table.ok)}
     rows, parents = np.flatnonzero(table.ok), None
     # A recipe that groups reads every molecule itself; for the others it is done here, and used again for leaks.
@@ -163,7 +114,7 @@ def _usable(table: Table, recipe: SplitRecipe) -> _Usable:
     if not len(rows):
         first = f"; row 0: {left_out[0]}" if 0 in left_out else ""
         raise DataError(f"none of the table's {len(table)} rows can be used{first}", hint="look at their reasons")
-    return _Usable(rows, left_out, parents)
+    return Usable(rows, left_out, parents)
 
 
 def _enough(grouping: Grouping, recipe: SplitRecipe, task: Task) -> None:
@@ -178,9 +129,17 @@ def _fill(grouping: Grouping, recipe: SplitRecipe, task: Task) -> Parts:
     return Parts.of(grouping.rows, part_of, grouping.left_out)
 
 
-def _freeze(
-    task: Task, recipe: SplitRecipe, usable: _Usable, parts: Parts, n_groups: int | None, extra: Mapping[str, Any]
+def freeze(
+    task: Task,
+    recipe: SplitRecipe,
+    usable: Usable,
+    parts: Parts,
+    n_groups: int | None,
+    extra: Mapping[str, Any],
+    contents: Sequence[str] | None = None,
 ) -> Split:
+    """Parts as a split with its hash and leaks; ``contents`` are the table's ``row_contents`` where they are known."""
+    contents = row_contents(task.table) if contents is None else contents
     arrays = {name: np.sort(np.asarray(getattr(parts, name), dtype=np.int64)) for name in PARTS}
     table = task.table
     params = {k: v for k, v in task.params.items() if isinstance(v, str | int | float | bool)} | dict(extra)
@@ -193,8 +152,8 @@ def _freeze(
         fractions=task.fractions,
         n_rows=len(table),
         params=params,
-        content=content_hash(table),
-        hash=split_hash(table, arrays, settings),
+        content=content_hash(contents),
+        hash=split_hash(contents, arrays, settings),
         leaks=() if recipe.grouped else find_leaks(table, arrays["train"], arrays["test"], usable.parents),
         left_out=left_out,
         groups=n_groups,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -94,7 +94,7 @@ class Split:
                 f"the split was made for a table of {self.n_rows} rows, this one has {len(table)}",
                 hint="split this table anew, or give the one that the split was made for",
             )
-        if self.content and content_hash(table) != self.content:
+        if self.content and content_hash(row_contents(table)) != self.content:
             raise DataError(
                 "the split was made for other rows: ids or structures differ, or stand in another order",
                 hint="split this table anew, or give the one that the split was made for, standardised as it was then",
@@ -177,9 +177,9 @@ def check_parts(parts: Iterable[np.ndarray], n_rows: int, source: str) -> None:
         raise DataError(f"{source} has row {values[counts > 1][0]} twice")
 
 
-def content_hash(table: Table) -> str:
-    """sha256 of the table's ids and structures, in row order."""
-    return hashlib.sha256("\n".join(row_contents(table)).encode("utf-8", "surrogatepass")).hexdigest()
+def content_hash(contents: Sequence[str]) -> str:
+    """sha256 of a table's ids and structures (its ``row_contents``), in row order."""
+    return hashlib.sha256("\n".join(contents).encode()).hexdigest()
 
 
 def row_contents(table: Table) -> list[str]:
@@ -189,9 +189,8 @@ def row_contents(table: Table) -> list[str]:
     return [hashlib.sha256(json.dumps(row).encode()).hexdigest() for row in rows]
 
 
-def split_hash(table: Table, parts: Mapping[str, np.ndarray], recipe: Mapping[str, Any]) -> str:
-    """sha256 of the recipe, each part's sorted contents and its indices."""
-    contents = row_contents(table)
+def split_hash(contents: Sequence[str], parts: Mapping[str, np.ndarray], recipe: Mapping[str, Any]) -> str:
+    """sha256 of the recipe, each part's sorted contents (a table's ``row_contents``) and its indices."""
     digest = hashlib.sha256(json.dumps(recipe, sort_keys=True).encode())
     for name in PARTS:
         digest.update(f"\n{name}\n".encode())

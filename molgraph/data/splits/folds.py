@@ -1,0 +1,156 @@
+"""A table and a grouping recipe's name in; the frozen splits of a cross-validation, once or repeated, out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.registry import get, names
+from molgraph.base.seeds import derive
+from molgraph.data.splits.assign import fill_folds
+from molgraph.data.splits.classes import hopeless, one_class_folds
+from molgraph.data.splits.make import Usable, freeze, usable_rows
+from molgraph.data.splits.recipe import Grouping, Parts, SplitRecipe, Task
+from molgraph.data.splits.split import Split, row_contents
+from molgraph.data.table import Table
+
+MOST_DRAWS = 20  # drawing anew is cheap beside one model, but a target with too few positives never comes right
+
+
+def kfold(
+    table: Table,
+    k: int = 5,
+    recipe: str = "scaffold/balanced",
+    seed: int = 0,
+    *,
+    with_valid: bool | None = None,
+    **params: Any,
+) -> list[Split]:
+    """k splits for cross-validation: every usable row is tested exactly once, groups of the recipe stay whole.
+
+    Folds in which a target has one class are drawn anew or marked, as ``repeated_kfold`` says.
+
+    Args:
+        table: the rows.
+        k: number of folds, 2 or more.
+        recipe: a recipe that groups: ``random``, ``scaffold/balanced``, ``scaffold/generic``, ``cluster/butina``,
+            ``group``.
+        seed: what shuffling begins from.
+        with_valid: whether the fold after the tested one validates; by default where k is 3 or more.
+        **params: the recipe's own settings.
+
+    Raises:
+        UsageError: an unknown recipe, one that makes its own parts, or a k that is too small.
+        DataError: fewer groups than folds.
+    """
+    with_valid = k >= 3 if with_valid is None else with_valid
+    course = _prepare(table, k, recipe, seed, with_valid, params)
+    return list(_repeat(course, k, seed, with_valid, {}))
+
+
+def repeated_kfold(
+    table: Table,
+    repeats: int = 5,
+    k: int = 5,
+    recipe: str = "random",
+    seed: int = 0,
+    *,
+    with_valid: bool = False,
+    **params: Any,
+) -> list[Split]:
+    """Repeated grouped cross-validation: ``repeats`` times k folds, in each repeat every usable row tested once.
+
+    Ash et al. 2025 (J. Chem. Inf. Model. 65:9398) compare methods on 5 x 5 such folds. A draw whose folds leave a
+    binary or multiclass target with one class, in a test part or a training part, is drawn again from the next seed
+    of a fixed sequence (``derive(seed, "repeat", repeat, "draw", draw)``; the first draw of the first repeat begins
+    from ``seed`` itself), 20 draws at most; the draw with fewest such folds is kept. A target whose rarer class stands
+    in fewer groups than there are folds cannot come right and asks for no second draw: it is marked.
+
+    Args:
+        table: the rows.
+        repeats: how often all rows are divided anew.
+        k: number of folds, 2 or more.
+        recipe: a recipe that groups.
+        seed: what shuffling begins from.
+        with_valid: whether the fold after the tested one validates.
+        **params: the recipe's own settings.
+
+    Returns:
+        ``repeats * k`` splits, folds of one repeat together. ``params`` of each has ``k``, ``fold``, ``repeat`` and
+        ``draws`` (how many were made), and ``one_class`` where targets are marked: part to their names, with commas.
+
+    Raises:
+        UsageError: an unknown recipe, one that makes its own parts, a k or a number of repeats that is too small.
+        DataError: fewer groups than folds.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> splits = repeated_kfold(make_table(["C" * n for n in range(1, 11)]), repeats=2, k=5)
+        >>> len(splits), splits[-1].params["repeat"], splits[-1].params["fold"], splits[-1].sizes["test"]
+        (10, 1, 4, 2)
+    """
+    if repeats < 1:
+        raise UsageError(f"repeats is {repeats}", hint="repeat once or more")
+    course = _prepare(table, k, recipe, seed, with_valid, params)
+    return [s for r in range(repeats) for s in _repeat(course, k, seed, with_valid, {"repeat": r})]
+
+
+class _Course(NamedTuple):
+    """What all folds and repeats of one cross-validation share."""
+
+    task: Task
+    recipe: SplitRecipe
+    usable: Usable
+    grouping: Grouping
+    sizes: np.ndarray
+    contents: list[str]
+    hopeless: frozenset[str]
+
+
+def _prepare(table: Table, k: int, recipe: str, seed: int, with_valid: bool, params: dict[str, Any]) -> _Course:
+    known: SplitRecipe = get("split", recipe)
+    if known.group is None:
+        able = [name for name in names("split") if get("split", name).group is not None]
+        raise UsageError(f"the split {recipe!r} has no folds", hint="use one of " + ", ".join(able))
+    if k < 2 + with_valid:
+        raise UsageError(f"k is {k}", hint=f"use {2 + with_valid} folds or more")
+    usable = usable_rows(table, known)
+    task = Task(table, usable.rows, (1 - 1 / k, 0.0, 1 / k), int(seed), known.settings(params))
+    grouping = known.group(task)
+    sizes = np.bincount(grouping.group_of) if len(grouping.rows) else np.zeros(0, dtype=np.int64)
+    if len(sizes) < k:
+        raise DataError(
+            f"{k} folds need {k} groups, {recipe!r} finds {len(sizes)} in {len(grouping.rows)} rows",
+            hint="use fewer folds or another recipe such as 'random'",
+        )
+    lost = hopeless(table, grouping.rows, grouping.group_of, k)
+    return _Course(task, known, usable, grouping, sizes, row_contents(table), lost)
+
+
+def _repeat(course: _Course, k: int, seed: int, with_valid: bool, extra: dict[str, Any]) -> Iterator[Split]:
+    repeat = extra.get("repeat", 0)
+    best: tuple[int, np.ndarray, list[dict[str, list[str]]]] | None = None
+    draws = 0
+    while best is None or (best[0] and draws < MOST_DRAWS):
+        first = draws == repeat == 0
+        fold_seed = int(seed) if first else derive(seed, "repeat", repeat, "draw", draws)
+        fold_of = fill_folds(course.sizes, k, fold_seed)[course.grouping.group_of]
+        marks = one_class_folds(course.task.table, course.grouping.rows, fold_of, k, with_valid)
+        bad = sum(len(set(found) - course.hopeless) for fold in marks for found in fold.values())
+        draws += 1
+        if best is None or bad < best[0]:
+            best = bad, fold_of, marks
+    _, fold_of, marks = best
+    # One draw without a mark is told only where repeats are asked for: the hashes of plain folds stay what they were.
+    told = {"draws": draws} if "repeat" in extra or draws > 1 else {}
+    for fold in range(k):
+        test = fold_of == fold
+        valid = with_valid & (fold_of == (fold + 1) % k)
+        made = Parts.of(course.grouping.rows, np.where(test, 2, np.where(valid, 1, 0)), course.grouping.left_out)
+        params = {"k": k, "fold": fold} | extra | told
+        if marks[fold]:
+            params["one_class"] = {part: ", ".join(found) for part, found in marks[fold].items()}
+        yield freeze(course.task, course.recipe, course.usable, made, len(course.sizes), params, course.contents)
