@@ -10,6 +10,8 @@
     molgraph.predict_file("assay.mgm", "library.csv", "predicted.csv")      # a file of any size
     molgraph.read_table("assay.csv")                 # every row kept; bad ones carry a reason
     molgraph.audit(molgraph.read_table("assay.csv", targets=["pIC50"]))     # what is wrong with a table
+    molgraph.datasets()                              # public datasets, what is known for and against each
+    molgraph.load_dataset("bbbp@c1").table           # one of them, checked against its card; c1 is curated
     molgraph.MoleculeRegressor("dmpnn")              # in scikit-learn's cross_validate, GridSearchCV, Pipeline
     molgraph.names("method")                         # what there is; `molgraph.register` adds your own
 
@@ -29,6 +31,8 @@ _HOMES = {
     "load": "molgraph.api",
     "predict_file": "molgraph.api",
     "read_table": "molgraph.data.read",
+    "load_dataset": "molgraph.data.datasets",
+    "datasets": "molgraph.data.datasets",
     "audit": "molgraph.data.audit",
     "MoleculeRegressor": "molgraph.sklearn_adapters",
     "MoleculeClassifier": "molgraph.sklearn_adapters",
@@ -55,8 +59,10 @@ __all__ = [
     "MolgraphError",
     "__version__",
     "audit",
+    "datasets",
     "entry",
     "load",
+    "load_dataset",
     "names",
     "predict_file",
     "read_table",
@@ -70,6 +76,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.base.registry import register
     from molgraph.catalogue import entry, names
     from molgraph.data.audit import audit
+    from molgraph.data.datasets import datasets, load_dataset
     from molgraph.data.read import read_table
     from molgraph.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
 

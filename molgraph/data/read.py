@@ -37,8 +37,8 @@ def read_table(
     """Read a whole source into a table; every input row stays a row, in order.
 
     Args:
-        source: a path (csv, csv.gz, tsv, parquet, sdf, smi), ``-`` for standard input, ``builtin:NAME``, a
-            pandas frame, a mapping of columns, a list of SMILES, or a table.
+        source: a path (csv, csv.gz, tsv, parquet, sdf, smi), ``-`` for standard input, ``dataset:NAME`` (one that
+            has a card), ``builtin:NAME``, a pandas frame, a mapping of columns, a list of SMILES, or a table.
         smiles: the column of SMILES; found by its name or by values that parse where not given.
         targets: what is to be learnt: names, with a kind where it is not plain (``class:multiclass``).
         id: the column of ids, kept verbatim; a column named id where not given, else the row's number.
@@ -63,8 +63,8 @@ def read_table(
         (['ok', 'missing', 'ok'], array([1.5, 2. , nan]))
     """
     _known(on_error)
-    if isinstance(source, str) and source.startswith("builtin:"):
-        source = builtin.load(source.removeprefix("builtin:"))
+    if _named(source):
+        source = _load_named(source)
         if targets is None:
             targets = source.row_targets
     if isinstance(source, Table):
@@ -111,7 +111,7 @@ def iter_tables(
     if chunk_rows < 1:
         raise UsageError(f"chunk_rows is {chunk_rows}", hint="give at least 1")
     _known(on_error)
-    if isinstance(source, Table) or (isinstance(source, str) and source.startswith("builtin:")):
+    if isinstance(source, Table) or _named(source):
         whole = read_table(source, targets=targets)
         for start in range(0, len(whole), chunk_rows):
             yield _handle(whole.take(np.arange(start, min(start + chunk_rows, len(whole)))), on_error, start)
@@ -129,6 +129,20 @@ def iter_tables(
         yield _handle(build(chunk, plan, found), on_error, chunk.start)
     if not any_chunk:
         yield no_rows(plan, found if found is not None else _decide(plan.asked, []))
+
+
+def _named(source: Any) -> bool:
+    """Whether a source is a name of a table instead of a place of one."""
+    return isinstance(source, str) and source.startswith(("builtin:", "dataset:"))
+
+
+def _load_named(source: str) -> Table:
+    kind, _, name = source.partition(":")
+    if kind == "builtin":
+        return builtin.load(name)
+    from molgraph.data.datasets import load_dataset  # it reads its files by this very module
+
+    return load_dataset(name).table
 
 
 def _known(on_error: str) -> None:

@@ -1,0 +1,44 @@
+"""Where the files are that ship with molgraph beside its code: a card's or recipe's name in, its path out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from molgraph.base.errors import UsageError, nearest
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def shipped_dir(kind: str) -> Path:
+    """The folder of shipped ``datasets`` or ``pipelines``: inside the wheel, or the checkout's own.
+
+    A wheel holds them under ``molgraph/shipped``, because a top folder ``datasets`` beside the package would stand
+    in the way of another library of that name.
+
+    Example:
+        >>> (shipped_dir("datasets") / "esol.toml").is_file()
+        True
+    """
+    inside = _PACKAGE / "shipped" / kind
+    return inside if inside.is_dir() else _PACKAGE.parent / kind
+
+
+def recipe_names() -> list[str]:
+    """Names of the recipes that ship with molgraph."""
+    return sorted(path.stem for path in shipped_dir("pipelines").glob("*.toml"))
+
+
+def recipe_path(name: str | Path) -> Path:
+    """The file of a recipe: a path that exists, or the name of one that ships with molgraph.
+
+    Raises:
+        UsageError: neither, with the nearest known names.
+    """
+    given = Path(name)
+    if given.suffix == ".toml" and given.is_file():
+        return given
+    known = recipe_names()
+    stem = given.name.removesuffix(".toml")
+    if stem in known and given.parent in (Path("."), Path("pipelines")):
+        return shipped_dir("pipelines") / f"{stem}.toml"
+    raise UsageError(f"there is no recipe {str(name)!r}, neither as a file nor shipped", hint=nearest(stem, known))

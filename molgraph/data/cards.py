@@ -1,0 +1,234 @@
+"""A dataset's name in; its card out: what it is, where it is found, what is known against it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from molgraph.base.contracts import Kind, Target
+from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.recipe import Section
+from molgraph.base.shipped import shipped_dir
+
+UNVERIFIED = "unverified"
+Sha256 = Annotated[str, Field(pattern=r"^([0-9a-f]{64}|unverified)$")]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
+Place = Literal["data", "url", "rdkit", "deepchem", "pyg"]
+Grade = Literal["A", "B", "C"]
+
+
+class TargetCard(Section):
+    """Targets of one kind and unit; their names are the file's columns."""
+
+    names: tuple[str, ...]
+    kind: Kind = "regression"
+    unit: str = ""
+    classes: tuple[str, ...] = ()
+
+
+class Source(Section):
+    """One place where the dataset is found, and how the files are laid out there.
+
+    Args:
+        place: ``data`` (the folder that MOLGRAPH_DATA names), ``url``, ``rdkit`` (inside that package), or the loader
+            of ``deepchem`` or ``pyg``.
+        files: what each file is -> its path below that folder, its address, or the loader's name.
+        sha256: the same -> the sha256 of its bytes, or ``unverified``.
+        layout: how the files are read.
+        edition: ``raw``, or another word where the content is another one than that of the raw edition.
+        rows: how many rows this place's files give; None where nobody has counted them.
+        smiles: the column of molecules, where it differs from the card's.
+        note: what differs from the other places.
+    """
+
+    place: Place
+    files: dict[str, str]
+    sha256: dict[str, Sha256] = Field(default_factory=dict)
+    md5: dict[str, str] = Field(default_factory=dict)
+    layout: str = "table"
+    edition: str = "raw"
+    rows: int | None = None
+    smiles: str = ""
+    note: str = ""
+
+    @property
+    def verified(self) -> bool:
+        """Whether the sha256 of every file is known."""
+        return all(self.sha256.get(role, UNVERIFIED) != UNVERIFIED for role in self.files) or self.place == "rdkit"
+
+
+class Noise(Section):
+    """What is known of the noise of the labels: the ceiling of every model."""
+
+    sd: float | None = None
+    unit: str = ""
+    source: str = ""
+
+
+class Edition(Section):
+    """A curated edition: its rule by name, its rows and the hash of its content."""
+
+    rule: str
+    rows: int
+    hash: Sha256
+    taken_out: dict[str, int] = Field(default_factory=dict)
+
+
+class AuditSummary(Section):
+    """What an audit of the raw edition found; written by ``molgraph data audit NAME --write``."""
+
+    rdkit: str
+    rows: int
+    molecules: int
+    unreadable: int = 0
+    missing: int = 0
+    duplicate_rows: int = 0
+    duplicate_groups: int = 0
+    contradictory_groups: int = 0
+    contradictory_rows: int = 0
+    flat_duplicate_groups: int = 0
+    flat_contradictory_groups: int = 0
+    undefined_stereo: int = 0
+    salts: int = 0
+    labels: int = 0
+    missing_labels: int = 0
+    positives: dict[str, int] = Field(default_factory=dict)
+
+
+class Card(Section):
+    """What is known about one dataset.
+
+    Args:
+        name: the one word that stands for it everywhere.
+        title: what people call it.
+        about: one or two sentences.
+        collection: MoleculeNet, ADME, TU, generation, drug-target or built-in.
+        entity: what a row holds beside its values: ``molecule``, ``graph``, ``geometry``, ``pair``.
+        smiles: the column of molecules in the file.
+        target: what is to be learnt, in groups of one kind and unit; none for sets to generate from.
+        keep: ``all`` rows of the file, or those with a ``measured`` value.
+        rows: rows of the raw edition as loaded.
+        hash: sha256 of the raw edition's content (ids, structures, targets, values), whatever file it came from.
+        metric: the recommended metric.
+        split: the recommended split recipe.
+        split_note: why that split, and what else is in use.
+        grade: credibility: A (one assay, or curated), B, C (old compilation).
+        grade_reason: why.
+        licence: of the data, as far as it is stated.
+        citation: whom to cite.
+        home: where it is described.
+        faults: what is known against it, a sentence each.
+        noise: what is known of the noise of its labels.
+        source: places, the first that has it serves.
+        edition: curated editions by name (``c1``).
+        audit: what the audit found in the raw edition.
+    """
+
+    name: Name
+    title: str
+    about: str
+    collection: str
+    entity: Literal["molecule", "graph", "geometry", "pair"] = "molecule"
+    smiles: str = "smiles"
+    target: tuple[TargetCard, ...] = ()
+    keep: Literal["all", "measured"] = "all"
+    rows: int
+    hash: Sha256 = UNVERIFIED
+    metric: str = ""
+    split: str = "random"
+    split_note: str = ""
+    grade: Grade
+    grade_reason: str
+    licence: str
+    citation: str
+    home: str = ""
+    faults: tuple[str, ...] = ()
+    noise: Noise = Noise()
+    source: tuple[Source, ...]
+    edition: dict[str, Edition] = Field(default_factory=dict)
+    audit: AuditSummary | None = None
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """The targets one by one, in the card's order."""
+        return tuple(Target(n, group.kind, classes=group.classes) for group in self.target for n in group.names)
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Target -> unit; empty text where there is none."""
+        return {name: group.unit for group in self.target for name in group.names}
+
+    @property
+    def task(self) -> str:
+        """What kind of task it is, in a few words: ``12 x binary``."""
+        if not self.target:
+            return "generation"
+        kinds = {g.kind: sum(len(o.names) for o in self.target if o.kind == g.kind) for g in self.target}
+        return ", ".join(kind if n == 1 else f"{n} x {kind}" for kind, n in kinds.items())
+
+    @property
+    def verified(self) -> bool:
+        """Whether the content's hash is known; where not, the first download settles it."""
+        return self.hash != UNVERIFIED
+
+    def _repr_html_(self) -> str:
+        from molgraph.data.card_text import card_html
+
+        return card_html(self)
+
+    def __str__(self) -> str:
+        from molgraph.data.card_text import card_text
+
+        return card_text(self)
+
+
+def card_names() -> list[str]:
+    """Names of all datasets that have a card."""
+    return sorted(path.stem for path in shipped_dir("datasets").glob("*.toml"))
+
+
+def card(name: str) -> Card:
+    """The card of a dataset; an edition's name (``bbbp@c1``) gives the dataset's card.
+
+    Raises:
+        UsageError: no such card, with the nearest known names.
+
+    Example:
+        >>> card("esol").rows, card("esol").targets[0].kind
+        (1128, 'regression')
+    """
+    word = name.strip().lower().replace("-", "_").split("@")[0]
+    if word not in card_names():
+        raise UsageError(f"no dataset is named {name!r}", hint=nearest(word, card_names()))
+    return read_card(shipped_dir("datasets") / f"{word}.toml")
+
+
+def read_card(path: str | Path) -> Card:
+    """Read and check one card file.
+
+    Raises:
+        DataError: it is not TOML, or not a card; the message names the key.
+    """
+    path = Path(path)
+    stat = path.stat()
+    return _read(path, stat.st_mtime_ns, stat.st_size)
+
+
+@cache
+def _read(path: Path, _changed: int, _size: int) -> Card:
+    try:
+        values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Card.model_validate(values)
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"the card {path.name} is not TOML: {error}") from None
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"]))
+        known = re.findall(r"\w+", where)[-1:] if problem["type"] == "extra_forbidden" else []
+        hint = nearest(known[0], Card.model_fields) if known else f"it is {str(problem.get('input'))[:80]!r}"
+        raise DataError(f"the card {path.name}, {where}: {problem['msg']}", hint=hint) from None

@@ -1,0 +1,64 @@
+"""A table in; the hash of what it says out, whatever file, order of columns or packing it came from."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from molgraph.data.table import Table
+
+FORMAT = b"molgraph-content-1"
+
+
+def content_hash(table: Table) -> str:
+    """sha256 of a table's ids, structures, targets (name, kind, classes) and values.
+
+    Names of entity columns, weights, status and further descriptors don't count: they differ between the layouts of
+    one dataset.
+
+    Returns:
+        64 hexadecimal digits.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> content_hash(make_table(["CCO"])) == content_hash(make_table(("CCO",)))
+        True
+        >>> content_hash(make_table(["CCO"])) == content_hash(make_table(["OCC"]))
+        False
+    """
+    digest = hashlib.sha256(FORMAT)
+    _texts(digest, table.ids)
+    for entity in table.entities:
+        digest.update(entity.kind.encode())
+        if entity.kind in ("molecule", "reaction", "sequence"):
+            _texts(digest, entity.values)
+        else:
+            for value in entity.values:
+                _graph(digest, value)
+    for j, target in enumerate(table.row_targets):
+        _texts(digest, [target.name, target.kind, *target.classes])
+        if table.y is not None:
+            _numbers(digest, table.y[:, j])
+    return digest.hexdigest()
+
+
+def _texts(digest: Any, texts: Any) -> None:
+    """Length and bytes of each text, so that no two lists run together alike."""
+    pieces = [str(text).encode("utf-8", "surrogatepass") for text in texts]
+    digest.update(np.array([len(pieces), *map(len, pieces)], dtype="<i8").tobytes())
+    digest.update(b"".join(pieces))
+
+
+def _numbers(digest: Any, values: np.ndarray) -> None:
+    """Floats of 64 bits, every NaN and every zero alike."""
+    values = np.asarray(values, dtype="<f8") + 0.0
+    digest.update(np.where(np.isnan(values), np.nan, values).astype("<f8").tobytes())
+
+
+def _graph(digest: Any, value: Any) -> None:
+    """The named arrays of a graph or geometry."""
+    for name, array in value.arrays().items():
+        _texts(digest, [name, *map(str, array.shape)])
+        _numbers(digest, array.ravel())
