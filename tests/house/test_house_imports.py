@@ -40,7 +40,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "deepchem": ("data/sources/*.py",),
     "lightning": ("train/*.py",),
     "pytorch_lightning": (),
-    "matplotlib": ("evaluate/report*.py", "chem/draw.py"),
+    "matplotlib": ("evaluate/report*.py", "evaluate/benchmark/report*.py", "chem/draw.py"),
     "chemprop": (),
     "skfp": (),
     "ray": (),

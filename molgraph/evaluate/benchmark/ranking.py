@@ -1,0 +1,244 @@
+"""Scores of methods on the same folds come in; who is better than whom, by how much, and who shares a rank go out.
+
+The protocol is that of Ash et al. 2025 (J. Chem. Inf. Model., "Practically significant method comparison protocols
+for machine learning in small molecule drug discovery"). Its known weakness is kept in sight: the folds of a repeated
+cross-validation share training rows and are not independent, so that its intervals are too narrow. Ranks follow the
+published protocol, for they are to be compared with others'; beside them stand intervals widened by Nadeau and
+Bengio's (2003) factor, and which differences outlive it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from molgraph.base.errors import DataError
+from molgraph.evaluate.benchmark.ranking_checks import Check, check_assumptions
+from molgraph.evaluate.benchmark.ranking_groups import letter_groups, shared_ranks
+from molgraph.evaluate.benchmark.ranking_pairs import COLUMNS as PAIR_COLUMNS
+from molgraph.evaluate.benchmark.ranking_pairs import compare, omnibus_anova
+
+ALPHA = 0.05
+TUKEY, CONOVER, UNTESTED = "RM-ANOVA and Tukey HSD", "Friedman and Conover-Holm", "not tested"
+
+
+class Omnibus(NamedTuple):
+    """The test of all methods at once."""
+
+    name: str
+    statistic: float
+    p: float
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What the folds say about the methods.
+
+    Args:
+        table: indexed by method, best first, the unranked last: ``rank``, ``mean``, ``low``, ``high`` (Student's
+            interval of the mean over folds), ``sd``, ``folds``, ``groups`` (letters), ``mean_rank``, ``better_than``,
+            ``worse_than`` (numbers of methods), ``survives`` (of ``better_than``, those left after the correction).
+        pairs: a row a pair of ranked methods, the better one as ``a``: ``difference`` (mean of a less mean of b),
+            ``low``, ``high`` (simultaneous interval), ``d`` (Cohen's, paired: over the standard deviation of the
+            folds' differences), ``d_low``, ``d_high``, ``p`` (adjusted), ``different``, ``wide_low``, ``wide_high``,
+            ``survives`` (the same with Nadeau and Bengio's factor; NaN and False where the shares are not known).
+        test: ``RM-ANOVA and Tukey HSD``, ``Friedman and Conover-Holm`` or ``not tested``.
+        checks: the assumptions that chose it.
+        omnibus: the test of all methods at once, or None.
+        floor: resolution floor: the smallest difference of two means that this board tells apart. Tukey's margin;
+            else the median over pairs of the margins of Student's intervals, Bonferroni-corrected.
+        floor_wide: the same with Nadeau and Bengio's factor; NaN where the shares are not known.
+        rank_floor: critical difference of mean ranks; NaN with Tukey.
+        n_folds: folds that were compared.
+        left_out: why a method has no rank, by name.
+        notes: what else a reader should know.
+    """
+
+    table: pd.DataFrame
+    pairs: pd.DataFrame
+    test: str
+    checks: tuple[Check, ...]
+    omnibus: Omnibus | None
+    floor: float
+    floor_wide: float
+    rank_floor: float
+    n_folds: int
+    higher_is_better: bool
+    alpha: float = ALPHA
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ranked(self) -> list[str]:
+        """Methods with a rank, best first."""
+        return [str(name) for name in self.table.index[self.table["rank"].notna()]]
+
+    def pair(self, a: str, b: str) -> pd.Series:
+        """The row of two methods, turned so that ``a`` comes first."""
+        found = self.pairs[(self.pairs["a"] == a) & (self.pairs["b"] == b)]
+        if len(found):
+            return found.iloc[0]
+        found = self.pairs[(self.pairs["a"] == b) & (self.pairs["b"] == a)]
+        if not len(found):
+            raise DataError(f"{a} and {b} are no pair of ranked methods")
+        row = found.iloc[0].copy()
+        for low, high in (("low", "high"), ("d_low", "d_high"), ("wide_low", "wide_high")):
+            row[low], row[high] = -row[high], -row[low]
+        row["a"], row["b"], row["difference"], row["d"] = a, b, -row["difference"], -row["d"]
+        return row
+
+
+def rank_methods(
+    folds: pd.DataFrame,
+    higher_is_better: bool,
+    *,
+    alpha: float = ALPHA,
+    test_over_train: float | None = None,
+    why: Mapping[str, str] | None = None,
+) -> Ranking:
+    """Rank methods by their scores on the same folds.
+
+    Where residuals are normal, variances equal and differences spherical (``check_assumptions``): repeated-measures
+    ANOVA, and Tukey's HSD with its error term. Else Friedman's test, and Conover's with Holm's correction, whose
+    p-values are never below Friedman's own; of two methods, Wilcoxon's signed-rank test. A rank is one more than
+    the number of methods that are significantly better.
+
+    Args:
+        folds: a row a fold, a column a method; NaN where a method has no score. A method that lacks a fold is
+            printed and not ranked; a fold that no method has is left out, and said so.
+        higher_is_better: the metric's direction.
+        alpha: family-wise error rate.
+        test_over_train: test rows over training rows of a fold, for Nadeau and Bengio's factor: 1/4 with 5 folds.
+        why: what befell a method that lacks folds, by name.
+
+    Raises:
+        DataError: no methods, or two of one name.
+        MolgraphError: a library of the extra ``bench`` is not there.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> hard = rng.normal(size=(25, 1))
+        >>> x = hard + rng.normal(size=(25, 3)) * 0.1 + np.array([0.0, 0.0, 1.0])
+        >>> found = rank_methods(pd.DataFrame(x, columns=["a", "b", "c"]), higher_is_better=True)
+        >>> found.table["rank"].astype(int).to_dict()
+        {'c': 1, 'b': 2, 'a': 2}
+    """
+    if not folds.shape[1] or folds.columns.duplicated().any():
+        raise DataError("a ranking needs methods, each under a name of its own")
+    folds = folds.astype(np.float64)
+    kept = folds[np.isfinite(folds.to_numpy()).any(axis=1)]
+    notes = [f"{len(folds) - len(kept)} of {len(folds)} folds have no score of any method"] * (len(folds) > len(kept))
+    whole = np.isfinite(kept.to_numpy()).all(axis=0) & (len(kept) > 0)
+    left_out = {}
+    for name in kept.columns[~whole]:
+        has, reason = int(np.isfinite(kept[name]).sum()), (why or {}).get(str(name), "")
+        left_out[str(name)] = f"{has} of {len(kept)} folds" + (f": {reason}" if reason else "")
+    x = kept.loc[:, whole]
+    order, parts = _compare(x, higher_is_better, alpha, test_over_train)
+    table = _table(kept, order, parts, alpha, higher_is_better)
+    return Ranking(
+        table=table,
+        pairs=parts.pairs,
+        test=parts.test,
+        checks=parts.checks,
+        omnibus=parts.omnibus,
+        floor=parts.floor,
+        floor_wide=parts.floor_wide,
+        rank_floor=parts.rank_floor,
+        n_folds=len(kept),
+        higher_is_better=higher_is_better,
+        alpha=alpha,
+        left_out=left_out,
+        notes=(*notes, *parts.notes),
+    )
+
+
+@dataclass(frozen=True)
+class _Parts:
+    pairs: pd.DataFrame
+    test: str
+    checks: tuple[Check, ...]
+    omnibus: Omnibus | None
+    floor: float
+    floor_wide: float
+    rank_floor: float
+    ranks: np.ndarray
+    letters: list[str]
+    mean_ranks: np.ndarray
+    notes: tuple[str, ...] = ()
+
+
+def _compare(x: pd.DataFrame, higher: bool, alpha: float, ratio: float | None) -> tuple[list[str], _Parts]:
+    """The ranked methods in order, and everything that the tests said about them, in that order."""
+    from scipy.stats import rankdata
+
+    n, k = x.shape
+    values = x.to_numpy()
+    inner = rankdata(-values if higher else values, axis=1) if k else values  # 1 is the fold's best
+    nan = float("nan")
+    if n < 2 or k < 2:
+        means = values.mean(axis=0) if n else np.zeros(k)
+        first = np.argsort(-means if higher else means, kind="stable")
+        names = [str(x.columns[i]) for i in first]
+        notes = () if k < 2 or n >= 2 else ("one fold cannot tell methods apart: all ranked methods share rank 1",)
+        empty = pd.DataFrame(columns=PAIR_COLUMNS)
+        mean_ranks = inner.mean(axis=0)[first] if names else np.empty(0)
+        ones = np.ones(len(names), dtype=np.int64)
+        return names, _Parts(empty, UNTESTED, (), None, nan, nan, nan, ones, ["a"] * len(names), mean_ranks, notes)
+    checks = check_assumptions(values)
+    parametric = all(check.holds for check in checks)
+    standing = (-values.mean(axis=0) if higher else values.mean(axis=0)) if parametric else inner.mean(axis=0)
+    best = np.lexsort((-values.mean(axis=0) if higher else values.mean(axis=0), standing))
+    names = [str(x.columns[i]) for i in best]
+    values, inner = values[:, best], inner[:, best]
+    found = compare(values, inner, parametric, alpha, ratio)
+    better = np.triu(found.different, 1)  # the methods stand in the test's own order
+    omnibus = Omnibus(*(omnibus_anova(x) if parametric else found.omnibus))
+    parts = _Parts(
+        pairs=found.frame(names),
+        test=TUKEY if parametric else CONOVER if k > 2 else "Wilcoxon signed rank",
+        checks=checks,
+        omnibus=omnibus,
+        floor=found.floor,
+        floor_wide=found.floor_wide,
+        rank_floor=found.rank_floor,
+        ranks=shared_ranks(better),
+        letters=letter_groups(found.different),
+        mean_ranks=inner.mean(axis=0),
+    )
+    return names, parts
+
+
+def _table(kept: pd.DataFrame, order: list[str], parts: _Parts, alpha: float, higher: bool) -> pd.DataFrame:
+    """A row a method: the ranked ones in order, then the others by their mean."""
+    from scipy.stats import t
+
+    means = kept.mean().sort_values(ascending=not higher, na_position="last", kind="stable")
+    rest = [str(name) for name in means.index if str(name) not in order]
+    rows = {}
+    pairs = parts.pairs
+    for i, name in enumerate([*order, *rest]):
+        v = kept[name].dropna().to_numpy()
+        n, ranked = len(v), i < len(order)
+        sd = float(v.std(ddof=1)) if n > 1 else float("nan")
+        half = float(t.ppf(1 - alpha / 2, n - 1) * sd / np.sqrt(n)) if n > 1 else float("nan")
+        mean = float(v.mean()) if n else float("nan")
+        won = pairs[(pairs["a"] == name) & pairs["different"].astype(bool)]
+        rows[name] = {
+            "rank": float(parts.ranks[i]) if ranked else float("nan"),
+            "mean": mean,
+            "low": mean - half,
+            "high": mean + half,
+            "sd": sd,
+            "folds": n,
+            "groups": parts.letters[i] if ranked else "",
+            "mean_rank": float(parts.mean_ranks[i]) if ranked else float("nan"),
+            "better_than": len(won),
+            "worse_than": int((pairs["different"].astype(bool) & (pairs["b"] == name)).sum()),
+            "survives": int(won["survives"].sum()),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")

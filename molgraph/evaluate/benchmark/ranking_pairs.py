@@ -1,0 +1,168 @@
+"""Scores of ranked methods, best first, come in; every pair's difference, interval and verdict go out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from molgraph.base.errors import MolgraphError
+from molgraph.evaluate.benchmark.ranking_checks import residuals
+from molgraph.evaluate.benchmark.ranking_tukey import range_quantile, range_tail
+
+COLUMNS = ["a", "b", "difference", "low", "high", "d", "d_low", "d_high", "p", "different"]
+COLUMNS += ["wide_low", "wide_high", "survives"]
+_TINY = 1e-13  # of the scores' size: below it a spread is rounding
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Every pair of k methods, i before j.
+
+    Args:
+        i, j: int64 [pairs], columns.
+        difference: float [pairs], mean of i less mean of j.
+        half: float [pairs], half the simultaneous interval's width.
+        sd: float [pairs], standard deviation of the folds' differences.
+        p: float [pairs], adjusted.
+        different: bool [k, k].
+        widen: Nadeau and Bengio's factor for ``half``; NaN where the shares are not known.
+        survives: bool [pairs]: different, and 0 lies outside the widened interval.
+        omnibus: name, statistic and p-value of the test of all methods at once.
+        rank_floor: critical difference of mean ranks, or NaN.
+    """
+
+    i: np.ndarray
+    j: np.ndarray
+    difference: np.ndarray
+    half: np.ndarray
+    sd: np.ndarray
+    p: np.ndarray
+    different: np.ndarray
+    widen: float
+    survives: np.ndarray
+    omnibus: tuple[str, float, float]
+    rank_floor: float
+
+    @property
+    def floor(self) -> float:
+        """The smallest difference told apart; with unequal margins, that of the median pair."""
+        return float(np.median(self.half))
+
+    @property
+    def floor_wide(self) -> float:
+        """The same with Nadeau and Bengio's factor."""
+        return self.floor * self.widen
+
+    def frame(self, names: Sequence[str]) -> pd.DataFrame:
+        """A row a pair, with the methods' names."""
+        scale = np.where(self.sd > 0, self.sd, np.nan)
+        low, high = self.difference - self.half, self.difference + self.half
+        columns: dict[str, Any] = {"a": [names[i] for i in self.i], "b": [names[j] for j in self.j]}
+        columns |= {"difference": self.difference, "low": low, "high": high}
+        columns |= {"d": self.difference / scale, "d_low": low / scale, "d_high": high / scale, "p": self.p}
+        columns |= {"different": self.different[self.i, self.j]}
+        columns |= {"wide_low": self.difference - self.half * self.widen}
+        columns |= {"wide_high": self.difference + self.half * self.widen, "survives": self.survives}
+        return pd.DataFrame(columns, columns=COLUMNS)
+
+
+def compare(x: np.ndarray, ranks: np.ndarray, parametric: bool, alpha: float, ratio: float | None) -> Pairs:
+    """Compare every pair of methods.
+
+    Args:
+        x: float [folds, methods], at least 2 of each.
+        ranks: float [folds, methods], 1 for a fold's best method.
+        parametric: Tukey's test on the means; else Conover's on the ranks.
+        alpha: family-wise error rate.
+        ratio: test rows over training rows of a fold, or None.
+    """
+    from scipy.stats import t
+
+    n, k = x.shape
+    i, j = np.triu_indices(k, 1)
+    verdict: np.ndarray
+    half: np.ndarray
+    difference = x.mean(axis=0)[i] - x.mean(axis=0)[j]
+    each = x[:, i] - x[:, j]
+    size = max(float(np.abs(x).max()), 1e-300)
+    sd = each.std(axis=0, ddof=1)
+    sd = np.where(sd > _TINY * size, sd, 0.0)
+    widen = float(np.sqrt(1 + n * ratio)) if ratio is not None else float("nan")
+    if parametric:
+        df = (n - 1) * (k - 1)
+        error = float((residuals(x) ** 2).sum()) / df
+        se = float(np.sqrt(error / n))
+        half = np.full(len(i), range_quantile(1 - alpha, k, df) * se)
+        p = range_tail(np.abs(difference) / se, k, df)
+        verdict, rank_floor = np.abs(difference) > half, float("nan")
+        omnibus = ("", float("nan"), float("nan"))  # statsmodels' own is asked for by the caller
+    else:
+        half = sd * (float(t.ppf(1 - alpha / (2 * len(i)), n - 1)) / np.sqrt(n))
+        p, omnibus, rank_floor = _by_ranks(x, ranks, alpha)
+        verdict = p < alpha
+    different = np.zeros((k, k), dtype=bool)
+    different[i, j] = different[j, i] = verdict
+    survives = verdict & (np.abs(difference) > half * widen) if ratio is not None else np.zeros(len(i), dtype=bool)
+    return Pairs(i, j, difference, half, sd, p, different, widen, survives, omnibus, rank_floor)
+
+
+def _by_ranks(x: np.ndarray, ranks: np.ndarray, alpha: float) -> tuple[np.ndarray, tuple[str, float, float], float]:
+    """Adjusted p-values of all pairs, the omnibus test, and the critical difference of mean ranks."""
+    from scipy.stats import friedmanchisquare, t, wilcoxon
+
+    n, k = x.shape
+    i, j = np.triu_indices(k, 1)
+    nan = float("nan")
+    if (ranks == ranks[:, :1]).all():  # the methods are one and the same
+        return np.ones(len(i)), ("all scores are equal", nan, 1.0), nan
+    if k == 2:
+        found = wilcoxon(x[:, 0], x[:, 1])
+        p = float(found.pvalue)
+        return np.array([p]), ("Wilcoxon signed rank W", float(found.statistic), p), nan
+    found = friedmanchisquare(*ranks.T)
+    omnibus = ("Friedman chi²", float(found.statistic), float(found.pvalue))
+    spread = (n * float((ranks**2).sum()) - float((ranks.sum(axis=0) ** 2).sum())) * 2 / ((n - 1) * (k - 1))
+    if spread <= 1e-9 * n * n:  # every fold ranks them alike, and Conover's error term is 0
+        p = np.where(ranks[0, i] == ranks[0, j], 1.0, 0.0)
+    else:
+        p = np.asarray(_posthocs().posthoc_conover_friedman(ranks, p_adjust="holm"), dtype=np.float64)[i, j]
+    step = float(t.ppf(1 - alpha / (2 * len(i)), (n - 1) * (k - 1)))  # Holm's first
+    return np.maximum(p, omnibus[2]), omnibus, step * float(np.sqrt(max(spread, 0.0))) / n
+
+
+def omnibus_anova(x: pd.DataFrame) -> tuple[str, float, float]:
+    """Repeated-measures ANOVA's F and p-value, from statsmodels.
+
+    Args:
+        x: folds as rows, methods as columns, finite.
+    """
+    long = x.reset_index(drop=True).rename_axis("fold").reset_index()
+    long.columns = ["fold", *range(x.shape[1])]
+    long = long.melt(id_vars="fold", var_name="method", value_name="value")
+    table = _anova()(long, "value", "fold", within=["method"]).fit().anova_table
+    name = f"F({table['Num DF'].iloc[0]:.0f}, {table['Den DF'].iloc[0]:.0f})"
+    return name, float(table["F Value"].iloc[0]), float(table["Pr > F"].iloc[0])
+
+
+def _posthocs() -> Any:
+    try:
+        import scikit_posthocs
+    except ImportError as error:
+        raise _missing("scikit-posthocs") from error
+    return scikit_posthocs
+
+
+def _anova() -> Any:
+    try:
+        from statsmodels.stats.anova import AnovaRM
+    except ImportError as error:
+        raise _missing("statsmodels") from error
+    return AnovaRM
+
+
+def _missing(library: str) -> MolgraphError:
+    return MolgraphError(f"ranking needs {library}, which is not there", hint="pip install 'molgraph-platform[bench]'")
