@@ -217,28 +217,31 @@ def _table(kept: pd.DataFrame, order: list[str], parts: _Parts, alpha: float, hi
     """A row a method: the ranked ones in order, then the others by their mean."""
     from scipy.stats import t
 
-    means = kept.mean().sort_values(ascending=not higher, na_position="last", kind="stable")
-    rest = [str(name) for name in means.index if str(name) not in order]
-    rows = {}
-    pairs = parts.pairs
-    for i, name in enumerate([*order, *rest]):
-        v = kept[name].dropna().to_numpy()
-        n, ranked = len(v), i < len(order)
-        sd = float(v.std(ddof=1)) if n > 1 else float("nan")
-        half = float(t.ppf(1 - alpha / 2, n - 1) * sd / np.sqrt(n)) if n > 1 else float("nan")
-        mean = float(v.mean()) if n else float("nan")
-        won = pairs[(pairs["a"] == name) & pairs["different"].astype(bool)]
-        rows[name] = {
-            "rank": float(parts.ranks[i]) if ranked else float("nan"),
-            "mean": mean,
-            "low": mean - half,
-            "high": mean + half,
-            "sd": sd,
-            "folds": n,
-            "groups": parts.letters[i] if ranked else "",
-            "mean_rank": float(parts.mean_ranks[i]) if ranked else float("nan"),
-            "better_than": len(won),
-            "worse_than": int((pairs["different"].astype(bool) & (pairs["b"] == name)).sum()),
-            "survives": int(won["survives"].sum()),
-        }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+    names = [str(name) for name in kept.columns]
+    x = kept.to_numpy()
+    n = np.isfinite(x).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.nansum(x, axis=0) / n
+        sd = np.sqrt(np.nansum((x - mean) ** 2, axis=0) / np.where(n > 1, n - 1, 0))
+        half = t.ppf(1 - alpha / 2, np.maximum(n - 1, 1)) * sd / np.sqrt(n)
+    place = {name: i for i, name in enumerate(names)}
+    first = [place[name] for name in order]
+    rest = [i for i in np.argsort(-mean if higher else mean, kind="stable") if i not in set(first)]
+    rows, unranked = np.array([*first, *rest], dtype=np.int64), [float("nan")] * len(rest)
+    k, different = len(order), parts.pairs["different"].to_numpy(dtype=bool)
+    a, b = np.triu_indices(k, 1) if len(different) else (np.empty(0, np.int64), np.empty(0, np.int64))
+    survives = parts.pairs["survives"].to_numpy(dtype=bool)
+    columns = {
+        "rank": [*parts.ranks.astype(np.float64), *unranked],
+        "mean": mean[rows],
+        "low": (mean - half)[rows],
+        "high": (mean + half)[rows],
+        "sd": sd[rows],
+        "folds": n[rows],
+        "groups": [*parts.letters, *[""] * len(rest)],
+        "mean_rank": [*parts.mean_ranks, *unranked],
+        "better_than": np.bincount(a[different], minlength=len(names)),
+        "worse_than": np.bincount(b[different], minlength=len(names)),
+        "survives": np.bincount(a[survives], minlength=len(names)),
+    }
+    return pd.DataFrame(columns, index=pd.Index([names[i] for i in rows], name="method"))

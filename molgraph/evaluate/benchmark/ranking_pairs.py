@@ -84,8 +84,6 @@ def compare(x: np.ndarray, ranks: np.ndarray, parametric: bool, alpha: float, ra
 
     n, k = x.shape
     i, j = np.triu_indices(k, 1)
-    verdict: np.ndarray
-    half: np.ndarray
     difference = x.mean(axis=0)[i] - x.mean(axis=0)[j]
     each = x[:, i] - x[:, j]
     size = max(float(np.abs(x).max()), 1e-300)
@@ -127,11 +125,27 @@ def _by_ranks(x: np.ndarray, ranks: np.ndarray, alpha: float) -> tuple[np.ndarra
     omnibus = ("Friedman chi²", float(found.statistic), float(found.pvalue))
     spread = (n * float((ranks**2).sum()) - float((ranks.sum(axis=0) ** 2).sum())) * 2 / ((n - 1) * (k - 1))
     if spread <= 1e-9 * n * n:  # every fold ranks them alike, and Conover's error term is 0
-        p = np.where(ranks[0, i] == ranks[0, j], 1.0, 0.0)
+        raw = np.where(ranks[0, i] == ranks[0, j], 1.0, 0.0)
     else:
-        p = np.asarray(_posthocs().posthoc_conover_friedman(ranks, p_adjust="holm"), dtype=np.float64)[i, j]
+        raw = np.asarray(_posthocs().posthoc_conover_friedman(ranks), dtype=np.float64)[i, j]
     step = float(t.ppf(1 - alpha / (2 * len(i)), (n - 1) * (k - 1)))  # Holm's first
-    return np.maximum(p, omnibus[2]), omnibus, step * float(np.sqrt(max(spread, 0.0))) / n
+    return np.maximum(holm(raw), omnibus[2]), omnibus, step * float(np.sqrt(max(spread, 0.0))) / n
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """P-values adjusted by Holm's step-down rule (1979, Scand. J. Stat. 6:65).
+
+    statsmodels' own collects all garbage at every call, which takes longer than the rest of a board.
+
+    Example:
+        >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
+        [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    out = np.empty(len(p))
+    out[order] = np.minimum(stepped, 1.0)
+    return out
 
 
 def omnibus_anova(x: pd.DataFrame) -> tuple[str, float, float]:
