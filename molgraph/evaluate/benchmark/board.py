@@ -1,0 +1,261 @@
+"""A frame of scores comes in; one board a dataset, split and metric goes out: who is better, and at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pandas as pd
+
+from molgraph.base.errors import DataError
+from molgraph.evaluate.benchmark.board_folds import FoldScores, check_hashes, fold_scores
+from molgraph.evaluate.benchmark.ranking import ALPHA, Ranking, rank_methods
+
+BOARD = ["dataset", "edition", "split", "metric"]
+FOREST = ("random_forest", "forest", "rf")  # names that the reference goes by, where nobody says another
+_CELL = ["repeat", "fold", "seed", "method"]
+
+
+@dataclass(frozen=True)
+class QuotedRow:
+    """A number from a paper: shown in grey, never ranked."""
+
+    method: str
+    value: float
+    protocol: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The best score that the labels' own noise allows, and where the noise is known from."""
+
+    value: float
+    sd: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Board:
+    """One table: methods on the same folds of one dataset under one metric.
+
+    Args:
+        dataset, edition, split, metric: what it is about.
+        data_hash: of the dataset's content.
+        split_hashes: of each fold.
+        ranking: the statistics over ``scores.folds``.
+        scores: macro means over tasks, a row a fold, with the tasks that they stand on.
+        cost: by method: ``cpu_minutes`` and ``seconds`` of a cell (means over those that ended well), ``peak_mb``
+            (largest), ``cells``, ``total_cpu_minutes`` (failed cells too).
+        failures: a row a failed cell: method, fold, seed, status, reason.
+        reference: the forest that every other method is held against, or empty.
+        quoted: numbers from papers.
+        ceiling: what the labels' noise allows, where it is known.
+    """
+
+    dataset: str
+    edition: str
+    split: str
+    metric: str
+    data_hash: str
+    split_hashes: Mapping[str, str]
+    ranking: Ranking
+    scores: FoldScores
+    cost: pd.DataFrame
+    failures: pd.DataFrame
+    reference: str = ""
+    quoted: tuple[QuotedRow, ...] = ()
+    ceiling: Ceiling | None = None
+    primary: bool = False
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def name(self) -> str:
+        """Dataset with its edition, where that is not the raw one."""
+        plain = self.edition in ("", "raw") or "@" in self.dataset
+        return self.dataset if plain else f"{self.dataset}@{self.edition}"
+
+    @property
+    def methods(self) -> list[str]:
+        """All methods, ranked ones first."""
+        return [str(name) for name in self.ranking.table.index]
+
+    def against_reference(self, method: str) -> str:
+        """``better``, ``worse`` or ``alike`` by the board's own test; empty for the reference and the unranked."""
+        ranked = self.ranking.ranked
+        if method == self.reference or method not in ranked or self.reference not in ranked:
+            return ""
+        if self.ranking.pairs.empty:
+            return "alike"
+        pair = self.ranking.pair(method, self.reference)
+        if not pair["different"]:
+            return "alike"
+        return "better" if ranked.index(method) < ranked.index(self.reference) else "worse"
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a method: the ranking's table, the difference from the best with its interval, cost, failures.
+
+        Columns beside those of ``Ranking.table``: ``to_best``, ``to_best_low``, ``to_best_high``, ``d`` (Cohen's, of
+        that difference), ``reference`` (against the forest), ``cpu_minutes``, ``seconds``, ``peak_mb``,
+        ``failures`` (cells) and ``note`` (why it has no rank).
+        """
+        out = self.ranking.table.copy()
+        ranked = self.ranking.ranked
+        nan = [float("nan")] * 4
+        steps = dict.fromkeys(out.index, nan)
+        if not self.ranking.pairs.empty:
+            first = self.ranking.pairs[self.ranking.pairs["a"] == ranked[0]]
+            for row in first.itertuples():
+                steps[row.b] = [-row.difference, -row.high, -row.low, -row.d]
+        out[["to_best", "to_best_low", "to_best_high", "d"]] = [steps[name] for name in out.index]
+        out["reference"] = [self.against_reference(str(name)) for name in out.index]
+        for column in ("cpu_minutes", "seconds", "peak_mb"):
+            out[column] = self.cost[column].reindex(out.index)
+        out["failures"] = self.failures.groupby("method").size().reindex(out.index).fillna(0).astype(int)
+        out["note"] = [self.ranking.left_out.get(str(name), "") for name in out.index]
+        return out
+
+    def __repr__(self) -> str:
+        shown = self.to_frame()[["rank", "mean", "low", "high", "groups", "cpu_minutes", "failures"]]
+        return f"Board {self.name}, {self.split}, {self.metric}: {self.sentence}\n{shown.to_string()}"
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head = (
+            f"<p><b>{escape(self.name)}</b>, {escape(self.split)}, {escape(self.metric)}: {escape(self.sentence)}</p>"
+        )
+        return head + self.to_frame()._repr_html_()
+
+    @property
+    def sentence(self) -> str:
+        """Who leads, in words."""
+        ranked = self.ranking.ranked
+        if not ranked:
+            return "no method has all folds"
+        first = [name for name in ranked if self.ranking.table.loc[name, "rank"] == 1]
+        folds = f"{self.ranking.n_folds} fold{'s' * (self.ranking.n_folds != 1)}"
+        if len(first) == 1:
+            alone = "is the only method ranked" if len(ranked) == 1 else "leads alone"
+            return f"{first[0]} {alone}, over {folds}"
+        return f"{', '.join(first[:-1])} and {first[-1]} share the lead, over {folds}"
+
+
+def make_boards(
+    scores: pd.DataFrame,
+    *,
+    primary: Mapping[str, str] | None = None,
+    reference: str | None = None,
+    quoted: Iterable[Mapping[str, Any]] = (),
+    shares: Mapping[str, float] | None = None,
+    alpha: float = ALPHA,
+) -> list[Board]:
+    """Turn scores into boards, one a dataset, edition, split and metric, in the frame's order.
+
+    A fold's score of a method is the mean over its seeds, then over the tasks that every ranked method has in that
+    fold; the tasks that were left out are named. A method with a failed cell is shown and not ranked.
+
+    Args:
+        scores: the frame of ``score_records``.
+        primary: dataset -> the metric that counts in the summary; by default the first that the frame has.
+        reference: the method that the others are held against; by default the forest, where there is one.
+        quoted: rows with dataset, split, method, metric, value, protocol, source.
+        shares: split -> test rows over training rows, where it has no folds that tell it.
+        alpha: family-wise error rate of a board.
+
+    Raises:
+        DataError: rows of one board differ in the hash of their data, or of their fold's split.
+
+    Example:
+        >>> rows = [{"dataset": "d", "edition": "raw", "data_hash": "1", "split": "random", "split_hash": str(f),
+        ...          "repeat": 0, "fold": f, "seed": 0, "method": m, "target": "y", "metric": "rmse",
+        ...          "value": 1.0 + f + (m == "mean"), "n": 9, "note": "", "status": "ok", "reason": "",
+        ...          "seconds": 1.0, "cpu_seconds": 1.0, "peak_mb": 9.0, "higher_is_better": False}
+        ...         for f in range(8) for m in ("mean", "rf")]
+        >>> make_boards(pd.DataFrame(rows))[0].sentence
+        'rf leads alone, over 8 folds'
+    """
+    missing = [c for c in [*BOARD, *_CELL, "target", "value", "status", "split_hash", "data_hash"] if c not in scores]
+    if missing:
+        raise DataError(f"the frame of scores lacks {', '.join(missing)}", hint="it is what score_records makes")
+    check_hashes(scores)
+    quotes = list(quoted)
+    found: list[Board] = []
+    seen: set[tuple[str, str, str]] = set()
+    costs: dict[tuple[str, str, str], tuple[pd.DataFrame, pd.DataFrame]] = {}
+    for (dataset, edition, split, metric), part in scores.groupby(BOARD, sort=False):
+        place = (dataset, edition, split)
+        if place not in costs:
+            costs[place] = _cells(part)
+        folds = fold_scores(part)
+        higher = bool(part["higher_is_better"].iloc[0])
+        ranking = rank_methods(
+            folds.folds, higher, alpha=alpha, test_over_train=_share(part, shares, split), why=folds.why
+        )
+        wanted = (primary or {}).get(dataset)
+        first = wanted == metric if wanted is not None else place not in seen
+        seen.add(place)
+        methods = [str(name) for name in ranking.table.index]
+        board = Board(
+            dataset=str(dataset),
+            edition=str(edition),
+            split=str(split),
+            metric=str(metric),
+            data_hash=str(part["data_hash"].iloc[0]),
+            split_hashes=folds.hashes,
+            ranking=ranking,
+            scores=folds,
+            cost=costs[place][0],
+            failures=costs[place][1],
+            reference=reference if reference is not None else next((n for n in FOREST if n in methods), ""),
+            quoted=tuple(_quoted(quotes, str(dataset), str(split), str(metric))),
+            primary=first,
+            notes=folds.notes,
+        )
+        found.append(board)
+    return _one_primary(found)
+
+
+def _one_primary(boards: list[Board]) -> list[Board]:
+    """Where a dataset's chosen metric was not scored, its first board counts."""
+    out = []
+    for board in boards:
+        peers = [b for b in boards if (b.dataset, b.edition, b.split) == (board.dataset, board.edition, board.split)]
+        out.append(replace(board, primary=True) if board is peers[0] and not any(b.primary for b in peers) else board)
+    return out
+
+
+def _share(part: pd.DataFrame, shares: Mapping[str, float] | None, split: Any) -> float | None:
+    if shares is not None and split in shares:
+        return float(shares[split])
+    k = int(part["fold"].nunique())
+    return 1 / (k - 1) if k > 1 else None
+
+
+def _quoted(quotes: Iterable[Mapping[str, Any]], dataset: str, split: str, metric: str) -> Iterable[QuotedRow]:
+    for q in quotes:
+        if (q["dataset"], q["split"], q["metric"]) == (dataset, split, metric):
+            yield QuotedRow(str(q["method"]), float(q["value"]), str(q["protocol"]), str(q["source"]))
+
+
+def _cells(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Cost by method, and failed cells, from the rows of one metric."""
+    cells = part.drop_duplicates(_CELL)
+    good = cells[cells["status"] == "ok"].groupby("method", sort=False)
+    every = cells.groupby("method", sort=False)
+    cost = pd.DataFrame(
+        {
+            "cpu_minutes": good["cpu_seconds"].mean() / 60,
+            "seconds": good["seconds"].mean(),
+            "peak_mb": good["peak_mb"].max(),
+            "cells": every.size(),
+            "total_cpu_minutes": every["cpu_seconds"].sum() / 60,
+        }
+    )
+    bad = cells[cells["status"] != "ok"]
+    named = [f"r{r}-f{f}" for r, f in zip(bad["repeat"], bad["fold"], strict=True)]
+    failures = pd.DataFrame(
+        {"method": bad["method"], "fold": named, "seed": bad["seed"], "status": bad["status"], "reason": bad["reason"]}
+    ).reset_index(drop=True)
+    return cost, failures

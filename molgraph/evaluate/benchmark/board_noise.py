@@ -1,0 +1,75 @@
+"""Measured values and the noise of measuring come in; the best score that a perfect model would reach goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from molgraph.base.seeds import generator
+from molgraph.evaluate.metrics import evaluate_metric, get_metric
+
+NOISY = ("rmse", "mae", "r2", "spearman", "kendall")
+
+
+def replicate_sd(keys: Sequence[str], y: np.ndarray) -> tuple[float, int]:
+    """Standard deviation of a single measurement, pooled over molecules that were measured more than once.
+
+    Args:
+        keys: n texts that are equal for the same molecule.
+        y: float [n]; NaN rows are left out.
+
+    Returns:
+        The deviation (NaN without replicates) and the degrees of freedom that it stands on.
+
+    Example:
+        >>> replicate_sd(["a", "a", "b"], np.array([1.0, 3.0, 9.0]))
+        (1.4142135623730951, 1)
+    """
+    use = np.isfinite(y)
+    _, code = np.unique(np.asarray(keys, dtype=str)[use], return_inverse=True)
+    value = y[use]
+    n = np.bincount(code)
+    mean = np.bincount(code, value) / np.maximum(n, 1)
+    df = int((n - 1).sum())
+    return (float(np.sqrt(((value - mean[code]) ** 2).sum() / df)) if df else float("nan")), df
+
+
+def noise_ceiling(y: np.ndarray, sd: float, metric: str, *, rows: int = 0, n: int = 200, seed: int = 0) -> float:
+    """The mean score of a model that knows every true value, judged by labels with noise (Brown et al. 2009).
+
+    RMSE and MAE are those of the noise itself. For the others (Brown, Muchmore and Hajduk 2009, Drug Discov. Today
+    14:420) true values are the measured ones, drawn to their mean until noise restores the measured spread, and new
+    labels are drawn from them ``n`` times.
+
+    Args:
+        y: measured values, float [molecules].
+        sd: standard deviation of one measurement, in y's unit.
+        metric: ``rmse``, ``mae``, ``r2``, ``spearman`` or ``kendall``.
+        rows: test rows of a fold, drawn each time; 0 for all.
+        n: draws.
+        seed: of the draws.
+
+    Returns:
+        NaN for another metric, without noise, or where the noise is all that the values have.
+
+    Example:
+        >>> noise_ceiling(np.arange(9.0), 0.6, "rmse")
+        0.6
+    """
+    y = y[np.isfinite(y)]
+    if metric not in NOISY or not np.isfinite(sd) or sd <= 0 or len(y) < 3:
+        return float("nan")
+    if metric in ("rmse", "mae"):
+        return float(sd * (1.0 if metric == "rmse" else np.sqrt(2 / np.pi)))
+    kept = 1 - sd**2 / y.var(ddof=1)
+    if kept <= 0:
+        return float("nan")
+    true = y.mean() + (y - y.mean()) * np.sqrt(kept)
+    rng, judge = generator(seed, "noise ceiling"), get_metric(metric)
+    size = min(rows or len(true), len(true))
+    found = []
+    for _ in range(n):
+        part = rng.choice(true, size, replace=False)
+        found.append(evaluate_metric(judge, part + rng.normal(0, sd, size), part)[0])
+    return float(np.mean(found))

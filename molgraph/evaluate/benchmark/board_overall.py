@@ -1,0 +1,86 @@
+"""Boards of several datasets come in; one summary of the methods over all of them goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from molgraph.evaluate.benchmark.board import Board
+from molgraph.evaluate.benchmark.ranking import ALPHA, Omnibus
+
+
+@dataclass(frozen=True)
+class Overall:
+    """Methods over the datasets of one split, each dataset by its primary metric.
+
+    Args:
+        split: the split's label.
+        table: indexed by method, best first: ``mean_place`` (mean over datasets of its place by mean score among the
+            methods ranked on all of them; ties share), ``first`` (datasets where nothing is significantly better),
+            ``alone`` (where it is better than everything), ``ranked`` (datasets), ``beats``, ``loses`` (datasets
+            where it is significantly better or worse than the reference).
+        ranks: methods x datasets, the boards' ranks; NaN where it has none.
+        omnibus: Friedman's test over datasets, or None.
+        critical: Nemenyi's critical difference of two mean places (Demsar 2006, J. Mach. Learn. Res. 7:1); NaN with
+            fewer than two datasets or methods.
+        compared: methods that ``mean_place`` compares: those ranked on every dataset.
+    """
+
+    split: str
+    table: pd.DataFrame
+    ranks: pd.DataFrame
+    omnibus: Omnibus | None
+    critical: float
+    compared: tuple[str, ...]
+    alpha: float = ALPHA
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table."""
+        return self.table.copy()
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+def summarise(boards: Sequence[Board], *, alpha: float = ALPHA) -> list[Overall]:
+    """One summary for each split that has a primary board, in the boards' order."""
+    chosen: dict[str, list[Board]] = {}
+    for board in boards:
+        if board.primary:
+            chosen.setdefault(board.split, []).append(board)
+    return [_overall(split, part, alpha) for split, part in chosen.items()]
+
+
+def _overall(split: str, boards: list[Board], alpha: float) -> Overall:
+    from scipy.stats import friedmanchisquare, rankdata, studentized_range
+
+    methods = list(dict.fromkeys(name for board in boards for name in board.methods))
+    ranks = pd.DataFrame({b.name: b.ranking.table["rank"].reindex(methods) for b in boards}, index=methods)
+    compared = [name for name in methods if ranks.loc[name].notna().all()]
+    means = np.array([b.ranking.table["mean"].reindex(compared) * (-1) ** b.ranking.higher_is_better for b in boards])
+    places = rankdata(means, axis=1) if compared else np.empty((len(boards), 0))
+    n, k = places.shape
+    omnibus, critical = None, float("nan")
+    if n > 1 and k > 1:
+        critical = float(studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
+        if k > 2 and (places != places[:, :1]).any():
+            found = friedmanchisquare(*places.T)
+            omnibus = Omnibus("Friedman chi²", float(found.statistic), float(found.pvalue))
+    mean_place = pd.Series(places.mean(axis=0) if n else [], index=compared, dtype=np.float64).reindex(methods)
+    held = {name: [b.against_reference(name) for b in boards if name in b.methods] for name in methods}
+    table = pd.DataFrame(
+        {
+            "mean_place": mean_place,
+            "first": (ranks == 1).sum(axis=1),
+            "alone": [sum(ranks.loc[m, d] == 1 and (ranks[d] == 1).sum() == 1 for d in ranks) for m in methods],
+            "ranked": ranks.notna().sum(axis=1),
+            "beats": [held[name].count("better") for name in methods],
+            "loses": [held[name].count("worse") for name in methods],
+        },
+        index=pd.Index(methods, name="method"),
+    )
+    order = table.assign(_rank=ranks.mean(axis=1)).sort_values(["mean_place", "_rank"], kind="stable").index
+    return Overall(split, table.loc[order], ranks.loc[order], omnibus, critical, tuple(compared), alpha)

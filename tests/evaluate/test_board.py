@@ -1,0 +1,142 @@
+"""Boards: one table for one kind of row, nothing dropped without a word, cost and failures beside the score."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from molgraph.base.errors import DataError
+from molgraph.evaluate.benchmark.board import make_boards
+from molgraph.evaluate.benchmark.board_noise import noise_ceiling, replicate_sd
+from molgraph.evaluate.benchmark.board_overall import summarise
+from tests.evaluate.bench_scores import failed, made_up
+
+METHODS = {"mean": 1.9, "rf": 1.0, "catboost": 0.9, "gp": 0.905}
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(("column", "what"), [("split_hash", "splits"), ("data_hash", "datasets")])
+def test_rows_of_differing_hash_never_stand_in_one_table(column: str, what: str) -> None:
+    scores = made_up(METHODS)
+    scores.loc[(scores["fold"] == 3) & (scores["method"] == "gp"), column] = "another"
+    with pytest.raises(DataError, match=f"different {what} cannot stand in one table: esol raw.*another"):
+        make_boards(scores)
+    # of another dataset, split or fold they may differ, and a failed cell that knew no hash is no contradiction
+    both = pd.concat([made_up(METHODS), made_up(METHODS, dataset="bace"), made_up(METHODS, split="scaffold")])
+    lost = failed(both, both["method"] == "gp")
+    lost.loc[lost["method"] == "gp", column] = ""
+    assert [(b.dataset, b.split) for b in make_boards(lost)] == [
+        ("esol", "random-5x5"),
+        ("bace", "random-5x5"),
+        ("esol", "scaffold"),
+    ]
+
+
+def test_a_board_says_who_leads_by_how_much_and_what_it_costs() -> None:
+    (board,) = make_boards(made_up(METHODS))
+    assert board.sentence == "catboost and gp share the lead, over 25 folds" and board.primary
+    frame = board.to_frame()
+    assert list(frame.index) == ["catboost", "gp", "rf", "mean"] and frame["rank"].tolist() == [1, 1, 3, 4]
+    assert frame["reference"].to_dict() == {"catboost": "better", "gp": "better", "rf": "", "mean": "worse"}
+    assert np.isnan(frame.loc["catboost", "to_best"])
+    low, step, high = frame.loc["rf", ["to_best_low", "to_best", "to_best_high"]]
+    assert 0 < low < step < high and step == pytest.approx(frame.loc["rf", "mean"] - frame.loc["catboost", "mean"])
+    assert frame.loc["mean", "cpu_minutes"] == pytest.approx(1.5 / 60) and frame["failures"].sum() == 0
+    assert board.cost.loc["rf", "total_cpu_minutes"] == pytest.approx(25 * 6 / 60)
+    # five folds: a fold's test rows are a quarter of its training rows
+    assert board.ranking.floor_wide == pytest.approx(board.ranking.floor * np.sqrt(1 + 25 / 4))
+    assert "share the lead" in repr(board) and "<table" in board._repr_html_()
+
+
+def test_failed_cells_are_rows_and_their_method_is_not_ranked() -> None:
+    scores = made_up(METHODS)
+    scores = failed(scores, (scores["method"] == "gp") & (scores["fold"] == 2) & (scores["repeat"] > 2))
+    scores = scores[~((scores["method"] == "mean") & (scores["repeat"] == 4))]  # not run yet
+    (board,) = make_boards(scores)
+    assert board.ranking.ranked == ["catboost", "rf"] and set(board.methods) == set(METHODS)
+    frame = board.to_frame()
+    assert frame.loc["gp", "note"] == "23 of 25 folds: timeout: over 600 s (r3-f2)" and frame.loc["gp", "failures"] == 2
+    assert frame.loc["mean", "note"] == "20 of 25 folds: not run in r4-f0"
+    assert board.failures[["method", "fold", "status"]].to_numpy().tolist() == [
+        ["gp", "r3-f2", "timeout"],
+        ["gp", "r4-f2", "timeout"],
+    ]
+
+
+def test_seeds_are_averaged_before_anything_is_tested() -> None:
+    one, other = made_up(METHODS, seed=0), made_up(METHODS, seed=1).assign(seed=1)
+    (board,) = make_boards(pd.concat([one, other]))
+    assert board.ranking.n_folds == 25
+    mean = pd.concat([one, other]).query("method == 'rf'").groupby(["repeat", "fold"])["value"].mean()
+    assert board.scores.folds["rf"].to_numpy() == pytest.approx(mean.to_numpy())
+    (lost,) = make_boards(pd.concat([one, failed(other, (other["method"] == "rf") & (other["fold"] == 0))]))
+    assert "rf" not in lost.ranking.ranked and lost.ranking.left_out["rf"].startswith("20 of 25 folds")
+
+
+def test_a_task_that_one_method_lacks_counts_for_nobody_and_is_named() -> None:
+    scores = made_up(METHODS, tasks=["a", "b", "c"], metrics=["roc_auc"])
+    hole = (scores["target"] == "b") & (scores["method"] == "rf") & (scores["fold"] == 1)
+    scores.loc[hole, ["value", "note"]] = [NAN, "one class only (0) among the measured rows"]
+    (board,) = make_boards(scores)
+    assert board.scores.left_out == {"b": "left out in 5 of 25 folds: one class only (0) among the measured rows"}
+    assert board.scores.counted["r0-f1"] == 2 and board.scores.counted["r0-f0"] == 3
+    part = scores.query("repeat == 0 and fold == 1 and method == 'gp' and target != 'b'")["value"]
+    assert board.scores.folds.loc["r0-f1", "gp"] == pytest.approx(part.mean())
+    assert len(board.ranking.ranked) == 4
+    # who lacks most tasks of a fold lacks the fold, and the others keep their tasks
+    most = (scores["target"] != "b") & (scores["method"] == "mean") & (scores["fold"] == 0)
+    scores.loc[most, ["value", "note"]] = [NAN, "all predicted values are the same"]
+    (board,) = make_boards(scores)
+    assert board.scores.counted["r0-f0"] == 3 and set(board.ranking.left_out) == {"mean"}
+    assert board.ranking.left_out["mean"] == "20 of 25 folds: all predicted values are the same (r0-f0)"
+
+
+def test_the_same_split_drawn_again_is_no_new_fold() -> None:
+    scores = made_up(METHODS, repeats=5, folds=1).assign(split_hash="the one scaffold split")
+    (board,) = make_boards(scores)
+    assert board.ranking.n_folds == 1 and "5 folds are 1 different" in board.notes[0]
+    assert set(board.to_frame()["rank"]) == {1} and "one fold" in board.ranking.notes[0]
+
+
+def test_quoted_numbers_stand_on_their_board_and_are_not_ranked() -> None:
+    quote = {"dataset": "esol", "split": "random-5x5", "method": "MPNN", "metric": "rmse", "value": 0.1}
+    quote |= {"protocol": "one random split, 3 seeds", "source": "Wu et al. 2018"}
+    first, second = make_boards(made_up(METHODS, metrics=["rmse", "r2"]), quoted=[quote])
+    assert first.quoted[0].value == 0.1 and not second.quoted and "MPNN" not in first.methods
+    assert first.primary and not second.primary
+    chosen = make_boards(made_up(METHODS, metrics=["rmse", "r2"]), primary={"esol": "r2"})
+    assert [b.primary for b in chosen] == [False, True]
+    assert [b.primary for b in make_boards(made_up(METHODS), primary={"esol": "kendall"})] == [True]
+
+
+def test_the_summary_over_datasets_is_demsars() -> None:
+    names = ["a", "b", "c", "d", "e", "f"]
+    parts = [made_up(METHODS, dataset=name, seed=i) for i, name in enumerate(names)]
+    (whole,) = summarise(make_boards(pd.concat(parts)))
+    assert list(whole.table.index[2:]) == ["rf", "mean"] and whole.table.loc["rf", "mean_place"] == 3
+    assert whole.table.loc["mean", "loses"] == 6 and whole.table.loc["gp", "beats"] == 6
+    # Demsar 2006, table 5: q(0.05) of four methods is 2.569
+    assert whole.critical == pytest.approx(2.569 * np.sqrt(4 * 5 / 36), rel=1e-3)
+    places = np.array([stats.rankdata([p.query("method == @m")["value"].mean() for m in METHODS]) for p in parts])
+    assert whole.omnibus is not None and whole.omnibus.p == pytest.approx(stats.friedmanchisquare(*places.T).pvalue)
+    parts[3] = failed(parts[3], parts[3]["method"] == "gp", "memory")
+    (lost,) = summarise(make_boards(pd.concat(parts)))
+    assert "gp" not in lost.compared and lost.table.loc["gp", "ranked"] == 5 and np.isnan(lost.ranks.loc["gp", "d"])
+
+
+def test_the_noise_ceiling_is_what_a_perfect_model_scores() -> None:
+    rng = np.random.default_rng(0)
+    true = rng.normal(0, 2, 4000)
+    y = true + rng.normal(0, 0.6, 4000)
+    assert noise_ceiling(y, 0.6, "rmse") == 0.6
+    assert noise_ceiling(y, 0.6, "mae") == pytest.approx(np.abs(y - true).mean(), abs=0.01)
+    assert noise_ceiling(y, 0.6, "r2", n=20) == pytest.approx(
+        1 - ((y - true) ** 2).sum() / ((y - y.mean()) ** 2).sum(), abs=0.01
+    )
+    assert noise_ceiling(y, 0.6, "spearman", n=20) == pytest.approx(stats.spearmanr(y, true).statistic, abs=0.01)
+    assert np.isnan(noise_ceiling(y, 0.6, "roc_auc")) and np.isnan(noise_ceiling(y, 9.0, "r2"))
+    keys = np.repeat([f"m{i}" for i in range(2000)], 2)
+    sd, df = replicate_sd(list(keys), np.repeat(true[:2000], 2) + rng.normal(0, 0.6, 4000))
+    assert df == 2000 and sd == pytest.approx(0.6, rel=0.05)
