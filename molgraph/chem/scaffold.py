@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
+from rdkit.Chem.Scaffolds import MurckoScaffold
 
 from molgraph.base.progress import bar
 from molgraph.chem.smiles import parse_smiles, precheck, quiet
@@ -91,7 +92,12 @@ def flat_parents(smiles: Sequence[str] | np.ndarray, *, workers: int | None = No
 
 
 def scaffolds(
-    smiles: Sequence[str] | np.ndarray, *, generic: bool = False, unmap: bool = False, workers: int | None = None
+    smiles: Sequence[str] | np.ndarray,
+    *,
+    generic: bool = False,
+    unmap: bool = False,
+    chiral: bool = False,
+    workers: int | None = None,
 ) -> Keys:
     """``murcko`` of each SMILES; unreadable ones get a reason.
 
@@ -99,13 +105,15 @@ def scaffolds(
         smiles: the molecules.
         generic: whether to forget elements, bond orders and hanging atoms.
         unmap: whether to take atom maps off first; RDKit writes them into the scaffold.
+        chiral: whether to keep the stereo of the scaffold's own atoms and bonds.
         workers: processes; None is one for few molecules, all cores for many.
 
     Example:
         >>> list(scaffolds(["Cc1ccccc1", "CCO"]).values)
         ['c1ccccc1', '']
     """
-    return _each(_generic if generic else _unmapped if unmap else murcko, smiles, "scaffolds", workers)
+    function = _generic if generic else _unmapped if unmap else _chiral if chiral else murcko
+    return _each(function, smiles, "scaffolds", workers)
 
 
 def relate(first: str, second: str) -> str:
@@ -180,6 +188,11 @@ def _chunk(function: Callable[[Chem.Mol], str], texts: list[str]) -> list[tuple[
 
 def _generic(mol: Chem.Mol) -> str:
     return murcko(mol, generic=True)
+
+
+def _chiral(mol: Chem.Mol) -> str:
+    """RDKit's own scaffold with chirality, as the recipes that ask for one call it."""
+    return str(MurckoScaffold.MurckoScaffoldSmiles(mol=mol, includeChirality=True))
 
 
 def _unmapped(mol: Chem.Mol) -> str:

@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.data.splits.recipe import Grouping, Parts, SplitRecipe, Task, add, number
+from molgraph.data.splits.recipe import WORDS, Grouping, Parts, SplitRecipe, Task, add, number
 from molgraph.data.splits.split import FORMAT, PARTS, Split
 from molgraph.data.table import Table
 
-_WORDS = {"train": 0, "training": 0, "valid": 1, "val": 1, "validation": 1, "dev": 1, "test": 2, "testing": 2}
 _NOT_USED = {"", "nan", "none", "na", "-"}
 
 
@@ -121,9 +120,9 @@ def _from_json(task: Task, path: Path) -> Parts:
         raise DataError(f"{path} holds no parts", hint='give {"train": [...], "valid": [...], "test": [...]}')
     lists: list[list[int]] = [[], [], []]
     for name, rows in raw.items():
-        if name not in _WORDS or not isinstance(rows, list) or not all(type(r) is int for r in rows):
+        if name not in WORDS or not isinstance(rows, list) or not all(type(r) is int for r in rows):
             raise DataError(f"{path}: {name!r} is no part with row numbers", hint="parts: train, valid, test")
-        lists[_WORDS[name]] += rows
+        lists[WORDS[name]] += rows
     words = [""] * len(task.table)
     seen: set[int] = set()
     for part, rows in zip(PARTS, lists, strict=True):
@@ -142,8 +141,8 @@ def _by_words(task: Task, words: list[str], source: str) -> Parts:
     left_out: dict[int, str] = {}
     for i, row in enumerate(task.rows.tolist()):
         word = words[row]
-        if word in _WORDS:
-            part_of[i] = _WORDS[word]
+        if word in WORDS:
+            part_of[i] = WORDS[word]
         elif word in _NOT_USED:
             left_out[row] = f"in no part of {source}"
         else:

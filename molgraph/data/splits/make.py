@@ -142,7 +142,8 @@ def freeze(
     contents = row_contents(task.table) if contents is None else contents
     arrays = {name: np.sort(np.asarray(getattr(parts, name), dtype=np.int64)) for name in PARTS}
     table = task.table
-    params = {k: v for k, v in task.params.items() if isinstance(v, str | int | float | bool)} | dict(extra)
+    named = {k: v for k, v in task.params.items() if k not in recipe.sources}
+    params = {k: v for k, v in named.items() if isinstance(v, str | int | float | bool)} | dict(extra)
     settings = {"recipe": recipe.name, "seed": task.seed, "fractions": list(task.fractions), "params": params}
     left_out = tuple(LeftOut(row, why) for row, why in sorted({**usable.left_out, **parts.left_out}.items()))
     return Split(

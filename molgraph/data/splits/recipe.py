@@ -12,6 +12,9 @@ from molgraph.base.errors import UsageError, nearest
 from molgraph.base.registry import register
 from molgraph.data.table import Table
 
+#: words that name a part in users' and other people's files and columns: 0 train, 1 valid, 2 test
+WORDS = {"train": 0, "training": 0, "valid": 1, "val": 1, "validation": 1, "dev": 1, "test": 2, "testing": 2}
+
 
 @dataclass(frozen=True)
 class Task:
@@ -74,6 +77,8 @@ class SplitRecipe:
         announces_leaks: whether leaks are printed: it is a reproduction of somebody else's recipe.
         uses_fractions: whether the fractions matter.
         params: names of the recipe's own settings with their defaults.
+        sources: those of them that say where rows stand written; the rows count, not the places, which differ from
+            machine to machine: they are kept out of the split and its hash.
     """
 
     name: str
@@ -84,6 +89,7 @@ class SplitRecipe:
     announces_leaks: bool = False
     uses_fractions: bool = True
     params: Mapping[str, Any] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The settings with defaults filled in; an unknown one raises ``UsageError``."""

@@ -1,0 +1,180 @@
+"""The recipe ``index/file``: row numbers as somebody published them in, the parts they name out, leaks and all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import pandas as pd
+
+from molgraph.base.errors import DataError, UsageError
+from molgraph.data.splits.recipe import WORDS, Parts, SplitRecipe, Task, add
+from molgraph.data.splits.split import PARTS
+
+ENDINGS = (".json", ".npz", ".npy", ".csv", ".csv.gz", ".txt", ".txt.gz", ".idx", "")
+
+
+def split_by_index(task: Task) -> Parts:
+    """The parts that published files of row numbers name, as they are.
+
+    Settings: ``path``, one file that holds all parts (JSON or npz with ``train``, ``valid``, ``test``; csv with such
+    columns) or a folder with one file for each, as the Open Graph Benchmark has them; or ``train``, ``valid`` and
+    ``test``, a file or the row numbers themselves (one number a line, csv without a header, npy or a JSON list).
+    ``first`` is the number of the first row, 0 or 1. Where no training part is given, all other rows train, as with
+    JT-VAE's lists.
+    """
+    given = {name: task.params[name] for name in PARTS if task.params[name] is not None}
+    path = task.params["path"]
+    if (path is None) == (not given):
+        raise UsageError(
+            "the split 'index/file' needs its row numbers",
+            hint="give path=FILE_OR_FOLDER, or train=FILE, valid=FILE and test=FILE",
+        )
+    if path is not None:
+        found = _from_path(Path(path))
+    else:
+        found = {name: _numbers(source, name) for name, source in given.items()}
+    return _parts(task, found, str(path) if path is not None else "the lists")
+
+
+def _parts(task: Task, found: Mapping[str, np.ndarray], source: str) -> Parts:
+    first, n = int(task.params["first"]), len(task.table)
+    part_of = np.full(n, -1)
+    for k, name in enumerate(PARTS):
+        rows = found.get(name, np.zeros(0, dtype=np.int64)) - first
+        outside = rows[(rows < 0) | (rows >= n)]
+        if len(outside):
+            raise DataError(
+                f"{source} names row {outside[0] + first} in {name}; the table has rows {first} to {n - 1 + first}",
+                hint="is it the table that the lists were made for, in its order? first=1 counts rows from 1",
+            )
+        values, counts = np.unique(rows, return_counts=True)
+        if (counts > 1).any():
+            raise DataError(f"{source} names row {values[counts > 1][0] + first} twice in {name}")
+        both = rows[part_of[rows] >= 0]
+        if len(both):
+            raise DataError(f"{source} names row {both[0] + first} in {PARTS[part_of[both[0]]]} and in {name}")
+        part_of[rows] = k
+    if "train" not in found:
+        part_of[part_of < 0] = 0
+    mine = part_of[task.rows]
+    return Parts.of(task.rows, mine, {int(row): f"in no part of {source}" for row in task.rows[mine < 0]})
+
+
+def _from_path(path: Path) -> dict[str, np.ndarray]:
+    if path.is_dir():
+        return _from_folder(path)
+    if path.name.endswith((".json", ".npz")):
+        held = _mapping(path)
+    elif path.name.endswith((".csv", ".csv.gz")):
+        try:
+            frame = pd.read_csv(path, dtype=str)
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        held = {str(name): frame[name].dropna().tolist() for name in frame.columns if _word(str(name)) is not None}
+    else:
+        raise UsageError(
+            f"{path.name} cannot hold all parts", hint="give a JSON, npz or csv, a folder, or test=FILE for one part"
+        )
+    found: dict[str, np.ndarray] = {}
+    for name, values in held.items():
+        part = _word(name)
+        if part is None:
+            raise DataError(f"{path}: {name!r} is no part", hint="parts: train, valid, test")
+        if part in found:
+            raise DataError(f"{path} has the part {part!r} twice")
+        found[part] = _whole(values, f"{path}, {name}")
+    if not found:
+        raise DataError(f"{path} names no part", hint="parts: train, valid, test")
+    return found
+
+
+def _from_folder(path: Path) -> dict[str, np.ndarray]:
+    found: dict[str, Path] = {}
+    for file in sorted(path.iterdir()):
+        part = _word(file.name.split(".")[0])
+        if part is None or not file.is_file() or file.name[len(file.name.split(".")[0]) :] not in ENDINGS:
+            continue
+        if part in found:
+            raise DataError(f"{path} has two files for {part}: {found[part].name} and {file.name}", hint="name one")
+        found[part] = file
+    if not found:
+        raise DataError(f"{path} has no file for train, valid or test", hint="such as train.csv.gz or test_idx.txt")
+    return {part: _numbers(file, part) for part, file in found.items()}
+
+
+def _word(name: str) -> str | None:
+    """The part that a name speaks of: ``jtvae_valid_idx`` is valid; None where it names none or several."""
+    parts = {PARTS[WORDS[w]] for w in re.split(r"[^a-z]+", name.lower()) if w in WORDS}
+    return parts.pop() if len(parts) == 1 else None
+
+
+def _numbers(source: Any, name: str) -> np.ndarray:
+    if not isinstance(source, str | os.PathLike):
+        return _whole(source, name)
+    path = Path(source)
+    try:
+        if path.suffix == ".npy":
+            return _whole(np.load(path, allow_pickle=False), str(path))
+        if path.suffix == ".npz":
+            held = _mapping(path)
+            if len(held) != 1:
+                raise DataError(f"{path} holds {len(held)} arrays, expected one", hint="give it as path=FILE")
+            return _whole(next(iter(held.values())), str(path))
+        if path.suffix == ".json":
+            return _whole(json.loads(path.read_text(encoding="utf-8")), str(path))
+        return _whole(pd.read_csv(path, header=None, dtype=str, skip_blank_lines=True)[0], str(path))
+    except pd.errors.EmptyDataError:
+        return np.zeros(0, dtype=np.int64)
+    except (OSError, ValueError, EOFError) as error:
+        raise _unreadable(path, error) from error
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    try:
+        if path.name.endswith(".npz"):
+            with np.load(path, allow_pickle=False) as held:
+                return {name: held[name] for name in held.files}
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise _unreadable(path, error) from error
+    if not isinstance(raw, dict):
+        raise DataError(f"{path} holds no parts", hint='give {"train": [...], "valid": [...], "test": [...]}')
+    return raw
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    return DataError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}")
+
+
+def _whole(values: Any, source: str) -> np.ndarray:
+    """int64: whole numbers, whatever they were written as."""
+    if not isinstance(values, Iterable) or isinstance(values, str | Mapping):
+        raise DataError(f"{source} holds no list of row numbers")
+    listed = np.asarray(values if isinstance(values, np.ndarray) else list(values))
+    try:
+        numbers = np.zeros(0) if not listed.size else listed.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{source} holds something that is no row number: {error}") from error
+    if numbers.ndim != 1 or listed.dtype == bool or not np.isfinite(numbers).all() or (numbers % 1).any():
+        raise DataError(f"{source} holds no list of whole row numbers")
+    return numbers.astype(np.int64)
+
+
+INDEX = add(
+    SplitRecipe(
+        "index/file",
+        partition=split_by_index,
+        announces_leaks=True,
+        uses_fractions=False,
+        params={"path": None, "train": None, "valid": None, "test": None, "first": 0},
+        sources=("path", *PARTS),
+    ),
+    "row numbers as published (OGB, JT-VAE, ...), as they are; forms of a molecule may leak",
+)
