@@ -10,7 +10,7 @@ import typer
 from molgraph.cli.options import check_whole, check_writable, numbers
 
 Data = Annotated[
-    str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or builtin:NAME.")
+    str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or dataset:NAME.")
 ]
 Smiles = Annotated[str | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given.")]
 Preset = Annotated[str, typer.Option(metavar="PRESET", help="none, desalt or standard.")]
@@ -27,6 +27,7 @@ def audit(
     smiles: Smiles = None,
     id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, shown in the lists.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The whole list, as csv.")] = None,
+    write: Annotated[bool, typer.Option("--write", help="Of a dataset: write the counts onto its card.")] = False,
 ) -> None:
     """Count and list what is wrong with a table before anything learns from it.
 
@@ -36,8 +37,14 @@ def audit(
     Examples:
         molgraph data audit assay.csv --target pIC50
         molgraph data audit assay.csv -t pIC50 -o odd.csv
+        molgraph data audit bbbp  # a dataset that has a card
     """
     check_writable(out, inputs=[data])
+    data = named(data)
+    if write or data.startswith("dataset:"):
+        _audit_dataset(data, write)
+        if write:
+            return
     import re
 
     from molgraph.base.paths import atomic_write
@@ -54,6 +61,30 @@ def audit(
         say(f"list written to {out}", err=True)
     elif re.search(r"and \d+ more", text):
         say("the whole list, as csv: -o odd.csv", "dim", err=True)
+
+
+def named(data: str) -> str:
+    """``dataset:NAME`` for the bare name of a dataset, where no file has that name; else the words as given."""
+    from molgraph.data.cards import card_names
+
+    word = data.partition("@")[0].lower()
+    return f"dataset:{data}" if not Path(data).exists() and word in card_names() else data
+
+
+def _audit_dataset(data: str, write: bool) -> None:
+    """Say what stands on a dataset's card, or write it there."""
+    from molgraph.base.errors import UsageError
+    from molgraph.cli.show import say
+    from molgraph.data.card_audit import write_card
+    from molgraph.data.datasets import load_dataset
+
+    if not data.startswith("dataset:"):
+        raise UsageError(f"--write is for datasets that have a card, and {data!r} is none", hint="leave it out")
+    name = data.removeprefix("dataset:")
+    if write:
+        say(f"written to {write_card(load_dataset(name.partition('@')[0]))}", err=True)
+    else:
+        say(f"the counts as they stand on the card: molgraph data info {name.partition('@')[0]}", "dim", err=True)
 
 
 def split(

@@ -8,6 +8,8 @@ from html import escape
 
 from molgraph.data.cards import Card
 
+LABEL_WIDTH = 14
+_THINGS = {"molecule": "molecules", "geometry": "molecules", "graph": "graphs", "pair": "pairs"}
 _GRADES = {"A": "one assay, or curated", "B": "in between", "C": "old compilation"}
 
 
@@ -24,9 +26,11 @@ def card_lines(card: Card) -> Iterator[tuple[str, str]]:
     for i, fault in enumerate(card.faults):
         yield "" if i else "known faults", f"- {fault}"
     yield from _audit_lines(card)
-    for i, (name, edition) in enumerate(card.edition.items()):
-        out = ", ".join(f"{n:,} {reason}" for reason, n in edition.taken_out.items())
-        yield "" if i else "editions", f"{card.name}@{name}: {edition.rows:,} rows by rule {edition.rule}; {out}"
+    for name, edition in card.edition.items():
+        yield f"{card.name}@{name}", f"{edition.rows:,} rows, hash {edition.hash[:12]} (rdkit {edition.rdkit})"
+        for what, n in edition.changes.items():
+            yield "", f"- {what}: {n:,}"
+        yield "", edition.rule.replace("the tolerance", f"{edition.tolerance:g}")
     yield "licence", card.licence
     yield "cite", card.citation
     yield "home", card.home or "-"
@@ -50,12 +54,25 @@ def _audit_lines(card: Card) -> Iterator[tuple[str, str]]:
     found = card.audit
     if found is None:
         return
-    share = f"{found.undefined_stereo / max(found.rows, 1):.0%}"
-    yield "audit", f"{found.molecules:,} different molecules in {found.rows:,} rows (rdkit {found.rdkit})"
-    yield "", f"{found.unreadable:,} unreadable, {found.missing:,} missing; {found.salts:,} salts or mixtures"
-    yield "", f"{found.duplicate_groups:,} molecules stand there several times ({found.duplicate_rows:,} rows)"
-    yield "", f"{found.contradictory_groups:,} of them with different values ({found.contradictory_rows:,} rows)"
-    yield "", f"{found.undefined_stereo:,} rows ({share}) with stereo that is not stated"
+    yield "audit", f"{found.distinct:,} different {_THINGS[card.entity]} in {found.rows:,} rows (rdkit {found.rdkit})"
+    lost = [f"{n:,} {word}" for n, word in ((found.unreadable, "unreadable"), (found.missing, "missing")) if n]
+    if lost:
+        yield "", f"{', '.join(lost)} rows"
+    by = {"as written": found.written, "by parent": found.parent, "by parent without stereo": found.flat}
+    for how, repeats in by.items():
+        if repeats.groups:
+            differ = f"{repeats.contradictory_groups:,} contradictory"
+            yield "", f"repeated {how}: {repeats.groups:,} groups ({repeats.rows:,} rows), {differ}"
+    if found.undefined_stereo:
+        centres = f"{found.undefined_centres:,} ({found.undefined_centres / found.rows:.1%}) at a centre"
+        yield "", f"stereo not stated: {found.undefined_stereo:,} rows, {centres}"
+    if found.salts or found.no_carbon:
+        yield "", f"{found.salts:,} salts or mixtures; {found.no_carbon:,} without carbon"
+    if found.missing_labels:
+        share = found.missing_labels / (found.labels + found.missing_labels)
+        yield "", f"{found.labels:,} labels, {share:.1%} of all cells missing"
+    if found.positives:
+        yield "", "positive: " + ", ".join(f"{name} {share:.1%}" for name, share in found.positives.items())
 
 
 def card_text(card: Card, width: int = 100) -> str:
@@ -68,7 +85,8 @@ def card_text(card: Card, width: int = 100) -> str:
     """
     lines = [f"{card.name}: {card.title}", ""]
     for label, text in card_lines(card):
-        first, rest = f"{label:<14}", " " * 14
+        first, rest = f"{label:<{LABEL_WIDTH}}", " " * LABEL_WIDTH
+        rest += "  " * text.startswith("- ")
         wrapped = textwrap.wrap(text, max(width, 40), initial_indent=first, subsequent_indent=rest)
         lines += wrapped or [first.rstrip()]
     return "\n".join(lines)

@@ -41,6 +41,7 @@ class Source(Section):
         sha256: the same -> the sha256 of its bytes, or ``unverified``.
         layout: how the files are read.
         edition: ``raw``, or another word where the content is another one than that of the raw edition.
+        hash: sha256 of that other content; the raw edition's stands on the card.
         rows: how many rows this place's files give; None where nobody has counted them.
         smiles: the column of molecules, where it differs from the card's.
         note: what differs from the other places.
@@ -52,6 +53,7 @@ class Source(Section):
     md5: dict[str, str] = Field(default_factory=dict)
     layout: str = "table"
     edition: str = "raw"
+    hash: Sha256 = UNVERIFIED
     rows: int | None = None
     smiles: str = ""
     note: str = ""
@@ -71,33 +73,77 @@ class Noise(Section):
 
 
 class Edition(Section):
-    """A curated edition: its rule by name, its rows and the hash of its content."""
+    """A curated edition.
+
+    Args:
+        rule: what was done, in words; the edition's name is the rule's.
+        tolerance: how far replicates of a value may lie apart, in the target's unit.
+        rows: how many stayed.
+        hash: sha256 of its content, with that version of rdkit.
+        rdkit: the version.
+        changes: what was done and why -> number of rows (of ``label out``: labels).
+    """
 
     rule: str
+    tolerance: float = 0.0
     rows: int
     hash: Sha256
-    taken_out: dict[str, int] = Field(default_factory=dict)
+    rdkit: str
+    changes: dict[str, int] = Field(default_factory=dict)
+
+
+class Repeats(Section):
+    """Rows that hold the same thing.
+
+    Args:
+        groups: things that stand in more than one row.
+        rows: those rows.
+        contradictory_groups: groups in which a target has two different values.
+        contradictory_rows: their rows.
+    """
+
+    groups: int = 0
+    rows: int = 0
+    contradictory_groups: int = 0
+    contradictory_rows: int = 0
 
 
 class AuditSummary(Section):
-    """What an audit of the raw edition found; written by ``molgraph data audit NAME --write``."""
+    """What an audit of the raw edition found; written by ``molgraph data audit NAME --write``.
+
+    Args:
+        rdkit: its version.
+        rows: all rows.
+        distinct: different molecules (standardised parents, stereo kept), graphs or pairs among the readable rows.
+        unreadable: rows that cannot be read.
+        missing: rows without a molecule.
+        no_carbon: rows whose largest fragment has no carbon.
+        salts: rows of more than one part.
+        undefined_stereo: rows with a stereo centre or double bond whose configuration is not stated.
+        undefined_centres: those with such a centre.
+        written: repeats by canonical SMILES, all that is written kept.
+        parent: repeats by the largest fragment, neutral, stereo kept.
+        flat: repeats by that parent without stereo.
+        labels: values that are there, over all targets.
+        missing_labels: values that are not there.
+        positives: binary target or class -> its share of the labels; for more than 30 targets: lowest, median, highest.
+    """
 
     rdkit: str
     rows: int
-    molecules: int
+    distinct: int
     unreadable: int = 0
     missing: int = 0
-    duplicate_rows: int = 0
-    duplicate_groups: int = 0
-    contradictory_groups: int = 0
-    contradictory_rows: int = 0
-    flat_duplicate_groups: int = 0
-    flat_contradictory_groups: int = 0
-    undefined_stereo: int = 0
+    no_carbon: int = 0
     salts: int = 0
+    undefined_stereo: int = 0
+    undefined_centres: int = 0
+    written: Repeats = Repeats()
+    parent: Repeats = Repeats()
+    flat: Repeats = Repeats()
     labels: int = 0
     missing_labels: int = 0
-    positives: dict[str, int] = Field(default_factory=dict)
+    positives: dict[str, float] = Field(default_factory=dict)
 
 
 class Card(Section):
@@ -124,6 +170,7 @@ class Card(Section):
         home: where it is described.
         faults: what is known against it, a sentence each.
         noise: what is known of the noise of its labels.
+        tolerance: how far replicates may lie apart in a curated edition, in the target's unit.
         source: places, the first that has it serves.
         edition: curated editions by name (``c1``).
         audit: what the audit found in the raw edition.
@@ -149,6 +196,7 @@ class Card(Section):
     home: str = ""
     faults: tuple[str, ...] = ()
     noise: Noise = Noise()
+    tolerance: float = 0.0
     source: tuple[Source, ...]
     edition: dict[str, Edition] = Field(default_factory=dict)
     audit: AuditSummary | None = None

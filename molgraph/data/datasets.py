@@ -9,13 +9,15 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.data.cards import Card, card
+from molgraph.data.cards import UNVERIFIED, Card, card
 from molgraph.data.content import content_hash
-from molgraph.data.sources.finding import Found, find
+from molgraph.data.sources.finding import DOWNLOAD, Found, find
 from molgraph.data.sources.layouts import read_layout
+from molgraph.data.sources.records import record_content, recorded_content
 from molgraph.data.table import Table
 
 RAW = "raw"
+COLLECTIONS = ("MoleculeNet", "ADME", "TU", "drug-target", "generation", "built-in")
 
 
 @dataclass(frozen=True)
@@ -77,35 +79,59 @@ def load_dataset(name: str) -> Dataset:
     """
     known = card(name)
     edition = name.partition("@")[2].strip().lower() or RAW
-    places = {s.edition for s in known.source}
-    if edition not in {RAW, *places, *known.edition}:
-        raise UsageError(
-            f"{known.name} has no edition {edition!r}", hint=nearest(edition, sorted({RAW, *places, *known.edition}))
-        )
-    raw = _load(known, find(known, edition if edition in places else None))
-    return raw if edition == RAW or edition in places else curated(raw, edition)
+    editions = edition_names(known)
+    if edition not in editions:
+        raise UsageError(f"{known.name} has no edition {edition!r}", hint=nearest(edition, editions))
+    if edition in known.edition:
+        return curated(_load(known, find(known)), edition)
+    return _load(known, find(known, edition))
 
 
-def curated(raw: Dataset, edition: str) -> Dataset:
-    """A curated edition of a raw one, checked against the card."""
+def edition_names(known: Card) -> list[str]:
+    """The editions of a dataset: ``raw``, those of its places, curated ones, and ``download`` where it has an address.
+
+    Example:
+        >>> edition_names(card("chembl2321810"))[0]
+        'raw'
+    """
+    outside = [DOWNLOAD] if any(s.place not in ("data", "rdkit") for s in known.source) else []
+    return list(dict.fromkeys([RAW, *(s.edition for s in known.source), *known.edition, *outside]))
+
+
+def curated(raw: Dataset, name: str) -> Dataset:
+    """A curated edition of a raw one, checked against the card.
+
+    Another version of rdkit may write some molecule otherwise: then the edition is good, but unverified, and no
+    board shows it beside the verified one.
+
+    Raises:
+        DataError: with the card's own version of rdkit the content is another one; both hashes are named.
+    """
     from molgraph.data.editions import curate
+    from molgraph.data.featurize import rdkit_version
 
-    stated = raw.card.edition[edition]
-    made = curate(raw.table, stated.rule)
+    stated = raw.card.edition[name]
+    made = curate(raw.table, name, tolerance=stated.tolerance)
     found = content_hash(made.table)
-    _check_content(f"{raw.card.name}@{edition}", stated.hash, found)
-    return replace(raw, edition=edition, table=made.table, hash=found, taken_out=made.taken_out)
+    if stated.rdkit == rdkit_version():
+        _check_content(f"{raw.card.name}@{name}", stated.hash, found, "the card has")
+    verified = raw.verified and found == stated.hash
+    return replace(raw, edition=name, table=made.table, hash=found, verified=verified, taken_out=made.taken_out)
 
 
 def _load(known: Card, found: Found) -> Dataset:
+    source = found.source
     table = keep_rows(known, read_layout(known, found))
     digest = content_hash(table)
-    edition = found.source.edition
-    stated = known.hash if edition == RAW else found.content or known.hash
-    if edition == RAW:
-        _check_content(known.name, known.hash, digest)
-    verified = edition == RAW and known.verified
-    return Dataset(known, edition, table, digest, found.origin, verified or stated == digest)
+    stated = known.hash if source.edition == RAW else source.hash
+    name = known.name if source.edition == RAW else f"{known.name}@{source.edition}"
+    if source.edition != DOWNLOAD or stated == UNVERIFIED:
+        _check_content(name, stated, digest, "the card has")
+    verified = digest in (stated, known.hash)
+    if not verified and source.place != "data":
+        _check_content(name, recorded_content(known, source.edition) or UNVERIFIED, digest, "its first load had")
+        record_content(known, source.edition, digest)
+    return Dataset(known, source.edition, table, digest, found.origin, verified)
 
 
 def keep_rows(known: Card, table: Table) -> Table:
@@ -117,11 +143,12 @@ def keep_rows(known: Card, table: Table) -> Table:
     return table
 
 
-def _check_content(name: str, stated: str, found: str) -> None:
-    if stated not in ("unverified", found):
+def _check_content(name: str, stated: str, found: str, who: str) -> None:
+    if stated not in (UNVERIFIED, found):
         raise DataError(
-            f"{name} is not what its card says: content hash {found}, the card has {stated}",
-            hint="the files differ from those that the card was written from; `molgraph data info` names them",
+            f"{name} is not what it should be: the hash of its content is {found}, {who} {stated}",
+            hint=f"`molgraph data info {name.partition('@')[0]}` says where the card's files come from; what an "
+            f"address gives now, whatever it is, loads as {name.partition('@')[0]}@{DOWNLOAD}",
         )
 
 
@@ -152,4 +179,6 @@ def datasets() -> pd.DataFrame:
                 "found": whereabouts(one),
             }
         )
+    order = {word: i for i, word in enumerate(COLLECTIONS)}
+    rows.sort(key=lambda row: (order.get(row["collection"], len(order)), row["name"]))
     return pd.DataFrame(rows).set_index("name")

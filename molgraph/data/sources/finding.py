@@ -1,15 +1,21 @@
-"""A card in; the files of its dataset, found and checked, out."""
+"""A card in; the files of its dataset, found or downloaded, and checked, out."""
 
 from __future__ import annotations
 
-import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from molgraph.base.errors import DataError, StorageError
-from molgraph.base.paths import cache_dir, data_dir, storage_error
+from molgraph.base.paths import data_dir
 from molgraph.data.cards import UNVERIFIED, Card, Source
+from molgraph.data.sources import records
+from molgraph.data.sources.hashes import sha256_of
+
+DOWNLOAD = "download"
+"""The edition of a dataset that is what its address gives, whatever the card says of its content."""
+BUILT_IN = "chembl2321810, nci"
 
 
 @dataclass(frozen=True)
@@ -20,73 +26,98 @@ class Found:
         source: the card's place that has it.
         files: what each file is -> its path.
         origin: the place in words.
-        content: the content hash that an earlier load recorded, or empty.
     """
 
     source: Source
     files: Mapping[str, Path] = field(default_factory=dict)
     origin: str = ""
-    content: str = ""
 
 
-def find(card: Card, edition: str | None = None) -> Found:
-    """Find a dataset's files: in MOLGRAPH_DATA, in the cache, else by download; those inside rdkit are always there.
+def find(card: Card, edition: str = "raw") -> Found:
+    """Find a dataset's files: in MOLGRAPH_DATA, in the cache, by download, or by the loader of another library.
 
     Args:
         card: the dataset's card.
-        edition: the word of the places to look at; None looks at all of them, in the card's order.
+        edition: the edition that a place must have, see ``places``.
 
     Raises:
-        DataError: a file has another sha256 than the card says.
-        StorageError: it is nowhere.
+        DataError: a file has another sha256 than the card says, or than at its first download.
+        StorageError: it is nowhere, and cannot be downloaded.
     """
-    places = [s for s in card.source if edition in (None, s.edition)]
-    for source in places:
-        if source.place == "rdkit":
-            return Found(source, origin="the rdkit package")
-        if source.place == "data" and (files := _in_data(source)):
-            _check(card, source, files)
-            return Found(source, files, "MOLGRAPH_DATA")
+    sources = places(card, edition)
+    for source in sources:
+        if (here := look(card, source)) is not None:
+            return here
+    for source in sources:
+        if source.place == "url":
+            try:
+                return Found(source, records.fetch(card, source), "the cache")
+            except StorageError as error:
+                raise StorageError(f"{card.name} is not here, and {error.message}", hint=advice(card, error)) from None
+        if source.place == "pyg":
+            return Found(source, {"root": records.folder_of(card) / "pyg"}, "PyG's loader")
     raise StorageError(f"{card.name} is not here", hint=advice(card))
 
 
-def advice(card: Card) -> str:
+def places(card: Card, edition: str = "raw") -> list[Source]:
+    """The places that have an edition, in the card's order; ``download`` is what any of its addresses gives."""
+    if edition == DOWNLOAD:
+        from_outside = [s for s in card.source if s.edition == "raw" and s.place not in ("data", "rdkit")]
+        return [s.model_copy(update={"edition": DOWNLOAD}) for s in from_outside]
+    return [s for s in card.source if s.edition == edition]
+
+
+def look(card: Card, source: Source) -> Found | None:
+    """A place's files where they are on this machine; nothing is downloaded."""
+    if source.place == "rdkit":
+        return Found(source, origin="the rdkit package")
+    if source.place == "data" and (files := _below(data_dir(), source)):
+        _check(card, source, files)
+        return Found(source, files, "MOLGRAPH_DATA")
+    if source.place == "deepchem" and (files := _below(deepchem_dir(), source)):
+        return Found(source, files, "DeepChem's data folder")
+    if source.place == "url" and (found := records.cached(card, source)):
+        return Found(source, found, "the cache")
+    return None
+
+
+def advice(card: Card, error: StorageError | None = None) -> str:
     """What to do where a dataset is not here."""
-    lines = []
+    lines = [error.hint] if error and error.hint else []
     if any(s.place == "data" for s in card.source):
         lines.append("set MOLGRAPH_DATA to a folder that has it")
     if any(s.place == "url" for s in card.source):
-        lines.append(f"or download it: molgraph data get {card.name}")
-    return "\n".join([*lines, "no network needed: chembl2321810, nci"])
+        lines.append(f"fetch it where there is a network: molgraph data get {card.name}")
+    others = {s.edition for s in card.source if s.edition != "raw" and _below(data_dir(), s)}
+    lines += [f"this machine has another edition: {card.name}@{edition}" for edition in sorted(others)]
+    return "\n".join([*lines, f"sets that need no network: {BUILT_IN}"])
 
 
 def whereabouts(card: Card) -> str:
-    """In a word: ``built in``, ``here``, ``cache``, ``download`` or ``unverified``."""
+    """In a word: ``built in``, ``here``, ``cache``, ``download`` or ``unverified``; nothing is opened or hashed.
+
+    ``here: @subset`` is an edition of that name alone.
+    """
+    word = "download" if card.verified else UNVERIFIED
     for source in card.source:
         if source.place == "rdkit":
             return "built in"
-        if source.place == "data" and _in_data(source):
-            return "here"
-    return "download" if card.verified else UNVERIFIED
+        here = source.place == "data" and _below(data_dir(), source) is not None
+        if source.place == "url" and all(path.is_file() for path in records.paths_of(card, source).values()):
+            word = "cache"
+        if here:
+            return "here" if source.edition == "raw" else f"{word}; here: @{source.edition}"
+    return word
 
 
-def datasets_cache() -> Path:
-    """The folder of downloaded datasets."""
-    return cache_dir() / "datasets"
+def deepchem_dir() -> Path | None:
+    """The folder where DeepChem's own loaders keep what they downloaded, where the user has named one."""
+    named = os.environ.get("DEEPCHEM_DATA_DIR")
+    return Path(named).expanduser() if named else None
 
 
-def sha256_of(path: Path) -> str:
-    """sha256 of a file's bytes."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise storage_error(f"cannot read {path}", error) from error
-
-
-def _in_data(source: Source) -> dict[str, Path] | None:
-    """The files below MOLGRAPH_DATA, or None where one of them is missing."""
-    folder = data_dir()
+def _below(folder: Path | None, source: Source) -> dict[str, Path] | None:
+    """The files of a place below a folder, or None where one of them is missing."""
     files = {} if folder is None else {role: folder / name for role, name in source.files.items()}
     return files if files and all(path.is_file() for path in files.values()) else None
 
@@ -97,5 +128,5 @@ def _check(card: Card, source: Source, files: Mapping[str, Path]) -> None:
         if stated != UNVERIFIED and (found := sha256_of(path)) != stated:
             raise DataError(
                 f"{path} is not the file of {card.name}'s card: its sha256 is {found}, the card has {stated}",
-                hint="copy or download the file again; the board refuses data that nobody has checked",
+                hint="copy or download the file again; no board takes data that nobody has checked",
             )

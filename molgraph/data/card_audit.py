@@ -1,0 +1,161 @@
+"""A dataset in; the audit of its raw edition, its hash and its curated editions out, and onto its card."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from molgraph.base.paths import atomic_write
+from molgraph.base.shipped import shipped_dir
+from molgraph.chem.facts import Facts, facts_of
+from molgraph.chem.identity import Identity, identities_of
+from molgraph.chem.parallel import map_texts
+from molgraph.data.cards import AuditSummary, Card, Edition, Repeats
+from molgraph.data.content import content_hash
+from molgraph.data.datasets import Dataset
+from molgraph.data.editions import RULES, TOLERANCE, curate
+from molgraph.data.featurize import rdkit_version
+from molgraph.data.table import MISSING, Table
+
+MARK = "# Below this line: written by `molgraph data audit NAME --write`, checked by tests."
+MANY = 30  # targets; of more, shares of positives are summed up
+SHARE_DIGITS = 5
+
+
+def summarise(table: Table, *, workers: int | None = None) -> AuditSummary:
+    """What stands on a card about a table: counts of everything that is odd in it.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> found = summarise(make_table(["C[C@H](F)O", "CC(F)O", "OCC", "CCO", "C("]))
+        >>> found.unreadable, found.undefined_centres, found.written.groups, found.flat.groups
+        (1, 1, 1, 2)
+    """
+    labels = _labels(table)
+    molecules = [e for e in table.entities if e.kind == "molecule"]
+    if not molecules:
+        return AuditSummary(rdkit=rdkit_version(), rows=len(table), **_graphs(table), **labels)
+    readable = np.flatnonzero(table.ok)
+    codes, texts = pd.factorize(molecules[0].values[readable])
+    identities: list[Identity] = map_texts(identities_of, list(texts), label="audit", workers=workers)
+    facts: list[Facts] = map_texts(facts_of, list(texts), label="audit", workers=workers)
+    good = np.array([not one.reason for one in identities], dtype=bool)[codes] if len(codes) else np.zeros(0, bool)
+    rows, codes = readable[good], codes[good]
+    each, fact = [identities[c] for c in codes], [facts[c] for c in codes]
+    with_pair = [f"\0{text}" for text in _second(table, rows)]
+    by = {
+        how: [getattr(one, how) + more for one, more in zip(each, with_pair, strict=True)]
+        for how in ("written", "parent", "flat")
+    }
+    missing = int((table.status == MISSING).sum())
+    return AuditSummary(
+        rdkit=rdkit_version(),
+        rows=len(table),
+        distinct=len(set(by["parent"])),
+        unreadable=len(table) - len(rows) - missing,
+        missing=missing,
+        no_carbon=sum(not one.carbon for one in each),
+        salts=sum(one.fragments > 1 for one in fact),
+        undefined_stereo=sum(one.open_centres + one.open_bonds > 0 for one in fact),
+        undefined_centres=sum(one.open_centres > 0 for one in fact),
+        written=_repeats(table, rows, by["written"]),
+        parent=_repeats(table, rows, by["parent"]),
+        flat=_repeats(table, rows, by["flat"]),
+        **labels,
+    )
+
+
+def write_card(dataset: Dataset) -> Path:
+    """Audit a raw edition, curate it, and write both and its hash onto its card.
+
+    Returns:
+        The card's file.
+    """
+    card, path = dataset.card, shipped_dir("datasets") / f"{dataset.card.name}.toml"
+    head = path.read_text(encoding="utf-8").split(MARK)[0].rstrip()
+    head = re.sub(r"^hash = .*\n", "", head, flags=re.MULTILINE)
+    head = re.sub(r"^rows = .*\n", f'rows = {len(dataset)}\nhash = "{dataset.hash}"\n', head, count=1, flags=re.M)
+    lines = [head, "", MARK, *_section("audit", summarise(dataset.table).model_dump(exclude_defaults=True))]
+    if curatable(card):
+        lines += _section("edition.c1", curated_edition(dataset).model_dump(exclude_defaults=True))
+    with atomic_write(path, "w") as file:
+        file.write("\n".join(lines) + "\n")
+    return path
+
+
+def curatable(card: Card) -> bool:
+    """Whether the rule c1 is meant for a dataset: measured values of molecules, not computed ones."""
+    return card.entity == "molecule" and bool(card.target) and card.collection in ("MoleculeNet", "ADME", "built-in")
+
+
+def curated_edition(dataset: Dataset, name: str = "c1") -> Edition:
+    """The card's words on a curated edition, computed."""
+    stated = dataset.card.edition.get(name)
+    tolerance = stated.tolerance if stated else dataset.card.tolerance or TOLERANCE
+    made = curate(dataset.table, name, tolerance=tolerance)
+    digest, version = content_hash(made.table), rdkit_version()
+    return Edition(
+        rule=RULES[name], tolerance=tolerance, rows=len(made.table), hash=digest, rdkit=version, changes=made.counts
+    )
+
+
+def _second(table: Table, rows: np.ndarray) -> list[str]:
+    """What else tells two rows apart: the sequence of a pair."""
+    sequences = [e.values[rows] for e in table.entities if e.kind == "sequence"]
+    return [str(text) for text in sequences[0]] if sequences else [""] * len(rows)
+
+
+def _graphs(table: Table) -> dict[str, Any]:
+    return {"distinct": len(table)}
+
+
+def _repeats(table: Table, rows: np.ndarray, texts: list[str]) -> Repeats:
+    codes, _ = pd.factorize(np.array(texts, dtype=object))
+    repeated = np.bincount(codes, minlength=1)[codes] > 1 if len(codes) else np.zeros(0, bool)
+    rows, codes = rows[repeated], codes[repeated]
+    differs = np.zeros(len(rows), dtype=bool)
+    y = np.empty((len(table), 0)) if table.y is None else table.y
+    for j in range(y.shape[1]):
+        by_group = pd.Series(y[rows, j]).groupby(codes)
+        low, high = by_group.transform("min").to_numpy(), by_group.transform("max").to_numpy()
+        differs |= high - low > 1e-9 * np.maximum(1.0, np.abs(high))
+    return Repeats(
+        groups=len(np.unique(codes)),
+        rows=len(rows),
+        contradictory_groups=len(np.unique(codes[differs])),
+        contradictory_rows=int(differs.sum()),
+    )
+
+
+def _labels(table: Table) -> dict[str, Any]:
+    if table.y is None:
+        return {}
+    known = ~np.isnan(table.y)
+    shares: dict[str, float] = {}
+    for j, target in enumerate(table.row_targets):
+        values = table.y[known[:, j], j]
+        if target.kind == "binary":
+            shares[target.name] = float(values.mean()) if len(values) else 0.0
+        elif target.kind == "multiclass":
+            shares |= {label: float((values == k).mean()) for k, label in enumerate(target.classes)}
+    if len(shares) > MANY:
+        numbers = list(shares.values())
+        shares = {"lowest": min(numbers), "median": float(np.median(numbers)), "highest": max(numbers)}
+    rounded = {name: round(share, SHARE_DIGITS) for name, share in shares.items()}
+    return {"labels": int(known.sum()), "missing_labels": int((~known).sum()), "positives": rounded}
+
+
+def _section(name: str, values: Mapping[str, Any]) -> Iterator[str]:
+    yield f"\n[{name}]"
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            inside = ", ".join(f"{json.dumps(k, ensure_ascii=False)} = {v}" for k, v in value.items())
+            yield f"{key} = {{ {inside} }}"
+        else:
+            yield f"{key} = {json.dumps(value, ensure_ascii=False)}"

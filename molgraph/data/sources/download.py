@@ -1,0 +1,208 @@
+"""An address and a path in; the whole file there out, resumed where an earlier try broke off, its sha256 returned."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from molgraph import __version__
+from molgraph.base.errors import DataError, StorageError
+from molgraph.base.paths import storage_error
+from molgraph.base.progress import bar
+
+PIECE = 1 << 18
+TRIES = 4
+WAIT_SECONDS = 1.0
+TIMEOUT_SECONDS = 30.0
+MAX_BYTES = 20 * 10**9
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+@dataclass(frozen=True)
+class Downloaded:
+    """A file that came whole."""
+
+    path: Path
+    sha256: str
+    md5: str
+    size: int
+
+
+def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: str = "") -> Downloaded:
+    """Download a file, with progress, resume and checksum.
+
+    What came is kept beside ``path`` under the name ``.part``: a later try asks for the rest alone (HTTP ``Range``
+    with ``If-Range``, so that halves of two versions are never put together). ``path`` exists whole or not at all.
+
+    Args:
+        url: http or https.
+        path: the file to make; its folder is made too.
+        sha256: what the file must have; empty where nobody knows.
+        md5: likewise.
+        label: what the progress bar says.
+
+    Returns:
+        Path, hashes and size.
+
+    Raises:
+        DataError: the file that came has another hash; both are named, and nothing is kept.
+        StorageError: it cannot be had, or not written; the hint says why, and what is kept.
+    """
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise StorageError(f"{url} is no http address", hint="the card is at fault")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(f"cannot make the folder {path.parent}", error) from error
+    part = path.with_name(f"{path.name}.part")
+    there = path.is_file()
+    with _alone(part):
+        if path.is_file() and not there:  # another process fetched it while this one waited
+            return _hashes(path, path)
+        for attempt in range(TRIES):
+            try:
+                if _receive(url, part, label or path.name):
+                    break
+            except (OSError, HTTPException) as error:
+                _give_up(url, part, error, last=attempt == TRIES - 1)
+            time.sleep(WAIT_SECONDS * attempt)
+        else:
+            raise StorageError(f"the connection to {urlsplit(url).netloc} keeps breaking", hint=_kept(part))
+        done = _hashes(part, path)
+        for name, stated, found in (("sha256", sha256, done.sha256), ("md5", md5, done.md5)):
+            if stated and stated != found:
+                _forget(part)
+                raise DataError(
+                    f"{url} is not the file of the card: its {name} is {found}, expected {stated}",
+                    hint="nothing was kept; the file changed at its address, or something stands between",
+                )
+        os.replace(part, path)
+        _forget(part)
+    return done
+
+
+def _receive(url: str, part: Path, label: str) -> bool:
+    """Append what is missing of a file; whether it is whole now."""
+    have, validator = _progress(part, url)
+    headers = {"User-Agent": f"molgraph/{__version__}", "Accept-Encoding": "identity"}
+    if have:
+        headers |= {"Range": f"bytes={have}-", "If-Range": validator}
+    request = urllib.request.Request(url, headers=headers)
+    try:
+        response = urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code != 416:
+            raise
+        _forget(part)  # the server has fewer bytes than came before: begin anew
+        return False
+    with response:
+        start, total = _extent(response, have)
+        if start != have:
+            have = 0
+        if total is not None and total > MAX_BYTES:
+            raise StorageError(f"{url} has {total:,} bytes", hint=f"molgraph downloads files of up to {MAX_BYTES:,}")
+        _note(part, url, _validator(response))
+        with (
+            part.open("ab" if have else "wb") as file,
+            bar(f"{label} (kB)", None if not total else total // 1000) as line,
+        ):
+            line.advance(have // 1000)
+            came = have
+            while piece := response.read(PIECE):
+                file.write(piece)
+                line.advance((came + len(piece)) // 1000 - came // 1000)
+                came += len(piece)
+                if came > MAX_BYTES:
+                    raise StorageError(f"{url} has more than {MAX_BYTES:,} bytes", hint="the card is at fault")
+    return total is None or came == total
+
+
+def _extent(response: Any, have: int) -> tuple[int, int | None]:
+    """Where the answer begins, and the size of the whole file where the server says."""
+    if response.status == 206:
+        span, _, whole = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
+        if span.partition("-")[0] == str(have) and whole.isdigit():
+            return have, int(whole)
+        raise HTTPException("the server answers with another range than asked for")
+    length = response.headers.get("Content-Length", "")
+    return 0, int(length) if length.isdigit() else None
+
+
+def _validator(response: Any) -> str:
+    """What a later ``If-Range`` may ask by: a strong ETag, or the date of the last change."""
+    etag = response.headers.get("ETag", "")
+    return etag if etag and not etag.startswith("W/") else response.headers.get("Last-Modified", "")
+
+
+def _note(part: Path, url: str, validator: str) -> None:
+    part.with_suffix(".json").write_text(json.dumps({"url": url, "validator": validator}), encoding="utf-8")
+
+
+def _progress(part: Path, url: str) -> tuple[int, str]:
+    """Bytes of an earlier try that can be gone on with, and what to ask by."""
+    with suppress(OSError, ValueError, AttributeError):
+        noted = json.loads(part.with_suffix(".json").read_text(encoding="utf-8"))
+        if noted.get("url") == url and noted.get("validator"):
+            return part.stat().st_size, str(noted["validator"])
+    return 0, ""
+
+
+def _forget(part: Path) -> None:
+    for path in (part, part.with_suffix(".json")):
+        path.unlink(missing_ok=True)
+
+
+def _hashes(part: Path, path: Path) -> Downloaded:
+    sha256, md5, size = hashlib.sha256(), hashlib.md5(usedforsecurity=False), 0
+    with part.open("rb") as file:
+        while piece := file.read(1 << 20):
+            sha256.update(piece)
+            md5.update(piece)
+            size += len(piece)
+    return Downloaded(path, sha256.hexdigest(), md5.hexdigest(), size)
+
+
+def _give_up(url: str, part: Path, error: Exception, *, last: bool) -> None:
+    """Raise for what another try would not mend, or at the last one."""
+    if isinstance(error, urllib.error.HTTPError):
+        if (error.code < 500 and error.code not in (408, 429)) or last:
+            raise StorageError(
+                f"{url} cannot be had: the server answers {error.code} {error.reason}",
+                hint="the address may have changed; set MOLGRAPH_DATA to a folder that has the file",
+            ) from None
+        return
+    if isinstance(error, OSError) and error.errno in _DISK:
+        raise storage_error(f"cannot write {part}", error) from error
+    reason = getattr(error, "reason", None) or error
+    unreachable = isinstance(error, urllib.error.URLError) and not isinstance(reason, ConnectionError | TimeoutError)
+    if last or unreachable:
+        raise StorageError(f"cannot reach {urlsplit(url).netloc}: {reason}", hint=_kept(part)) from None
+
+
+def _kept(part: Path) -> str:
+    size = part.stat().st_size if part.is_file() else 0
+    return f"{size:,} bytes are kept: the same command goes on from there" if size else "is there a network?"
+
+
+@contextmanager
+def _alone(part: Path) -> Iterator[None]:
+    """Hold a lock, so that two processes don't write one file; a lock dies with its process, its file stays."""
+    with part.with_name(f".{part.name}.lock").open("w") as file:
+        with suppress(ImportError):  # where there is no fcntl, os.replace still keeps the file whole
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

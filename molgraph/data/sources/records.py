@@ -1,0 +1,120 @@
+"""A dataset's folder in the cache in; what was downloaded there and the hashes of its first time out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from molgraph.base.errors import DataError, StorageError
+from molgraph.base.paths import atomic_write, cache_dir
+from molgraph.data.cards import UNVERIFIED, Card, Source
+from molgraph.data.sources.download import download
+from molgraph.data.sources.hashes import sha256_of
+
+RECORD = "downloads.json"
+
+
+def folder_of(card: Card) -> Path:
+    """The folder of a dataset in the user's cache; may not exist yet."""
+    return cache_dir() / "datasets" / card.name
+
+
+def paths_of(card: Card, source: Source) -> dict[str, Path]:
+    """Where the files of an address are kept once they are downloaded."""
+    names = {role: Path(urlsplit(url).path).name or "file" for role, url in source.files.items()}
+    return {role: folder_of(card) / f"{role}-{name}" for role, name in names.items()}
+
+
+def cached(card: Card, source: Source) -> dict[str, Path] | None:
+    """The files of a place as they were downloaded, or None where one of them is missing.
+
+    Raises:
+        DataError: a file is another one than at its first download, or than the card says.
+    """
+    files = paths_of(card, source)
+    if not files or not all(path.is_file() for path in files.values()):
+        return None
+    noted = _read(card)["files"]
+    for role, path in files.items():
+        found = sha256_of(path)
+        _compare(card, path, found, source.sha256.get(role, UNVERIFIED), noted.get(path.name, {}).get("sha256", ""))
+        if path.name not in noted:  # put there by hand: this is its first time
+            _note_file(card, path.name, {"url": source.files[role], "sha256": found})
+    return files
+
+
+def fetch(card: Card, source: Source) -> dict[str, Path]:
+    """Download the files of a place; hashes of the first time are recorded beside them, a later change is refused.
+
+    Raises:
+        DataError: a file is another one than at its first download, or than the card says.
+        StorageError: it cannot be had.
+    """
+    files = {}
+    for role, path in paths_of(card, source).items():
+        url = source.files[role]
+        stated = source.sha256.get(role, UNVERIFIED)
+        known = _read(card)["files"].get(path.name, {}).get("sha256", "")
+        fresh = path.with_name(f"new-{path.name}")  # what is there stays until the new one is known to be the same
+        expected = stated if stated != UNVERIFIED else ""
+        came = download(url, fresh, sha256=expected, md5=source.md5.get(role, ""), label=card.name)
+        try:
+            _compare(card, path, came.sha256, stated, known, hint=f"remove {path.parent} to take the new file instead")
+        except DataError:
+            fresh.unlink()
+            raise
+        fresh.replace(path)
+        _note_file(card, path.name, {"url": url, "sha256": came.sha256, "md5": came.md5, "bytes": came.size})
+        files[role] = path
+    return files
+
+
+def recorded_content(card: Card, edition: str) -> str:
+    """The content hash that the first load of an unverified edition recorded; empty before it."""
+    return str(_read(card)["content"].get(edition, ""))
+
+
+def record_content(card: Card, edition: str, digest: str) -> None:
+    """Note the content hash of an unverified edition's first load."""
+    values = _read(card)
+    values["content"][edition] = digest
+    _write(card, values)
+
+
+def _compare(card: Card, path: Path, found: str, stated: str, noted: str, hint: str = "") -> None:
+    for expected, who in ((stated, "the card has"), (noted, "its first download had")):
+        if expected not in ("", UNVERIFIED, found):
+            raise DataError(
+                f"{path.name} of {card.name} has changed: its sha256 is {found}, {who} {expected}",
+                hint=hint or f"remove {path} and fetch it again: molgraph data get {card.name}",
+            )
+
+
+def _note_file(card: Card, name: str, values: Mapping[str, Any]) -> None:
+    record = _read(card)
+    first = record["files"].get(name, {}).get("first") or datetime.now(UTC).isoformat(timespec="seconds")
+    record["files"][name] = {**values, "first": first}
+    _write(card, record)
+
+
+def _read(card: Card) -> dict[str, Any]:
+    path = folder_of(card) / RECORD
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        return {"files": dict(values["files"]), "content": dict(values["content"])}
+    except FileNotFoundError:
+        return {"files": {}, "content": {}}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StorageError(
+            f"cannot read {path}: {error}", hint=f"remove {path.parent} and fetch again: molgraph data get {card.name}"
+        ) from None
+
+
+def _write(card: Card, values: Mapping[str, Any]) -> None:
+    folder_of(card).mkdir(parents=True, exist_ok=True)
+    with atomic_write(folder_of(card) / RECORD, "w") as file:
+        json.dump(values, file, indent=1)
