@@ -144,6 +144,9 @@ class Metric:
         function: ``(y_true [n], y_predicted [n]) -> float``; sees finite values only.
         higher_is_better: the direction.
         kinds: kinds of target that it can judge.
+        label: what a reader of a table calls it; the name where empty.
+        needs: what the rows and the prediction must have, in words.
+        paper: where it is from.
     """
 
     name: str
@@ -151,6 +154,8 @@ class Metric:
     higher_is_better: bool
     kinds: tuple[Kind, ...]
     label: str = ""
+    needs: str = ""
+    paper: str = ""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ def models(
         molgraph models
         molgraph models dmpnn  # its parameters, for --set key=value
         molgraph models --kind split
+        molgraph models --kind metric  # which way is better, what each needs
     """
     from molgraph.base.errors import UsageError, nearest
     from molgraph.catalogue import entry, kinds, model_entries, names
@@ -55,6 +56,9 @@ def show_all(found: list[Entry], kind: str) -> None:
     graphs = [each for each in found if each.line]
     if graphs:
         _show_lines(console, "Graph models", graphs)
+    if kind == "metric":
+        console.print(_metrics(found))
+        return
     table = _table("Models" if kind == "model" else kind.capitalize() + "s", "name", "what it is", "from")
     for each in found:
         if kind != "model" or each.name != GRAPH_METHOD:
@@ -62,6 +66,17 @@ def show_all(found: list[Entry], kind: str) -> None:
     console.print(table)
     if kind == "model":
         console.print(f"\n[dim]parameters: molgraph models {found[0].name}[/dim]")
+
+
+def _metrics(found: list[Entry]) -> Any:
+    """The table of metrics: which way is better, what they judge, what they need."""
+    judges = {("regression", "bounded"): "numbers", ("binary", "multiclass"): "classes"}
+    table = _table("Metrics", "name", "what it is", "better", "judges", "needs")
+    for each in found:
+        better = "higher" if each.value.higher_is_better else "lower"
+        what = judges.get(each.value.kinds, ", ".join(each.value.kinds))
+        table.add_row(each.name, each.summary, better, what, each.value.needs)
+    return table
 
 
 def show_one(entry: Entry) -> None:
@@ -72,6 +87,9 @@ def show_one(entry: Entry) -> None:
     console.print(f"[bold cyan]{entry.name}[/bold cyan]  {entry.summary}")
     if entry.paper:
         console.print(f"[dim]{entry.paper}[/dim]")
+    if entry.kind == "metric":
+        better = "higher" if entry.value.higher_is_better else "lower"
+        console.print(f"{better} is better; judges {', '.join(entry.value.kinds)} targets; needs {entry.value.needs}")
     console.print()
     if entry.line:
         _show_lines(console, "", [entry])
@@ -132,7 +150,16 @@ def _plain(entry: Entry) -> dict[str, Any]:
     tables = _parameters(entry)
     rows = [row for table in tables.values() for row in table]
     line = dict(zip(LINE, entry.line, strict=True)) if entry.line else None
-    plain = {"name": entry.name, "kind": entry.kind, "summary": entry.summary, "paper": entry.paper, "line": line}
+    plain: dict[str, Any] = {
+        "name": entry.name,
+        "kind": entry.kind,
+        "summary": entry.summary,
+        "paper": entry.paper,
+        "line": line,
+    }
+    if entry.kind == "metric":
+        direction = "higher" if entry.value.higher_is_better else "lower"
+        plain |= {"direction": direction, "kinds": list(entry.value.kinds), "needs": entry.value.needs}
     return plain | {"parameters": {row["name"]: _json(row["default"]) for row in rows}}
 
 

@@ -14,34 +14,41 @@ from molgraph.base import registry
 from molgraph.base.contracts import Kind, Metric
 
 Weights = np.ndarray | None
-_NUMBERS: tuple[Kind, ...] = ("regression", "bounded")
-_LABELS: tuple[Kind, ...] = ("binary", "multiclass")
+NUMBERS: tuple[Kind, ...] = ("regression", "bounded")
+LABELS: tuple[Kind, ...] = ("binary", "multiclass")
 
 
 class Undefined(ValueError):
     """Raised by a metric's function where these rows give it no value; its text becomes the score's note."""
 
 
-def _metric(name: str, label: str, kinds: tuple[Kind, ...], *, higher: bool) -> Callable[[Callable], Callable]:
+def metric(
+    name: str, label: str, kinds: tuple[Kind, ...], *, higher: bool, needs: str, paper: str = ""
+) -> Callable[[Callable], Callable]:
+    """Register the decorated function as a metric: one row of the table that ``metric_table`` shows."""
+
     def add(function: Callable) -> Callable:
-        summary = f"{label}, {'higher' if higher else 'lower'} is better"
-        registry.register("metric", name, summary=summary)(Metric(name, function, higher, kinds, label))
+        made = Metric(name, function, higher, kinds, label, needs, paper)
+        registry.register("metric", name, summary=label, paper=paper)(made)
         return function
 
     return add
 
 
-def _two_classes(y: np.ndarray) -> None:
+def two_classes(y: np.ndarray) -> None:
+    """Raise ``Undefined`` where the measured rows have one class."""
     if len(np.unique(y)) < 2:
         raise Undefined(f"one class only ({y[0]:g}) among the measured rows")
 
 
-def _two_values(y: np.ndarray, what: str = "measured") -> None:
+def two_values(y: np.ndarray, what: str = "measured") -> None:
+    """Raise ``Undefined`` where all values are the same."""
     if np.ptp(y) == 0:
         raise Undefined(f"all {what} values are the same")
 
 
-def _hard(p: np.ndarray) -> np.ndarray:
+def most_probable(p: np.ndarray) -> np.ndarray:
+    """int64 [n]: the class of the largest probability; of a binary target 1 from probability 0.5."""
     return p.argmax(axis=1) if p.ndim == 2 else (p >= 0.5).astype(np.int64)
 
 
@@ -52,7 +59,7 @@ def _shares(p: np.ndarray) -> np.ndarray:
     return np.clip(p, least, 1 - least)
 
 
-@_metric("rmse", "RMSE", _NUMBERS, higher=False)
+@metric("rmse", "RMSE", NUMBERS, higher=False, needs="2 rows")
 def rmse(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Root of the mean squared error.
 
@@ -63,47 +70,55 @@ def rmse(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     return float(np.sqrt(np.average((y - p) ** 2, weights=weights)))
 
 
-@_metric("mae", "MAE", _NUMBERS, higher=False)
+@metric("mae", "MAE", NUMBERS, higher=False, needs="2 rows")
 def mae(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Mean absolute error."""
     return float(np.average(np.abs(y - p), weights=weights))
 
 
-@_metric("r2", "R²", _NUMBERS, higher=True)
+@metric("r2", "R²", NUMBERS, higher=True, needs="two different measured values")
 def r2(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Coefficient of determination: one less the squared error over that of the rows' own mean."""
     from sklearn.metrics import r2_score
 
-    _two_values(y)
+    two_values(y)
     return float(r2_score(y, p, sample_weight=weights))
 
 
-@_metric("spearman", "Spearman ρ", _NUMBERS, higher=True)
+@metric("pearson", "Pearson r", NUMBERS, higher=True, needs="two different values, measured and predicted")
+def pearson(y: np.ndarray, p: np.ndarray) -> float:
+    """Pearson's linear correlation."""
+    two_values(y)
+    two_values(p, "predicted")
+    return float(np.corrcoef(y, p)[0, 1])
+
+
+@metric("spearman", "Spearman ρ", NUMBERS, higher=True, needs="two different values, measured and predicted")
 def spearman(y: np.ndarray, p: np.ndarray) -> float:
     """Spearman's rank correlation, ties at their mean rank."""
     from scipy.stats import rankdata
 
-    _two_values(y)
-    _two_values(p, "predicted")
+    two_values(y)
+    two_values(p, "predicted")
     return float(np.corrcoef(rankdata(y), rankdata(p))[0, 1])
 
 
-@_metric("kendall", "Kendall τ", _NUMBERS, higher=True)
+@metric("kendall", "Kendall τ", NUMBERS, higher=True, needs="two different values, measured and predicted")
 def kendall(y: np.ndarray, p: np.ndarray) -> float:
     """Kendall's rank correlation tau-b."""
     from scipy.stats import kendalltau
 
-    _two_values(y)
-    _two_values(p, "predicted")
+    two_values(y)
+    two_values(p, "predicted")
     return float(kendalltau(y, p).statistic)
 
 
-@_metric("roc_auc", "ROC AUC", ("binary",), higher=True)
+@metric("roc_auc", "ROC AUC", ("binary",), higher=True, needs="both classes; any score that ranks")
 def roc_auc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Area under the ROC curve, from ranks (Mann-Whitney U), ties at half."""
     from scipy.stats import rankdata
 
-    _two_classes(y)
+    two_classes(y)
     if weights is not None:
         from sklearn.metrics import roc_auc_score
 
@@ -113,37 +128,37 @@ def roc_auc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     return float((rankdata(p)[one].sum() - n_one * (n_one + 1) / 2) / (n_one * n_zero))
 
 
-@_metric("prc_auc", "PRC AUC", ("binary",), higher=True)
+@metric("prc_auc", "PRC AUC", ("binary",), higher=True, needs="both classes; any score that ranks")
 def prc_auc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Average precision: the precision-recall curve summed by steps, without interpolation."""
     from sklearn.metrics import average_precision_score
 
-    _two_classes(y)
+    two_classes(y)
     return float(average_precision_score(y, p, sample_weight=weights))
 
 
-@_metric("mcc", "MCC", _LABELS, higher=True)
+@metric("mcc", "MCC", LABELS, higher=True, needs="two classes; probabilities")
 def mcc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Matthews' correlation coefficient of the most probable class (binary: probability 0.5 and above)."""
     from sklearn.metrics import matthews_corrcoef
 
-    _two_classes(y)
-    return float(matthews_corrcoef(y.astype(np.int64), _hard(p), sample_weight=weights))
+    two_classes(y)
+    return float(matthews_corrcoef(y.astype(np.int64), most_probable(p), sample_weight=weights))
 
 
-@_metric("accuracy", "Accuracy", _LABELS, higher=True)
+@metric("accuracy", "Accuracy", LABELS, higher=True, needs="probabilities")
 def accuracy(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Share of rows whose most probable class is the measured one."""
-    return float(np.average(_hard(p) == y, weights=weights))
+    return float(np.average(most_probable(p) == y, weights=weights))
 
 
-@_metric("log_loss", "Log loss", _LABELS, higher=False)
+@metric("log_loss", "Log loss", LABELS, higher=False, needs="probabilities")
 def log_loss(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Mean of minus the log of the measured class's probability."""
     return float(np.average(-np.log(_shares(p)[np.arange(len(y)), y.astype(np.int64)]), weights=weights))
 
 
-@_metric("brier", "Brier score", ("binary",), higher=False)
+@metric("brier", "Brier score", ("binary",), higher=False, needs="probabilities")
 def brier(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Mean squared difference of probability and label."""
     return float(np.average((y - p) ** 2, weights=weights))

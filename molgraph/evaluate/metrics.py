@@ -14,6 +14,7 @@ from molgraph.base import registry
 from molgraph.base.contracts import Kind, Metric, Prediction, Target
 from molgraph.base.errors import DataError, UsageError, nearest
 from molgraph.data.table import Table
+from molgraph.evaluate import screening  # noqa: F401 - registers its metrics
 from molgraph.evaluate.measures import Undefined, Weights
 
 _DEFAULTS: dict[str, tuple[str, ...]] = {
@@ -61,6 +62,23 @@ def default_metric(kind: Kind) -> Metric:
 def default_metrics(kind: Kind) -> tuple[Metric, ...]:
     """The metrics that a table of scores shows for a kind of target."""
     return tuple(get_metric(name) for name in _DEFAULTS[kind])
+
+
+def metric_table() -> pd.DataFrame:
+    """Every metric, one row each: name, label, function, direction, kinds of target, what it needs, weights, paper.
+
+    Example:
+        >>> metric_table().set_index("name").loc["bedroc", "direction"]
+        'higher'
+    """
+    rows = []
+    for name in registry.names("metric"):
+        known = get_metric(name)
+        weighted = "weights" in inspect.signature(known.function).parameters
+        row = {"name": name, "label": known.label or name, "function": known.function}
+        row |= {"direction": "higher" if known.higher_is_better else "lower", "kinds": ", ".join(known.kinds)}
+        rows.append(row | {"needs": known.needs, "weights": weighted, "paper": known.paper})
+    return pd.DataFrame(rows)
 
 
 def evaluate_metric(metric: Metric, y: np.ndarray, p: np.ndarray, weights: Weights = None) -> tuple[float, str]:

@@ -31,6 +31,9 @@ ORACLES: dict[str, Callable[..., float]] = {
     "accuracy": lambda y, p, **k: sk.accuracy_score(y, _hard(p), **k),
     "log_loss": lambda y, p, **k: sk.log_loss(y, p, labels=range(3 if p.ndim == 2 else 2), **k),
     "brier": lambda y, p, **k: sk.brier_score_loss(y, p, **k),
+    "pearson": lambda y, p: stats.pearsonr(y, p).statistic,
+    "balanced_accuracy": lambda y, p, **k: sk.balanced_accuracy_score(y, _hard(p), **k),
+    "f1": lambda y, p, **k: sk.f1_score(y, _hard(p), **k),
 }
 
 
@@ -56,7 +59,7 @@ def test_a_metric_is_its_oracle(name: str) -> None:
         for seed in range(5):
             y, p = _rows(kind, seed)
             assert metric.function(y, p) == pytest.approx(ORACLES[name](y, p), rel=1e-9, abs=1e-12)
-            if name not in ("spearman", "kendall"):
+            if name not in ("pearson", "spearman", "kendall"):
                 w = np.random.default_rng(seed).random(len(y))
                 want = ORACLES[name](y, p, sample_weight=w)
                 assert metric.function(y, p, weights=w) == pytest.approx(want, rel=1e-9, abs=1e-12)
