@@ -30,6 +30,7 @@ _HOMES = {
     "train": "molgraph.api",
     "load": "molgraph.api",
     "predict_file": "molgraph.api",
+    "benchmark": "molgraph.benchmarking",
     "read_table": "molgraph.data.read",
     "load_dataset": "molgraph.data.datasets",
     "datasets": "molgraph.data.datasets",
@@ -59,6 +60,7 @@ __all__ = [
     "MolgraphError",
     "__version__",
     "audit",
+    "benchmark",
     "datasets",
     "entry",
     "load",
@@ -74,6 +76,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api import load, predict_file, train
     from molgraph.base.errors import MolgraphError
     from molgraph.base.registry import register
+    from molgraph.benchmarking import benchmark
     from molgraph.catalogue import entry, names
     from molgraph.data.audit import audit
     from molgraph.data.datasets import datasets, load_dataset

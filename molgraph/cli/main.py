@@ -28,7 +28,7 @@ from typer.core import TyperCommand, TyperGroup
 from molgraph import __version__
 from molgraph.base.errors import MolgraphError
 
-TRAIN, INSPECT, DATA = "Train & predict", "Inspect", "Data"
+TRAIN, INSPECT, DATA, BENCH = "Train & predict", "Inspect", "Data", "Benchmarks"
 
 
 class Verb(NamedTuple):
@@ -50,9 +50,14 @@ VERBS = (
     Verb("predict", TRAIN, "Predict the molecules of a file of any size, row for row.", "predict"),
     Verb("evaluate", TRAIN, "Score a model on molecules whose values are known.", "evaluate"),
     Verb("demo", TRAIN, "The whole story on 1,017 measured molecules that need no download.", "demo"),
+    Verb("data list", DATA, "Name the datasets that have a card, and where each is found.", "datasets"),
+    Verb("data info", DATA, "Show a dataset's card: what it is, what is known against it.", "datasets"),
+    Verb("data get", DATA, "Download datasets into the cache, check them, and say what came.", "datasets"),
     Verb("data audit", DATA, "Count and list what is wrong with a table before anything learns from it.", "data"),
     Verb("data split", DATA, "Divide a table into train, valid and test without leaks; write the lists.", "data"),
     Verb("data featurize", DATA, "Build a table's graphs ahead, once, on disk.", "data"),
+    Verb("bench run", BENCH, "Run a benchmark: datasets x splits x methods x seeds, each cell on its own.", "bench"),
+    Verb("bench verify", BENCH, "Hash and score everything that a run stored once more.", "bench"),
     Verb("models", INSPECT, "What can be trained, from which paper, with which parameters.", "models"),
     Verb("verify", INSPECT, "Check that a model file is whole and still predicts what it did.", "verify"),
     Verb("doctor", INSPECT, "Versions, devices and speed of this machine, with advice.", "doctor"),
@@ -216,6 +221,8 @@ _OPTIONS: dict[str, Any] = {"cls": LazyGroup, "no_args_is_help": True, "rich_mar
 _OPTIONS |= {"context_settings": {"help_option_names": ["-h", "--help"]}, "pretty_exceptions_enable": False}
 app = typer.Typer(name="molgraph", epilog=_epilog(), **_OPTIONS)
 data_app = typer.Typer(name="data", **_OPTIONS)
+bench_app = typer.Typer(name="bench", **_OPTIONS)
+_GROUPS = {"data": data_app, "bench": bench_app}
 
 
 @app.callback()
@@ -232,15 +239,23 @@ def _front(
 
 @data_app.callback()
 def _data() -> None:
-    """Look at a table, divide it, and build its graphs."""
+    """Find a dataset; look at a table, divide it, and build its graphs."""
+
+
+@bench_app.callback()
+def _bench() -> None:
+    """Compare methods over datasets, splits and seeds, and rank them honestly."""
 
 
 for _verb in VERBS:
     if " " not in _verb.path:
         app.command(_verb.word, help=_verb.summary, rich_help_panel=_verb.panel)(_stand_in(_verb))
     else:
-        data_app.command(_verb.word, help=_verb.summary)(_stand_in(_verb))
-app.add_typer(data_app, rich_help_panel=DATA, help="Audit a table, split it without leaks, build its graphs ahead.")
+        _GROUPS[_verb.path.split()[0]].command(_verb.word, help=_verb.summary)(_stand_in(_verb))
+app.add_typer(
+    data_app, rich_help_panel=DATA, help="Find datasets; audit a table, split it without leaks, build its graphs ahead."
+)
+app.add_typer(bench_app, rich_help_panel=BENCH, help="Compare methods over datasets, splits and seeds.")
 
 
 def main() -> None:

@@ -24,6 +24,7 @@ REACH["cli"] = (*REACH["api"], "api")
 # Modules that stand at the top of the package, and the floor that each belongs to.
 TOP = {
     "api": "api",
+    "benchmarking": "api",
     "sklearn_adapters": "api",
     "catalogue": "api",
     "plan": "api",
@@ -36,16 +37,29 @@ TOP = {
 DOORS: dict[str, tuple[str, ...]] = {
     "rdkit": ("chem/*.py", "data/featurize*.py"),
     "cuik_molmaker": ("data/featurize*.py",),
-    "torch_geometric": ("data/batch.py", "data/pyg.py", "data/sources/*.py", "nn/*.py"),
-    "deepchem": ("data/sources/*.py",),
+    "torch_geometric": ("data/batch.py", "data/pyg.py", "data/sources/*.py", "nn/*.py", "models/pyg_conv.py"),
+    "deepchem": ("data/sources/*.py", "auxiliary/peers/deepchem.py"),
     "lightning": ("train/*.py",),
     "pytorch_lightning": (),
     "matplotlib": ("evaluate/report*.py", "evaluate/benchmark/report*.py", "chem/draw.py"),
-    "chemprop": (),
+    "chemprop": ("auxiliary/peers/chemprop.py",),
+    "catboost": ("auxiliary/maplight.py",),
+    "gpytorch": ("auxiliary/gp.py",),
+    "xgboost": ("auxiliary/xgboost.py",),
     "skfp": (),
-    "ray": (),
+    "ray": ("evaluate/benchmark/engine_ray.py",),
+    "optuna": ("evaluate/benchmark/search.py",),
 }
-LATE = ("deepchem", "lightning")  # imported inside functions: they take seconds, and few runs need them
+LATE = (
+    "deepchem",
+    "lightning",
+    "ray",
+    "optuna",
+    "chemprop",
+    "catboost",
+    "gpytorch",
+    "xgboost",
+)  # imported inside functions: they take seconds, and few runs need them
 NO_TORCH = ("base", "chem")
 
 

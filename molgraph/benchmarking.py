@@ -1,0 +1,74 @@
+"""The verb for benchmarks: a recipe in; cells computed, their scores and manifests out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from molgraph.base.shipped import recipe_path
+from molgraph.data.read import read_table
+from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.evaluate.benchmark.result import BenchmarkResult
+from molgraph.evaluate.benchmark.run import run_benchmark
+
+FACTORY = "molgraph.train.method:make_method"
+#: what a cell's process needs and would else import anew each time; none of it starts a thread
+IMPORTS: tuple[str, ...] = ("molgraph.train.method", "molgraph.auxiliary", "molgraph.trust", "molgraph.data.datasets")
+IMPORTS += ("pyarrow.parquet", "sklearn.ensemble", "lightning.fabric", "optuna", "xgboost", "catboost", "gpytorch")
+
+
+def benchmark(
+    recipe: BenchRecipe | Mapping[str, Any] | str | Path,
+    out: str | Path | None = None,
+    *,
+    tables: Mapping[str, Any] | None = None,
+    jobs: int | None = None,
+    engine: str = "local",
+    retry: Collection[str] = (),
+    only: Mapping[str, Collection[str]] | None = None,
+    dry_run: bool = False,
+) -> BenchmarkResult:
+    """Run a benchmark: datasets x splits x methods x seeds, each cell a process of its own with a budget.
+
+    A run that was killed goes on where it was, and nothing is computed twice.
+
+    Args:
+        recipe: a TOML file, the name of one that ships with molgraph (``quick``), or its content as plain values.
+        out: the folder of cells; ``bench/NAME`` where not given.
+        tables: datasets of your own by name, which the recipe's ``datasets`` name: anything that ``read_table`` reads
+            with its targets, such as a table.
+        jobs: cells at once; the recipe's where not given.
+        engine: ``local``, or ``ray`` for a Ray cluster.
+        retry: statuses to compute again: ``crashed``, ``timeout``, ``memory``, ``refused``, or ``failed`` for all.
+        only: which ``dataset``, ``split``, ``method``, ``seed``, ``repeat`` or ``fold`` to compute.
+        dry_run: compute and write nothing; ``result.ran`` says what there is to do.
+
+    Returns:
+        Scores, manifests and a summary, as frames.
+
+    Raises:
+        UsageError: a key, dataset, split, method, parameter or metric that nobody knows, before anything runs.
+
+    Example:
+        >>> import molgraph
+        >>> result = molgraph.benchmark("quick", "bench/quick", jobs=2)  # doctest: +SKIP
+        >>> result.summary, result.scores, result.cells  # doctest: +SKIP
+    """
+    if isinstance(recipe, str | Path):
+        recipe = BenchRecipe.from_toml(recipe_path(recipe))
+    elif not isinstance(recipe, BenchRecipe):
+        recipe = BenchRecipe.from_dict(recipe)
+    ran = run_benchmark(
+        recipe,
+        Path("bench") / recipe.name if out is None else Path(out),
+        factory=FACTORY,
+        imports=IMPORTS,
+        tables={name: read_table(data) for name, data in (tables or {}).items()},
+        jobs=jobs,
+        engine=engine,
+        retry=retry,
+        only=only,
+        dry_run=dry_run,
+    )
+    return BenchmarkResult(ran)

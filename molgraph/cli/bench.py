@@ -1,0 +1,133 @@
+"""``molgraph bench``: a recipe in, cells computed and summed up; or a run's folder in, its faults out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def run(
+    recipe: Annotated[str, typer.Argument(help="A recipe file, or the name of one that ships with molgraph: quick.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Where cells stand; bench/NAME if not given.")
+    ] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", help="Cells at once.")] = None,
+    engine: Annotated[str, typer.Option(metavar="NAME", help="local, or ray for a Ray cluster.")] = "local",
+    retry: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="STATUS", help="Compute again what ended as crashed, timeout, memory, refused; or failed."
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="dataset=, split=, method=, seed=, repeat= or fold=; commas, or again."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be computed, and write nothing.")] = False,
+) -> None:
+    """Run a benchmark: datasets x splits x methods x seeds, each cell on its own.
+
+    Each cell is a process with a budget of time and memory. One that crashes or
+    goes beyond its budget is a row that says so, and the others go on. A run that
+    was stopped or killed goes on with the same command; nothing is computed twice.
+
+    Examples:
+        molgraph bench run quick                               # half a minute, no download
+        molgraph bench run pipelines/moleculenet-small.toml --jobs 2
+        molgraph bench run mine.toml -o runs/mine --only dataset=esol,bbbp --only method=mean
+        molgraph bench run mine.toml -o runs/mine --retry failed
+    """
+    from molgraph.benchmarking import benchmark
+    from molgraph.cli.options import check_whole
+    from molgraph.cli.show import command, say, steps
+
+    check_whole("--jobs", jobs)
+    with steps():
+        result = benchmark(
+            recipe, out=out, jobs=jobs, engine=engine, retry=tuple(retry or ()), only=parse_only(only or []),
+            dry_run=dry_run,
+        )  # fmt: skip
+    ran = result.ran
+    if dry_run:
+        say(f"{ran.wanted:,} cells: {ran.there:,} are there, {ran.wanted - ran.there:,} would be computed in {ran.out}")
+        for name, why in ran.refused.items():
+            say(f"{name} is refused: {why}", "yellow", err=True)
+        return
+    _show(result)
+    say("")
+    if ran.failures:
+        command(["molgraph", "bench", "run", recipe, "-o", ran.out, "--retry", "failed"], "try what failed again")
+    command(["molgraph", "bench", "report", ran.out], "the board, ranked, as a page")
+    command(["molgraph", "bench", "verify", ran.out], "hash and score everything once more")
+    if ran.refused:
+        raise typer.Exit(3)
+
+
+def verify(
+    out: Annotated[Path, typer.Argument(help="The folder of a benchmark that was run.")],
+) -> None:
+    """Hash and score everything that a run stored once more.
+
+    Datasets, splits and predictions are hashed again, predictions compared with
+    the split's test rows and the dataset's measured values, and every score is
+    computed anew. Any difference is named, and the exit code is 1.
+
+    Examples:
+        molgraph bench verify bench/quick
+    """
+    from molgraph.cli.show import say
+    from molgraph.evaluate.benchmark.verify import verify_records
+
+    found = verify_records(out)
+    for where, fault in found.faults[:50]:
+        say(f"{where}: {fault}", "red")
+    if len(found.faults) > 50:
+        say(f"and {len(found.faults) - 50:,} more", "red")
+    say(f"{found.cells:,} cells are as they were written, {len(found.scores):,} scores made anew")
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def parse_only(words: list[str]) -> dict[str, set[str]]:
+    """What ``--only`` says, as keys and values.
+
+    Example:
+        >>> found = parse_only(["dataset=esol,bbbp", "method=mean"])
+        >>> sorted(found["dataset"]), found["method"]
+        (['bbbp', 'esol'], {'mean'})
+    """
+    from molgraph.base.errors import UsageError
+
+    found: dict[str, set[str]] = {}
+    for word in words:
+        key = ""
+        for part in word.split(","):
+            name, equals, value = part.partition("=")
+            key = name.strip() if equals else key
+            if not key:
+                raise UsageError(f"--only {word!r} is not of the form key=value", hint="as in --only dataset=esol")
+            found.setdefault(key, set()).add((value if equals else part).strip())
+    return found
+
+
+def _show(result: Any) -> None:
+    from molgraph.cli.show import say, table
+
+    ran = result.ran
+    made = ", ".join(f"{n:,} {status}" for status, n in sorted(ran.made.items(), key=lambda each: each[0] != "ok"))
+    done = f"{ran.there:,} were there, {made or 'none was missing'}"
+    say(f"{ran.wanted:,} cells: {done} ({ran.seconds:.0f} s) in {ran.out}")
+    for cell, status, reason in ran.failures[:5]:
+        say(f"  {cell}: {status}: {reason}", "yellow")
+    if len(ran.failures) > 5:
+        say(f"  and {len(ran.failures) - 5:,} more", "yellow")
+    for name, why in ran.refused.items():
+        say(f"{name} is refused: {why}", "red")
+    if ran.stale:
+        say(f"{ran.stale:,} cells of another recipe stand there too; they are kept and not read", "dim")
+    summary = result.summary
+    if len(summary):
+        say("")
+        table(summary)

@@ -1,0 +1,115 @@
+"""Jobs in; the same cells on a Ray cluster, each node with a fork server of its own, and their outcomes out."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from molgraph.base.errors import UsageError
+from molgraph.evaluate.benchmark.job import Job, Outcome
+from molgraph.evaluate.benchmark.local import LocalEngine
+
+LOSSES = 2  # how often a cell is begun again whose node went away
+
+
+class Seat:
+    """Lives on a node of the cluster and runs one cell at a time there, as ``LocalEngine`` does on one machine.
+
+    Files travel as bytes, so that no file system has to be shared; features are kept on the node.
+
+    Args:
+        imports: modules that the fork server imports ahead.
+    """
+
+    def __init__(self, imports: Sequence[str]) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="molgraph-"))
+        self.engine = LocalEngine(imports)
+
+    def run(self, job: Job, table: bytes, split: bytes) -> tuple[Outcome, dict[str, bytes]]:
+        """Run a cell; its outcome and the files that its process wrote."""
+        here = self.folder / Path(job.table).name
+        if not here.exists():  # the name holds the data's hash
+            here.write_bytes(table)
+        work = self.folder / "cell"
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        (self.folder / "split.json").write_bytes(split)
+        store = None if job.store is None else str(self.folder / "features")
+        split_file = str(self.folder / "split.json")
+        self.engine.start(0, replace(job, folder=str(work), table=str(here), split=split_file, store=store))
+        while True:
+            for _, outcome in self.engine.wait():
+                return outcome, {path.name: path.read_bytes() for path in work.iterdir() if path.is_file()}
+
+
+class RayEngine:
+    """Runs cells on a Ray cluster (Moritz et al. 2018, OSDI): the one that ``RAY_ADDRESS`` names, else this machine.
+
+    Args:
+        imports: modules that each node's fork server imports ahead.
+        slots: cells at once, over the whole cluster.
+        threads: cores that a cell is given.
+    """
+
+    def __init__(self, imports: Sequence[str], slots: int = 1, threads: int = 1) -> None:
+        try:
+            import ray
+        except ImportError:
+            raise UsageError(
+                "there is no ray", hint="pip install 'molgraph-platform[ray]', or --engine local"
+            ) from None
+        self.ray: Any = ray
+        self.own = not ray.is_initialized()
+        if self.own:
+            ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+        self.make: Any = lambda: ray.remote(Seat).options(num_cpus=threads).remote(list(imports))
+        self.idle: list[Any] = [self.make() for _ in range(slots)]
+        self.busy: dict[Any, tuple[int, Job, Any, int]] = {}
+        self.tables: dict[str, Any] = {}
+
+    @property
+    def free(self) -> int:
+        """How many more cells may start."""
+        return len(self.idle)
+
+    def start(self, number: int, job: Job, lost: int = 0) -> None:
+        """Start a cell on a node that has room."""
+        if job.table not in self.tables:  # once for all cells of a dataset
+            self.tables[job.table] = self.ray.put(Path(job.table).read_bytes())
+        seat: Any = self.idle.pop()
+        promise = seat.run.remote(job, self.tables[job.table], Path(job.split).read_bytes())
+        self.busy[promise] = number, job, seat, lost
+
+    def wait(self, seconds: float = 0.05) -> list[tuple[int, Outcome]]:
+        """Outcomes of the cells that ended; waits that long for one at most."""
+        ready = self.ray.wait(list(self.busy), timeout=seconds)[0] if self.busy else []
+        ended = []
+        for promise in ready:
+            number, job, seat, lost = self.busy.pop(promise)
+            try:
+                outcome, files = self.ray.get(promise)
+            except self.ray.exceptions.RayError as error:  # its node or worker went away
+                self.idle.append(self.make())
+                if lost < LOSSES:
+                    self.start(number, job, lost + 1)
+                    continue
+                words = " ".join(str(error).split())[:300]
+                outcome, files = Outcome("crashed", f"its Ray worker was lost: {words}", {}, 0.0, None, None), {}
+            else:
+                self.idle.append(seat)
+            for name, content in files.items():
+                (Path(job.folder) / name).write_bytes(content)
+            ended.append((number, outcome))
+        return ended
+
+    def close(self) -> None:
+        """End the seats, and the cluster where this engine began it."""
+        for seat in [*self.idle, *(seat for _, _, seat, _ in self.busy.values())]:
+            self.ray.kill(seat)
+        if self.own:
+            self.ray.shutdown()

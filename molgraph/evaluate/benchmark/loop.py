@@ -1,0 +1,144 @@
+"""Cells that are missing in; an engine kept busy until each stands in its folder, and what became of them, out."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Collection, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Protocol
+
+from molgraph.base import progress
+from molgraph.evaluate.benchmark.cells import Cell, file_of_split
+from molgraph.evaluate.benchmark.claims import Claims
+from molgraph.evaluate.benchmark.job import Job, Outcome
+from molgraph.evaluate.benchmark.plan import WORK, Problem
+from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.evaluate.benchmark.store import keep, read_manifest, work_folder
+
+LOOK = 2.0  # seconds between two looks at cells that another run works on
+logger = logging.getLogger("molgraph")
+
+
+class Engine(Protocol):
+    """Where cells run."""
+
+    @property
+    def free(self) -> int:
+        """How many more cells may start."""
+
+    def start(self, number: int, job: Job) -> None:
+        """Start a cell; ``number`` is the run's name for it."""
+
+    def wait(self, seconds: float = ...) -> list[tuple[int, Outcome]]:
+        """Outcomes of cells that ended; waits that long for one at most."""
+
+    def close(self) -> None:
+        """End everything."""
+
+
+class Loop:
+    """Keeps the engine busy until no cell is left."""
+
+    def __init__(
+        self,
+        recipe: BenchRecipe,
+        out: Path,
+        factory: str,
+        problems: Mapping[str, Problem],
+        engine: Engine,
+        again: Collection[str],
+    ) -> None:
+        self.recipe, self.out, self.factory, self.problems = recipe, out, factory, problems
+        self.engine, self.again = engine, again
+        self.claims = Claims(out / WORK / "claims")
+        self.running: dict[int, tuple[Cell, Job]] = {}
+        self.made: Counter[str] = Counter()
+        self.failures: list[tuple[Cell, str, str]] = []
+        self.before = {c.key: made_at(out, c) for p in problems.values() for c in p.cells} if again else {}
+
+    def run(self, todo: list[Cell]) -> None:
+        """Compute the cells; those that another run works on are waited for, and taken over where it gives them up."""
+        left, elsewhere, numbers, look = deque(todo), list[Cell](), count(), 0.0
+        with progress.bar(self.recipe.name, total=len(todo)) as bar:
+            try:
+                while left or elsewhere or self.running:
+                    if elsewhere and not left and time.monotonic() >= look:
+                        left, elsewhere, look = deque(elsewhere), [], time.monotonic() + LOOK
+                    while left and self.engine.free:
+                        state = self._begin(left[0], next(numbers))
+                        cell = left.popleft()
+                        if state == "elsewhere":
+                            elsewhere.append(cell)
+                        bar.advance(state == "there")
+                    for number, outcome in self.engine.wait():
+                        self._end(number, outcome)
+                        bar.advance()
+                    bar.describe(self._words())
+            except KeyboardInterrupt as stop:
+                stop.add_note(f"{sum(self.made.values())} cells were kept; the same command goes on from here")
+                raise
+            finally:
+                self.claims.close()
+
+    def _begin(self, cell: Cell, number: int) -> str:
+        """Start a cell unless another run has done it (``there``) or is at it (``elsewhere``)."""
+        if not self.claims.take(cell.key):
+            return "elsewhere"
+        if not self._still_missing(cell):
+            self.claims.release(cell.key)
+            return "there"
+        job = self._job(cell)
+        self.engine.start(number, job)
+        self.running[number] = cell, job
+        return "running"
+
+    def _still_missing(self, cell: Cell) -> bool:
+        manifest = read_manifest(self.out, cell)
+        if manifest is None:
+            return True
+        return manifest["status"] in self.again and manifest["made"] == self.before.get(cell.key)
+
+    def _end(self, number: int, outcome: Outcome) -> None:
+        cell, job = self.running.pop(number)
+        problem, split = self.problems[cell.dataset], self.recipe.of_split(cell.split)
+        label = {"recipe": split.recipe, "params": split.params, "seed": split.seeds[0 if split.folds else cell.repeat]}
+        keep(self.out, cell, problem, job, label, outcome)
+        self.claims.release(cell.key)
+        self.made[outcome.status] += 1
+        if outcome.status != "ok":
+            self.failures.append((cell, outcome.status, outcome.reason))
+            logger.info("%s: %s: %s", cell, outcome.status, outcome.reason)
+
+    def _job(self, cell: Cell) -> Job:
+        problem, method = self.problems[cell.dataset], self.recipe.of_method(cell.method)
+        return Job(
+            name=str(cell),
+            folder=str(work_folder(self.out, cell).resolve()),
+            table=str(problem.table_file(self.out).resolve()),
+            split=str(file_of_split(self.out, cell.dataset, cell.split, cell.repeat, cell.fold).resolve()),
+            factory=self.factory,
+            imports=self.recipe.run.imports,
+            method=method.name,
+            params=method.params,
+            seed=cell.seed,
+            search=None if method.search is None else method.search.model_dump(mode="json"),
+            metrics=problem.metrics,
+            threads=self.recipe.run.threads,
+            store=str((self.out / WORK / "features").resolve()),
+            seconds=self.recipe.budget.seconds,
+            memory_gb=self.recipe.budget.memory_gb,
+        )
+
+    def _words(self) -> str:
+        now = ", ".join(f"{cell.dataset} {cell.method}" for cell, _ in list(self.running.values())[:2])
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        return f"{now or self.recipe.name}{failed}"
+
+
+def made_at(out: Path, cell: Cell) -> str | None:
+    """When a cell was computed, or None."""
+    manifest = read_manifest(out, cell)
+    return None if manifest is None else manifest["made"]

@@ -1,0 +1,199 @@
+"""What a run of a benchmark is about to do: a recipe in; datasets, frozen splits and cells, on disk, out."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError, MolgraphError, UsageError
+from molgraph.base.paths import atomic_write
+from molgraph.base.registry import get
+from molgraph.data.content import content_hash as hash_of
+from molgraph.data.splits import Split, repeated_kfold, split_table
+from molgraph.data.splits.split import content_hash, row_contents
+from molgraph.data.table import Table
+from molgraph.evaluate.benchmark.cells import Cell, cell_key, file_of_split
+from molgraph.evaluate.benchmark.handed import target_of, write_table
+from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit
+from molgraph.evaluate.metrics import default_metrics, get_metric
+
+logger = logging.getLogger("molgraph")
+WORK, PLAN = ".work", "plan"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One dataset of a benchmark, as its plan file keeps it.
+
+    Args:
+        dataset: its name, with its edition.
+        edition: ``raw`` or a curated one.
+        data_hash: of its content.
+        rows: how many.
+        targets: what is predicted.
+        metrics: target -> metrics, the one that leads first.
+        refused: why it cannot be used, else empty.
+        split_hash: (split label, repeat, fold) -> the frozen split's hash.
+        cells: everything that the recipe asks for on it.
+    """
+
+    dataset: str
+    edition: str = "raw"
+    data_hash: str = ""
+    rows: int = 0
+    targets: tuple[Target, ...] = ()
+    metrics: Mapping[str, tuple[str, ...]] = None  # type: ignore[assignment]
+    refused: str = ""
+    split_hash: Mapping[tuple[str, int, int], str] = None  # type: ignore[assignment]
+    cells: tuple[Cell, ...] = ()
+
+    def save(self, out: Path) -> None:
+        """Write the plan file."""
+        raw = asdict(self) | {"metrics": dict(self.metrics or {})}
+        raw["split_hash"] = [[*key, value] for key, value in (self.split_hash or {}).items()]
+        path = out / PLAN / f"{self.dataset}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path, "w") as file:
+            json.dump(raw, file, indent=1)
+
+    @classmethod
+    def load(cls, path: Path) -> Problem:
+        """Read a plan file."""
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            raw["targets"] = tuple(target_of(t) for t in raw["targets"])
+            raw["metrics"] = {name: tuple(each) for name, each in raw["metrics"].items()}
+            raw["split_hash"] = {(a, b, c): value for a, b, c, value in raw["split_hash"]}
+            raw["cells"] = tuple(Cell(**cell) for cell in raw["cells"])
+            return cls(**raw)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path} is no plan of a benchmark: {error}", hint="run the recipe again") from error
+
+    def table_file(self, out: Path) -> Path:
+        """Where its table lies for the cells' processes."""
+        return out / WORK / "tables" / f"{self.dataset}-{self.data_hash[:16]}.parquet"
+
+
+def check_recipe(recipe: BenchRecipe, factory: Any, tables: Mapping[str, Table]) -> None:
+    """Refuse what no run can do, before anything runs: unknown datasets, splits, metrics, methods and parameters.
+
+    Raises:
+        UsageError: with the nearest known names.
+    """
+    from molgraph.data.cards import card
+
+    for name in recipe.datasets:
+        if name not in tables:
+            known, edition = card(name), name.partition("@")[2]
+            if edition not in ("", "raw", *known.edition):
+                raise UsageError(f"{known.name} has no edition {edition!r}", hint=f"it has: {', '.join(known.edition)}")
+    for split in recipe.split:
+        known_split = get("split", split.recipe)
+        known_split.settings(split.params)
+        if split.folds is not None and known_split.group is None:
+            raise UsageError(f"the split {split.recipe!r} has no folds", hint="give it fractions and seeds")
+    for metric in recipe.metrics:
+        get_metric(metric)
+    for method in recipe.method:
+        made = factory(method.name, **method.params)
+        if method.search is not None and not made.space():
+            raise UsageError(f"{method.name} has no parameters to search", hint="leave its search out")
+
+
+def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, write: bool = True) -> Problem:
+    """Load a dataset, freeze its splits, and list its cells; what stands there already is used again.
+
+    Args:
+        recipe: the benchmark.
+        out: its folder.
+        name: the dataset.
+        table: its rows, where they are at hand; else it is loaded by its card.
+        write: False leaves the disk as it is.
+
+    Returns:
+        The problem; ``refused`` says why where it cannot be used, such as a hash that is not the card's.
+    """
+    try:
+        if table is None:
+            from molgraph.data.datasets import load_dataset
+
+            loaded = load_dataset(name)
+            table, digest, edition, leading = loaded.table, loaded.hash, loaded.edition, loaded.card.metric
+        else:
+            digest, edition, leading = hash_of(table), "own", ""
+        if not table.row_targets or table.y is None:
+            raise DataError(f"{name} has no targets", hint="it is a set to generate from: leave it out")
+        metrics = metrics_of(recipe, table.row_targets, leading)
+        problem = Problem(name, edition, digest, len(table), table.row_targets, metrics)
+        if write and not problem.table_file(out).exists():
+            problem.table_file(out).parent.mkdir(parents=True, exist_ok=True)
+            write_table(table, problem.table_file(out))
+        hashes = {
+            (split.name, repeat, fold): made.hash
+            for split in recipe.split
+            for (repeat, fold), made in frozen(out, name, split, table, write=write).items()
+        }
+    except MolgraphError as error:
+        return Problem(name, refused=error.message, metrics={}, split_hash={})
+    cells = [
+        Cell(name, label, repeat, fold, method.row, seed, cell_key(digest, split_hash, method, seed))
+        for (label, repeat, fold), split_hash in hashes.items()
+        for method in recipe.method
+        for seed in recipe.seeds_of(recipe.of_split(label))
+    ]
+    return replace(problem, split_hash=hashes, cells=tuple(cells))
+
+
+def metrics_of(recipe: BenchRecipe, targets: Sequence[Target], leading: str) -> dict[str, tuple[str, ...]]:
+    """Metrics of each target: the recipe's that fit it, else the card's and those of its kind.
+
+    Raises:
+        UsageError: none of the recipe's metrics can judge a target.
+    """
+    found = {}
+    for target in targets:
+        names = list(recipe.metrics) or [
+            *([leading] if leading else []),
+            *(m.name for m in default_metrics(target.kind)),
+        ]
+        fitting = tuple(n for n in dict.fromkeys(names) if target.kind in get_metric(n).kinds)
+        if not fitting:
+            raise UsageError(f"none of {', '.join(names)} can judge {target.name}, which is {target.kind}")
+        found[target.name] = fitting
+    return found
+
+
+def frozen(out: Path, dataset: str, split: BenchSplit, table: Table, *, write: bool) -> dict[tuple[int, int], Split]:
+    """The splits of one label by repeat and fold: those that lie in the folder, where they are the ones asked for."""
+    files = {part: file_of_split(out, dataset, split.name, *part) for part in split.parts}
+    asked = split.model_dump(mode="json", exclude={"label", "method_seeds"})
+    mark = out / "splits" / dataset / split.name / "asked.json"
+    content = content_hash(row_contents(table))
+    wanted = json.dumps({"content": content, **asked}, sort_keys=True)
+    if mark.is_file() and mark.read_text(encoding="utf-8") == wanted:
+        return {part: Split.load(file) for part, file in files.items()}
+    logger.info("splitting %s: %s", dataset, split.name)
+    made = _draw(split, table)
+    if write:
+        shutil.rmtree(mark.parent, ignore_errors=True)
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        for part, one in made.items():
+            one.save(files[part])
+        with atomic_write(mark, "w") as file:  # last: it says that all are there
+            file.write(wanted)
+    return made
+
+
+def _draw(split: BenchSplit, table: Table) -> dict[tuple[int, int], Split]:
+    if split.folds is not None:
+        folds = repeated_kfold(table, split.repeats, split.folds, split.recipe, split.seeds[0], **split.params)
+        return dict(zip(split.parts, folds, strict=True))
+    settings: dict[str, Any] = {"fractions": split.fractions, "quiet": True, **split.params}
+    seeds = dict(zip(split.parts, split.seeds, strict=True))
+    return {part: split_table(table, split.recipe, seed=seed, **settings) for part, seed in seeds.items()}

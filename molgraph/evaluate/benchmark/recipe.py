@@ -1,0 +1,248 @@
+"""The recipe of a benchmark: a TOML file or plain values in; datasets, splits, methods and budget, checked, out."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Self, get_args
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from molgraph.base.errors import UsageError, nearest
+from molgraph.base.paths import missing_file, storage_error
+from molgraph.base.recipe import NotNegative, Positive, Section
+
+Label = Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._+@=-]*)?$", max_length=80)]  # names folders
+Params = dict[str, Any]
+
+
+class BenchSplit(Section):
+    """One question: a split recipe, once for each seed, or as repeated cross-validation.
+
+    Args:
+        recipe: a registered split.
+        label: its name on the board and in paths; by default the recipe's, with folds where there are some.
+        fractions: train, valid, test of a split without folds.
+        seeds: a split for each; cross-validation takes one.
+        folds: cross-validation with that many.
+        repeats: how often the rows are divided into folds anew.
+        method_seeds: seeds of the methods under this split, where they differ from the recipe's.
+        params: the split's own settings.
+    """
+
+    recipe: str
+    label: Label = ""
+    fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
+    seeds: Annotated[tuple[NotNegative, ...], Field(min_length=1)] = (0,)
+    folds: Annotated[int, Field(ge=2)] | None = None
+    repeats: Positive = 1
+    method_seeds: tuple[NotNegative, ...] | None = None
+    params: Params = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if self.folds is not None and len(self.seeds) > 1:
+            raise ValueError("cross-validation takes one seed: ask for repeats instead")
+        if self.folds is None and self.repeats > 1:
+            raise ValueError("repeats need folds: a split without folds takes several seeds")
+        return self
+
+    @property
+    def name(self) -> str:
+        """The label, or one made of the recipe."""
+        folds = "" if self.folds is None else f"-{self.repeats}x{self.folds}"
+        return self.label or self.recipe.replace("/", "-") + folds
+
+    @property
+    def parts(self) -> list[tuple[int, int]]:
+        """Repeat and fold of each split that it stands for; a split without folds is fold 0 of its repeat."""
+        if self.folds is None:
+            return [(repeat, 0) for repeat in range(len(self.seeds))]
+        return [(repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds)]
+
+
+class Search(Section):
+    """How a method's own parameters are searched, inside the training rows.
+
+    Args:
+        trials: how many sets of parameters are tried.
+        folds: inner folds that each is judged on.
+        fraction: in place of folds: the share of the training rows that judges.
+        seed: of the sampler and the inner split.
+    """
+
+    trials: Positive = 20
+    folds: Annotated[int, Field(ge=2)] = 3
+    fraction: Annotated[float, Field(gt=0, lt=1)] | None = None
+    seed: NotNegative = 0
+
+
+class BenchMethod(Section):
+    """One row of the board: a registered method or encoder, its parameters, and whether they are searched."""
+
+    name: str
+    label: Label = ""
+    params: Params = Field(default_factory=dict)
+    search: Search | None = None
+
+    @property
+    def row(self) -> str:
+        """Its name on the board and in paths."""
+        return self.label or self.name
+
+
+class Budget(Section):
+    """What one cell may use: wall seconds, and memory over its whole process tree."""
+
+    seconds: Annotated[float, Field(gt=0)] = 3600.0
+    memory_gb: Annotated[float, Field(gt=0)] = 8.0
+
+
+class RunSection(Section):
+    """How cells run: how many at once, threads of each, and modules that register further methods."""
+
+    jobs: Positive = 1
+    threads: Positive = 1
+    imports: tuple[str, ...] = ()
+
+
+class Quoted(Section):
+    """A number from a paper: shown in grey with its protocol and source, never ranked."""
+
+    dataset: str
+    split: str
+    method: str
+    metric: str
+    value: float
+    protocol: str
+    source: str
+
+
+class BenchRecipe(Section):
+    """A whole benchmark, as plain values.
+
+    Example:
+        >>> recipe = BenchRecipe.from_dict({
+        ...     "name": "small", "datasets": ["chembl2321810"], "split": [{"recipe": "random", "folds": 5}],
+        ...     "method": [{"name": "mean"}],
+        ... })
+        >>> recipe.split[0].name, len(recipe.split[0].parts)
+        ('random-1x5', 5)
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    title: str = ""
+    datasets: Annotated[tuple[str, ...], Field(min_length=1)]
+    split: Annotated[tuple[BenchSplit, ...], Field(min_length=1)]
+    method: Annotated[tuple[BenchMethod, ...], Field(min_length=1)]
+    seeds: Annotated[tuple[NotNegative, ...], Field(min_length=1)] = (0,)
+    metrics: tuple[str, ...] = ()
+    budget: Budget = Budget()
+    run: RunSection = RunSection()
+    quoted: tuple[Quoted, ...] = ()
+
+    @field_validator("datasets", "seeds", "metrics")
+    @classmethod
+    def _once(cls, values: tuple) -> tuple:
+        for value in values:
+            if values.count(value) > 1:
+                raise ValueError(f"{value!r} is given twice")
+        return values
+
+    @model_validator(mode="after")
+    def _own_labels(self) -> Self:
+        for what, labels in (("splits", [s.name for s in self.split]), ("methods", [m.row for m in self.method])):
+            for label in labels:
+                if labels.count(label) > 1:
+                    raise ValueError(f"two {what} are called {label!r}: give one of them another label")
+        return self
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Check nested plain values; raise ``UsageError`` naming the key and the nearest known ones."""
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            raise _usage_error(error) from None
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Self:
+        """Read a recipe file; its name is the file's where it says none."""
+        try:
+            values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        except FileNotFoundError:
+            raise missing_file(path, "recipe") from None
+        except OSError as error:
+            raise storage_error(f"cannot read the recipe {path}", error) from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UsageError(
+                f"the recipe {path} is not TOML: {error}", hint='a line reads like: name = "mine"'
+            ) from error
+        return cls.from_dict({"name": Path(path).stem} | values)
+
+    def to_toml(self) -> str:
+        """The recipe as TOML text that ``from_toml`` reads back to the same recipe."""
+        return "\n".join(_lines(self.model_dump(mode="json", exclude_defaults=True))).strip() + "\n"
+
+    def of_split(self, name: str) -> BenchSplit:
+        """The split of that label."""
+        return next(s for s in self.split if s.name == name)
+
+    def of_method(self, row: str) -> BenchMethod:
+        """The method of that row."""
+        return next(m for m in self.method if m.row == row)
+
+    def seeds_of(self, split: BenchSplit) -> tuple[int, ...]:
+        """Seeds of the methods under a split."""
+        return self.seeds if split.method_seeds is None else split.method_seeds
+
+
+def _usage_error(error: ValidationError) -> UsageError:
+    problem = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")  # a slip explains what is missing
+    where = ".".join(str(part) for part in problem["loc"])
+    if problem["type"] == "extra_forbidden":
+        known = _fields(problem["loc"][:-1])
+        return UsageError(f"the recipe has no key {where!r}", hint=nearest(str(problem["loc"][-1]), known))
+    if problem["type"] == "missing":
+        return UsageError(f"the recipe lacks {where!r}", hint="the recipes that ship with molgraph show how it is said")
+    words = problem["msg"].removeprefix("Value error, ")
+    return UsageError(
+        f"recipe{', ' * bool(where)}{where}: {words[:1].lower() + words[1:]}", hint=_shown(problem["input"])
+    )
+
+
+def _shown(value: Any) -> str:
+    return "" if isinstance(value, Mapping | BenchRecipe) else f"it is {value!r}"
+
+
+def _fields(loc: tuple[str | int, ...]) -> list[str]:
+    """Keys of the section at a place of the recipe."""
+    section: Any = BenchRecipe
+    for part in loc:
+        if isinstance(part, str):
+            hint = section.model_fields[part].annotation
+            inner = [a for a in (hint, *get_args(hint)) if isinstance(a, type) and issubclass(a, Section)]
+            section = inner[0] if inner else section
+    return list(section.model_fields)
+
+
+def _lines(values: Mapping[str, Any]) -> Iterator[str]:
+    """Plain keys, then sections, then lists of sections."""
+    sections = {k: v for k, v in values.items() if isinstance(v, Mapping)}
+    lists = {k: v for k, v in values.items() if isinstance(v, list) and v and isinstance(v[0], Mapping)}
+    for key, value in values.items():
+        if key not in sections and key not in lists and value is not None:
+            yield f"{key} = {_value(value)}"
+    for key, each in [*sections.items(), *((k, v) for k, part in lists.items() for v in part)]:
+        yield from ("", f"[[{key}]]" if key in lists else f"[{key}]")
+        yield from (f"{name} = {_value(value)}" for name, value in each.items() if value is not None)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{json.dumps(k)} = {_value(v)}" for k, v in value.items() if v is not None) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(v) for v in value) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,154 @@
+"""A benchmark's folder in; the manifests of its cells as one frame, and each cell's predictions on demand, out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from molgraph.base.errors import DataError, StorageError
+from molgraph.base.paths import missing_file
+from molgraph.evaluate.benchmark.cells import Cell
+from molgraph.evaluate.benchmark.plan import PLAN, Problem
+from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.evaluate.benchmark.store import read_manifest
+from molgraph.evaluate.benchmark.worker import PREDICTIONS
+
+
+class Predicted(NamedTuple):
+    """A cell's stored predictions.
+
+    Args:
+        rows: int64 [n], rows of the dataset, ascending.
+        ids: object [n].
+        status, reason: object [n].
+        y: measured values by target, float64 [n].
+        p: predicted columns by name (a target's, or ``target:class``), float64 [n].
+        spread: the same for the spread, where there is one.
+    """
+
+    rows: np.ndarray
+    ids: np.ndarray
+    status: np.ndarray
+    reason: np.ndarray
+    y: Mapping[str, np.ndarray]
+    p: Mapping[str, np.ndarray]
+    spread: Mapping[str, np.ndarray]
+
+
+class Record(NamedTuple):
+    """A cell that was computed, and its manifest."""
+
+    cell: Cell
+    manifest: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Records:
+    """What a benchmark's folder holds for its recipe; cells of other recipes are not read.
+
+    Args:
+        out: the folder.
+        recipe: the one it was last run with.
+        problems: its datasets by name.
+    """
+
+    out: Path
+    recipe: BenchRecipe
+    problems: Mapping[str, Problem]
+
+    @cached_property
+    def done(self) -> tuple[Record, ...]:
+        """Cells that were computed, failures too, in the plan's order."""
+        found = []
+        for problem in self.problems.values():
+            for cell in problem.cells:
+                manifest = read_manifest(self.out, cell)
+                if manifest is not None:
+                    found.append(Record(cell, manifest))
+        return tuple(found)
+
+    @property
+    def wanted(self) -> int:
+        """Cells that the recipe asks for."""
+        return sum(len(problem.cells) for problem in self.problems.values())
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Dataset -> why it was refused."""
+        return {name: problem.refused for name, problem in self.problems.items() if problem.refused}
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row for each cell that was computed: what its manifest says, seconds by step."""
+        rows = []
+        for record in self.done:
+            plain = {k: v for k, v in record.manifest.items() if k not in ("seconds", "search", "targets", "split")}
+            seconds = {f"seconds_{k}": v for k, v in record.manifest["seconds"].items()}
+            rows.append(plain | {"split": record.cell.split} | seconds)
+        return pd.DataFrame(rows)
+
+    def path(self, cell: Cell) -> Path:
+        """A cell's predictions."""
+        return cell.folder(self.out) / PREDICTIONS
+
+    def predictions(self, cell: Cell) -> Predicted:
+        """A cell's predictions.
+
+        Raises:
+            StorageError: it has none: it failed, or was not computed.
+            DataError: the file is damaged.
+        """
+        path = self.path(cell)
+        if not path.is_file():
+            raise StorageError(f"{cell} has no predictions", hint="its manifest says why, where it was computed")
+        return read_predictions(path)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.done)
+
+    def __repr__(self) -> str:
+        failed = sum(r.manifest["status"] != "ok" for r in self.done)
+        return f"Records of {self.recipe.name}: {len(self.done):,} of {self.wanted:,} cells, {failed:,} failed"
+
+
+def read_records(out: str | Path) -> Records:
+    """Read what a benchmark's folder holds.
+
+    Raises:
+        StorageError: it is no such folder.
+        DataError: a file in it is damaged.
+    """
+    out = Path(out)
+    if not (out / "recipe.toml").is_file():
+        raise missing_file(out / "recipe.toml", "recipe of a benchmark that was run")
+    recipe = BenchRecipe.from_toml(out / "recipe.toml")
+    problems = {}
+    for name in recipe.datasets:
+        path = out / PLAN / f"{name}.json"
+        if path.is_file():
+            problems[name] = Problem.load(path)
+    return Records(out, recipe, problems)
+
+
+def read_predictions(path: Path) -> Predicted:
+    """Read a file that a cell wrote; one that is damaged raises ``DataError``."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        made = pq.read_table(pa.BufferReader(path.read_bytes()), use_threads=False)
+        numbers: dict[str, dict[str, np.ndarray]] = {"y": {}, "p": {}, "spread": {}}
+        for name in made.column_names:
+            kind, colon, rest = name.partition(":")
+            if colon:
+                numbers[kind][rest] = made[name].to_numpy()
+        rows, ids, status, reason = (made[name].to_numpy() for name in ("row", "id", "status", "reason"))
+        return Predicted(rows, ids, status, reason, numbers["y"], numbers["p"], numbers["spread"])
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise DataError(f"{path} is damaged: {error}", hint="delete its folder and run the recipe again") from error

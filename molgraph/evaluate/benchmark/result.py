@@ -1,0 +1,73 @@
+"""What a benchmark gave: its folder in; scores, manifests and a short summary as frames out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+
+from molgraph.evaluate.benchmark.records import Records, read_records
+from molgraph.evaluate.benchmark.run import Ran
+from molgraph.evaluate.benchmark.scoring import score_records
+from molgraph.evaluate.benchmark.verify import Verified, verify_records
+
+
+@dataclass(frozen=True)
+class BenchmarkResult:
+    """A benchmark that was run.
+
+    Args:
+        ran: what the run did: cells that were there, made, failed.
+    """
+
+    ran: Ran
+
+    @property
+    def out(self) -> Path:
+        """The folder that holds everything."""
+        return self.ran.out
+
+    @cached_property
+    def records(self) -> Records:
+        """Manifests and predictions of the cells."""
+        return read_records(self.out)
+
+    @cached_property
+    def scores(self) -> pd.DataFrame:
+        """A row for each cell, target and metric, from the stored predictions."""
+        return score_records(self.records)
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """A row for each cell: status, seconds, memory, versions."""
+        return self.records.frame
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """Mean of the leading metric over cells and targets: a row a dataset and split, a column a method.
+
+        For a first look; ``molgraph bench report`` says what can be told apart.
+        """
+        scores = self.scores
+        if not len(scores):
+            return pd.DataFrame()
+        leading = scores.groupby(["dataset", "split", "target"], sort=False)["metric"].transform("first")
+        rows = scores[scores["metric"] == leading]
+        name = rows["dataset"] + " " + rows["split"] + " " + rows["metric"]
+        found = rows.assign(board=name).groupby(["board", "method"], sort=False)["value"].mean().unstack("method")
+        wanted = [m.row for m in self.ran.recipe.method if m.row in found.columns]
+        return found.loc[name.unique(), wanted].rename_axis(index=None, columns=None)
+
+    def verify(self) -> Verified:
+        """Hash and score everything once more."""
+        return verify_records(self.out)
+
+    def __repr__(self) -> str:
+        return f"BenchmarkResult({self.records!r})\n{self.summary.to_string(float_format='{:.3f}'.format, na_rep='-')}"
+
+    def _repr_html_(self) -> str:
+        about = escape(repr(self.records))
+        return f"<p>{about}</p>{self.summary.to_html(float_format='{:.3f}'.format, na_rep='-', border=0)}"

@@ -1,0 +1,200 @@
+"""A recipe and a folder in; every cell that is missing there computed, one process each, and a summary out."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from molgraph.base import progress
+from molgraph.base.errors import UsageError, nearest
+from molgraph.base.paths import atomic_write, storage_error
+from molgraph.data.table import Table
+from molgraph.evaluate.benchmark.cells import FAILED, Cell, in_order
+from molgraph.evaluate.benchmark.claims import Claims
+from molgraph.evaluate.benchmark.job import load_factory
+from molgraph.evaluate.benchmark.local import LocalEngine
+from molgraph.evaluate.benchmark.loop import Engine, Loop
+from molgraph.evaluate.benchmark.plan import PLAN, WORK, Problem, check_recipe, prepare
+from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.evaluate.benchmark.records import read_records
+from molgraph.evaluate.benchmark.scoring import write_scores
+from molgraph.evaluate.benchmark.store import read_manifest
+
+ENGINES = ("local", "ray")
+ONLY = ("dataset", "split", "method", "seed", "repeat", "fold")
+logger = logging.getLogger("molgraph")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a run did.
+
+    Args:
+        out: the benchmark's folder.
+        recipe: what was asked for.
+        wanted: cells that the recipe asks for (those of ``only``).
+        there: how many of them stood there before.
+        made: status -> how many cells ended so in this run.
+        failures: each cell that did not end well in this run, with status and reason.
+        refused: dataset -> why it was refused.
+        stale: folders of cells that this recipe does not ask for; they are kept and not read.
+        seconds: wall time.
+    """
+
+    out: Path
+    recipe: BenchRecipe
+    wanted: int
+    there: int
+    made: Mapping[str, int] = field(default_factory=dict)
+    failures: tuple[tuple[Cell, str, str], ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    stale: int = 0
+    seconds: float = 0.0
+
+
+def run_benchmark(
+    recipe: BenchRecipe,
+    out: Path,
+    *,
+    factory: str,
+    imports: Sequence[str] = (),
+    tables: Mapping[str, Table] | None = None,
+    jobs: int | None = None,
+    engine: str = "local",
+    retry: Collection[str] = (),
+    only: Mapping[str, Collection[str]] | None = None,
+    dry_run: bool = False,
+) -> Ran:
+    """Compute the cells of a benchmark that its folder lacks.
+
+    Args:
+        recipe: datasets, splits, methods, seeds, budget.
+        out: the folder; a run that was killed goes on where it was, and several may work in it at once.
+        factory: dotted name of the function that makes methods, ``module:function``.
+        imports: modules that a cell's process needs, imported once ahead.
+        tables: datasets that are no card's, by name.
+        jobs: cells at once; the recipe's where not given.
+        engine: ``local`` or ``ray``.
+        retry: statuses (``crashed``, ``timeout``, ``memory``, ``refused``; ``failed`` for all) to compute again.
+        only: which datasets, splits, methods, seeds, repeats or folds to compute.
+        dry_run: compute nothing and write nothing.
+
+    Raises:
+        UsageError: something in the recipe or the arguments that nobody knows, before anything runs.
+        StorageError: the folder cannot be written.
+    """
+    started = time.perf_counter()
+    tables, only = dict(tables or {}), {k: set(map(str, v)) for k, v in (only or {}).items()}
+    again = _statuses(retry)
+    if engine not in ENGINES:
+        raise UsageError(f"no engine is named {engine!r}", hint=nearest(engine, ENGINES))
+    check_recipe(recipe, load_factory(factory), tables)
+    _check_only(recipe, only)
+    made_by = None
+    if not dry_run:
+        _open_folder(out, recipe)
+        made_by = _engine(engine, jobs or recipe.run.jobs, recipe.run.threads, [*imports, *recipe.run.imports])
+    try:
+        problems = _prepare(recipe, out, tables, only, write=not dry_run)
+        cells = [c for p in problems.values() for c in p.cells if _asked(c, only)]
+        cells = in_order(recipe, cells, {name: p.rows for name, p in problems.items()})
+        todo = [c for c in cells if _missing(out, c, again)]
+        refused = {name: p.refused for name, p in problems.items() if p.refused}
+        ran = Ran(out, recipe, len(cells), len(cells) - len(todo), {}, (), refused, _stale(out, problems))
+        if dry_run or made_by is None:
+            return ran
+        loop = Loop(recipe, out, factory, problems, made_by, again)
+        loop.run(todo)
+        write_scores(read_records(out))
+    finally:
+        if made_by is not None:
+            made_by.close()
+    seconds = time.perf_counter() - started
+    return Ran(out, recipe, ran.wanted, ran.there, dict(loop.made), tuple(loop.failures), refused, ran.stale, seconds)
+
+
+def _statuses(retry: Collection[str]) -> frozenset[str]:
+    for word in retry:
+        if word not in (*FAILED, "failed"):
+            raise UsageError(f"no cell ends as {word!r}", hint=nearest(word, (*FAILED, "failed")))
+    return frozenset(FAILED if "failed" in retry else retry)
+
+
+def _check_only(recipe: BenchRecipe, only: Mapping[str, Collection[str]]) -> None:
+    known = {
+        "dataset": list(recipe.datasets),
+        "split": [s.name for s in recipe.split],
+        "method": [m.row for m in recipe.method],
+    }
+    for key, values in only.items():
+        if key not in ONLY:
+            raise UsageError(f"cells have no {key!r}", hint=nearest(key, ONLY))
+        for value in values:
+            if key in known and value not in known[key]:
+                raise UsageError(f"the recipe has no {key} {value!r}", hint=nearest(value, known[key]))
+
+
+def _asked(cell: Cell, only: Mapping[str, Collection[str]]) -> bool:
+    return all(str(getattr(cell, key)) in values for key, values in only.items())
+
+
+def _missing(out: Path, cell: Cell, again: Collection[str]) -> bool:
+    manifest = read_manifest(out, cell)
+    return manifest is None or manifest["status"] in again
+
+
+def _open_folder(out: Path, recipe: BenchRecipe) -> None:
+    try:
+        (out / WORK).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(f"cannot write the benchmark's folder {out}", error) from error
+    with atomic_write(out / "recipe.toml", "w") as file:
+        file.write(recipe.to_toml())
+    for path in (out / PLAN).glob("*.json"):
+        if path.stem not in recipe.datasets:
+            path.unlink(missing_ok=True)
+
+
+def _engine(name: str, jobs: int, threads: int, imports: Sequence[str]) -> Engine:
+    if name == "ray":
+        from molgraph.evaluate.benchmark.engine_ray import RayEngine
+
+        return RayEngine(imports, jobs, threads)
+    return LocalEngine(imports, jobs)
+
+
+def _prepare(
+    recipe: BenchRecipe, out: Path, tables: Mapping[str, Table], only: Mapping[str, Collection[str]], *, write: bool
+) -> dict[str, Problem]:
+    """Every dataset that is asked for, one run at a time: another may freeze the same splits."""
+    found = {}
+    for name in progress.track(recipe.datasets, label="reading and splitting"):
+        if name in only.get("dataset", recipe.datasets):
+            with _alone(out / WORK / "claims", f"prepare-{name}", write):
+                found[name] = prepare(recipe, out, name, tables.get(name), write=write)
+                if write:
+                    found[name].save(out)
+            if found[name].refused:
+                logger.warning("%s is refused: %s", name, found[name].refused)
+    return found
+
+
+def _stale(out: Path, problems: Mapping[str, Problem]) -> int:
+    """Folders of cells, in the datasets at hand, that the recipe does not ask for."""
+    wanted = {c.folder(out) for p in problems.values() for c in p.cells}
+    return sum(folder not in wanted for name in problems for folder in (out / "cells" / name).glob("*/*/*"))
+
+
+@contextmanager
+def _alone(folder: Path, key: str, write: bool) -> Iterator[None]:
+    claims = Claims(folder)
+    while write and not claims.take(key):
+        time.sleep(0.1)
+    try:
+        yield
+    finally:
+        claims.close()

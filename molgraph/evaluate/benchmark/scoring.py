@@ -1,0 +1,104 @@
+"""Stored predictions in; the frame of scores, one row a cell, target and metric, out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from molgraph.base import progress
+from molgraph.base.contracts import Metric, Target
+from molgraph.base.paths import atomic_write
+from molgraph.evaluate.benchmark.plan import Problem
+from molgraph.evaluate.benchmark.records import Predicted, Record, Records
+from molgraph.evaluate.metrics import evaluate_metric, get_metric
+
+SCORES = "scores.csv"
+COLUMNS = (
+    "dataset", "edition", "data_hash", "split", "split_hash", "repeat", "fold", "seed", "method", "target", "metric",
+    "value", "n", "note", "status", "reason", "seconds", "cpu_seconds", "peak_mb", "higher_is_better",
+)  # fmt: skip
+
+
+def score_records(records: Records, done: Sequence[Record] | None = None) -> pd.DataFrame:
+    """Score every cell from its stored predictions alone.
+
+    Args:
+        records: of a benchmark's folder.
+        done: which of its cells; all by default.
+
+    Returns:
+        The scores frame, its columns ``COLUMNS``; the metric that leads a target comes first. A cell that failed has
+        a row for each target and metric too, NaN and with its status and reason.
+    """
+    rows: list[tuple] = []
+    for record in progress.track(records.done if done is None else done, label="scoring"):
+        rows.extend(score_cell(record, records.problems[record.cell.dataset], records))
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def write_scores(records: Records) -> pd.DataFrame:
+    """Score every cell and write the frame into the benchmark's folder as csv, numbers with all their digits."""
+    scores = score_records(records)
+    with atomic_write(records.out / SCORES, "w") as file:
+        scores.to_csv(file, index=False)
+    return scores
+
+
+def stored_scores(out: Path) -> pd.DataFrame | None:
+    """The scores that lie in a benchmark's folder, or None."""
+    path = out / SCORES
+    if not path.is_file():
+        return None
+    words = dict.fromkeys(("note", "reason", "edition", "target", "dataset", "method", "split"), str)
+    return pd.read_csv(path, dtype=words, keep_default_na=False, na_values=[""], float_precision="round_trip")
+
+
+def score_cell(record: Record, problem: Problem, records: Records) -> Iterator[tuple]:
+    """Rows of the scores frame for one cell."""
+    cell, manifest = record
+    head = (
+        cell.dataset, problem.edition, manifest["data_hash"], cell.split, manifest["split_hash"], cell.repeat,
+        cell.fold, cell.seed, cell.method,
+    )  # fmt: skip
+    status, reason = manifest["status"], manifest["reason"]
+    cost = (manifest["seconds"]["total"], manifest["cpu_seconds"], manifest["peak_mb"])
+    predicted = records.predictions(cell) if status == "ok" else None
+    for target in problem.targets:
+        found = _of_target(predicted, target, manifest)
+        for name in problem.metrics[target.name]:
+            metric = get_metric(name)
+            value, n, note = (math.nan, 0, "") if found is None else found.score(metric)
+            yield (*head, target.name, name, value, n, note, status, reason, *cost, metric.higher_is_better)
+
+
+class _Pair:
+    """Measured and predicted values of one target where there are both, and what is to be said of the others."""
+
+    def __init__(self, y: np.ndarray, p: np.ndarray, unlearned: str) -> None:
+        labelled = np.isfinite(y)
+        rows = labelled & (np.isfinite(p) if p.ndim == 1 else np.isfinite(p).all(axis=1))
+        lost = int(labelled.sum() - rows.sum())
+        self.y, self.p = y[rows], p[rows]
+        self.said = f"{lost} of {int(labelled.sum())} measured rows have no prediction" if lost else ""
+        self.unlearned = unlearned
+
+    def score(self, metric: Metric) -> tuple[float, int, str]:
+        """Value, rows and note."""
+        value, note = evaluate_metric(metric, self.y, self.p)
+        if self.unlearned:
+            return value, len(self.y), self.unlearned
+        return value, len(self.y), "; ".join(filter(None, (note, self.said)))
+
+
+def _of_target(predicted: Predicted | None, target: Target, manifest: Mapping[str, Any]) -> _Pair | None:
+    if predicted is None:
+        return None
+    columns = [predicted.p[name] for name in target.columns]
+    p = np.stack(columns, axis=1) if target.kind == "multiclass" else columns[0]
+    why = manifest.get("unlearned", {}).get(target.name, "")
+    return _Pair(predicted.y[target.name], p, f"{target.name} is not learned: {why}" if why else "")

@@ -1,0 +1,114 @@
+"""Training rows and a method's space in; the parameters that did best inside those rows, and every trial, out."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from molgraph.base.contracts import Prediction
+from molgraph.base.errors import MolgraphError, UsageError
+from molgraph.base.seeds import derive
+from molgraph.base.space import Categorical, Float, Int, Range
+from molgraph.data.splits import kfold, split_table
+from molgraph.data.table import Table
+from molgraph.evaluate.benchmark.job import Job, load_factory, make
+from molgraph.evaluate.benchmark.learning import blind, fit
+from molgraph.evaluate.metrics import get_metric, score
+
+LOST = 1e300  # what a trial without a score counts as: worse than any other
+
+
+def search(job: Job, train: Table) -> dict[str, Any]:
+    """Search a method's parameters with Optuna's TPE sampler (Akiba et al. 2019, KDD; Bergstra et al. 2011, NeurIPS).
+
+    Only training rows come in. They are split again, forms of a molecule together; each trial learns from one part and
+    is judged on the other, by the metric that leads each target, averaged over the targets.
+
+    Args:
+        job: names the method, its fixed parameters, the metrics and the search's settings.
+        train: the training rows of the cell's split.
+
+    Returns:
+        ``chosen`` (parameters by name), ``search`` (each trial's parameters, score, seconds) and ``notes``.
+    """
+    assert job.search is not None
+    settings, factory = job.search, load_factory(job.factory)
+    space = {k: v for k, v in make(factory, job.method, job.params).space().items() if k not in job.params}
+    if not space:
+        return {"chosen": {}, "search": {"trials": []}, "notes": [f"{job.method} has nothing to search"]}
+    parts = _inner(train, settings)
+    metrics = {name: get_metric(each[0]) for name, each in job.metrics.items()}
+    trials: list[dict[str, Any]] = []
+
+    def objective(trial: Any) -> float:
+        chosen = {name: _suggest(trial, name, each) for name, each in space.items()}
+        started = time.perf_counter()
+        values, why = [], ""
+        try:
+            for k, (inner, judged) in enumerate(parts):
+                seed = derive(job.seed, "search", k) % 2**32
+                run = {"seed": seed, "threads": job.threads, "store": job.store}
+                method = make(factory, job.method, {**job.params, **chosen}, **run)
+                fit(method, inner, None, seed)
+                values.append(_judge(judged, method.predict(blind(judged)), metrics))
+        except (MolgraphError, ValueError, ArithmeticError) as error:
+            why = f"{type(error).__name__}: {error}"[:300]
+        value = float(np.mean(values)) if values and not why else math.nan
+        why = why or ("" if math.isfinite(value) else "no score on the inner rows")
+        row = {"params": chosen, "value": value if math.isfinite(value) else None, "reason": why}
+        trials.append(row | {"seconds": round(time.perf_counter() - started, 3)})
+        return value if math.isfinite(value) else LOST
+
+    study = _study(derive(job.seed, "sampler", settings["seed"]) % 2**32)
+    study.optimize(objective, n_trials=settings["trials"])
+    scored = [t for t in trials if t["value"] is not None]
+    best = min(scored, key=lambda t: t["value"], default=None)  # the first of equals
+    notes = [] if best else ["no trial of the search had a score: the defaults are used"]
+    made = {"metrics": {name: m.name for name, m in metrics.items()}, "rows": len(train), "trials": trials}
+    return {"chosen": best["params"] if best else {}, "search": made, "notes": notes}
+
+
+def _study(seed: int) -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise UsageError("a search needs optuna", hint="pip install 'molgraph-platform[bench]'") from None
+    logging.getLogger("optuna").setLevel(logging.ERROR)
+    return optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed), direction="minimize")
+
+
+def _suggest(trial: Any, name: str, each: Range) -> Any:
+    if isinstance(each, Float):
+        return trial.suggest_float(name, each.low, each.high, log=each.log)
+    if isinstance(each, Int):
+        return trial.suggest_int(name, each.low, each.high, log=each.log)
+    assert isinstance(each, Categorical)
+    return each.choices[trial.suggest_categorical(name, list(range(len(each.choices))))]
+
+
+def _inner(train: Table, settings: Mapping[str, Any]) -> list[tuple[Table, Table]]:
+    """Pairs of what a trial learns from and what judges it."""
+    seed = derive(settings["seed"], "inner") % 2**32
+    share = settings["fraction"]
+    if share is not None:
+        splits = [split_table(train, "random", fractions=(1 - share, 0.0, share), seed=seed)]
+    else:
+        splits = kfold(train, settings["folds"], "random", seed, with_valid=False)
+    return [(train.take(s.train), train.take(s.test)) for s in splits]
+
+
+def _judge(judged: Table, prediction: Prediction, metrics: Mapping[str, Any]) -> float:
+    """The leading metric, lower is better, averaged over the targets that have one on these rows."""
+    values = []
+    for target in judged.row_targets:
+        metric = metrics[target.name]
+        one = judged.with_targets([target.name])
+        value = score(one, prediction, metrics=[metric])[0].value
+        values.append(-value if metric.higher_is_better else value)
+    finite = [v for v in values if math.isfinite(v)]
+    return float(np.mean(finite)) if finite else math.nan

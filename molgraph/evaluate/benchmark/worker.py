@@ -1,0 +1,150 @@
+"""A job in; in its folder the predictions of the test rows, and what is to be known of how they came about, out.
+
+Runs inside a cell's own process: one that ``server.py`` forked, or (``python -m`` this module) a fresh one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from molgraph.base.contracts import Prediction
+from molgraph.base.errors import DataError, MolgraphError
+from molgraph.data.splits import Split
+from molgraph.data.table import Table
+from molgraph.evaluate.benchmark.about import machine, versions
+from molgraph.evaluate.benchmark.handed import read_handed
+from molgraph.evaluate.benchmark.job import Job, load_factory, make
+from molgraph.evaluate.benchmark.learning import blind, fit
+from molgraph.evaluate.benchmark.search import search
+
+PREDICTIONS, FOUND, LOG = "predictions.parquet", "found.json", "stderr.txt"
+
+
+def run_job(job: Job) -> dict[str, Any]:
+    """Learn from the training rows, predict the test rows, write the predictions.
+
+    The test rows' labels are taken off before the method is made: neither it nor its search can see them.
+
+    Returns:
+        ``status`` and ``reason``, and where it is ok ``seconds``, ``notes``, ``chosen`` and ``search``.
+    """
+    table, split = read_handed(Path(job.table)), Split.load(job.split)
+    test = table.take(split.test)
+    train, valid = table.take(split.train), table.take(split.valid)
+    del table
+    factory = load_factory(job.factory)
+    run = {"seed": job.seed, "threads": job.threads, "store": job.store}
+    seconds, found = {"search": 0.0}, {}
+    params = dict(job.params)
+    if job.search is not None:
+        started = time.perf_counter()
+        found = search(job, train)
+        params |= found["chosen"]
+        seconds["search"] = time.perf_counter() - started
+    method = make(factory, job.method, params, **run)
+    started = time.perf_counter()
+    fit(method, train, valid, job.seed)
+    seconds["fit"] = time.perf_counter() - started
+    started = time.perf_counter()
+    prediction = method.predict(blind(test))
+    seconds["predict"] = time.perf_counter() - started
+    _check(prediction, test, job)
+    write_predictions(Path(job.folder) / PREDICTIONS, split.test, test, prediction)
+    notes = [*method.notes, *found.pop("notes", ())]
+    unlearned = dict(prediction.unlearned)
+    return {"status": "ok", "reason": "", "seconds": seconds, "notes": notes, "unlearned": unlearned, **found}
+
+
+def write_predictions(path: Path, rows: np.ndarray, test: Table, prediction: Prediction) -> None:
+    """Write row, id, status and reason, measured values ``y:``, predicted columns ``p:`` and their ``spread:``."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, Any] = {"row": pa.array(rows, pa.int64())}
+    texts = {"id": test.ids, "status": prediction.status, "reason": prediction.reason}
+    columns |= {name: pa.array(values, pa.string()) for name, values in texts.items()}
+    assert test.y is not None
+    columns |= {f"y:{t.name}": test.y[:, j] for j, t in enumerate(test.row_targets)}
+    columns |= {f"p:{name}": prediction.value[:, j] for j, name in enumerate(prediction.columns)}
+    if prediction.spread is not None:
+        columns |= {f"spread:{name}": prediction.spread[:, j] for j, name in enumerate(prediction.columns)}
+    pq.write_table(pa.table(columns), path)
+
+
+def _check(prediction: Prediction, test: Table, job: Job) -> None:
+    """Refuse a prediction that is not one row for each test row and target, in order."""
+    wanted = [column for target in test.row_targets for column in target.columns]
+    if len(prediction) != len(test) or list(prediction.columns) != wanted or (prediction.ids != test.ids).any():
+        raise DataError(
+            f"{job.method} predicted {len(prediction)} rows of {list(prediction.columns)[:5]}",
+            hint=f"asked for {len(test)} rows of {wanted[:5]}, in order",
+        )
+
+
+def carry_out(job: Job) -> None:
+    """Run a job and write what became of it, failures too; never raises what a method raised."""
+    started = time.process_time()
+    try:
+        for module in job.imports:
+            import_module(module)
+        set_threads(job.threads)
+        found = run_job(job)
+    except MolgraphError as error:
+        found = {"status": "refused", "reason": error.message}
+    except MemoryError as error:
+        found = {"status": "memory", "reason": f"out of memory: {error}".removesuffix(": ")}
+    except Exception as error:
+        traceback.print_exc()
+        words = " ".join(str(error).split())
+        found = {"status": "crashed", "reason": f"{type(error).__name__}: {words}"[:500]}
+    found |= {"versions": versions(), "machine": machine()}
+    found["cpu_seconds"] = time.process_time() - started
+    found["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    path = Path(job.folder) / FOUND
+    path.with_suffix(".part").write_text(json.dumps(found), encoding="utf-8")
+    path.with_suffix(".part").rename(path)
+
+
+def set_threads(n: int) -> None:
+    """Threads of this process: for libraries that are loaded already, and those that are to come."""
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = str(n)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(n)
+
+
+def die_with(parent: int) -> None:
+    """Let the system end this process when its parent ends (Linux), and end it now where that has happened already."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+def main() -> None:
+    """A fresh process for one job: its path and the parent's process number are the arguments."""
+    path, parent = sys.argv[1:3]
+    die_with(int(parent))
+    with contextlib.suppress(OSError):
+        os.setsid()
+    job = Job.from_json(Path(path).read_text(encoding="utf-8"))
+    carry_out(job)
+
+
+if __name__ == "__main__":
+    main()
