@@ -1,6 +1,21 @@
 """Methods that no other room needs: the classical baselines; importing this registers them."""
 
 from molgraph.auxiliary.forest import RandomForest
+from molgraph.auxiliary.gp import GaussianProcess
+from molgraph.auxiliary.knn import NearestNeighbours
+from molgraph.auxiliary.linear import Linear
+from molgraph.auxiliary.maplight import MapLight
 from molgraph.auxiliary.mean import MeanPredictor
+from molgraph.auxiliary.svm import SupportVectors
+from molgraph.auxiliary.xgboost import XGBoost
 
-__all__ = ["MeanPredictor", "RandomForest"]
+__all__ = [
+    "GaussianProcess",
+    "Linear",
+    "MapLight",
+    "MeanPredictor",
+    "NearestNeighbours",
+    "RandomForest",
+    "SupportVectors",
+    "XGBoost",
+]

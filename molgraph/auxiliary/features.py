@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
+from molgraph.auxiliary.kept import Rows, kept
 from molgraph.base.errors import DataError, ModelFileError, UsageError, nearest
+from molgraph.base.paths import store_folder
 from molgraph.chem.descriptors import NAMES, rdkit_descriptors
-from molgraph.chem.fingerprints import morgan
+from molgraph.chem.descriptors200 import NAMES_200, descriptors_200
+from molgraph.chem.fingerprints import ERG_WIDTH, Fingerprints, avalon_counts, erg, morgan
 from molgraph.data.table import UNREADABLE, Table
 
-Choice = Literal["morgan", "morgan+descriptors"]
-CHOICES = ("morgan", "morgan+descriptors")
+Choice = Literal["morgan", "morgan+descriptors", "maplight"]
+CHOICES = ("morgan", "morgan+descriptors", "maplight")
+DESCRIPTORS: dict[str, tuple[str, ...]] = {"morgan+descriptors": NAMES, "maplight": NAMES_200}
 
 
 @dataclass(frozen=True)
@@ -39,12 +44,13 @@ class Features:
     """Which features a method uses, and what fills the gaps in them.
 
     Args:
-        choice: ``morgan`` or ``morgan+descriptors``.
-        radius: of the fingerprint.
-        n_bits: of the fingerprint.
+        choice: ``morgan`` (bits); ``morgan+descriptors``; or ``maplight``: counts of Morgan and Avalon environments,
+            ErG and 200 descriptors (Notwell and Wood 2023, arXiv:2310.00174).
+        radius: of the Morgan fingerprint.
+        n_bits: of the Morgan fingerprint, and of Avalon's.
         extra: names of the table's own feature columns.
-        fill: float32 [width - n_bits]: the training part's median of each descriptor and column, put where a
-            value is missing or not finite.
+        fill: float32 [columns that are no bits or counts]: the training part's median of each descriptor and column,
+            put where a value is missing or not finite.
     """
 
     choice: Choice
@@ -60,37 +66,48 @@ class Features:
     @property
     def width(self) -> int:
         """Number of columns."""
-        return self.n_bits + self._graded
+        return self.printed + self._graded
+
+    @property
+    def printed(self) -> int:
+        """Number of columns that are fingerprints, which come first."""
+        return self.n_bits * (2 if self.choice == "maplight" else 1)
 
     @property
     def _graded(self) -> int:
-        return (len(NAMES) if self.choice == "morgan+descriptors" else 0) + len(self.extra)
+        reduced = ERG_WIDTH if self.choice == "maplight" else 0
+        return reduced + len(DESCRIPTORS.get(self.choice, ())) + len(self.extra)
 
-    def fit(self, table: Table, threads: int) -> tuple[Features, Matrix]:
-        """The same choice with its fill learnt from ``table``, and that table's features."""
+    def fit(self, table: Table, threads: int, store: str | None = None) -> tuple[Features, Matrix]:
+        """The same choice with its fill learnt from ``table``, and that table's features.
+
+        Args:
+            table: the training rows.
+            threads: threads and processes.
+            store: a folder that keeps what is computed, as ``GraphMethod`` has it.
+        """
         own = Features(self.choice, self.radius, self.n_bits, tuple(table.feature_names))
-        bits, graded, rows, status, reason = own._raw(table, threads)
+        prints, graded, rows, status, reason = own._raw(table, threads, store)
         known = np.isfinite(graded)
         fill = np.zeros(own._graded, dtype=np.float32)
         for j in np.flatnonzero(known.any(axis=0)):
             fill[j] = np.median(graded[known[:, j], j])
         own = Features(self.choice, self.radius, self.n_bits, own.extra, fill)
-        return own, Matrix(own._whole(bits, graded), rows, status, reason)
+        return own, Matrix(own._whole(prints, graded), rows, status, reason)
 
-    def of(self, table: Table, threads: int) -> Matrix:
+    def of(self, table: Table, threads: int, store: str | None = None) -> Matrix:
         """Features of ``table``, gaps filled as in training."""
-        bits, graded, rows, status, reason = self._raw(table, threads)
-        return Matrix(self._whole(bits, graded), rows, status, reason)
+        prints, graded, rows, status, reason = self._raw(table, threads, store)
+        return Matrix(self._whole(prints, graded), rows, status, reason)
 
     def meta(self) -> dict[str, Any]:
         """JSON values that rebuild this, less ``fill``."""
-        names = list(NAMES) if self.choice == "morgan+descriptors" else []
         return {
             "choice": self.choice,
             "radius": self.radius,
             "n_bits": self.n_bits,
             "extra": list(self.extra),
-            "descriptors": names,
+            "descriptors": list(DESCRIPTORS.get(self.choice, ())),
         }
 
     @classmethod
@@ -108,21 +125,41 @@ class Features:
             raise ModelFileError("the model's features are not whole", hint="fetch the file again")
         return own
 
-    def _raw(self, table: Table, threads: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _raw(
+        self, table: Table, threads: int, store: str | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         asked = np.flatnonzero(table.ok)
         smiles = list(table.smiles[asked])
-        prints = morgan(smiles, self.radius, self.n_bits, threads=threads)
+        folder = None if store is None else store_folder(store)
+        kinds = self._kinds(threads)
+        prints = kept(kinds[0][0], smiles, kinds[0][1], kinds[0][2], folder)
         bad = asked[~prints.ok]
         table = table.with_status(bad, UNREADABLE, prints.reasons[~prints.ok])
         rows = asked[prints.ok]
-        parts = []
-        if self.choice == "morgan+descriptors":
-            kept = [text for text, ok in zip(smiles, prints.ok, strict=True) if ok]
-            parts.append(rdkit_descriptors(kept, workers=threads).x)
+        readable = [text for text, ok in zip(smiles, prints.ok, strict=True) if ok]
+        parts = [prints.x[prints.ok]] + [kept(name, readable, make, width, folder).x for name, make, width in kinds[1:]]
+        bits = [part for part in parts if part.dtype == np.uint8]
+        graded = [part for part in parts if part.dtype != np.uint8]
         if self.extra:
-            parts.append(self._extra(table)[rows].astype(np.float32))
-        graded = np.concatenate(parts, axis=1) if parts else np.empty((len(rows), 0), dtype=np.float32)
-        return prints.x[prints.ok], graded, rows, table.status, table.reason
+            graded.append(self._extra(table)[rows].astype(np.float32))
+        empty = np.empty((len(rows), 0), dtype=np.float32)
+        return np.concatenate(bits, axis=1), np.concatenate([empty, *graded], axis=1), rows, table.status, table.reason
+
+    def _kinds(self, threads: int) -> list[_Kind]:
+        """What the choice is made of: fingerprints (uint8) first."""
+        counts = self.choice == "maplight"
+        make = partial(morgan, radius=self.radius, n_bits=self.n_bits, counts=counts, threads=threads)
+        name = f"morgan{'-counts' * counts}-{self.radius}-{self.n_bits}"
+        kinds: list[_Kind] = [(name, _of_prints(make), self.n_bits)]
+        if counts:
+            kinds += [
+                (f"avalon-counts-{self.n_bits}", _of_prints(partial(avalon_counts, n_bits=self.n_bits)), self.n_bits),
+                ("erg", _of_prints(erg), ERG_WIDTH),
+                ("rdkit200", partial(_described, descriptors_200, workers=threads), len(NAMES_200)),
+            ]
+        elif self.choice == "morgan+descriptors":
+            kinds.append(("descriptors", partial(_described, rdkit_descriptors, workers=threads), len(NAMES)))
+        return kinds
 
     def _extra(self, table: Table) -> np.ndarray:
         have = list(table.feature_names)
@@ -135,8 +172,24 @@ class Features:
         with np.errstate(over="ignore"):
             return table.features[:, [have.index(name) for name in self.extra]]
 
-    def _whole(self, bits: np.ndarray, graded: np.ndarray) -> np.ndarray:
-        x = np.empty((len(bits), self.width), dtype=np.float32)
-        x[:, : self.n_bits] = bits
-        x[:, self.n_bits :] = np.where(np.isfinite(graded), graded, self.fill)
+    def _whole(self, prints: np.ndarray, graded: np.ndarray) -> np.ndarray:
+        x = np.empty((len(prints), self.width), dtype=np.float32)
+        x[:, : self.printed] = prints
+        x[:, self.printed :] = np.where(np.isfinite(graded), graded, self.fill)
         return x
+
+
+_Kind = tuple[str, Callable[[list[str]], Rows], int]
+
+
+def _of_prints(make: Callable[[list[str]], Fingerprints]) -> Callable[[list[str]], Rows]:
+    def compute(smiles: list[str]) -> Rows:
+        found = make(smiles)
+        return Rows(found.x, found.ok, found.reasons)
+
+    return compute
+
+
+def _described(make: Callable[..., Any], smiles: list[str], workers: int) -> Rows:
+    found = make(smiles, workers=workers)
+    return Rows(found.x, found.ok, found.reasons)

@@ -15,6 +15,24 @@ FIRST_DROP = 4  # level from which pairs that reached a leaf are set aside
 
 
 @dataclass(frozen=True)
+class Nodes:
+    """One binary tree as libraries keep it, its root first.
+
+    Args:
+        left, right: int [n]: the children's numbers; -1 for a leaf.
+        feature: int [n]: the column that a node looks at.
+        threshold: float [n]: rows with at most this go left.
+        value: float [n, k]: what a leaf says.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    value: np.ndarray
+
+
+@dataclass(frozen=True)
 class Trees:
     """Binary trees, one after the other; siblings stand side by side, after their parent.
 
@@ -62,20 +80,27 @@ class Trees:
                 None for a regression.
             k: width of ``value``.
         """
-        left, feature, threshold, value, sizes = [], [], [], [], []
+        nodes = []
         for estimator in estimators:
             tree = estimator.tree_
-            order, first = _siblings_adjacent(tree.children_left, tree.children_right)
+            said = np.zeros((tree.node_count, k))
+            for c, column in enumerate([0] if columns is None else columns):
+                if column >= 0:
+                    said[:, column] = tree.value[:, 0, c]
+            nodes.append(Nodes(tree.children_left, tree.children_right, tree.feature, tree.threshold, said))
+        return cls.from_nodes(nodes, width)
+
+    @classmethod
+    def from_nodes(cls, trees: Iterable[Nodes], width: int) -> Trees:
+        """Trees of any library, for inputs of that many columns."""
+        left, feature, threshold, value, sizes = [], [], [], [], []
+        for tree in trees:
+            order, first = _siblings_adjacent(tree.left, tree.right)
             leaf = first == 0
             left.append(first)
             feature.append(np.where(leaf, 0, tree.feature[order]))
             threshold.append(np.where(leaf, 0.0, tree.threshold[order]))
-            said = np.zeros((len(order), k))
-            outputs = tree.value[order, 0, :]
-            for c, column in enumerate([0] if columns is None else columns):
-                if column >= 0:
-                    said[leaf, column] = outputs[leaf, c]
-            value.append(said)
+            value.append(np.where(leaf[:, None], tree.value[order], 0.0))
             sizes.append(len(order))
         return cls(
             offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),

@@ -1,8 +1,8 @@
-"""SMILES in; Morgan fingerprints out, one row a molecule, with the rows that could not be read marked."""
+"""SMILES in; fingerprints out, one row a molecule, with the rows that could not be read marked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,8 @@ class Fingerprints:
     """Fingerprints of a list of SMILES.
 
     Args:
-        x: uint8 [n, n_bits]; rows that could not be read hold zeros, which are no fingerprint: see ``ok``.
+        x: uint8 [n, n_bits], float32 for ErG; rows that could not be read hold zeros, which are no fingerprint: see
+            ``ok``.
         ok: bool [n]: rows that could be read.
         reasons: object array [n]: one line where a row could not be read, else empty.
     """
@@ -56,7 +57,50 @@ def morgan(
     if n_bits < 8 or n_bits % 8 or radius < 0:
         raise ValueError(f"n_bits must be a positive multiple of 8 and radius not negative, got {n_bits}, {radius}")
     generator = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
-    x = np.zeros((len(smiles), n_bits), dtype=np.uint8)
+    return _each(smiles, n_bits, np.uint8, lambda mols: _rows(generator, mols, n_bits, counts, threads))
+
+
+def avalon_counts(smiles: Sequence[str], n_bits: int = 1024) -> Fingerprints:
+    """Counts of Avalon's features (Gedeck et al. 2006, J. Chem. Inf. Model. 46:1924), at most 255 a column.
+
+    Atoms, bonds, paths, rings and pairs of them, hashed to ``n_bits`` columns.
+
+    Example:
+        >>> avalon_counts(["CCO", "C(C"]).x.any(axis=1).tolist()
+        [True, False]
+    """
+    from rdkit.Avalon.pyAvalonTools import GetAvalonCountFP
+
+    def rows(mols: list[Chem.Mol]) -> np.ndarray:
+        out = np.zeros((len(mols), n_bits), dtype=np.uint8)
+        for i, mol in enumerate(mols):
+            for column, count in GetAvalonCountFP(mol, nBits=n_bits).GetNonzeroElements().items():
+                out[i, column] = min(count, 255)
+        return out
+
+    return _each(smiles, n_bits, np.uint8, rows)
+
+
+ERG_WIDTH = 315  # 21 pairs of six pharmacophore kinds, 15 distances
+
+
+def erg(smiles: Sequence[str]) -> Fingerprints:
+    """Extended reduced graphs (Stiefl et al. 2006, J. Chem. Inf. Model. 46:208): pharmacophore pairs by distance.
+
+    Example:
+        >>> erg(["CCO", "C(C"]).x.shape
+        (2, 315)
+    """
+    from rdkit.Chem.rdReducedGraphs import GetErGFingerprint
+
+    return _each(smiles, ERG_WIDTH, np.float32, lambda mols: np.array([GetErGFingerprint(mol) for mol in mols]))
+
+
+def _each(
+    smiles: Sequence[str], width: int, kind: type, rows_of: Callable[[list[Chem.Mol]], np.ndarray]
+) -> Fingerprints:
+    """What ``rows_of`` makes of each molecule that can be read."""
+    x: np.ndarray = np.zeros((len(smiles), width), dtype=kind)
     reasons = np.full(len(smiles), "", dtype=object)
     for start in range(0, len(smiles), CHUNK):
         rows, mols = [], []
@@ -66,15 +110,15 @@ def morgan(
                 rows.append(i)
                 mols.append(mol)
         if mols:
-            x[rows] = _rows(generator, mols, n_bits, counts, threads)
+            with quiet():
+                x[rows] = rows_of(mols)
     return Fingerprints(x, reasons == "", reasons)
 
 
 def _rows(generator: Any, mols: list[Chem.Mol], n_bits: int, counts: bool, threads: int) -> np.ndarray:
-    with quiet():
-        if counts:
-            wide = np.array([generator.GetCountFingerprintAsNumPy(mol) for mol in mols])
-            return np.minimum(wide, 255).astype(np.uint8)
-        # a text of n_bits / 8 bytes a molecule, unpacked for all at once: 3 x as fast as one array a molecule
-        raw = b"".join(map(DataStructs.BitVectToBinaryText, generator.GetFingerprints(mols, numThreads=threads)))
+    if counts:
+        wide = np.array([generator.GetCountFingerprintAsNumPy(mol) for mol in mols])
+        return np.minimum(wide, 255).astype(np.uint8)
+    # a text of n_bits / 8 bytes a molecule, unpacked for all at once: 3 x as fast as one array a molecule
+    raw = b"".join(map(DataStructs.BitVectToBinaryText, generator.GetFingerprints(mols, numThreads=threads)))
     return np.unpackbits(np.frombuffer(raw, np.uint8).reshape(len(mols), -1), axis=1, bitorder="little")[:, :n_bits]

@@ -30,6 +30,12 @@ SMALL = {
     "ensemble": {"method": "dmpnn", "n": 2, "params": QUICK | {"d_hidden": 8}},
     "random_forest": {"n_estimators": 5, "n_bits": 256},
     "mean": {},
+    "knn": {"n_bits": 256},
+    "linear": {"n_bits": 256},
+    "svm": {"n_bits": 256},
+    "gp": {"n_bits": 256},
+    "xgboost": {"n_estimators": 8, "n_bits": 256},
+    "maplight": {"iterations": 8, "depth": 3, "n_bits": 64},
 }
 NAMES = sorted({*registry.names("method"), *registry.names("encoder")} - {"graph"})
 KINDS = {

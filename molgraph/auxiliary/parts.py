@@ -1,0 +1,258 @@
+"""A table and a way to learn one target in; a fitted part for each target, and their predictions and state, out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from molgraph.auxiliary.features import Features
+from molgraph.auxiliary.reference import Reference
+from molgraph.auxiliary.targets import target_from_meta, target_meta
+from molgraph.base import progress
+from molgraph.base.contracts import Method, Prediction, State, Target
+from molgraph.base.cores import cores
+from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.data.labels import check_targets
+from molgraph.data.table import Table
+from molgraph.data.unlearned import leave_empty, notes_of, restore_unlearned
+from molgraph.train.outputs import ClassWeights, class_tables
+
+BLOCK = 10_000  # rows predicted at once
+AGAIN = "fetch the file again"
+Said = tuple[np.ndarray, np.ndarray | None]  # values [n, columns], and their standard deviations or None
+M = TypeVar("M", bound=Method)
+
+
+class Part(Protocol):
+    """What was learned of one target."""
+
+    def predict(self, x: np.ndarray) -> Said:
+        """Features [n, width], or likenesses to the training rows [n, m]; in the target's units, or probabilities."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that ``predict`` needs."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """The rows that have one target.
+
+    Args:
+        target: what to learn.
+        x: float32 [n, width], the features.
+        y: float64 [n], values or class codes; no NaN.
+        weights: float64 [n], rows' weights times their classes', or None where all count alike.
+        rows: int64 [n], the places of these in the reference, or among all the readable rows.
+        reference: the training rows, where a part compares with them.
+    """
+
+    target: Target
+    x: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    rows: np.ndarray
+    reference: Reference | None = None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a fit leaves: a part for each target, or None for one that was not learned, with why.
+
+    Args:
+        reference: the training rows, where parts ask how like them a molecule is.
+    """
+
+    targets: tuple[Target, ...]
+    features: Features
+    parts: tuple[Part | None, ...]
+    unlearned: dict[str, str]
+    reference: Reference | None = None
+
+
+def learn(
+    method: Method,
+    table: Table,
+    features: Features,
+    grow: Callable[[Lesson], Part],
+    *,
+    compare: bool = False,
+    limit: int | None = None,
+    class_weights: ClassWeights = None,
+) -> Fitted:
+    """Learn each target from the readable rows that have it.
+
+    Args:
+        method: whose ``threads``, ``store`` and ``seed`` count; its ``notes`` are set.
+        table: the training rows.
+        features: the choice of features.
+        grow: learns one target.
+        compare: whether parts ask how like the training rows a molecule is; features are then bits.
+        limit: the most rows that are compared with; None for all.
+        class_weights: as for graph models.
+    """
+    threads = cores(getattr(method, "threads", None))
+    bare = replace(table, features=None, feature_names=()) if compare else table  # likeness is one of fingerprints
+    own, matrix = features.fit(bare, threads, getattr(method, "store", None))
+    targets, labels = table.row_targets, check_targets(table, np.isin(np.arange(len(table)), matrix.rows))
+    y = labels.y[matrix.rows]
+    classes = class_tables(targets, y, class_weights)
+    weights = None if table.weights is None else table.weights[matrix.rows]
+    seed = int(getattr(method, "seed", 0))
+    made = Reference.of(matrix.x, y, limit, seed) if compare else None
+    parts: list[Part | None] = []
+    with progress.bar(type(method).name.replace("_", " "), total=len(targets) - len(labels.unlearned)) as bar:
+        for j, target in enumerate(targets):
+            if target.name in labels.unlearned:
+                parts.append(None)
+                continue
+            use = ~np.isnan(y[:, j])
+            if made is not None:
+                use[made.left_out] = False
+            if weights is not None:
+                use &= weights > 0
+            w = None if weights is None else weights[use]
+            if j in classes:
+                w = classes[j][y[use, j].astype(np.int64)] * (1.0 if w is None else w)
+            rows = np.flatnonzero(use)
+            x = matrix.x if len(rows) == len(matrix.x) else matrix.x[use]
+            parts.append(grow(Lesson(target, x, y[use, j], w, rows if made is None else made.place[rows], made)))
+            bar.advance(1)
+    notes = () if made is None else made.notes
+    if table.feature_names and made is not None:
+        notes += ("the table's own feature columns are not used: this method compares fingerprints",)
+    method.notes = (*notes_of(labels.unlearned), *notes)
+    return Fitted(targets, own, tuple(parts), dict(labels.unlearned), made)
+
+
+def predict(method: Method, table: Table) -> Prediction:
+    """Predict every row, in order."""
+    fitted = whole(method)
+    threads, store = cores(getattr(method, "threads", None)), getattr(method, "store", None)
+    width = sum(len(t.columns) for t in fitted.targets)
+    value, spread = np.full((len(table), width), np.nan), np.full((len(table), width), np.nan)
+    status, reason = table.status.copy(), table.reason.copy()
+    for start in range(0, len(table), BLOCK):
+        block = slice(start, start + BLOCK)
+        part = table if len(table) <= BLOCK else table.take(np.arange(start, min(start + BLOCK, len(table))))
+        matrix = fitted.features.of(part, threads, store)
+        status[block], reason[block] = matrix.status, matrix.reason
+        if len(matrix.rows):
+            value[start + matrix.rows], spread[start + matrix.rows] = _values(fitted, matrix.x)
+    known = None if np.isnan(spread).all() else spread
+    made = Prediction(table.ids, fitted.targets, value, status, reason, spread=known, inputs=table.smiles)
+    return leave_empty(made, fitted.unlearned)
+
+
+def state(method: Method) -> State:
+    """The parts' arrays, the fill values and what the features are."""
+    fitted = whole(method)
+    arrays = {"fill": fitted.features.fill}
+    if fitted.reference is not None:
+        arrays |= fitted.reference.arrays()
+    for j, part in enumerate(fitted.parts):
+        arrays |= {} if part is None else {f"target_{j}.{name}": array for name, array in part.arrays().items()}
+    params = method.get_params() | (
+        {"store": None} if "store" in method.param_names() else {}
+    )  # no path of this machine
+    meta = {
+        "params": params,
+        "features": fitted.features.meta(),
+        "targets": [target_meta(t) for t in fitted.targets],
+        "unlearned": fitted.unlearned,
+        "notes": list(method.notes),
+    }
+    return State(arrays, meta)
+
+
+def restore(
+    cls: type[M],
+    state: State,
+    load: Callable[[Mapping[str, np.ndarray], Target, Fitted], Part],
+    compare: bool = False,
+) -> M:
+    """Rebuild a fitted method; raises ``ModelFileError`` where the state is not whole.
+
+    Args:
+        cls: the method's class.
+        state: what ``state`` gave.
+        load: one target's part from its arrays; a missing array may raise ``KeyError``.
+        compare: whether the state holds a reference.
+    """
+    try:
+        given = state.meta["params"]  # an older molgraph's may lack one, or have one that is gone
+        params = {name: given[name] for name in cls.param_names() if name in given}
+        targets = tuple(target_from_meta(t) for t in state.meta["targets"])
+        features = Features.from_meta(state.meta["features"], np.asarray(state.arrays["fill"]))
+        unlearned = restore_unlearned(state.meta, targets)
+        notes = tuple(str(note) for note in state.meta.get("notes", ()))
+        made = Reference.from_arrays(state.arrays, features) if compare else None
+        base = Fitted(targets, features, (), unlearned, made)
+        parts = []
+        for j, target in enumerate(targets):
+            prefix = f"target_{j}."
+            own = {k.removeprefix(prefix): np.asarray(v) for k, v in state.arrays.items() if k.startswith(prefix)}
+            parts.append(None if target.name in unlearned else load(own, target, base))
+        method = cls(**params)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"the model's description is not whole: {error}", hint=AGAIN) from error
+    method._fitted = Fitted(targets, features, tuple(parts), unlearned, made)  # type: ignore[attr-defined]
+    method.notes = notes
+    return method
+
+
+def whole(method: Method) -> Fitted:
+    """What was fitted; raises ``UsageError`` before ``fit``."""
+    if not hasattr(method, "_fitted"):
+        raise UsageError("this method has not been fitted", hint="call fit(table) first")
+    return method._fitted
+
+
+def array(arrays: Mapping[str, np.ndarray], name: str, *shape: int | None, finite: bool = True) -> np.ndarray:
+    """A file's array of numbers, of that shape (None for any length); raises ``ModelFileError`` where it is not."""
+    if name not in arrays:
+        raise ModelFileError(f"the model lacks its array {name!r}", hint=AGAIN)
+    found = arrays[name]
+    fits = found.ndim == len(shape) and all(want in (None, have) for want, have in zip(shape, found.shape, strict=True))
+    if not fits or found.dtype.kind not in "iuf" or (finite and not np.isfinite(found).all()):
+        raise ModelFileError(f"the model's array {name!r} is of shape {found.shape}, which cannot be", hint=AGAIN)
+    return found
+
+
+def rows_of(arrays: Mapping[str, np.ndarray], base: Fitted) -> np.ndarray:
+    """A file's row numbers; raises ``ModelFileError`` where one is not in the reference."""
+    rows = array(arrays, "rows", None)
+    if base.reference is None or rows.dtype.kind not in "iu" or not len(rows):
+        raise ModelFileError("the model's rows are not whole", hint=AGAIN)
+    if rows.min() < 0 or rows.max() >= len(base.reference):
+        raise ModelFileError(f"the model asks for a row beyond its {len(base.reference)}", hint=AGAIN)
+    return rows.astype(np.int64)
+
+
+def classes_of(target: Target) -> int:
+    """How many classes a target has; 0 for numbers."""
+    return {"binary": 2, "multiclass": len(target.classes)}.get(target.kind, 0)
+
+
+def shares(target: Target, each: np.ndarray) -> np.ndarray:
+    """A binary or multiclass target's columns from one probability a class [n, classes]."""
+    return each[:, 1:] if target.kind == "binary" else each
+
+
+def inside(target: Target, value: np.ndarray) -> np.ndarray:
+    """Values [n, 1], held within a bounded target's bounds."""
+    return value if target.bounds is None or target.kind != "bounded" else np.clip(value, *target.bounds)
+
+
+def _values(fitted: Fitted, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values and spreads [n, columns of all targets]."""
+    asked: Any = x if fitted.reference is None else fitted.reference.likeness(x)
+    values, spreads = [], []
+    for target, part in zip(fitted.targets, fitted.parts, strict=True):
+        empty = np.full((len(x), len(target.columns)), np.nan)
+        value, spread = (empty, None) if part is None else part.predict(asked)
+        values.append(value)
+        spreads.append(empty if spread is None else spread)
+    return np.concatenate(values, axis=1), np.concatenate(spreads, axis=1)

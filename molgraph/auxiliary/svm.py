@@ -1,0 +1,221 @@
+"""Support vectors on the Tanimoto kernel: a few training molecules hold the surface that separates or fits the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from molgraph.auxiliary import parts
+from molgraph.auxiliary.features import Features
+from molgraph.auxiliary.parts import Fitted, Lesson, Said
+from molgraph.base.contracts import Method, Prediction, State, Target
+from molgraph.base.errors import UsageError
+from molgraph.base.registry import register
+from molgraph.base.seeds import generator
+from molgraph.base.space import Float, Int, Space
+from molgraph.data.table import Table
+
+FOLDS = 3  # of the decisions that probabilities are fitted to
+CACHE_MB = 200
+
+
+@dataclass(frozen=True)
+class _Surface:
+    """Sums of likenesses to support vectors, and what they mean."""
+
+    target: Target
+    rows: np.ndarray
+    weight: np.ndarray  # float64 [m, k]
+    height: np.ndarray  # [k]
+    sigmoid: np.ndarray  # [2, k]: a decision f means the probability 1 / (1 + exp(a f + b))
+
+    def predict(self, x: np.ndarray) -> Said:
+        f = x[:, self.rows].astype(np.float64) @ self.weight + self.height
+        if not parts.classes_of(self.target):
+            return parts.inside(self.target, f), None
+        p = 0.5 * (1.0 - np.tanh(0.5 * (self.sigmoid[0] * f + self.sigmoid[1])))
+        return (p if self.target.kind == "binary" else p / np.maximum(p.sum(axis=1, keepdims=True), 1e-300)), None
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"rows": self.rows, "weight": self.weight, "height": self.height, "sigmoid": self.sigmoid}
+
+
+@register(
+    "method",
+    "svm",
+    summary="support vector machine on the Tanimoto kernel",
+    paper="Cortes and Vapnik 1995, Mach. Learn. 20:273; Ralaivola et al. 2005, Neural Netw. 18:1093",
+)
+class SupportVectors(Method):
+    """Support vector machine (Cortes and Vapnik 1995) with the Tanimoto kernel of Ralaivola et al. 2005.
+
+    Numbers are standardised and fitted within ``epsilon``; several classes are each told from the rest. Probabilities
+    are a sigmoid of the decision (Platt 1999), fitted to decisions on rows that the machine had not seen.
+
+    Args:
+        cost: what a row outside the margin costs (the paper's C).
+        epsilon: half-width of the margin of numbers, in standard deviations.
+        radius: of the fingerprint.
+        n_bits: of the fingerprint.
+        max_rows: the most training rows; of more, so many are drawn by the seed. Memory grows with their square.
+        seed: of that draw and of the folds.
+        threads: cores that make fingerprints; None for all.
+        store: a folder that keeps fingerprints, so that they are made once for all splits and methods; auto for one in
+            molgraph's cache; None keeps none.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> table = make_table(["CCO", "CCCO", "CCN", "CCCN"], targets=(Target("y"),), y=[1, 1, 2, 2])
+        >>> SupportVectors().fit(table).predict(table).value.round(1).ravel().tolist()
+        [1.0, 1.0, 2.0, 2.0]
+    """
+
+    name = "svm"
+
+    def __init__(
+        self,
+        cost: float = 3.0,
+        epsilon: float = 0.1,
+        radius: int = 2,
+        n_bits: int = 2048,
+        max_rows: int = 8_000,
+        seed: int = 0,
+        threads: int | None = None,
+        store: str | None = None,
+    ) -> None:
+        self.cost, self.epsilon, self.radius, self.n_bits = cost, epsilon, radius, n_bits
+        self.max_rows, self.seed, self.threads, self.store = max_rows, seed, threads, store
+
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Find the support vectors of ``table``; ``valid`` and ``workdir`` are not used."""
+        if not self.cost > 0 or not self.epsilon >= 0 or not self.max_rows >= 2:
+            raise UsageError(
+                f"cost is {self.cost!r}, epsilon {self.epsilon!r} and max_rows {self.max_rows!r}",
+                hint="cost must be above 0, epsilon not below it, and max_rows at least 2",
+            )
+        features = Features("morgan", self.radius, self.n_bits)
+        self._fitted = parts.learn(self, table, features, self._grow, compare=True, limit=self.max_rows)
+        return self
+
+    def predict(self, table: Table) -> Prediction:
+        """Values, P(class 1), or one probability a class."""
+        return parts.predict(self, table)
+
+    def state(self) -> State:
+        """The support vectors and their weights."""
+        return parts.state(self)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild; raises ``ModelFileError`` where the state is not whole."""
+        return parts.restore(cls, state, _load, compare=True)
+
+    def space(self) -> Space:
+        """Cost, margin and radius."""
+        return {"cost": Float(0.1, 100.0, log=True), "epsilon": Float(0.01, 0.5, log=True), "radius": Int(1, 3)}
+
+    def _grow(self, lesson: Lesson) -> _Surface:
+        assert lesson.reference is not None
+        kernel = lesson.reference.among(lesson.rows)
+        n = parts.classes_of(lesson.target)
+        if not n:
+            weight, height = self._regress(kernel, lesson)
+            sigmoid = np.zeros((2, 1))
+        else:
+            each = [1] if lesson.target.kind == "binary" else range(n)
+            found = [self._separate(kernel, lesson.y == c, lesson.weights) for c in each]
+            weight = np.stack([f[0] for f in found], axis=1)
+            height, sigmoid = np.array([f[1] for f in found]), np.array([f[2] for f in found]).T
+        used = (weight != 0).any(axis=1)
+        used[:1] |= not used.any()
+        return _Surface(lesson.target, lesson.rows[used], weight[used], height, sigmoid)
+
+    def _regress(self, kernel: np.ndarray, lesson: Lesson) -> tuple[np.ndarray, np.ndarray]:
+        from sklearn.svm import SVR
+
+        mean, scale = np.average(lesson.y, weights=lesson.weights), max(float(lesson.y.std()), 1e-12)
+        model = SVR(kernel="precomputed", C=self.cost, epsilon=self.epsilon, cache_size=CACHE_MB)
+        model.fit(kernel, (lesson.y - mean) / scale, sample_weight=_mean_one(lesson.weights))
+        weight = np.zeros((len(kernel), 1))
+        weight[model.support_, 0] = model.dual_coef_[0] * scale
+        return weight, np.array([float(model.intercept_[0]) * scale + mean])
+
+    def _separate(
+        self, kernel: np.ndarray, is_one: np.ndarray, weights: np.ndarray | None
+    ) -> tuple[np.ndarray, float, tuple[float, float]]:
+        """Weights, height and sigmoid of one class against the rest; a class that no row has is never likely."""
+        if is_one.all() or not is_one.any():
+            sure = 50.0 if is_one.any() else -50.0
+            return np.zeros(len(kernel)), sure, (-1.0, 0.0)
+        weight, height = self._machine(kernel, is_one, weights)
+        fold = np.empty(len(is_one), dtype=np.int64)
+        for value in (False, True):
+            rows = generator(self.seed, "folds").permutation(np.flatnonzero(is_one == value))
+            fold[rows] = np.arange(len(rows)) % FOLDS
+        unseen = np.full(len(is_one), np.nan)
+        for k in range(FOLDS):
+            a, b = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            if len(b) and 0 < is_one[a].sum() < len(a):
+                w, h = self._machine(kernel[np.ix_(a, a)], is_one[a], None if weights is None else weights[a])
+                unseen[b] = kernel[np.ix_(b, a)] @ w + h
+        known = ~np.isnan(unseen)
+        if not 0 < is_one[known].sum() < known.sum():
+            unseen, known = kernel @ weight + height, np.ones(len(is_one), dtype=bool)
+        return weight, height, platt(unseen[known], is_one[known], None if weights is None else weights[known])
+
+    def _machine(self, kernel: np.ndarray, is_one: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, float]:
+        from sklearn.svm import SVC
+
+        model = SVC(kernel="precomputed", C=self.cost, cache_size=CACHE_MB)
+        model.fit(kernel, is_one, sample_weight=_mean_one(weights))
+        weight = np.zeros(len(kernel))
+        weight[model.support_] = model.dual_coef_[0]
+        return weight, float(model.intercept_[0])
+
+
+def platt(decision: np.ndarray, is_one: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, float]:
+    """The sigmoid ``1 / (1 + exp(a f + b))`` of decisions f that fits the classes best (Platt 1999; Lin et al. 2007).
+
+    Args:
+        decision: float64 [n].
+        is_one: bool [n].
+        weights: float64 [n] or None.
+
+    Returns:
+        a (at most 0: a higher decision never means a lower probability) and b.
+
+    Example:
+        >>> a, b = platt(np.array([-2.0, -1.0, 1.0, 2.0]), np.array([False, False, True, True]))
+        >>> a < 0, abs(b) < 1e-6
+        (True, True)
+    """
+    from scipy.optimize import minimize
+
+    w = np.ones(len(decision)) if weights is None else weights / weights.mean()
+    ones, zeros = w[is_one].sum(), w[~is_one].sum()
+    goal = np.where(is_one, (ones + 1) / (ones + 2), 1 / (zeros + 2))
+
+    def loss(ab: np.ndarray) -> tuple[float, np.ndarray]:
+        z = ab[0] * decision + ab[1]
+        p = 0.5 * (1.0 - np.tanh(0.5 * z))
+        value = (w * (goal * np.logaddexp(0, z) + (1 - goal) * np.logaddexp(0, -z))).sum()
+        slope = w * (goal - p)
+        return float(value), np.array([(slope * decision).sum(), slope.sum()])
+
+    start = np.array([-1.0, np.log((zeros + 1) / (ones + 1))])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(None, 0.0), (None, None)])
+    return float(found.x[0]), float(found.x[1])
+
+
+def _mean_one(weights: np.ndarray | None) -> np.ndarray | None:
+    return None if weights is None else weights / weights.mean()
+
+
+def _load(arrays: Mapping[str, np.ndarray], target: Target, base: Fitted) -> _Surface:
+    rows, k = parts.rows_of(arrays, base), len(target.columns)
+    weight, height = parts.array(arrays, "weight", len(rows), k), parts.array(arrays, "height", k)
+    return _Surface(target, rows, weight, height, parts.array(arrays, "sigmoid", 2, k))

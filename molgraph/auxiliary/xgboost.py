@@ -1,0 +1,159 @@
+"""Gradient boosting with XGBoost on the forest's features."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from molgraph.auxiliary import parts
+from molgraph.auxiliary.boosted import Boosted, constant, load_boosted, need, nodes_of_xgboost
+from molgraph.auxiliary.features import Choice, Features
+from molgraph.auxiliary.parts import Lesson
+from molgraph.auxiliary.trees import Trees
+from molgraph.base.contracts import Method, Prediction, State
+from molgraph.base.cores import cores
+from molgraph.base.errors import UsageError
+from molgraph.base.registry import register
+from molgraph.base.seeds import derive
+from molgraph.base.space import Float, Int, Space
+from molgraph.data.table import Table
+from molgraph.train.outputs import ClassWeights
+
+
+@register(
+    "method",
+    "xgboost",
+    summary="gradient-boosted trees (XGBoost) on Morgan bits and RDKit descriptors",
+    paper="Chen and Guestrin 2016, KDD; Sheridan et al. 2016, J. Chem. Inf. Model. 56:2353",
+)
+class XGBoost(Method):
+    """Gradient-boosted trees of XGBoost (Chen and Guestrin 2016) on Morgan bits, descriptors and the table's columns.
+
+    One model a target. The trees are kept as arrays of molgraph's own: a saved model predicts without xgboost, what
+    it predicted before, to the bit; and a file from a stranger is never read by xgboost.
+
+    Args:
+        n_estimators: trees (a class, where there are several).
+        learning_rate: how much of each tree counts.
+        max_depth: levels of a tree.
+        min_child_weight: the least sum of second derivatives in a leaf.
+        subsample: share of the rows that a tree sees.
+        colsample: share of the columns that a tree sees.
+        reg_lambda: pull of the leaves towards zero.
+        max_bin: thresholds tried a column.
+        features: ``morgan+descriptors``, ``morgan`` or ``maplight``.
+        radius: of the fingerprint.
+        n_bits: of the fingerprint.
+        class_weights: None, ``balanced``, or a weight for each class label.
+        seed: the same seed gives the same trees, for any number of threads.
+        threads: cores to use; None for all.
+        store: a folder that keeps features, so that they are made once for all splits and methods; auto for one in
+            molgraph's cache; None keeps none.
+
+    Example:
+        >>> XGBoost(max_depth=4).get_params()["max_depth"]
+        4
+    """
+
+    name = "xgboost"
+
+    def __init__(
+        self,
+        n_estimators: int = 300,
+        learning_rate: float = 0.05,
+        max_depth: int = 6,
+        min_child_weight: float = 1.0,
+        subsample: float = 0.8,
+        colsample: float = 0.3,
+        reg_lambda: float = 1.0,
+        max_bin: int = 64,
+        features: Choice = "morgan+descriptors",
+        radius: int = 2,
+        n_bits: int = 2048,
+        class_weights: ClassWeights = None,
+        seed: int = 0,
+        threads: int | None = None,
+        store: str | None = None,
+    ) -> None:
+        self.n_estimators, self.learning_rate, self.max_depth = n_estimators, learning_rate, max_depth
+        self.min_child_weight, self.subsample, self.colsample = min_child_weight, subsample, colsample
+        self.reg_lambda, self.max_bin = reg_lambda, max_bin
+        self.features, self.radius, self.n_bits = features, radius, n_bits
+        self.class_weights, self.seed, self.threads, self.store = class_weights, seed, threads, store
+
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Grow the trees on ``table``; ``valid`` and ``workdir`` are not used."""
+        if not isinstance(self.n_estimators, (int, np.integer)) or self.n_estimators < 1 or self.max_depth < 1:
+            raise UsageError(
+                f"n_estimators is {self.n_estimators!r} and max_depth {self.max_depth!r}, expected whole numbers from 1"
+            )
+        features = Features(self.features, self.radius, self.n_bits)
+        self._fitted = parts.learn(self, table, features, self._grow, class_weights=self.class_weights)
+        return self
+
+    def predict(self, table: Table) -> Prediction:
+        """Values, P(class 1), or one probability a class."""
+        return parts.predict(self, table)
+
+    def state(self) -> State:
+        """The trees."""
+        return parts.state(self)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild; raises ``ModelFileError`` where an array could lead a walk astray."""
+        return parts.restore(cls, state, load_boosted)
+
+    def space(self) -> Space:
+        """What Sheridan et al. 2016 found to matter, and the rate."""
+        return {
+            "n_estimators": Int(100, 1000, log=True),
+            "learning_rate": Float(0.01, 0.2, log=True),
+            "max_depth": Int(3, 10),
+            "min_child_weight": Float(0.5, 10.0, log=True),
+            "subsample": Float(0.5, 1.0),
+            "colsample": Float(0.1, 1.0),
+        }
+
+    def _grow(self, lesson: Lesson) -> Boosted:
+        xgboost = need("xgboost")
+        if (flat := constant(lesson)) is not None:
+            return flat
+        target, n = lesson.target, parts.classes_of(lesson.target)
+        k = len(target.columns)
+        mean, scale = 0.0, 1.0
+        if not n:
+            mean = float(np.average(lesson.y, weights=lesson.weights))
+            scale = max(float(lesson.y.std()), 1e-12)
+        objective = "reg:squarederror" if not n else "binary:logistic" if target.kind == "binary" else "multi:softprob"
+        share = float(np.clip(np.average(lesson.y, weights=lesson.weights), 1e-6, 1 - 1e-6))
+        start = 0.0 if not n else share if target.kind == "binary" else 0.5
+        settings = {
+            "objective": objective,
+            "base_score": start,
+            "learning_rate": self.learning_rate,
+            "max_depth": int(self.max_depth),
+            "min_child_weight": self.min_child_weight,
+            "subsample": self.subsample,
+            "colsample_bytree": self.colsample,
+            "reg_lambda": self.reg_lambda,
+            "max_bin": int(self.max_bin),
+            "tree_method": "hist",
+            "seed": derive(self.seed, "xgboost", target.name) % 2**31,
+            "nthread": cores(self.threads),
+            "verbosity": 0,
+        } | ({"num_class": k} if objective == "multi:softprob" else {})
+        weights = None if lesson.weights is None else lesson.weights / lesson.weights.mean()
+        data = xgboost.QuantileDMatrix(
+            lesson.x, (lesson.y - mean) / scale, weight=weights, max_bin=int(self.max_bin), nthread=cores(self.threads)
+        )
+        model = xgboost.train(settings, data, num_boost_round=int(self.n_estimators))
+        whole = json.loads(model.save_raw("json").decode())["learner"]["gradient_booster"]["model"]
+        trees = [nodes_of_xgboost(t, c, k) for t, c in zip(whole["trees"], whole["tree_info"], strict=True)]
+        for tree in trees:
+            tree.value[:] *= scale
+        bias = np.array([mean]) if not n else np.array([np.log(share / (1 - share))]) if k == 1 else np.zeros(k)
+        return Boosted(target, Trees.from_nodes(trees, lesson.x.shape[1]), bias)
