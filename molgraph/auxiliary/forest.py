@@ -17,6 +17,7 @@ from molgraph.base.cores import cores
 from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.base.space import Categorical, Int, Space
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
 from molgraph.data.unlearned import leave_empty, notes_of, restore_unlearned
@@ -56,7 +57,7 @@ class RandomForest(Method):
 
     Args:
         n_estimators: trees.
-        features: ``morgan+descriptors`` or ``morgan``.
+        features: ``morgan+descriptors``, ``morgan`` or ``maplight``.
         radius: of the fingerprint.
         n_bits: of the fingerprint.
         max_features: share of the columns that a split looks at, or ``sqrt``; by default a third for numbers
@@ -65,6 +66,8 @@ class RandomForest(Method):
         class_weights: None, ``balanced``, or a weight for each class label, as for graph models.
         seed: the same seed gives the same forest, for any number of threads.
         threads: cores to use; None for all.
+        store: a folder that keeps features, so that they are made once for all splits and methods; auto for one in
+            molgraph's cache; None keeps none.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -87,6 +90,7 @@ class RandomForest(Method):
         class_weights: ClassWeights = None,
         seed: int = 0,
         threads: int | None = None,
+        store: str | None = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.features = features
@@ -97,11 +101,12 @@ class RandomForest(Method):
         self.class_weights = class_weights
         self.seed = seed
         self.threads = threads
+        self.store = store
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Grow the forests on ``table``; ``valid`` and ``workdir`` are not used."""
         chosen = Features(self.features, self.radius, self.n_bits)
-        own, matrix = chosen.fit(table, cores(self.threads))
+        own, matrix = chosen.fit(table, cores(self.threads), self.store)
         targets, labels = table.row_targets, check_targets(table, np.isin(np.arange(len(table)), matrix.rows))
         classes = class_tables(targets, labels.y[matrix.rows], self.class_weights)
         self.notes = notes_of(labels.unlearned)
@@ -129,7 +134,7 @@ class RandomForest(Method):
         for start in range(0, len(table), BLOCK):
             block = slice(start, start + BLOCK)
             part = table if len(table) <= BLOCK else table.take(np.arange(start, min(start + BLOCK, len(table))))
-            matrix = fitted.features.of(part, cores(self.threads))
+            matrix = fitted.features.of(part, cores(self.threads), self.store)
             status[block], reason[block] = matrix.status, matrix.reason
             if len(matrix.rows):
                 value[start + matrix.rows] = fitted.values(matrix.x)
@@ -143,7 +148,7 @@ class RandomForest(Method):
         for j, part in enumerate(fitted.trees):
             arrays |= {} if part is None else part.arrays(f"target_{j}.")
         meta = {
-            "params": self.get_params(),
+            "params": self.get_params() | {"store": None},  # no path of this machine
             "features": fitted.features.meta(),
             "targets": [target_meta(t) for t in fitted.targets],
             "unlearned": fitted.unlearned,
@@ -171,6 +176,14 @@ class RandomForest(Method):
         method = cls(**params)
         method._fitted, method.notes = _Fitted(targets, features, trees, unlearned), notes_of(unlearned)
         return method
+
+    def space(self) -> Space:
+        """Columns that a split looks at, leaves, and the features."""
+        return {
+            "max_features": Categorical(("sqrt", 0.1, 0.33, 1.0)),
+            "min_samples_leaf": Int(1, 10, log=True),
+            "features": Categorical(("morgan+descriptors", "morgan")),
+        }
 
     def _whole(self) -> _Fitted:
         if not hasattr(self, "_fitted"):
