@@ -137,6 +137,7 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
         hashes = {
             (split.name, repeat, fold): made.hash
             for split in recipe.split
+            if name in (split.datasets or recipe.datasets)
             for (repeat, fold), made in frozen(out, name, split, table, write=write).items()
         }
     except MolgraphError as error:
@@ -145,6 +146,7 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
         Cell(name, label, repeat, fold, method.row, seed, cell_key(digest, split_hash, method, seed))
         for (label, repeat, fold), split_hash in hashes.items()
         for method in recipe.method
+        if name not in method.skip
         for seed in recipe.seeds_of(recipe.of_split(label))
     ]
     return replace(problem, split_hash=hashes, cells=tuple(cells))
@@ -172,7 +174,7 @@ def metrics_of(recipe: BenchRecipe, targets: Sequence[Target], leading: str) -> 
 def frozen(out: Path, dataset: str, split: BenchSplit, table: Table, *, write: bool) -> dict[tuple[int, int], Split]:
     """The splits of one label by repeat and fold: those that lie in the folder, where they are the ones asked for."""
     files = {part: file_of_split(out, dataset, split.name, *part) for part in split.parts}
-    asked = split.model_dump(mode="json", exclude={"label", "method_seeds"})
+    asked = split.model_dump(mode="json", exclude={"label", "method_seeds", "datasets"})
     mark = out / "splits" / dataset / split.name / "asked.json"
     content = content_hash(row_contents(table))
     wanted = json.dumps({"content": content, **asked}, sort_keys=True)

@@ -29,6 +29,7 @@ class BenchSplit(Section):
         folds: cross-validation with that many.
         repeats: how often the rows are divided into folds anew.
         method_seeds: seeds of the methods under this split, where they differ from the recipe's.
+        datasets: which of the recipe's it divides; all by default.
         params: the split's own settings.
     """
 
@@ -39,6 +40,7 @@ class BenchSplit(Section):
     folds: Annotated[int, Field(ge=2)] | None = None
     repeats: Positive = 1
     method_seeds: tuple[NotNegative, ...] | None = None
+    datasets: tuple[str, ...] | None = None
     params: Params = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -80,12 +82,21 @@ class Search(Section):
 
 
 class BenchMethod(Section):
-    """One row of the board: a registered method or encoder, its parameters, and whether they are searched."""
+    """One row of the board.
+
+    Args:
+        name: a registered method or encoder.
+        label: its name on the board and in paths; by default the method's.
+        params: its parameters.
+        search: whether and how they are searched.
+        skip: datasets that it is not run on; the recipe's comments say why.
+    """
 
     name: str
     label: Label = ""
     params: Params = Field(default_factory=dict)
     search: Search | None = None
+    skip: tuple[str, ...] = ()
 
     @property
     def row(self) -> str:
@@ -157,6 +168,14 @@ class BenchRecipe(Section):
             for label in labels:
                 if labels.count(label) > 1:
                     raise ValueError(f"two {what} are called {label!r}: give one of them another label")
+        return self
+
+    @model_validator(mode="after")
+    def _own_datasets(self) -> Self:
+        asked = [name for s in self.split for name in s.datasets or ()]
+        for name in (*asked, *(name for m in self.method for name in m.skip)):
+            if name not in self.datasets:
+                raise ValueError(f"{name!r} is none of the recipe's datasets; {nearest(name, self.datasets)}")
         return self
 
     @classmethod

@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 
 from molgraph.base import progress
@@ -92,6 +93,7 @@ def run_benchmark(
     again = _statuses(retry)
     if engine not in ENGINES:
         raise UsageError(f"no engine is named {engine!r}", hint=nearest(engine, ENGINES))
+    _import(recipe.run.imports)
     check_recipe(recipe, load_factory(factory), tables)
     _check_only(recipe, only)
     made_by = None
@@ -115,6 +117,15 @@ def run_benchmark(
             made_by.close()
     seconds = time.perf_counter() - started
     return Ran(out, recipe, ran.wanted, ran.there, dict(loop.made), tuple(loop.failures), refused, ran.stale, seconds)
+
+
+def _import(modules: Sequence[str]) -> None:
+    """Import the modules that a recipe names, so that what they register is known."""
+    for module in modules:
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise UsageError(f"the recipe imports {module!r}, which fails: {error}", hint="is it installed?") from None
 
 
 def _statuses(retry: Collection[str]) -> frozenset[str]:
