@@ -54,10 +54,11 @@ def test_failed_cells_are_rows_and_their_method_is_not_ranked() -> None:
     scores = made_up(METHODS)
     scores = failed(scores, (scores["method"] == "gp") & (scores["fold"] == 2) & (scores["repeat"] > 2))
     scores = scores[~((scores["method"] == "mean") & (scores["repeat"] == 4))]  # not run yet
-    (board,) = make_boards(scores)
-    assert board.ranking.ranked == ["catboost", "rf"] and set(board.methods) == set(METHODS)
+    (board,) = make_boards(scores, methods=[*METHODS, "dmpnn"])
+    assert board.ranking.ranked == ["catboost", "rf"] and set(board.methods) == {*METHODS, "dmpnn"}
     frame = board.to_frame()
     assert frame.loc["gp", "note"] == "23 of 25 folds: timeout: over 600 s (r3-f2)" and frame.loc["gp", "failures"] == 2
+    assert frame.loc["dmpnn", "note"] == "0 of 25 folds: not run"
     assert frame.loc["mean", "note"] == "20 of 25 folds: not run in r4-f0"
     assert board.failures[["method", "fold", "status"]].to_numpy().tolist() == [
         ["gp", "r3-f2", "timeout"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,7 +51,9 @@ class Board:
         failures: a row a failed cell: method, fold, seed, status, reason.
         reference: the forest that every other method is held against, or empty.
         quoted: numbers from papers.
-        ceiling: what the labels' noise allows, where it is known.
+        ceilings: what the labels' noise allows, as far as it is known.
+        primary: whether the summary over datasets counts this metric.
+        notes: what else a reader should know.
     """
 
     dataset: str
@@ -66,7 +68,7 @@ class Board:
     failures: pd.DataFrame
     reference: str = ""
     quoted: tuple[QuotedRow, ...] = ()
-    ceiling: Ceiling | None = None
+    ceilings: tuple[Ceiling, ...] = ()
     primary: bool = False
     notes: tuple[str, ...] = field(default_factory=tuple)
 
@@ -149,6 +151,7 @@ def make_boards(
     reference: str | None = None,
     quoted: Iterable[Mapping[str, Any]] = (),
     shares: Mapping[str, float] | None = None,
+    methods: Sequence[str] = (),
     alpha: float = ALPHA,
 ) -> list[Board]:
     """Turn scores into boards, one a dataset, edition, split and metric, in the frame's order.
@@ -162,6 +165,7 @@ def make_boards(
         reference: the method that the others are held against; by default the forest, where there is one.
         quoted: rows with dataset, split, method, metric, value, protocol, source.
         shares: split -> test rows over training rows, where it has no folds that tell it.
+        methods: what was asked for: who has no cell at all is shown as not run.
         alpha: family-wise error rate of a board.
 
     Raises:
@@ -188,7 +192,7 @@ def make_boards(
         place = (dataset, edition, split)
         if place not in costs:
             costs[place] = _cells(part)
-        folds = fold_scores(part)
+        folds = fold_scores(part, methods)
         higher = bool(part["higher_is_better"].iloc[0])
         ranking = rank_methods(
             folds.folds, higher, alpha=alpha, test_over_train=_share(part, shares, split), why=folds.why
@@ -196,7 +200,7 @@ def make_boards(
         wanted = (primary or {}).get(dataset)
         first = wanted == metric if wanted is not None else place not in seen
         seen.add(place)
-        methods = [str(name) for name in ranking.table.index]
+        shown = [str(name) for name in ranking.table.index]
         board = Board(
             dataset=str(dataset),
             edition=str(edition),
@@ -208,7 +212,7 @@ def make_boards(
             scores=folds,
             cost=costs[place][0],
             failures=costs[place][1],
-            reference=reference if reference is not None else next((n for n in FOREST if n in methods), ""),
+            reference=reference if reference is not None else next((n for n in FOREST if n in shown), ""),
             quoted=tuple(_quoted(quotes, str(dataset), str(split), str(metric))),
             primary=first,
             notes=folds.notes,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,7 +59,7 @@ def check_hashes(scores: pd.DataFrame) -> None:
             )
 
 
-def fold_scores(part: pd.DataFrame) -> FoldScores:
+def fold_scores(part: pd.DataFrame, expected: Sequence[str] = ()) -> FoldScores:
     """Average one board's rows over seeds and tasks.
 
     Tasks are counted in a fold where every method that will be ranked has a score; a method that has none, or fewer
@@ -67,6 +67,7 @@ def fold_scores(part: pd.DataFrame) -> FoldScores:
 
     Args:
         part: rows of one dataset, edition, split and metric.
+        expected: methods that were asked for, whether they have rows or not.
     """
     names, fold_of = _fold_names(part)
     f, fold_names = pd.factorize(fold_of)
@@ -101,12 +102,16 @@ def fold_scores(part: pd.DataFrame) -> FoldScores:
     for j in np.flatnonzero(dropped.any(axis=0)) if len(tasks) > 1 else ():
         said = next((n for n in notes[(t == j) & ~good] if n), "a method has no score")
         left_out[str(tasks[j])] = f"left out in {int(dropped[:, j].sum())} of {int(live.sum())} folds: {said}"
+    why = _why(part, methods, m, f, fold_names, has, live, good, notes)
+    for name in dict.fromkeys(expected):
+        if name not in out.columns:
+            out[name], why[name] = np.nan, "not run"
     return FoldScores(
         folds=out,
         tasks=tuple(map(str, tasks)),
         counted={str(fold_names[i]): int(common[i].sum()) for i in order},
         left_out=left_out,
-        why=_why(part, methods, m, f, fold_names, has, live, good, notes),
+        why=why,
         hashes={str(fold_names[i]): str(part["split_hash"].to_numpy()[np.argmax(f == i)]) for i in order},
         notes=names,
     )

@@ -1,0 +1,49 @@
+"""``molgraph bench report``: a benchmark's folder in; its page, and its leaderboard, out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from molgraph.cli.options import check_writable
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(help="What `molgraph bench run` filled.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The page; FOLDER/board.html if not given.")
+    ] = None,
+    leaderboard: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The tables as Markdown, too; such as LEADERBOARD.md.")
+    ] = None,
+    brief: Annotated[bool, typer.Option("--brief", help="Leave out what reads the predictions once more.")] = False,
+) -> None:
+    """Rank the methods of a benchmark, and write one page that says who won.
+
+    Methods are compared over the same folds; those that the folds can't tell
+    apart share a rank. The page loads nothing from a network: tables that sort,
+    critical differences, error against distance to train, cost, worst molecules.
+    Cells that failed, and methods that lack folds, are shown and not ranked.
+
+    Examples:
+        molgraph bench report bench/quick
+        molgraph bench report bench/moleculenet-small -o board.html --leaderboard pipelines/LEADERBOARD.md
+    """
+    page = folder / "board.html" if out is None else out
+    if folder.is_dir():
+        check_writable(page, leaderboard)
+    from molgraph.cli.show import say, steps
+    from molgraph.evaluate.benchmark.report import warnings, write_bench_report
+
+    with steps():
+        made = write_bench_report(folder, page, leaderboard, slices=not brief)
+    for board in made.boards:
+        if board.primary:
+            say(f"{board.name}, {board.split}, {board.metric}: {board.sentence}")
+    for text in warnings(made):
+        say(text, "yellow", err=True)
+    say(f"page written to {page}", err=True)
+    if leaderboard is not None:
+        say(f"leaderboard written to {leaderboard}", err=True)

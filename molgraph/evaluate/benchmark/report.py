@@ -1,0 +1,108 @@
+"""A benchmark's folder comes in; one self-contained HTML page, and a leaderboard in Markdown, go out."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+
+import molgraph
+from molgraph.base.paths import atomic_write
+from molgraph.evaluate.benchmark import report_figures as figures
+from molgraph.evaluate.benchmark import report_sections as parts
+from molgraph.evaluate.benchmark.records import Records
+from molgraph.evaluate.benchmark.report_data import BenchReport, gather
+from molgraph.evaluate.benchmark.report_markdown import leaderboard
+
+METHOD = (
+    "Statistics as in Ash et al. 2025 (J. Chem. Inf. Model.): methods are compared on the same folds. Where residuals "
+    "are normal, variances equal and differences spherical, by repeated-measures ANOVA and Tukey's HSD with its error "
+    "term; else by Friedman's and Conover's tests with Holm's correction. Folds of a repeated cross-validation share "
+    "training rows, so their intervals are too narrow: beside them stand those widened by Nadeau and Bengio's factor, "
+    "and which differences outlive it. Only cells of the same data hash and the same split hashes stand in one table. "
+    "A method that lacks a fold is shown and not ranked. Scores are computed from stored predictions alone."
+)
+
+
+def write_bench_report(
+    source: str | Path | Records,
+    out: str | Path | None = None,
+    markdown: str | Path | None = None,
+    *,
+    slices: bool = True,
+) -> BenchReport:
+    """Report on a benchmark's folder: a page, a leaderboard, or both.
+
+    Args:
+        source: the folder that ``molgraph bench run`` filled, or its records.
+        out: the page to write, or None.
+        markdown: the leaderboard to write, or None.
+        slices: whether the page shows errors against distance, calibration and the worst molecules.
+
+    Returns:
+        What was shown: ``boards``, each with ``to_frame``, and the summaries over datasets.
+
+    Raises:
+        StorageError: no such folder, or a file cannot be written.
+        DataError: nothing was computed yet, or rows of differing hash would stand in one table.
+    """
+    report = gather(source, slices=slices)
+    if out is not None:
+        with atomic_write(out) as file:
+            file.write(report_page(report).encode())
+    if markdown is not None:
+        with atomic_write(markdown, "w") as file:
+            file.write(leaderboard(report))
+    return report
+
+
+def report_page(report: BenchReport) -> str:
+    """The page as one HTML text that loads nothing from anywhere."""
+    colour = figures.colours(report.methods)
+    sections = [parts.section(report, boards, colour) for boards in report.sections().values()]
+    page = _template().render(
+        report=report,
+        summary=summary(report),
+        warnings=warnings(report),
+        overview=parts.overview(report),
+        sections=sections,
+        several_splits=len(report.overall) > 1,
+        method=METHOD,
+        commands=commands(report),
+        version=molgraph.__version__,
+    )
+    return page.encode("utf-8", "replace").decode()  # a lone surrogate would make the page unwritable
+
+
+def summary(report: BenchReport) -> str:
+    """What was run, in one line."""
+    datasets = len({board.name for board in report.boards})
+    words = [f"{datasets} dataset{'s' * (datasets != 1)}", f"{len(report.methods)} methods"]
+    words += [f"{report.done:,} of {report.wanted:,} cells", f"{sum(report.failed.values()):,} failed"]
+    words += [f"{report.facts[key]}" for key in ("CPU time of all cells", "computed") if key in report.facts]
+    return ", ".join([*words[:-2], f"CPU time {words[-2]}", words[-1]] if len(words) > 5 else words) + "."
+
+
+def warnings(report: BenchReport) -> list[str]:
+    """What a reader has to know before anything else."""
+    out = []
+    if report.done < report.wanted:
+        out.append(f"{report.wanted - report.done:,} cells were not run yet: methods that lack folds have no rank.")
+    if report.failed:
+        out.append("Failed cells: " + ", ".join(f"{n} {status}" for status, n in report.failed.items()) + ".")
+    out += [f"{name} was refused: {why}" for name, why in report.refused.items()]
+    return out
+
+
+def commands(report: BenchReport) -> str:
+    """How to do it again."""
+    name = report.recipe_name
+    return f"molgraph bench run {name}.toml -o bench/{name}\nmolgraph bench report bench/{name}"
+
+
+def _template() -> Any:
+    text = files("molgraph.evaluate.benchmark").joinpath("report.html.jinja").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return environment.from_string(text)

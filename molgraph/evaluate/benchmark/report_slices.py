@@ -1,0 +1,202 @@
+"""A benchmark's stored predictions come in; where methods err goes out: by distance, by probability, by molecule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import MolgraphError
+from molgraph.chem.fingerprints import morgan
+from molgraph.data.splits import Split
+from molgraph.data.table import Table
+from molgraph.evaluate.benchmark.cells import file_of_split
+from molgraph.evaluate.benchmark.plan import Problem
+from molgraph.evaluate.benchmark.records import Records
+
+EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # Tanimoto distance to the nearest training molecule
+MOST_ROWS = 2_000  # test molecules whose distance is measured
+LEAST_ROWS = 10  # in a bin
+_BLOCK = 4_096
+
+
+@dataclass(frozen=True)
+class Answers:
+    """One method's predictions of the first repeat's test rows, every molecule at most once.
+
+    Args:
+        rows: int64 [n], rows of the dataset.
+        y: float64 [n, targets], measured; NaN where not.
+        p: float64 [n, targets], predicted; of a target with classes, the probability of the measured one.
+    """
+
+    rows: np.ndarray
+    y: np.ndarray
+    p: np.ndarray
+
+
+@dataclass(frozen=True)
+class Slices:
+    """Where the methods of one dataset and split err.
+
+    Args:
+        targets: the columns of ``tested``.
+        tested: method -> its predictions.
+        smiles: by row of the dataset.
+        ids: by row of the dataset.
+        distance: float [dataset's rows]: 1 - Tanimoto similarity of ECFP4 to the nearest training molecule of the
+            row's fold; NaN where not measured.
+    """
+
+    targets: tuple[Target, ...]
+    tested: Mapping[str, Answers]
+    smiles: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
+    ids: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
+    distance: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def binary(self) -> bool:
+        """Whether all targets are."""
+        return all(target.kind == "binary" for target in self.targets)
+
+    def errors(self, method: str) -> np.ndarray:
+        """float [n, targets]: absolute error; over the targets' standard deviation where there are several numbers."""
+        tested = self.tested[method]
+        error = np.abs(tested.p - tested.y)
+        numbers = [j for j, t in enumerate(self.targets) if t.kind in ("regression", "bounded")]
+        if len(self.targets) > 1 and numbers:
+            spread = np.array([_spread(tested.y[:, j]) for j in numbers])
+            error[:, numbers] /= spread
+        return error
+
+    def by_distance(self, methods: Sequence[str]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """Mean absolute error (of probabilities: Brier score) in each bin of distance; NaN in bins of few labels.
+
+        Returns:
+            Labels in each bin, int [bins], and by method float [bins].
+        """
+        counts, out = np.zeros(len(EDGES) - 1, dtype=np.int64), {}
+        for method in methods:
+            tested = self.tested[method]
+            bins = np.digitize(self.distance[tested.rows], EDGES[1:-1])
+            error = self.errors(method)
+            error = error**2 if self.binary else error
+            use = np.isfinite(error) & np.isfinite(self.distance[tested.rows])[:, None]
+            n = np.array([int(use[bins == b].sum()) for b in range(len(counts))])
+            total = np.array([error[bins == b][use[bins == b]].sum() for b in range(len(counts))])
+            out[method] = np.where(n >= LEAST_ROWS, total / np.maximum(n, 1), np.nan)
+            counts = np.maximum(counts, n)
+        return counts, out
+
+    def worst(self, method: str, n: int = 8) -> list[tuple[int, int, float]]:
+        """Row, target and error of the largest errors, a molecule once, largest first."""
+        error = self.errors(method)
+        most = np.nanmax(np.where(np.isfinite(error), error, -1.0), axis=1, initial=-1.0)
+        order = np.argsort(-most, kind="stable")[:n]
+        rows = self.tested[method].rows
+        return [(int(rows[i]), int(np.nanargmax(error[i])), float(most[i])) for i in order if most[i] >= 0]
+
+
+def _spread(y: np.ndarray) -> float:
+    known = y[np.isfinite(y)]
+    return float(known.std()) or 1.0 if len(known) > 1 else 1.0
+
+
+def slice_records(records: Records, problem: Problem, split: str) -> Slices | None:
+    """Collect a dataset's predictions under a split, with the distance of its test molecules to what was learnt from.
+
+    Returns:
+        None where no cell of the first repeat ended well.
+    """
+    parts: dict[str, list[Answers]] = {}
+    for record in records.done:
+        cell = record.cell
+        if (cell.dataset, cell.split, cell.repeat) != (problem.dataset, split, 0) or record.manifest["status"] != "ok":
+            continue
+        if cell.seed != min(c.seed for c in problem.cells if (c.split, c.method) == (split, cell.method)):
+            continue
+        found = records.predictions(cell)
+        y = np.column_stack([found.y[t.name] for t in problem.targets])
+        p = np.column_stack([_column(t, found.p, found.y[t.name]) for t in problem.targets])
+        y = np.where([t.kind == "multiclass" for t in problem.targets] & np.isfinite(y), 1.0, y)
+        parts.setdefault(cell.method, []).append(Answers(found.rows, y, p))
+    if not parts:
+        return None
+    tested = {name: _joined(each) for name, each in parts.items()}
+    table = _table(records, problem)
+    if table is None:
+        return Slices(problem.targets, tested)
+    folds = sorted({c.fold for c in problem.cells if c.split == split and c.repeat == 0})
+    distance = np.full(len(table), np.nan)
+    smiles = _molecules(table)
+    if smiles is not None:
+        x = morgan(smiles.tolist())
+        for fold in folds:
+            part = Split.load(file_of_split(records.out, problem.dataset, split, 0, fold))
+            rows = part.test[:: -(-len(part.test) * len(folds) // MOST_ROWS)] if len(part.test) else part.test
+            rows, train = rows[x.ok[rows]], part.train[x.ok[part.train]]
+            distance[rows] = 1 - nearest_similarity(x.x[rows], x.x[train])
+    else:
+        smiles = np.empty(0, dtype=object)
+    return Slices(problem.targets, tested, smiles, table.ids, distance)
+
+
+def nearest_similarity(x: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Tanimoto similarity of each fingerprint to the most similar of others; NaN where there are none.
+
+    Args:
+        x: 0 and 1, [n, bits].
+        others: 0 and 1, [m, bits].
+
+    Example:
+        >>> nearest_similarity(np.array([[1, 1, 0, 0]]), np.array([[1, 0, 0, 0], [0, 0, 1, 1]])).tolist()
+        [0.5]
+    """
+    if not len(others):
+        return np.full(len(x), np.nan)
+    a, size = x.astype(np.float32), x.sum(axis=1, dtype=np.int64)
+    best = np.zeros(len(x))
+    for start in range(0, len(others), _BLOCK):
+        b = others[start : start + _BLOCK]
+        common = a @ b.T.astype(np.float32)
+        either = size[:, None] + b.sum(axis=1, dtype=np.int64)[None, :] - common
+        best = np.maximum(best, (common / np.maximum(either, 1)).max(axis=1))
+    return best
+
+
+def _column(target: Target, p: Mapping[str, np.ndarray], y: np.ndarray) -> np.ndarray:
+    if target.kind != "multiclass":
+        return p[target.name]
+    each = np.column_stack([p[name] for name in target.columns])
+    code = np.where(np.isfinite(y), y, 0).astype(np.int64)
+    return each[np.arange(len(y)), code]
+
+
+def _joined(parts: Sequence[Answers]) -> Answers:
+    rows = np.concatenate([part.rows for part in parts])
+    _, first = np.unique(rows, return_index=True)
+    y, p = np.concatenate([part.y for part in parts]), np.concatenate([part.p for part in parts])
+    return Answers(rows[first], y[first], p[first])
+
+
+def _table(records: Records, problem: Problem) -> Table | None:
+    """The dataset's rows: as the cells were handed them, else loaded anew; None where neither is there."""
+    from molgraph.evaluate.benchmark.handed import read_handed
+
+    if problem.table_file(records.out).is_file():
+        return read_handed(problem.table_file(records.out))
+    from molgraph.data.datasets import load_dataset
+
+    try:
+        loaded = load_dataset(problem.dataset)
+    except (MolgraphError, OSError):  # a report without pictures is still a report
+        return None
+    return loaded.table if loaded.hash == problem.data_hash else None
+
+
+def _molecules(table: Table) -> np.ndarray | None:
+    """SMILES by row, or None for a dataset that has none."""
+    kinds = [entity.kind for entity in table.entities]
+    return table.smiles if "molecule" in kinds else None
