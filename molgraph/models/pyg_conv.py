@@ -1,0 +1,146 @@
+"""Any convolution of PyG as an encoder: its name and its own settings in, states of atoms and graphs out."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from jaxtyping import Float
+from torch import Tensor, nn, stack
+
+from molgraph.base.errors import UsageError, nearest
+from molgraph.base.registry import get, register
+from molgraph.data.batch import GraphBatch
+from molgraph.nn import readouts  # noqa: F401 - registers the readouts
+from molgraph.nn.distinct import AtomLevels, atom_levels
+from molgraph.nn.encoder import Encoded, Encoder, Rows
+
+# Those that the tests run; others of the same manner work too.
+TESTED = (
+    "CGConv", "GATConv", "GATv2Conv", "GCNConv", "GENConv", "GINConv", "GINEConv", "GraphConv", "NNConv", "PDNConv",
+    "ResGatedGraphConv", "SAGEConv", "TAGConv", "TransformerConv",
+)  # fmt: skip
+
+
+@register(
+    "encoder",
+    "pyg_conv",
+    summary="any convolution of PyTorch Geometric, a few times, with skips",
+    paper="Fey and Lenssen 2019, ICLR workshop; GINEConv: Hu et al. 2020, ICLR",
+    line=("atoms", "bonds", "the convolution's", "skip + ReLU", "mean", "supervised"),
+)
+class PyGConv(Encoder):
+    """A convolution of PyG (Fey and Lenssen 2019), ``depth`` times: ``h_0 = W x``, ``h_t = h_(t-1) + ReLU(conv(h))``.
+
+    The last one has no ReLU. Bonds' features go where the convolution takes them (``edge_dim``, or a network over
+    them). A convolution that needs more than atoms, bonds and their features (positions, types, a second state) is
+    refused with its own words.
+
+    Args:
+        d_atom, d_bond: widths of the atom and bond features.
+        conv: the class's name in ``torch_geometric.nn``, such as GCNConv, GINConv, GATv2Conv or TransformerConv.
+        d_hidden: width of an atom's state.
+        depth: convolutions, each with weights of its own.
+        heads: attention heads, where the convolution has them; together they are ``d_hidden`` wide.
+        dropout: probability of dropping one value of an atom's state while training.
+        readout: rows to graph, a registered readout.
+        options: further settings, handed to the convolution.
+
+    Raises:
+        UsageError: PyG has no convolution of that name, or it cannot be built or used in this way.
+        ValueError: fewer than 0 convolutions, or a width that the heads do not divide.
+    """
+
+    def __init__(
+        self,
+        d_atom: int,
+        d_bond: int,
+        *,
+        conv: str = "GINEConv",
+        d_hidden: int = 128,
+        depth: int = 3,
+        heads: int = 4,
+        dropout: float = 0.0,
+        readout: str = "mean",
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        if depth < 0 or heads < 1 or d_hidden % heads:
+            raise ValueError(f"depth is {depth}, heads {heads}, d_hidden {d_hidden}: heads must divide d_hidden")
+        self.embed = nn.Linear(d_atom, d_hidden)
+        self.convs = nn.ModuleList(_build(conv, d_hidden, d_bond, heads, dict(options or {})) for _ in range(depth))
+        self.edge = _edge_argument(type(self.convs[0])) if depth else ""
+        self.drop = nn.Dropout(dropout)
+        self.readout = get("readout", readout)(d_hidden)
+        self.d_out = self.readout.d_out
+
+    def prepare(self, batch: GraphBatch) -> None:
+        """Find the relation from atoms to graphs ahead."""
+        self._levels(batch)
+
+    def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
+        """Encode a batch; with ``rows``, the atoms' states too."""
+        edges = batch.once("edge_index", lambda: stack([batch.source, batch.target]))
+        given = {self.edge: batch.bond_features} if self.edge else {}
+        h = self.embed(batch.atom_features)
+        for i, conv in enumerate(self.convs):
+            said = self._said(conv, h, edges, given)
+            h = h + self.drop(said.relu() if i + 1 < len(self.convs) else said)
+        graphs = self.readout(h, self._levels(batch).readout)
+        return Encoded(graphs, (Rows("atom", h, batch.graph_of),) if rows else ())
+
+    def _said(self, conv: nn.Module, h: Tensor, edges: Tensor, given: dict[str, Tensor]) -> Float[Tensor, "n d"]:
+        try:
+            return conv(h, edges, **given)
+        except TypeError as error:
+            raise UsageError(
+                f"{type(conv).__name__} asks for more than atoms and bonds ({error})",
+                hint=f"these work: {', '.join(TESTED)}",
+            ) from error
+
+    def _levels(self, batch: GraphBatch) -> AtomLevels:
+        return atom_levels(batch, 0, False)
+
+
+def _build(name: str, d_hidden: int, d_bond: int, heads: int, options: dict[str, Any]) -> nn.Module:
+    """One convolution from d_hidden to d_hidden, its arguments filled in by their names."""
+    import torch_geometric.nn as pyg
+
+    kind = getattr(pyg, name, None) if name.endswith("Conv") else None
+    if not inspect.isclass(kind) or not issubclass(kind, nn.Module):
+        known = [each for each in dir(pyg) if each.endswith("Conv")]
+        raise UsageError(f"PyG has no convolution {name!r}", hint=nearest(name, known))
+    asked = inspect.signature(kind.__init__).parameters
+    edge = _edge_argument(kind)
+    network = d_hidden * d_hidden if name == "NNConv" else d_hidden
+    have: dict[str, Any] = {
+        "in_channels": d_hidden,
+        "out_channels": d_hidden // heads if "heads" in asked else d_hidden,
+        "channels": d_hidden,
+        "heads": heads,
+        "nn": nn.Sequential(
+            nn.Linear(d_bond if name == "NNConv" else d_hidden, d_hidden), nn.ReLU(), nn.Linear(d_hidden, network)
+        ),
+        "hidden_channels": d_hidden,
+    }
+    if edge:
+        have |= {"edge_dim": d_bond, "dim": d_bond}
+    if "concat" in asked and "concat" in options and not options["concat"]:
+        have["out_channels"] = d_hidden
+    arguments = {key: value for key, value in have.items() if key in asked} | options
+    try:
+        return kind(**arguments)
+    except (TypeError, ValueError, AssertionError) as error:
+        raise UsageError(
+            f"{name} cannot be built with {sorted(options) or 'its defaults'} ({error})",
+            hint=f"these work: {', '.join(TESTED)}; options={{...}} hands a convolution what it asks for",
+        ) from error
+
+
+def _edge_argument(kind: Any) -> str:
+    """What a convolution calls features of the bonds; empty where it takes none (a weight a bond is no feature)."""
+    asked = inspect.signature(kind.forward).parameters
+    made = inspect.signature(kind.__init__).parameters
+    takes = "edge_attr" in asked and ("edge_dim" in made or "dim" in made or kind.__name__ == "NNConv")
+    return "edge_attr" if takes else ""

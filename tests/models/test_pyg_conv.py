@@ -1,0 +1,99 @@
+"""PyG's convolutions as encoders: each of the tested names, PyG's own sums, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.nn import GCNConv, GINEConv, global_mean_pool
+
+from molgraph.base.errors import UsageError
+from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.featurize import featurize
+from molgraph.data.pyg import to_pyg
+from molgraph.models.pyg_conv import TESTED, PyGConv
+from molgraph.train.method import make_method
+from tests.contract.test_encoders import SMILES, graphs, renumbered
+from tests.train.tiny import series
+
+STORE = featurize(SMILES)
+
+
+def batch() -> GraphBatch:
+    return collate(STORE, np.arange(len(SMILES)))
+
+
+def build(**params) -> PyGConv:
+    torch.manual_seed(0)
+    whole = batch()
+    return PyGConv(whole.atom_table.shape[1], whole.bond_table.shape[1], **{"d_hidden": 16, **params})
+
+
+@pytest.mark.parametrize("conv", TESTED)
+def test_each_convolution_sees_graphs_and_nothing_else(conv: str) -> None:
+    encoder, whole = build(conv=conv), batch()
+    together = graphs(encoder, whole)
+    assert together.isfinite().all() and (together.std(0) > 0).all()
+    torch.testing.assert_close(graphs(encoder, renumbered(whole, 1)[0]), together, rtol=0, atol=1e-5)
+    alone = torch.cat([graphs(encoder, collate(STORE, np.array([i]))) for i in range(len(SMILES))])
+    torch.testing.assert_close(alone, together, rtol=0, atol=1e-5)
+    encoder.train()(batch()).graphs.sin().sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in encoder.parameters())
+
+
+@pytest.mark.parametrize("conv", [name for name in TESTED if build(conv=name).edge])
+def test_bonds_matter_where_the_convolution_takes_them(conv: str) -> None:
+    encoder, whole = build(conv=conv), batch()
+    changed = replace(whole, bond_table=whole.bond_table.flip(0), _made={})
+    assert (graphs(encoder, changed) - graphs(encoder, whole)).abs().max() > 1e-4
+
+
+def test_the_edge_convolutions_are_these() -> None:
+    with_bonds = {name for name in TESTED if build(conv=name).edge}
+    assert with_bonds >= {"GINEConv", "GATv2Conv", "TransformerConv", "CGConv", "NNConv", "PDNConv", "GENConv"}
+    assert not with_bonds & {"GCNConv", "GINConv", "SAGEConv", "GraphConv"}
+
+
+@pytest.mark.parametrize(("name", "kind"), [("GCNConv", GCNConv), ("GINEConv", GINEConv)])
+def test_the_sums_are_pygs(name: str, kind: type) -> None:
+    encoder, whole = build(conv=name, depth=2), batch()
+    data = to_pyg(whole)
+    h = encoder.embed(data.x)
+    for i, conv in enumerate(encoder.convs):
+        assert isinstance(conv, kind)
+        said = conv(h, data.edge_index, data.edge_attr) if kind is GINEConv else conv(h, data.edge_index)
+        h = h + (said.relu() if i == 0 else said)
+    torch.testing.assert_close(graphs(encoder, whole), global_mean_pool(h, data.batch), rtol=0, atol=1e-5)
+
+
+def test_no_convolution_is_a_bag_of_atoms() -> None:
+    encoder, whole = build(depth=0), batch()
+    data = to_pyg(whole)
+    torch.testing.assert_close(graphs(encoder, whole), global_mean_pool(encoder.embed(data.x), data.batch))
+
+
+def test_what_cannot_be_is_refused_with_a_hint() -> None:
+    with pytest.raises(UsageError, match="did you mean 'GCNConv'"):
+        build(conv="GCNCon")
+    with pytest.raises(UsageError, match="no convolution"):
+        build(conv="Linear")
+    with pytest.raises(UsageError, match="cannot be built"):
+        build(conv="ChebConv")
+    with pytest.raises(UsageError, match="asks for more"):
+        build(conv="PointNetConv")(batch())
+    with pytest.raises(ValueError, match="heads must divide"):
+        build(heads=3)
+    assert build(conv="ChebConv", options={"K": 2})(batch()).graphs.isfinite().all()
+
+
+def test_it_trains_by_name_and_goes_through_a_file(tmp_path) -> None:
+    from molgraph.train.model import Model
+    from molgraph.train.modelfile import load_model
+
+    table = series(24)
+    method = make_method("pyg_conv", conv="TransformerConv", d_hidden=8, epochs=2, head_width=8).fit(table)
+    path = Model(method, targets=table.targets).save(tmp_path / "model.mgm")
+    again = load_model(path).predict_table(table).value
+    assert again.tobytes() == method.predict(table).value.tobytes() and np.isfinite(again).all()
