@@ -179,6 +179,8 @@ class LocalEngine:
         if self._server is not None:
             assert self._server.stdin is not None and self._server.stdout is not None
             self._server.stdin.close()  # which ends it, and everything that it started
+            if self._forks is None:  # it is still busy with its imports, and has started nothing
+                self._server.kill()
             try:
                 self._server.wait(5)
             except subprocess.TimeoutExpired:

@@ -65,7 +65,7 @@ def run_benchmark(
     imports: Sequence[str] = (),
     tables: Mapping[str, Table] | None = None,
     jobs: int | None = None,
-    engine: str = "local",
+    engine: str | Engine = "local",
     retry: Collection[str] = (),
     only: Mapping[str, Collection[str]] | None = None,
     dry_run: bool = False,
@@ -79,7 +79,7 @@ def run_benchmark(
         imports: modules that a cell's process needs, imported once ahead.
         tables: datasets that are no card's, by name.
         jobs: cells at once; the recipe's where not given.
-        engine: ``local`` or ``ray``.
+        engine: ``local``, ``ray``, or one that is open already, which is not closed.
         retry: statuses (``crashed``, ``timeout``, ``memory``, ``refused``; ``failed`` for all) to compute again.
         only: which datasets, splits, methods, seeds, repeats or folds to compute.
         dry_run: compute nothing and write nothing.
@@ -91,7 +91,7 @@ def run_benchmark(
     started = time.perf_counter()
     tables, only = dict(tables or {}), {k: set(map(str, v)) for k, v in (only or {}).items()}
     again = _statuses(retry)
-    if engine not in ENGINES:
+    if isinstance(engine, str) and engine not in ENGINES:
         raise UsageError(f"no engine is named {engine!r}", hint=nearest(engine, ENGINES))
     _import(recipe.run.imports)
     check_recipe(recipe, load_factory(factory), tables)
@@ -113,7 +113,7 @@ def run_benchmark(
         loop.run(todo)
         write_scores(read_records(out))
     finally:
-        if made_by is not None:
+        if made_by is not None and made_by is not engine:
             made_by.close()
     seconds = time.perf_counter() - started
     return Ran(out, recipe, ran.wanted, ran.there, dict(loop.made), tuple(loop.failures), refused, ran.stale, seconds)
@@ -170,7 +170,9 @@ def _open_folder(out: Path, recipe: BenchRecipe) -> None:
             path.unlink(missing_ok=True)
 
 
-def _engine(name: str, jobs: int, threads: int, imports: Sequence[str]) -> Engine:
+def _engine(name: str | Engine, jobs: int, threads: int, imports: Sequence[str]) -> Engine:
+    if not isinstance(name, str):
+        return name
     if name == "ray":
         from molgraph.evaluate.benchmark.engine_ray import RayEngine
 

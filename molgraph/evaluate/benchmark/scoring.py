@@ -55,7 +55,8 @@ def stored_scores(out: Path) -> pd.DataFrame | None:
     if not path.is_file():
         return None
     words = dict.fromkeys(("note", "reason", "edition", "target", "dataset", "method", "split"), str)
-    return pd.read_csv(path, dtype=words, keep_default_na=False, na_values=[""], float_precision="round_trip")
+    exact = {"value": lambda text: float(text or "nan")}  # to the last digit, whatever pandas' own reader does
+    return pd.read_csv(path, dtype=words, keep_default_na=False, na_values=[""], converters=exact)
 
 
 def score_cell(record: Record, problem: Problem, records: Records) -> Iterator[tuple]:

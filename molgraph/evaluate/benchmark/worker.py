@@ -105,7 +105,7 @@ def carry_out(job: Job) -> None:
         found = {"status": "refused", "reason": error.message}
     except MemoryError as error:
         found = {"status": "memory", "reason": f"out of memory: {error}".removesuffix(": ")}
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         traceback.print_exc()
         words = " ".join(str(error).split())
         found = {"status": "crashed", "reason": f"{type(error).__name__}: {words}"[:500]}

@@ -1,0 +1,179 @@
+"""Running a benchmark: cells that end badly are rows, nothing is computed twice, a folder can be shared and changed."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from molgraph.base.errors import UsageError
+from molgraph.evaluate.benchmark.records import read_records
+from molgraph.evaluate.benchmark.scoring import score_records, stored_scores
+from molgraph.evaluate.benchmark.store import MANIFEST
+from tests.evaluate.bench_tables import go, plain, recipe, small
+
+ENDS = {
+    "raise": ("crashed", "ValueError: no such thing"),
+    "refuse": ("refused", "this table is not for me"),
+    "exit": ("crashed", "its process ended with exit code 3; last words"),
+    "exits": ("crashed", "SystemExit: 0"),
+    "segfault": ("crashed", "ended by SIGSEGV"),
+    "killed": ("crashed", "ended by SIGKILL"),
+    "memory_error": ("memory", "out of memory: too big"),
+    "short": ("refused", "odd predicted 6 rows"),
+    "sleep": ("timeout", "ran longer than its budget of 4 s"),
+    "hog": ("memory", "more than its budget of 0.5 GB"),
+    "child_hogs": ("memory", "more than its budget of 0.5 GB"),
+}
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which every odd way to end a cell is met, between two good methods."""
+    out = tmp_path_factory.mktemp("odd")
+    odd = [{"name": "odd", "label": how, "params": {"how": how}} for how in ENDS]
+    budget = {"seconds": 4, "memory_gb": 0.5}
+    asked = recipe("ridge", *odd, {"name": "ridge", "label": "last"}, budget=budget, run={"jobs": 4})
+    ran = go(out, asked, only={"fold": ["0"]})
+    assert ran.wanted == len(ENDS) + 2 and sum(ran.made.values()) == ran.wanted and ran.made["ok"] == 2
+    return out
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_cell_that_ends_badly_is_a_row_that_says_how(ended, how):
+    record = next(r for r in read_records(ended) if r.cell.method == how)
+    status, reason = ENDS[how]
+    assert record.manifest["status"] == status and reason in record.manifest["reason"]
+    assert "\n" not in record.manifest["reason"] and record.manifest["predictions_sha256"] is None
+    files = {path.name for path in record.cell.folder(ended).iterdir()}
+    assert files == {MANIFEST, "stderr.txt"}
+    if how in ("hog", "child_hogs"):
+        assert record.manifest["peak_mb"] > 512
+
+
+def test_the_board_goes_on(ended):
+    scores = score_records(read_records(ended))
+    good = scores[scores["status"] == "ok"]
+    assert set(good["method"]) == {"ridge", "last"} and good["value"].notna().all()
+    bad = scores[scores["status"] != "ok"]
+    assert set(bad["method"]) == set(ENDS) and bad["value"].isna().all() and (bad["n"] == 0).all()
+    assert bad["reason"].str.len().min() > 0
+
+
+def test_manifest_says_what_a_repeat_needs(ended):
+    record = next(r for r in read_records(ended) if r.cell.method == "ridge")
+    found = record.manifest
+    for key in ("format", "data_hash", "split_hash", "versions", "machine", "made", "targets", "cpu_seconds"):
+        assert found[key], key
+    assert set(found["seconds"]) == {"search", "fit", "predict", "total"}
+    assert found["split"] == {"label": "random-1x5", "recipe": "random", "params": {}, "seed": 0}
+    assert found["params"] == {} and found["seed"] == 0 and found["versions"]["numpy"] == np.__version__
+
+
+def test_failures_are_tried_again_only_when_asked(ended, tmp_path):
+    again = tmp_path / "there"
+    odd = {"name": "odd", "params": {"how": "raise", "when": str(again)}}
+    again.touch()
+    out = tmp_path / "out"
+    assert go(out, recipe(odd)).made == {"crashed": 5}
+    again.unlink()
+    assert go(out, recipe(odd)).made == {}, "a failure is a result"
+    assert go(out, recipe(odd), retry=["timeout"]).made == {}
+    assert go(out, recipe(odd), retry=["failed"]).made == {"ok": 5}
+    assert go(out, recipe(odd), retry=["failed"]).made == {}
+
+
+def test_nothing_is_computed_twice_and_a_changed_recipe_computes_what_it_changes(tmp_path):
+    log, out = str(tmp_path / "log"), tmp_path / "out"
+    first = recipe({"name": "ridge", "params": {"log": log}}, {"name": "odd", "params": {"how": "short", "log": log}})
+    assert go(out, first, dry_run=True).wanted == 10 and not out.exists()
+    ran = go(out, first, only={"method": ["ridge"], "fold": ["0", "1"]})
+    assert (ran.wanted, ran.there, ran.made) == (2, 0, {"ok": 2})
+    assert go(out, first).made == {"ok": 3, "refused": 5}
+    before = plain(score_records(read_records(out)))
+    ran = go(out, first)
+    assert (ran.wanted, ran.there, ran.made, ran.stale) == (10, 10, {}, 0)
+    assert sum("fit" in json.loads(line) for line in Path(log).read_text().splitlines()) == 10
+    pd.testing.assert_frame_equal(plain(score_records(read_records(out))), before)
+    changed = recipe({"name": "ridge", "params": {"log": log, "alpha": 1e3}})
+    ran = go(out, changed)
+    assert (ran.made, ran.stale) == ({"ok": 5}, 10)
+    after = score_records(read_records(out))
+    assert set(after["method"]) == {"ridge"} and len(after) == 5 * after["metric"].nunique()
+    assert go(out, first).made == {}, "the first recipe's cells were kept"
+
+
+def test_scores_of_the_run_are_written_with_all_their_digits(tmp_path):
+    go(tmp_path, recipe("ridge"))
+    made, stored = score_records(read_records(tmp_path)), stored_scores(tmp_path)
+    assert (made["value"] == stored["value"]).all() and list(made) == list(stored)
+
+
+def test_other_data_under_the_same_name_are_other_cells(tmp_path):
+    go(tmp_path, recipe("ridge"))
+    ran = go(tmp_path, recipe("ridge"), {"small": small(seed=1)})
+    assert (ran.made, ran.stale) == ({"ok": 5}, 5)
+
+
+def test_two_runs_share_a_folder(tmp_path):
+    log = str(tmp_path / "log")
+    asked = recipe({"name": "odd", "params": {"how": "slow", "log": log}}, seeds=[0, 1, 2])
+    found: list = []
+    runs = [
+        threading.Thread(target=lambda: found.append(go(tmp_path / "out", asked, engine="local"))) for _ in range(2)
+    ]
+    for run in runs:
+        run.start()
+        time.sleep(0.3)
+    for run in runs:
+        run.join(60)
+    assert len(found) == 2 and sum(ran.made["ok"] for ran in found) + sum(ran.there for ran in found) >= 15
+    assert sum("fit" in json.loads(line) for line in Path(log).read_text().splitlines()) == 15, "none twice"
+    assert len(read_records(tmp_path / "out").done) == 15
+
+
+def test_a_table_that_nobody_can_learn_from_is_refused_and_the_others_go_on(tmp_path):
+    tables = {"small": small(), "bare": small().with_targets([])}
+    ran = go(tmp_path, recipe("ridge", datasets=["bare", "small"]), tables)
+    assert "has no targets" in ran.refused["bare"] and ran.made == {"ok": 5}
+    assert read_records(tmp_path).refused == ran.refused
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"datasets": ["smal"]}, "smal"),
+        ({"split": [{"recipe": "scafold/balanced"}]}, "did you mean 'scaffold/balanced'"),
+        ({"split": [{"recipe": "random", "params": {"sed": 1}}]}, "has no setting 'sed'"),
+        ({"split": [{"recipe": "scaffold/deepchem", "folds": 5}]}, "has no folds"),
+        ({"metrics": ["rmsee"]}, "did you mean 'rmse'"),
+        ({"method": [{"name": "rigde"}]}, "did you mean 'ridge'"),
+        ({"method": [{"name": "ridge", "params": {"alhpa": 1}}]}, "did you mean 'alpha'"),
+        ({"method": [{"name": "odd", "search": {}}]}, "has no parameters to search"),
+        ({"run": {"imports": ["no.such.module"]}}, "no.such.module"),
+    ],
+)
+def test_what_nobody_knows_is_refused_before_anything_runs(tmp_path, change, words):
+    values = recipe("ridge").model_dump() | change
+    with pytest.raises(UsageError) as error:
+        go(tmp_path / "out", type(recipe("ridge")).from_dict(values))
+    assert words in str(error.value) and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"engine": "rai"}, "did you mean 'ray'"),
+        ({"retry": ["crashd"]}, "did you mean 'crashed'"),
+        ({"only": {"metod": ["ridge"]}}, "did you mean 'method'"),
+        ({"only": {"method": ["rigde"]}}, "did you mean 'ridge'"),
+    ],
+)
+def test_wrong_options_are_answered_with_the_nearest_ones(tmp_path, options, words):
+    with pytest.raises(UsageError, match=words):
+        go(tmp_path / "out", recipe("ridge"), **options)
