@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -151,7 +151,7 @@ def make_boards(
     reference: str | None = None,
     quoted: Iterable[Mapping[str, Any]] = (),
     shares: Mapping[str, float] | None = None,
-    methods: Sequence[str] = (),
+    expected: Mapping[str, Mapping[str, str]] | None = None,
     alpha: float = ALPHA,
 ) -> list[Board]:
     """Turn scores into boards, one a dataset, edition, split and metric, in the frame's order.
@@ -165,7 +165,7 @@ def make_boards(
         reference: the method that the others are held against; by default the forest, where there is one.
         quoted: rows with dataset, split, method, metric, value, protocol, source.
         shares: split -> test rows over training rows, where it has no folds that tell it.
-        methods: what was asked for: who has no cell at all is shown as not run.
+        expected: dataset -> method -> what to say of it where it has no cell at all.
         alpha: family-wise error rate of a board.
 
     Raises:
@@ -192,7 +192,7 @@ def make_boards(
         place = (dataset, edition, split)
         if place not in costs:
             costs[place] = _cells(part)
-        folds = fold_scores(part, methods)
+        folds = fold_scores(part, (expected or {}).get(str(dataset), {}))
         higher = bool(part["higher_is_better"].iloc[0])
         ranking = rank_methods(
             folds.folds, higher, alpha=alpha, test_over_train=_share(part, shares, split), why=folds.why

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,7 +59,7 @@ def check_hashes(scores: pd.DataFrame) -> None:
             )
 
 
-def fold_scores(part: pd.DataFrame, expected: Sequence[str] = ()) -> FoldScores:
+def fold_scores(part: pd.DataFrame, expected: Mapping[str, str] | None = None) -> FoldScores:
     """Average one board's rows over seeds and tasks.
 
     Tasks are counted in a fold where every method that will be ranked has a score; a method that has none, or fewer
@@ -67,7 +67,7 @@ def fold_scores(part: pd.DataFrame, expected: Sequence[str] = ()) -> FoldScores:
 
     Args:
         part: rows of one dataset, edition, split and metric.
-        expected: methods that were asked for, whether they have rows or not.
+        expected: method -> what to say of it where it has no row.
     """
     names, fold_of = _fold_names(part)
     f, fold_names = pd.factorize(fold_of)
@@ -103,9 +103,9 @@ def fold_scores(part: pd.DataFrame, expected: Sequence[str] = ()) -> FoldScores:
         said = next((n for n in notes[(t == j) & ~good] if n), "a method has no score")
         left_out[str(tasks[j])] = f"left out in {int(dropped[:, j].sum())} of {int(live.sum())} folds: {said}"
     why = _why(part, methods, m, f, fold_names, has, live, good, notes)
-    for name in dict.fromkeys(expected):
+    for name, said in (expected or {}).items():
         if name not in out.columns:
-            out[name], why[name] = np.nan, "not run"
+            out[name], why[name] = np.nan, said
     return FoldScores(
         folds=out,
         tasks=tuple(map(str, tasks)),

@@ -10,11 +10,11 @@ from jinja2 import Environment, StrictUndefined
 
 import molgraph
 from molgraph.base.paths import atomic_write
-from molgraph.evaluate.benchmark import report_figures as figures
 from molgraph.evaluate.benchmark import report_sections as parts
 from molgraph.evaluate.benchmark.records import Records
 from molgraph.evaluate.benchmark.report_data import BenchReport, gather
 from molgraph.evaluate.benchmark.report_markdown import leaderboard
+from molgraph.evaluate.benchmark.report_style import colours
 
 METHOD = (
     "Statistics as in Ash et al. 2025 (J. Chem. Inf. Model.): methods are compared on the same folds. Where residuals "
@@ -60,7 +60,7 @@ def write_bench_report(
 
 def report_page(report: BenchReport) -> str:
     """The page as one HTML text that loads nothing from anywhere."""
-    colour = figures.colours(report.methods)
+    colour = colours(report.methods)
     sections = [parts.section(report, boards, colour) for boards in report.sections().values()]
     page = _template().render(
         report=report,

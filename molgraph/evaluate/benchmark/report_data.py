@@ -18,7 +18,7 @@ from molgraph.data.cards import Card, card
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
 from molgraph.evaluate.benchmark.board_noise import NOISY, noise_ceiling, replicate_sd
 from molgraph.evaluate.benchmark.board_overall import Overall, summarise
-from molgraph.evaluate.benchmark.recipe import Quoted
+from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 from molgraph.evaluate.benchmark.records import Records, read_records
 from molgraph.evaluate.benchmark.report_slices import Slices, slice_records
 from molgraph.evaluate.benchmark.scoring import score_records
@@ -102,7 +102,7 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
         reference=labels.get("random_forest", ""),
         quoted=[q.model_dump() for q in recipe.quoted],
         shares=shares,
-        methods=[method.row for method in recipe.method],
+        expected={name: _expected(recipe, name) for name in records.problems},
     )
     places = list(dict.fromkeys((board.dataset, board.split) for board in boards))
     found: dict[tuple[str, str], Slices] = {}
@@ -129,6 +129,11 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
         refused=records.refused,
         unplaced=tuple(q for q in recipe.quoted if (q.dataset, q.split, q.metric) not in placed),
     )
+
+
+def _expected(recipe: BenchRecipe, dataset: str) -> dict[str, str]:
+    """What to say of each method that has no cell on a dataset."""
+    return {m.row: "left out by the recipe" if dataset in m.skip else "not run" for m in recipe.method}
 
 
 def _card(name: str) -> Card | None:

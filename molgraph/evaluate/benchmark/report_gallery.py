@@ -10,7 +10,6 @@ from markupsafe import Markup
 from molgraph.evaluate.benchmark import report_figures as figures
 from molgraph.evaluate.benchmark import report_words as words
 from molgraph.evaluate.benchmark.board import Board
-from molgraph.evaluate.benchmark.ranking import TUKEY
 from molgraph.evaluate.benchmark.report_slices import EDGES, Slices
 from molgraph.evaluate.report_parts import number
 
@@ -37,12 +36,8 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str]) -> l
     if len(ranked) > 1:
         letters = sorted({c for text in ranking.table["groups"] for c in _letters(text)})
         groups = [[m for m in ranked if c in _letters(ranking.table.loc[m, "groups"])] for c in letters]
-        by_rank = ranking.test != TUKEY
-        position = ranking.table.loc[ranked, "mean_rank" if by_rank else "mean"]
-        said = "mean rank over folds (left is best)" if by_rank else f"mean {label} (left is best)"
-        width = ranking.rank_floor if by_rank else ranking.floor
-        reverse = not by_rank and ranking.higher_is_better
-        svg = figures.critical(position, groups, said, width, reverse)
+        position = ranking.table.loc[ranked, "mean_rank"].sort_values(kind="stable")
+        svg = figures.critical(position, groups, "mean rank over folds (left is best)", ranking.rank_floor)
         out.append((svg, CRITICAL))
     lines = {f"noise ceiling {number(c.value)}": c.value for c in board.ceilings[:1]}
     lines |= {f"{q.method}, quoted": q.value for q in board.quoted[:2]}

@@ -90,7 +90,7 @@ def _overview(report: BenchReport, overall: Overall) -> dict[str, Any]:
         groups = [[m for m in compared if 0 <= places[m] - places[first] < overall.critical] for first in compared]
         groups = [g for i, g in enumerate(groups) if not any(set(g) < set(h) for h in groups)]
         label = "mean place over datasets (left is best)"
-        figure = figures.critical(places, groups, label, overall.critical, False)
+        figure = figures.critical(places, groups, label, overall.critical)
     heat = [
         {
             "name": name,
@@ -125,7 +125,12 @@ def _heat(board: Board, method: str) -> dict[str, Any]:
     if not np.isfinite(row["rank"]):
         lost = board.failures.loc[board.failures["method"] == method, "status"]
         text = str(lost.iloc[0]) if len(lost) else NONE
-        return {"text": text, "tone": "none", "says": board.ranking.left_out.get(method, ""), "mean": ""}
+        return {
+            "text": text,
+            "tone": "none lost" if len(lost) else "none",
+            "says": board.ranking.left_out.get(method, ""),
+            "mean": "",
+        }
     k = len(board.ranking.ranked)
     tone = "first" if row["rank"] == 1 else ("high", "middle", "low")[min(int(3 * (row["rank"] - 1) / max(k, 1)), 2)]
     says = f"{method}: {words.metric_label(board.metric)} {mean}"
@@ -211,7 +216,8 @@ def _worst(board: Board, slices: Slices | None) -> dict[str, Any] | None:
         target = slices.targets[j]
         tested = slices.tested[leader]
         y = tested.y[place[leader][row], j]
-        lines = [("measured", number(float(y)) if target.kind != "multiclass" else "its class")]
+        measured = {"binary": f"{y:g}", "multiclass": "its class"}.get(target.kind, number(float(y)))
+        lines = [("measured", measured)]
         for m in names[:3]:
             if row in place[m]:
                 lines.append(

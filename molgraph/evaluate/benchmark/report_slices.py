@@ -10,6 +10,7 @@ import numpy as np
 from molgraph.base.contracts import Target
 from molgraph.base.errors import MolgraphError
 from molgraph.chem.fingerprints import morgan
+from molgraph.chem.nearest import find_nearest
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import file_of_split
@@ -19,7 +20,6 @@ from molgraph.evaluate.benchmark.records import Records
 EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)  # Tanimoto distance to the nearest training molecule
 MOST_ROWS = 2_000  # test molecules whose distance is measured
 LEAST_ROWS = 10  # in a bin
-_BLOCK = 4_096
 
 
 @dataclass(frozen=True)
@@ -137,33 +137,10 @@ def slice_records(records: Records, problem: Problem, split: str) -> Slices | No
             part = Split.load(file_of_split(records.out, problem.dataset, split, 0, fold))
             rows = part.test[:: -(-len(part.test) * len(folds) // MOST_ROWS)] if len(part.test) else part.test
             rows, train = rows[x.ok[rows]], part.train[x.ok[part.train]]
-            distance[rows] = 1 - nearest_similarity(x.x[rows], x.x[train])
+            distance[rows] = 1 - find_nearest(x.x[rows], x.x[train]).similarity
     else:
         smiles = np.empty(0, dtype=object)
     return Slices(problem.targets, tested, smiles, table.ids, distance)
-
-
-def nearest_similarity(x: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Tanimoto similarity of each fingerprint to the most similar of others; NaN where there are none.
-
-    Args:
-        x: 0 and 1, [n, bits].
-        others: 0 and 1, [m, bits].
-
-    Example:
-        >>> nearest_similarity(np.array([[1, 1, 0, 0]]), np.array([[1, 0, 0, 0], [0, 0, 1, 1]])).tolist()
-        [0.5]
-    """
-    if not len(others):
-        return np.full(len(x), np.nan)
-    a, size = x.astype(np.float32), x.sum(axis=1, dtype=np.int64)
-    best = np.zeros(len(x))
-    for start in range(0, len(others), _BLOCK):
-        b = others[start : start + _BLOCK]
-        common = a @ b.T.astype(np.float32)
-        either = size[:, None] + b.sum(axis=1, dtype=np.int64)[None, :] - common
-        best = np.maximum(best, (common / np.maximum(either, 1)).max(axis=1))
-    return best
 
 
 def _column(target: Target, p: Mapping[str, np.ndarray], y: np.ndarray) -> np.ndarray:
