@@ -82,7 +82,7 @@ def _audit_dataset(data: str, write: bool) -> None:
         raise UsageError(f"--write is for datasets that have a card, and {data!r} is none", hint="leave it out")
     name = data.removeprefix("dataset:")
     if write:
-        say(f"written to {write_card(load_dataset(name.partition('@')[0]))}", err=True)
+        say(f"written to {write_card(load_dataset(name))}", err=True)
     else:
         say(f"the counts as they stand on the card: molgraph data info {name.partition('@')[0]}", "dim", err=True)
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
 from molgraph.base.shipped import shipped_dir
 from molgraph.chem.facts import Facts, facts_of
@@ -18,9 +19,10 @@ from molgraph.chem.identity import Identity, identities_of
 from molgraph.chem.parallel import map_texts
 from molgraph.data.cards import AuditSummary, Card, Edition, Repeats
 from molgraph.data.content import content_hash
-from molgraph.data.datasets import Dataset
+from molgraph.data.datasets import RAW, Dataset
 from molgraph.data.editions import RULES, TOLERANCE, curate
 from molgraph.data.featurize import rdkit_version
+from molgraph.data.graph_audit import graph_codes
 from molgraph.data.table import MISSING, Table
 
 MARK = "# Below this line: written by `molgraph data audit NAME --write`, checked by tests."
@@ -72,17 +74,24 @@ def summarise(table: Table, *, workers: int | None = None) -> AuditSummary:
 
 
 def write_card(dataset: Dataset) -> Path:
-    """Audit a raw edition, curate it, and write both and its hash onto its card.
+    """Audit an edition, curate it where it is the raw one, and write both and its hash onto the dataset's card.
 
     Returns:
         The card's file.
     """
     card, path = dataset.card, shipped_dir("datasets") / f"{dataset.card.name}.toml"
+    if dataset.edition in card.edition:
+        raise UsageError(f"{dataset.name} is curated", hint=f"the audit is of what it came from: {card.name}")
     head = path.read_text(encoding="utf-8").split(MARK)[0].rstrip()
-    head = re.sub(r"^hash = .*\n", "", head, flags=re.MULTILINE)
-    head = re.sub(r"^rows = .*\n", f'rows = {len(dataset)}\nhash = "{dataset.hash}"\n', head, count=1, flags=re.M)
-    lines = [head, "", MARK, *_section("audit", summarise(dataset.table).model_dump(exclude_defaults=True))]
-    if curatable(card):
+    raw = dataset.edition == RAW
+    if raw:
+        top, table, rest = head.partition("\n[")
+        top = re.sub(r"^hash = .*\n", "", top, flags=re.MULTILINE)
+        stated = f'rows = {len(dataset)}\nhash = "{dataset.hash}"\n'
+        head = re.sub(r"^rows = .*\n", stated, top, count=1, flags=re.MULTILINE) + table + rest
+    found = summarise(dataset.table).model_copy(update={"edition": dataset.edition})
+    lines = [head, "", MARK, *_section("audit", found.model_dump(exclude_defaults=True))]
+    if raw and curatable(card):
         lines += _section("edition.c1", curated_edition(dataset).model_dump(exclude_defaults=True))
     with atomic_write(path, "w") as file:
         file.write("\n".join(lines) + "\n")
@@ -112,7 +121,12 @@ def _second(table: Table, rows: np.ndarray) -> list[str]:
 
 
 def _graphs(table: Table) -> dict[str, Any]:
-    return {"distinct": len(table)}
+    """Graphs that colour refinement does not tell apart; geometries are only counted."""
+    graphs = [e for e in table.entities if e.kind == "graph"]
+    if not graphs:
+        return {"distinct": len(table)}
+    texts = [str(code) for code in graph_codes(list(graphs[0].values))]
+    return {"distinct": len(set(texts)), "written": _repeats(table, np.arange(len(table)), texts)}
 
 
 def _repeats(table: Table, rows: np.ndarray, texts: list[str]) -> Repeats:

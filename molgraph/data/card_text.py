@@ -54,7 +54,11 @@ def _audit_lines(card: Card) -> Iterator[tuple[str, str]]:
     found = card.audit
     if found is None:
         return
-    yield "audit", f"{found.distinct:,} different {_THINGS[card.entity]} in {found.rows:,} rows (rdkit {found.rdkit})"
+    edition = "" if found.edition == "raw" else f"of {card.name}@{found.edition}: "
+    yield (
+        "audit",
+        f"{edition}{found.distinct:,} different {_THINGS[card.entity]} in {found.rows:,} rows (rdkit {found.rdkit})",
+    )
     lost = [f"{n:,} {word}" for n, word in ((found.unreadable, "unreadable"), (found.missing, "missing")) if n]
     if lost:
         yield "", f"{', '.join(lost)} rows"

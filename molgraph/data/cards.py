@@ -44,6 +44,8 @@ class Source(Section):
         hash: sha256 of that other content; the raw edition's stands on the card.
         rows: how many rows this place's files give; None where nobody has counted them.
         smiles: the column of molecules, where it differs from the card's.
+        columns: target -> its column or key in this place's files, where that differs.
+        member: the name of what is read inside an archive or by a loader.
         note: what differs from the other places.
     """
 
@@ -56,6 +58,8 @@ class Source(Section):
     hash: Sha256 = UNVERIFIED
     rows: int | None = None
     smiles: str = ""
+    columns: dict[str, str] = Field(default_factory=dict)
+    member: str = ""
     note: str = ""
 
     @property
@@ -113,6 +117,7 @@ class AuditSummary(Section):
 
     Args:
         rdkit: its version.
+        edition: which edition was audited.
         rows: all rows.
         distinct: different molecules (standardised parents, stereo kept), graphs or pairs among the readable rows.
         unreadable: rows that cannot be read.
@@ -121,7 +126,8 @@ class AuditSummary(Section):
         salts: rows of more than one part.
         undefined_stereo: rows with a stereo centre or double bond whose configuration is not stated.
         undefined_centres: those with such a centre.
-        written: repeats by canonical SMILES, all that is written kept.
+        written: repeats by canonical SMILES, all that is written kept; of graphs, those that colour refinement does
+            not tell apart (isomorphic ones, and nearly no others).
         parent: repeats by the largest fragment, neutral, stereo kept.
         flat: repeats by that parent without stereo.
         labels: values that are there, over all targets.
@@ -130,6 +136,7 @@ class AuditSummary(Section):
     """
 
     rdkit: str
+    edition: str = "raw"
     rows: int
     distinct: int
     unreadable: int = 0

@@ -1,0 +1,85 @@
+"""A dataset that PyG's own loader holds in; our table of its graphs out, with the same content as from our reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError, StorageError, nearest
+from molgraph.data.cards import Card
+from molgraph.data.graphs import Graph
+from molgraph.data.sources.finding import Found
+from molgraph.data.table import OK, Entities, Table
+
+LOADERS = ("TUDataset", "QM7b")
+
+
+def read_pyg(card: Card, found: Found) -> Table:
+    """Let PyG download, unpack and read a dataset below our cache, and take its graphs over.
+
+    PyG neither resumes a download nor checks one: the content's hash, which the first load records, does.
+
+    Raises:
+        StorageError: PyG cannot have it.
+    """
+    name = found.source.files["loader"]
+    if name not in LOADERS:
+        raise DataError(f"{card.name}: no loader of PyG's is named {name!r}", hint=nearest(name, LOADERS))
+    try:
+        graphs = _load(name, found.files["root"], found.source.member)
+    except OSError as error:
+        raise StorageError(
+            f"PyG's loader cannot have {card.name}: {error}", hint="is there a network? nothing of it is kept"
+        ) from None
+    values = np.empty(len(graphs), dtype=object)
+    values[:] = _graphs(graphs)
+    y = np.stack([np.asarray(data.y).reshape(-1) for data in graphs]).astype(np.float64)
+    targets = card.targets
+    if targets[0].kind == "multiclass":
+        y = _codes(y[:, 0], targets[0])[:, None]
+    n = len(values)
+    ids = np.array([str(i) for i in range(n)], dtype=object)
+    status, reason = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
+    return Table(ids, (Entities("graph", "graph", values),), status, reason, targets, y)
+
+
+def _load(name: str, root: Path, member: str) -> Any:
+    from torch_geometric import datasets
+
+    if name == "TUDataset":
+        return datasets.TUDataset(str(root), member, use_node_attr=True)
+    return datasets.QM7b(str(root))
+
+
+def _graphs(graphs: Any) -> list[Graph]:
+    """PyG's one-hot labels as numbers again; its ``x`` holds attributes first, then labels."""
+    n_attributes = getattr(graphs, "num_node_attributes", 0)
+    out = []
+    for data in graphs:
+        edges = data.edge_index.numpy().T.astype(np.int32)
+        order = np.lexsort((edges[:, 1], edges[:, 0]))
+        x = None if data.x is None else data.x.numpy()
+        has_labels = x is not None and x.shape[1] > n_attributes
+        edge_attr = None if data.edge_attr is None else data.edge_attr.numpy()[order].reshape(len(edges), -1)
+        one_hot = edge_attr is not None and bool(np.isin(edge_attr, (0.0, 1.0)).all()) and edge_attr.shape[1] > 1
+        out.append(
+            Graph(
+                int(data.num_nodes),
+                edges[order],
+                node_label=x[:, n_attributes:].argmax(1).astype(np.int32) if x is not None and has_labels else None,
+                node_features=x[:, :n_attributes] if x is not None and n_attributes else None,
+                edge_label=edge_attr.argmax(1).astype(np.int32) if edge_attr is not None and one_hot else None,
+                edge_features=edge_attr if edge_attr is not None and not one_hot else None,
+            )
+        )
+    return out
+
+
+def _codes(values: np.ndarray, target: Target) -> np.ndarray:
+    found = np.unique(values, return_inverse=True)[1].reshape(-1)
+    if found.max(initial=0) >= len(target.classes):
+        raise DataError(f"{found.max() + 1} classes, the card names {len(target.classes)}")
+    return found.astype(np.float64)
