@@ -22,7 +22,7 @@ from molgraph.evaluate.metrics import evaluate_metric, get_metric
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 INK, GRID = "#1d2733", "#e3e7ec"
 MANY = 1_500  # points from which a scatter becomes a picture inside the SVG
-_STYLE: dict[str, Any] = {
+STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "molgraph",
     "text.parse_math": False,  # a target may be called "$x"
@@ -51,7 +51,7 @@ def _drawn(make: Callable[..., Figure | None]) -> Callable[..., str]:
 
     @wraps(make)
     def draw(*args: Any, **kwargs: Any) -> str:
-        with rc_context(_STYLE), warnings.catch_warnings():
+        with rc_context(STYLE), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's fonts are used, not ours
             warnings.filterwarnings("ignore", message="constrained_layout not applied")  # long names in a small figure
             figure = make(*args, **kwargs)

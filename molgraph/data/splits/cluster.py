@@ -30,6 +30,7 @@ BUTINA = add(
         balanced=True,
         grouped=True,
         params={"similarity": 0.4, "radius": 2, "n_bits": 2048},
+        asks="New clusters: molecules that resemble no centre of a cluster that trained.",
     ),
     "Taylor-Butina clusters kept whole, large ones in train, the rest at random",
     "Butina 1999, J. Chem. Inf. Comput. Sci. 39:747",

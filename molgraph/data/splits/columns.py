@@ -167,13 +167,41 @@ def _as_numbers(values: np.ndarray) -> np.ndarray:
     return seconds.to_numpy(np.float64)
 
 
-TIME = add(SplitRecipe("time", partition=split_by_time, params={"column": None}), "earlier rows train, later ones test")
-GROUP = add(SplitRecipe("group", group=group_by_column, params={"column": None}), "rows of one group stay together")
+TIME = add(
+    SplitRecipe(
+        "time",
+        partition=split_by_time,
+        params={"column": None},
+        asks="The future: later molecules from earlier ones.",
+    ),
+    "earlier rows train, later ones test",
+)
+GROUP = add(
+    SplitRecipe(
+        "group",
+        group=group_by_column,
+        params={"column": None},
+        asks="New groups of the column, such as projects or plates.",
+    ),
+    "rows of one group stay together",
+)
 COLUMN = add(
-    SplitRecipe("column", partition=split_by_column, uses_fractions=False, params={"column": None}),
+    SplitRecipe(
+        "column",
+        partition=split_by_column,
+        uses_fractions=False,
+        params={"column": None},
+        asks="Whatever the table's own split column was made for.",
+    ),
     "the table's own column of the words train, valid, test",
 )
 FILE = add(
-    SplitRecipe("file", partition=split_by_file, uses_fractions=False, params={"path": None}),
+    SplitRecipe(
+        "file",
+        partition=split_by_file,
+        uses_fractions=False,
+        params={"path": None},
+        asks="Whatever the file was made for.",
+    ),
     "a file of the user's: JSON of row numbers, or CSV of id and split",
 )

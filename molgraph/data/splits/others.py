@@ -153,27 +153,52 @@ def _large_then_small(sizes: np.ndarray, n_train: float, n_valid: float, n_test:
 
 
 DEEPCHEM = add(
-    SplitRecipe("scaffold/deepchem", partition=split_like_deepchem, announces_leaks=True),
+    SplitRecipe(
+        "scaffold/deepchem",
+        partition=split_like_deepchem,
+        announces_leaks=True,
+        asks="The rarest scaffolds: common ones train, and most tested ones occur once. No seed: one split.",
+    ),
     "DeepChem's ScaffoldSplitter, exactly; forms of a molecule may leak",
     "Wu et al. 2018, Chem. Sci. 9:513",
 )
 GEM = add(
-    SplitRecipe("scaffold/gem-chiral", partition=split_like_gem, announces_leaks=True),
+    SplitRecipe(
+        "scaffold/gem-chiral",
+        partition=split_like_gem,
+        announces_leaks=True,
+        asks="The rarest scaffolds, where another stereoisomer of a scaffold that trained counts as new.",
+    ),
     "GEM's and Hu et al.'s scaffold split, exactly: DeepChem's with chiral scaffolds; forms of a molecule may leak",
     "Fang et al. 2022, Nat. Mach. Intell. 4:127; Hu et al. 2020, ICLR",
 )
 CHEMPROP = add(
-    SplitRecipe("scaffold/chemprop", partition=split_like_chemprop, announces_leaks=True),
+    SplitRecipe(
+        "scaffold/chemprop",
+        partition=split_like_chemprop,
+        announces_leaks=True,
+        asks="New scaffolds at random, small ones first; other forms of a training molecule may be tested.",
+    ),
     "chemprop 2's scaffold_balanced, exactly; forms of a molecule may leak",
     "Yang et al. 2019, J. Chem. Inf. Model. 59:3370",
 )
 CHEMPROP1 = add(
-    SplitRecipe("scaffold/chemprop1", partition=split_like_chemprop1, announces_leaks=True),
+    SplitRecipe(
+        "scaffold/chemprop1",
+        partition=split_like_chemprop1,
+        announces_leaks=True,
+        asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
+    ),
     "chemprop 1's and GROVER's scaffold_balanced, exactly; forms of a molecule may leak",
     "Yang et al. 2019, J. Chem. Inf. Model. 59:3370; Rong et al. 2020, NeurIPS",
 )
 TDC = add(
-    SplitRecipe("scaffold/tdc", partition=split_like_tdc, announces_leaks=True),
+    SplitRecipe(
+        "scaffold/tdc",
+        partition=split_like_tdc,
+        announces_leaks=True,
+        asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
+    ),
     "the Therapeutics Data Commons' scaffold split, exactly; forms of a molecule may leak",
     "Huang et al. 2021, NeurIPS Datasets and Benchmarks",
 )

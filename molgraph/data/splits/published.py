@@ -175,6 +175,7 @@ INDEX = add(
         uses_fractions=False,
         params={"path": None, "train": None, "valid": None, "test": None, "first": 0},
         sources=("path", *PARTS),
+        asks="Whatever the published lists were made for.",
     ),
     "row numbers as published (OGB, JT-VAE, ...), as they are; forms of a molecule may leak",
 )

@@ -20,4 +20,12 @@ def group_randomly(task: Task) -> Grouping:
     return Grouping(task.rows, number(keys))
 
 
-RANDOM = add(SplitRecipe("random", group=group_randomly, grouped=True), "rows at random, grouped by flat parent")
+RANDOM = add(
+    SplitRecipe(
+        "random",
+        group=group_randomly,
+        grouped=True,
+        asks="New molecules of the same collection: near relatives of a tested molecule may have trained.",
+    ),
+    "rows at random, grouped by flat parent",
+)

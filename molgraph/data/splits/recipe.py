@@ -76,6 +76,7 @@ class SplitRecipe:
         grouped: whether no form of a training molecule can be tested, so that leaks need no search.
         announces_leaks: whether leaks are printed: it is a reproduction of somebody else's recipe.
         uses_fractions: whether the fractions matter.
+        asks: the question that a score on this split answers, in words for people.
         params: names of the recipe's own settings with their defaults.
         sources: those of them that say where rows stand written; the rows count, not the places, which differ from
             machine to machine: they are kept out of the split and its hash.
@@ -88,6 +89,7 @@ class SplitRecipe:
     grouped: bool = False
     announces_leaks: bool = False
     uses_fractions: bool = True
+    asks: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
 

@@ -25,12 +25,24 @@ def _group_by_framework(task: Task) -> Grouping:
 
 
 BALANCED = add(
-    SplitRecipe("scaffold/balanced", group=group_by_scaffold, balanced=True, grouped=True),
+    SplitRecipe(
+        "scaffold/balanced",
+        group=group_by_scaffold,
+        balanced=True,
+        grouped=True,
+        asks="New scaffolds of the same collection; large series always train, so small ones are tested.",
+    ),
     "Murcko scaffolds kept whole, large ones in train, the rest at random",
     PAPER,
 )
 GENERIC = add(
-    SplitRecipe("scaffold/generic", group=_group_by_framework, balanced=True, grouped=True),
+    SplitRecipe(
+        "scaffold/generic",
+        group=_group_by_framework,
+        balanced=True,
+        grouped=True,
+        asks="New ring frameworks, whatever their atoms; large series always train.",
+    ),
     "generic Murcko frameworks kept whole, large ones in train, the rest at random",
     PAPER,
 )

@@ -1,0 +1,116 @@
+"""``molgraph bench xray``: a table in; before any training, what each split of it asks, out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from molgraph.cli.options import check_writable, numbers
+
+if TYPE_CHECKING:
+    from molgraph.evaluate.xray import Xray
+
+
+def xray(
+    data: Annotated[str, typer.Argument(help="A file of molecules, dataset:NAME or builtin:NAME.")],
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", "-t", metavar="COLUMN", help="Labels, for shifts and classes; more than one may be."),
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--split", metavar="RECIPE", help="A recipe, or a file or folder of row numbers; all if not given."
+        ),
+    ] = None,
+    fractions: Annotated[str, typer.Option(metavar="A,B,C", help="Shares of train, valid, test.")] = "0.8,0.1,0.1",
+    seed: Annotated[int, typer.Option(metavar="N")] = 0,
+    smiles: Annotated[str | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given.")] = None,
+    split_column: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What the splits time, group and column read.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="A page (.html), picture (.png, .svg) or .csv.")
+    ] = None,
+) -> None:
+    """Show what each split of a table asks, before any training.
+
+    How far tested molecules lie from training ones, how labels shift, which
+    molecules are on both sides, and which targets have one class in the test.
+
+    Examples:
+        molgraph bench xray assay.csv --target pIC50
+        molgraph bench xray dataset:bbbp -o bbbp.html
+        molgraph bench xray assay.csv -t pIC50 --split random --split lists.json -o xray.png
+    """
+    from molgraph.base.errors import UsageError
+    from molgraph.cli.show import command, say
+    from molgraph.cli.show import table as show
+    from molgraph.data.read import read_table
+    from molgraph.evaluate.xray import RECIPES
+    from molgraph.evaluate.xray import xray as look
+
+    check_writable(out, inputs=[data])
+    if out is not None and out.suffix not in (".html", ".png", ".svg", ".csv"):
+        raise UsageError(f"cannot write {out.name!r}: unknown ending", hint="known: .html, .png, .svg, .csv")
+    shares = numbers("--fractions", fractions)
+    table = read_table(data, smiles=smiles, targets=target, split=split_column)
+    names = list(split or [*RECIPES, *(["column"] if table.split is not None else [])])
+    chosen = {name: _split(table, name) for name in names}
+    found = look(table, chosen, fractions=shares, seed=seed, title=Path(data).name)
+    if out is not None:  # written before a word is said: the reader of a pipe may leave
+        _write(found, out)
+    frame = found.to_frame().set_index("split")
+    shown = frame[["train", "valid", "test", "groups", "leaking_rows", "distance", "near", "far", "shift"]]
+    shown.columns = ["train", "valid", "test", "groups", "leaking", "distance", "close", "unlike", "shift"]
+    show(_whole(shown), title=f"{found.title}, {found.n_rows:,} rows")
+    say("")
+    for part in found.parts:
+        say(part.name, "bold")
+        for line in (part.asks, part.verdict()):
+            say(f"  {line}")
+    if out is not None:
+        say(f"written to {out}", err=True)
+    else:
+        words = ["molgraph", "bench", "xray", data, *(w for t in target or () for w in ("-t", t)), "-o", "xray.html"]
+        command(words, "the same as a page with pictures", err=True)
+
+
+def _split(table: Any, name: str) -> Any:
+    """A recipe's name as it is; a file or folder of row numbers as the split that it makes."""
+    from molgraph.base.registry import names
+    from molgraph.data.splits import split_table
+
+    path = Path(name)
+    if name in names("split") or not path.exists():
+        return name
+    words = path.name.endswith(".csv") and "split" in path.read_text(encoding="utf-8", errors="replace")[:200]
+    return split_table(table, "file" if words or _own(path) else "index/file", path=path, quiet=True)
+
+
+def _own(path: Path) -> bool:
+    """Whether ``Split.save`` wrote the file."""
+    from molgraph.data.splits.split import FORMAT
+
+    return path.is_file() and path.suffix == ".json" and FORMAT in path.read_text(encoding="utf-8")[:200]
+
+
+def _write(found: Xray, out: Path) -> None:
+    if out.suffix != ".csv":
+        found.save(out)
+        return
+    from molgraph.base.paths import atomic_write
+
+    with atomic_write(out, "w") as file:
+        found.to_frame().to_csv(file, index=False)
+
+
+def _whole(frame: Any) -> Any:
+    """Counts as whole numbers, which a missing one would make fractions."""
+    counts = ("train", "valid", "test", "groups", "leaking")
+    for name in frame.columns:
+        if name in counts:
+            frame[name] = frame[name].map(lambda v: "-" if v is None or v != v else f"{int(v):,}").astype(object)
+    return frame

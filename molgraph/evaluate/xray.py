@@ -1,0 +1,250 @@
+"""A table and names of splits in; before any training, what each split asks: distances, shifts, leaks, classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.paths import atomic_write
+from molgraph.base.progress import track
+from molgraph.base.registry import get
+from molgraph.base.seeds import generator
+from molgraph.chem.fingerprints import morgan
+from molgraph.chem.nearest import find_nearest
+from molgraph.data.splits import Split, one_class, split_table
+from molgraph.data.table import Table
+from molgraph.evaluate.shift import Shift, find_shifts
+
+RECIPES = (
+    "random",
+    "scaffold/balanced",
+    "scaffold/generic",
+    "cluster/butina",
+    "scaffold/chemprop",
+    "scaffold/chemprop1",
+    "scaffold/deepchem",
+    "scaffold/gem-chiral",
+)
+MOST_TESTED = 2_000  # test rows whose distance is measured; more change no figure that a reader can see
+SHIFTED = 0.5  # standard deviations from which a shift of labels is told
+NEAR, FAR = 0.3, 0.6  # distances: an analogue of one place changed; nothing alike but common groups
+
+
+@dataclass(frozen=True)
+class SplitXray:
+    """What one split looks like before anything learns from it.
+
+    Args:
+        name: how it was asked for: a recipe, a file, or the key of a mapping.
+        split: the split; None where the recipe cannot divide this table.
+        asks: the question that a score on it answers.
+        distance: float64 [m], of tested molecules to the nearest training molecule, 1 - Tanimoto; at most 2,000.
+        shifts: how the labels of the parts differ, one a target.
+        one_class: part to the names of class targets with one class there.
+        problem: why there is no split; empty where there is one.
+    """
+
+    name: str
+    split: Split | None
+    asks: str = ""
+    distance: np.ndarray | None = None
+    shifts: tuple[Shift, ...] = ()
+    one_class: Mapping[str, list[str]] | None = None
+    problem: str = ""
+
+    @property
+    def leaking(self) -> int:
+        """Test rows that hold a form of a training molecule."""
+        return 0 if self.split is None else len({leak.test for leak in self.split.leaks})
+
+    def verdict(self) -> str:
+        """How far the test is from the training rows, and what to beware of, in a sentence or two."""
+        if self.split is None:
+            return f"It cannot divide this table: {self.problem}"
+        said = []
+        if self.distance is not None and len(self.distance):
+            near, far = (self.distance <= NEAR).mean(), (self.distance >= FAR).mean()
+            said.append(
+                f"{near:.0%} of the tested molecules have a close analogue in training, {far:.0%} have nothing alike."
+            )
+        if self.leaking:
+            rows = "row holds" if self.leaking == 1 else "rows hold"
+            said.append(f"{self.leaking:,} tested {rows} a molecule that also trains.")
+        lost = (self.one_class or {}).get("test", [])
+        if lost:
+            said.append(f"One class alone is tested in {_named(lost)}.")
+        worst = max((s for s in self.shifts if abs(s.size) >= SHIFTED), key=lambda s: abs(s.size), default=None)
+        if worst is not None:
+            said.append(worst.sentence())
+        return " ".join(said)
+
+
+@dataclass(frozen=True)
+class Xray:
+    """What a table's splits ask, one entry a split.
+
+    Args:
+        title: what the table is called.
+        n_rows: its rows.
+        targets: names of its row-level targets.
+        parts: one entry a split, in the order asked for.
+        sampled: whether distances are those of 2,000 test rows drawn by the seed.
+    """
+
+    title: str
+    n_rows: int
+    targets: tuple[str, ...]
+    parts: tuple[SplitXray, ...]
+    sampled: bool = False
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a split: sizes, groups, leaks, distances, the largest shift of labels, one-class targets."""
+        return pd.DataFrame([_row(part) for part in self.parts])
+
+    def shifts_frame(self) -> pd.DataFrame:
+        """One row a split and target: label means or rates of the parts, their shift, Kolmogorov-Smirnov."""
+        rows = [{"split": part.name} | shift.row() for part in self.parts for shift in part.shifts]
+        return pd.DataFrame(rows, columns=["split", *Shift.COLUMNS])
+
+    def text(self) -> str:
+        """What each split asks and how far its test is from training, two lines or three a split."""
+        lines = []
+        for part in self.parts:
+            sizes = "" if part.split is None else _sizes(part.split)
+            lines += [
+                f"{part.name}: {sizes}".rstrip(": "),
+                f"  {part.asks}" if part.asks else "",
+                f"  {part.verdict()}",
+            ]
+        return "\n".join(line for line in lines if line.strip())
+
+    def save(self, path: str | Path) -> Path:
+        """Write a picture (.png, .svg) or a page that needs nothing else (.html).
+
+        Raises:
+            UsageError: another ending.
+            StorageError: the file cannot be written.
+        """
+        from molgraph.evaluate.report_xray import draw_xray, xray_html
+
+        path = Path(path)
+        if path.suffix not in (".png", ".svg", ".html"):
+            raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .html, .png, .svg")
+        content = xray_html(self).encode() if path.suffix == ".html" else draw_xray(self, path.suffix[1:])
+        with atomic_write(path) as file:
+            file.write(content)
+        return path
+
+    def __repr__(self) -> str:
+        return f"X-ray of {self.title}, {self.n_rows:,} rows\n{self.text()}"
+
+    def _repr_html_(self) -> str:
+        from molgraph.evaluate.report_xray import draw_xray
+
+        return f"<p><b>{escape(self.title)}</b>, {self.n_rows:,} rows</p>{draw_xray(self, 'svg').decode()}"
+
+
+def xray(
+    table: Table,
+    splits: Iterable[str | Split] | Mapping[str, str | Split] | None = None,
+    *,
+    fractions: tuple[float, float, float] = (0.8, 0.1, 0.1),
+    seed: int = 0,
+    title: str = "table",
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Xray:
+    """Look through a table's splits before any training.
+
+    Distances are those of the nearest training molecule by Morgan fingerprints (radius 2, 2,048 bits), 1 - Tanimoto.
+
+    Args:
+        table: rows of one molecule column.
+        splits: recipes by name, splits that were made for this table, or a mapping of labels to either; by default
+            molgraph's own recipes and the field's.
+        fractions: train, valid and test of the recipes.
+        seed: of the recipes, and of the draw of test rows where there are more than 2,000.
+        title: what the table is called.
+        settings: a recipe's name to its own settings.
+
+    Raises:
+        UsageError: an unknown recipe.
+        DataError: a table without a molecule column, or none that can be read.
+
+    Example:
+        >>> from molgraph.data.sources.builtin import chembl2321810
+        >>> found = xray(chembl2321810().take(np.arange(200)), ["random", "scaffold/deepchem"])
+        >>> found.to_frame()["split"].tolist()
+        ['random', 'scaffold/deepchem']
+    """
+    if [e.kind for e in table.entities] != ["molecule"]:
+        raise DataError("an X-ray needs one molecule column", hint="split tables of other things by random or group")
+    asked = dict(splits) if isinstance(splits, Mapping) else {_label(each): each for each in splits or RECIPES}
+    for each in asked.values():  # what is wrong with the question is said before anything is computed
+        if isinstance(each, Split):
+            each.check(table)
+        else:
+            get("split", each)
+    prints = morgan(list(table.smiles))
+    parts, sampled = [], False
+    for label, each in track(list(asked.items()), label="splits"):
+        recipe = get("split", each.recipe if isinstance(each, Split) else each)
+        try:
+            split = each if isinstance(each, Split) else _split(table, each, fractions, seed, settings or {})
+        except DataError as why:
+            parts.append(SplitXray(label, None, recipe.asks, problem=str(why).splitlines()[0]))
+            continue
+        test, train = (rows[prints.ok[rows]] for rows in (split.test, split.train))
+        if len(test) > MOST_TESTED:
+            sampled = True
+            test = np.sort(generator(seed, "xray").choice(test, MOST_TESTED, replace=False))
+        distance = 1 - find_nearest(prints.x[test], prints.x[train], label=label).similarity
+        found = one_class(table, split)
+        parts.append(SplitXray(label, split, recipe.asks, distance, find_shifts(table, split), found))
+    if all(part.split is None for part in parts):
+        raise (
+            DataError(f"no split can divide this table: {parts[0].problem}") if parts else UsageError("no split asked")
+        )
+    return Xray(title, len(table), tuple(t.name for t in table.row_targets), tuple(parts), sampled)
+
+
+def _split(
+    table: Table, recipe: str, fractions: tuple[float, float, float], seed: int, settings: Mapping[str, Any]
+) -> Split:
+    return split_table(table, recipe, fractions=fractions, seed=seed, quiet=True, **settings.get(recipe, {}))
+
+
+def _label(each: str | Split) -> str:
+    return each.recipe if isinstance(each, Split) else each
+
+
+def _sizes(split: Split) -> str:
+    left = f", {len(split.left_out):,} left out" if split.left_out else ""
+    groups = "" if split.groups is None else f", {split.groups:,} groups"
+    return f"{len(split.train):,} train, {len(split.valid):,} valid, {len(split.test):,} test{left}{groups}"
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more targets" if len(names) > 3 else "")
+
+
+def _row(part: SplitXray) -> dict[str, Any]:
+    row: dict[str, Any] = {"split": part.name}
+    split, lost = part.split, part.one_class or {}
+    for name in ("train", "valid", "test", "left_out"):
+        row[name] = None if split is None else split.sizes[name]
+    row |= {"groups": None if split is None else split.groups, "leaks": None if split is None else len(split.leaks)}
+    row["leaking_rows"] = None if split is None else part.leaking
+    middle, near, far = np.nan, np.nan, np.nan
+    if part.distance is not None and len(part.distance):
+        middle, near, far = np.median(part.distance), (part.distance <= NEAR).mean(), (part.distance >= FAR).mean()
+    row |= {"distance": middle, "near": near, "far": far}
+    row["shift"] = max((abs(s.size) for s in part.shifts if np.isfinite(s.size)), default=np.nan)
+    row["one_class"] = "; ".join(f"{where}: {', '.join(names)}" for where, names in lost.items())
+    return row | {"asks": part.asks, "verdict": part.verdict(), "hash": "" if split is None else split.hash}
