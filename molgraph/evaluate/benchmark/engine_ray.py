@@ -14,6 +14,7 @@ from molgraph.base.errors import UsageError
 from molgraph.evaluate.benchmark.job import Job, Outcome
 from molgraph.evaluate.benchmark.local import LocalEngine
 
+LEAVE = 10.0  # seconds for the nodes to tidy up
 LOSSES = 2  # how often a cell is begun again whose node went away
 
 
@@ -45,6 +46,11 @@ class Seat:
         while True:
             for _, outcome in self.engine.wait():
                 return outcome, {path.name: path.read_bytes() for path in work.iterdir() if path.is_file()}
+
+    def leave(self) -> None:
+        """End what runs and take the seat's files off the node."""
+        self.engine.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class RayEngine:
@@ -109,6 +115,8 @@ class RayEngine:
 
     def close(self) -> None:
         """End the seats, and the cluster where this engine began it."""
+        if self.idle:
+            self.ray.wait([seat.leave.remote() for seat in self.idle], num_returns=len(self.idle), timeout=LEAVE)
         for seat in [*self.idle, *(seat for _, _, seat, _ in self.busy.values())]:
             self.ray.kill(seat)
         if self.own:
