@@ -75,7 +75,7 @@ class Board:
     @property
     def name(self) -> str:
         """Dataset with its edition, where that is not the raw one."""
-        plain = self.edition in ("", "raw") or "@" in self.dataset
+        plain = self.edition in ("", "raw", "own") or "@" in self.dataset
         return self.dataset if plain else f"{self.dataset}@{self.edition}"
 
     @property
@@ -88,10 +88,7 @@ class Board:
         ranked = self.ranking.ranked
         if method == self.reference or method not in ranked or self.reference not in ranked:
             return ""
-        if self.ranking.pairs.empty:
-            return "alike"
-        pair = self.ranking.pair(method, self.reference)
-        if not pair["different"]:
+        if not self.ranking.told_apart(method, self.reference):
             return "alike"
         return "better" if ranked.index(method) < ranked.index(self.reference) else "worse"
 

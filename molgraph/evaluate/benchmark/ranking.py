@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -77,15 +78,22 @@ class Ranking:
         """Methods with a rank, best first."""
         return [str(name) for name in self.table.index[self.table["rank"].notna()]]
 
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], int]:
+        return {pair: i for i, pair in enumerate(zip(self.pairs["a"], self.pairs["b"], strict=True))}
+
+    def told_apart(self, a: str, b: str) -> bool:
+        """Whether the test tells two ranked methods apart."""
+        place = self._places.get((a, b), self._places.get((b, a)))
+        return place is not None and bool(self.pairs["different"].iat[place])
+
     def pair(self, a: str, b: str) -> pd.Series:
         """The row of two methods, turned so that ``a`` comes first."""
-        found = self.pairs[(self.pairs["a"] == a) & (self.pairs["b"] == b)]
-        if len(found):
-            return found.iloc[0]
-        found = self.pairs[(self.pairs["a"] == b) & (self.pairs["b"] == a)]
-        if not len(found):
+        if (a, b) in self._places:
+            return self.pairs.iloc[self._places[a, b]]
+        if (b, a) not in self._places:
             raise DataError(f"{a} and {b} are no pair of ranked methods")
-        row = found.iloc[0].copy()
+        row = self.pairs.iloc[self._places[b, a]].copy()
         for low, high in (("low", "high"), ("d_low", "d_high"), ("wide_low", "wide_high")):
             row[low], row[high] = -row[high], -row[low]
         row["a"], row["b"], row["difference"], row["d"] = a, b, -row["difference"], -row["d"]

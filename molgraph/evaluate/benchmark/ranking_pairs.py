@@ -129,7 +129,8 @@ def _by_ranks(x: np.ndarray, ranks: np.ndarray, alpha: float) -> tuple[np.ndarra
     else:
         raw = np.asarray(_posthocs().posthoc_conover_friedman(ranks), dtype=np.float64)[i, j]
     step = float(t.ppf(1 - alpha / (2 * len(i)), (n - 1) * (k - 1)))  # Holm's first
-    return np.maximum(holm(raw), omnibus[2]), omnibus, step * float(np.sqrt(max(spread, 0.0))) / n
+    least = step * float(np.sqrt(spread)) / n if spread > 1e-9 * n * n else nan
+    return np.maximum(holm(raw), omnibus[2]), omnibus, least
 
 
 def holm(p: np.ndarray) -> np.ndarray:

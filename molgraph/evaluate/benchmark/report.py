@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 
 import molgraph
+from molgraph.base import progress
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.benchmark import report_sections as parts
 from molgraph.evaluate.benchmark.records import Records
@@ -61,7 +62,8 @@ def write_bench_report(
 def report_page(report: BenchReport) -> str:
     """The page as one HTML text that loads nothing from anywhere."""
     colour = colours(report.methods)
-    sections = [parts.section(report, boards, colour) for boards in report.sections().values()]
+    each = list(report.sections().values())
+    sections = [parts.section(report, boards, colour) for boards in progress.track(each, label="figures")]
     page = _template().render(
         report=report,
         summary=summary(report),

@@ -99,7 +99,7 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
     boards = make_boards(
         scores,
         primary=leading,
-        reference=labels.get("random_forest", ""),
+        reference=labels.get("random_forest"),
         quoted=[q.model_dump() for q in recipe.quoted],
         shares=shares,
         expected={name: _expected(recipe, name) for name in records.problems},

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from molgraph.evaluate.benchmark.report_style import CARD, COLOURS, INK, LINE, SOFT, WIDTH, drawn, short
 
@@ -160,7 +160,7 @@ def cost(frame: pd.DataFrame, colour: Mapping[str, str], label: str, higher: boo
     axis.set(xlabel="CPU-minutes of a cell (fit and predict)", ylabel=label)
     axis.margins(x=0.2, y=0.12)
     axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axis.xaxis.set_minor_formatter(NullFormatter())
+    axis.xaxis.set_minor_locator(NullLocator())
     figure.draw_without_rendering()
     for name, at, ha, va in _places(frame, axis):
         row = frame.loc[name]

@@ -11,6 +11,7 @@ from molgraph.evaluate.benchmark import report_figures as figures
 from molgraph.evaluate.benchmark import report_words as words
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.report_slices import EDGES, Slices
+from molgraph.evaluate.benchmark.report_style import placed
 from molgraph.evaluate.report_parts import number
 
 LINES = 6  # methods in a figure of lines
@@ -28,7 +29,7 @@ DISTANCE += " the first repeat."
 CALIBRATION = "Calibration, all tasks, first repeat: on the dashed line a probability means what it says."
 
 
-def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str]) -> list[tuple[Markup, str]]:
+def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key: str) -> list[tuple[Markup, str]]:
     """A board's figures, each with what to see in it; those that there is nothing to draw for are left out."""
     ranking, label = board.ranking, words.metric_label(board.metric)
     ranked = ranking.ranked
@@ -72,7 +73,7 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str]) -> l
                     CALIBRATION,
                 )
             )
-    return [(Markup(svg), caption) for svg, caption in out if svg]
+    return [(Markup(placed(svg, f"{key}-{i}")), caption) for i, (svg, caption) in enumerate(out) if svg]
 
 
 def _letters(text: str) -> list[str]:

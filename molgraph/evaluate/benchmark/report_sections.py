@@ -16,6 +16,7 @@ from molgraph.evaluate.benchmark.board_overall import Overall
 from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.report_gallery import gallery
 from molgraph.evaluate.benchmark.report_slices import Slices
+from molgraph.evaluate.benchmark.report_style import placed
 from molgraph.evaluate.report_parts import NONE, number
 
 
@@ -105,7 +106,7 @@ def _overview(report: BenchReport, overall: Overall) -> dict[str, Any]:
     return {
         "split": overall.split,
         "rows": rows,
-        "figure": Markup(figure),
+        "figure": Markup(placed(figure, f"over-{overall.split}")),
         "methods": list(overall.table.index),
         "heat": heat,
         "said": said,
@@ -169,7 +170,7 @@ def section(report: BenchReport, boards: Sequence[Board], colour: Mapping[str, s
         "forest": bool(main.reference),
         "rows": board_rows(main),
         "quoted": main.quoted,
-        "figures": gallery(main, slices, colour),
+        "figures": gallery(main, slices, colour, anchor(main)),
         "pairs": _pairs(main),
         "checks": [(c.name, "holds" if c.holds else "fails", c.words) for c in main.ranking.checks],
         "others": [_short(board) for board in boards[1:]],

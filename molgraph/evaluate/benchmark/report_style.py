@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Callable, Sequence
 from functools import wraps
-from hashlib import blake2b
 from typing import Any
 
 from matplotlib import rc_context
@@ -35,11 +34,12 @@ _STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 8.5,
 }
+_KEY = "figure-"
 WIDTH = 5.6  # inches
 
 
 def drawn(make: Callable[..., Figure | None]) -> Callable[..., str]:
-    """Draw and return an ``<svg>`` that stands inside a page: ids of its own, no ground, the page's ink."""
+    """Draw and return an ``<svg>`` that stands inside a page: ids for ``placed``, no ground, the page's ink."""
 
     @wraps(make)
     def draw(*args: Any, **kwargs: Any) -> str:
@@ -50,18 +50,27 @@ def drawn(make: Callable[..., Figure | None]) -> Callable[..., str]:
             out = io.StringIO()
             figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
         text = out.getvalue()
-        text = text[text.index("<svg") :]
-        return _own(text, f"f{blake2b(text.encode(), digest_size=4).hexdigest()}-")
+        return _own(text[text.index("<svg") :])
 
     return draw
 
 
-def _own(svg: str, prefix: str) -> str:
+def placed(svg: str, key: str) -> str:
+    """A figure whose ids begin with ``key``, so that they are those of no other figure of a page.
+
+    Example:
+        >>> placed('<svg><g id="figure-a"/><use href="#figure-a"/></svg>', "esol-1")
+        '<svg><g id="esol-1-a"/><use href="#esol-1-a"/></svg>'
+    """
+    return svg.replace(f'id="{_KEY}', f'id="{key}-').replace(f"#{_KEY}", f"#{key}-")
+
+
+def _own(svg: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'\bid="', f'id="{prefix}', svg)
-    svg = re.sub(r'href="#', f'href="#{prefix}', svg)
-    svg = svg.replace("url(#", f"url(#{prefix}")
+    asked = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
+    svg = re.sub(r' id="([^"]*)"', lambda found: found[0] if found[1] in asked else "", svg)
+    svg = re.sub(r'( id="|href="#|url\(#)', rf"\g<1>{_KEY}", svg)
     for colour, variable in _VARIABLES.items():
         svg = svg.replace(colour, variable)
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)

@@ -1,0 +1,196 @@
+"""A benchmark's page and leaderboard: whole, honest about failures, safe with any text, and sound in a real browser."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError, StorageError
+from molgraph.evaluate.benchmark.board_overall import summarise
+from molgraph.evaluate.benchmark.report import report_page, write_bench_report
+from molgraph.evaluate.benchmark.report_data import BenchReport, gather
+from molgraph.evaluate.benchmark.report_markdown import leaderboard
+from molgraph.evaluate.benchmark.report_slices import EDGES, Answers, Slices
+from tests.evaluate.bench_scores import failed, made_up
+from tests.evaluate.bench_tables import go, recipe, small
+
+NASTY = "<script>document.title = 'broken'</script> & $x_1$ | *b*"
+QUOTE = {"dataset": "small", "split": "random-1x5", "method": "Paper's", "metric": "rmse", "value": 0.1}
+QUOTE |= {"protocol": NASTY, "source": "Nobody 2020"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A regression and a classification, three methods and one that fails."""
+    out = tmp_path_factory.mktemp("bench") / "run"
+    good = {"name": "ridge", "label": "random_forest"}
+    noisy = [{"name": "ridge", "label": f"noise{n}", "params": {"noise": float(n)}} for n in (1, 3)]
+    fails = {"name": "odd", "label": "broken", "params": {"how": "raise"}}
+    asked = recipe(good, *noisy, fails, datasets=["small", "yes"], quoted=[QUOTE], title=NASTY)
+    go(out, asked, tables={"small": small(100), "yes": small(100, kind="binary")})
+    return out
+
+
+@pytest.fixture(scope="module")
+def page(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "board.html"
+    write_bench_report(run, path, path.with_suffix(".md"))
+    return path
+
+
+class Balance(HTMLParser):
+    """Tags that are opened and closed as they should be, and addresses that the page asks for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.addresses += [str(found[name]) for name in ("src", "href", "xlink:href", "data") if found.get(name)]
+        self.ids += [str(found["id"])] if "id" in found else []
+        if tag not in ("meta", "link", "br", "img", "input", "hr", "path", "use"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.addresses += [str(value) for name, value in attrs if name in ("src", "href", "xlink:href") and value]
+        self.ids += [str(value) for name, value in attrs if name == "id"]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("path", "use"):
+            assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_says_who_failed(page: Path) -> None:
+    text = page.read_text("utf-8")
+    read = Balance()
+    read.feed(text)
+    assert read.open == [] and len(read.ids) == len(set(read.ids))
+    assert all(a.startswith(("#", "data:")) for a in read.addresses) and "@import" not in text
+    assert {a[1:] for a in read.addresses if a.startswith("#")} <= set(read.ids)
+    assert "not ranked: 0 of 5 folds: crashed" in text and "Failed cells: 10 crashed" in text
+    assert "random_forest leads alone" in text and "loses to the forest" in text
+    assert "quoted, never ranked" in text and NASTY not in text and "&lt;script&gt;" in text
+    for caption in ("Critical-difference", "nearest training molecule", "Calibration", "against cost", "Worst errors"):
+        assert caption in text
+
+
+def test_the_leaderboard_says_the_same_in_markdown(run: Path, page: Path) -> None:
+    text = page.with_suffix(".md").read_text("utf-8")
+    assert text == leaderboard(gather(run)) and NASTY not in text and "\\| \\*b\\*" in text
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({line.replace("\\|", "").count("|") for line in table if "quoted" in line or "broken (" in line}) == 1
+    row = next(line for line in table if line.startswith("| 1 | random\\_forest") and "| the forest |" in line)
+    assert re.search(r"\| \d\.\d+ ± \d\.\d+ \| a \| — \| 5 \|", row)
+    assert "Recipe `test.toml`" in text and "data hash of small" in text and "molgraph bench run test.toml" in text
+
+
+def test_a_page_is_the_same_each_time_and_one_of_eight_datasets_stays_small() -> None:
+    methods = {f"method{i}": 1 + 0.03 * i for i in range(10)}
+    scores = pd.concat([made_up(methods, dataset=d, metrics=["rmse", "r2"]) for d in ("one", "two")])
+    scores = failed(scores, (scores["dataset"] == "two") & (scores["method"] == "method3"), "memory", "over 4 GB")
+    pages = [report_page(in_memory(scores)) for _ in range(2)]
+    assert pages[0] == pages[1] and len(pages[0]) < 5e6 / 8 * 2
+    assert "Without a place, for some dataset doesn't rank them: method3" in pages[0]
+
+
+def in_memory(scores: pd.DataFrame) -> BenchReport:
+    """A report on scores alone."""
+    from molgraph.evaluate.benchmark.board import make_boards
+
+    boards = make_boards(scores)
+    return BenchReport("Made up", tuple(boards), tuple(summarise(boards)), facts={"recipe": "x.toml"})
+
+
+def test_a_folder_without_cells_and_one_that_is_none(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="recipe of a benchmark"):
+        gather(tmp_path)
+    shutil.copytree(run, tmp_path / "half")
+    shutil.rmtree(tmp_path / "half" / "cells" / "small" / "random-1x5" / "noise1")
+    made = gather(tmp_path / "half", slices=False)
+    board = next(b for b in made.boards if b.dataset == "small")
+    assert board.ranking.left_out["noise1"] == "0 of 5 folds: not run" and made.done == made.wanted - 5
+    shutil.rmtree(tmp_path / "half" / "cells")
+    with pytest.raises(DataError, match="no cell that was computed"):
+        gather(tmp_path / "half")
+
+
+def test_errors_by_distance_are_those_of_the_rows_in_the_bin(run: Path) -> None:
+    made = gather(run)
+    slices = made.slices["small", "random-1x5"]
+    assert set(slices.tested) == {"random_forest", "noise1", "noise3"} and np.isfinite(slices.distance).all()
+    counts, errors = slices.by_distance(["noise1"])
+    answers = slices.tested["noise1"]
+    assert answers.rows.tolist() == list(range(100)) and counts.sum() == 100
+    for b, (low, high) in enumerate(pairwise(EDGES)):
+        rows = (slices.distance >= low) & (slices.distance < high + (b == 4))
+        mean = np.abs(answers.p - answers.y)[rows[answers.rows]].mean() if rows.sum() >= 10 else np.nan
+        assert errors["noise1"][b] == pytest.approx(mean, nan_ok=True)
+    worst = slices.worst("noise3", 3)
+    assert worst[0][2] == pytest.approx(np.abs(slices.tested["noise3"].p - slices.tested["noise3"].y).max())
+
+
+def test_errors_of_several_targets_are_in_their_own_spread() -> None:
+    y = np.array([[0.0, 0.0], [2.0, 200.0]])
+    targets = (Target("a"), Target("b"))
+    slices = Slices(targets, {"m": Answers(np.arange(2), y, y + np.array([1.0, 100.0]))})
+    assert slices.errors("m") == pytest.approx(np.ones((2, 2)))
+    lone = np.array([[np.nan], [1.0]])
+    assert Slices((Target("a"),), {"m": Answers(np.arange(2), lone, lone + 2)}).worst("m") == [(1, 0, 2.0)]
+
+
+def test_the_verb_writes_both_and_says_who_leads(run: Path, tmp_path: Path) -> None:
+    from molgraph.cli.main import app
+
+    words = ["bench", "report", str(run), "-o", str(tmp_path / "b.html"), "--brief"]
+    done = CliRunner().invoke(app, [*words, "--leaderboard", str(tmp_path / "L.md")])
+    assert done.exit_code == 0, done.output
+    assert "small, random-1x5, rmse: random_forest leads alone, over 5 folds" in done.output
+    assert (tmp_path / "b.html").stat().st_size > 10_000 and (tmp_path / "L.md").is_file()
+    assert CliRunner().invoke(app, ["bench", "report", str(tmp_path / "none")]).exit_code == 5
+
+
+@pytest.fixture
+def browser() -> Iterator[Any]:
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not there")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    driver = shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("no chromium with its chromedriver here")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    made = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield made
+    made.quit()
+
+
+def test_in_a_real_browser_tables_sort_and_nothing_is_asked_of_a_network(browser: Any, page: Path) -> None:
+    browser.get(page.as_uri())
+    assert browser.title == NASTY  # its own script did not run
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+    rows = "return [...document.querySelectorAll('#small--random-1x5 table.sortable')][0].tBodies[0].rows"
+    names = f"{rows.replace('return ', 'return [...')}].map(r => r.cells[1].firstChild.textContent)"
+    assert browser.execute_script(names) == ["random_forest", "noise1", "noise3", "broken", "Paper's"]
+    score = browser.find_elements("css selector", "#small--random-1x5 table.sortable th button")[2]
+    for expected in (["random_forest", "noise1", "noise3"], ["noise3", "noise1", "random_forest"]):
+        browser.execute_script("arguments[0].click()", score)
+        assert browser.execute_script(names) == [*expected, "broken", "Paper's"]  # who has no number stays below
+    browser.set_window_size(500, 800)
+    assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
