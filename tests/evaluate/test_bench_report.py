@@ -136,7 +136,7 @@ def test_errors_by_distance_are_those_of_the_rows_in_the_bin(run: Path) -> None:
     answers = slices.tested["noise1"]
     assert answers.rows.tolist() == list(range(100)) and counts.sum() == 100
     for b, (low, high) in enumerate(pairwise(EDGES)):
-        rows = (slices.distance >= low) & (slices.distance < high + (b == 4))
+        rows = (slices.distance >= low) & (slices.distance < high + (b == len(EDGES) - 2))
         mean = np.abs(answers.p - answers.y)[rows[answers.rows]].mean() if rows.sum() >= 10 else np.nan
         assert errors["noise1"][b] == pytest.approx(mean, nan_ok=True)
     worst = slices.worst("noise3", 3)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from molgraph.evaluate.benchmark.report_style import CARD, COLOURS, INK, LINE, SOFT, WIDTH, drawn, short
 
@@ -160,6 +160,8 @@ def cost(frame: pd.DataFrame, colour: Mapping[str, str], label: str, higher: boo
     axis.set(xlabel="CPU-minutes of a cell (fit and predict)", ylabel=label)
     axis.margins(x=0.2, y=0.12)
     axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    wide = frame["cpu_minutes"].max() > 50 * frame["cpu_minutes"].min()
+    axis.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
     axis.xaxis.set_minor_locator(NullLocator())
     figure.draw_without_rendering()
     for name, at, ha, va in _places(frame, axis):
@@ -214,7 +216,7 @@ def distance(
         axis.plot(
             range(len(counts)), error, marker="o", markersize=4, linewidth=1.6, color=colour[name], label=short(name)
         )
-    words = [f"{a:.1f} to {b:.1f}\n{n:,}" for a, b, n in zip(edges, edges[1:], counts, strict=False)]
+    words = [f"{a:g} to {b:g}\n{n:,}" for a, b, n in zip(edges, edges[1:], counts, strict=False)]
     axis.set_xticks(range(len(counts)), words)
     axis.set_xlim(min(shown) - 0.3, max(shown) + 0.3)
     axis.set_ylim(bottom=0)

@@ -230,6 +230,6 @@ def _worst(board: Board, slices: Slices | None) -> dict[str, Any] | None:
         if np.isfinite(slices.distance[row]):
             lines.append(("distance to train", number(float(slices.distance[row]))))
         picture = Markup(draw_molecule(str(slices.smiles[row]), width=200, height=140))
-        label = f"row {slices.ids[row]}" + (f", {target.name}" if len(slices.targets) > 1 else "")
+        label = f"id {slices.ids[row]}" + (f", {target.name}" if len(slices.targets) > 1 else "")
         found.append({"picture": picture, "id": label, "lines": lines})
     return {"method": leader, "molecules": found} if found else None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.records import Records, read_records
 from molgraph.evaluate.benchmark.run import Ran
 from molgraph.evaluate.benchmark.scoring import score_records
@@ -60,6 +61,20 @@ class BenchmarkResult:
         found = rows.assign(board=name).groupby(["board", "method"], sort=False)["value"].mean().unstack("method")
         wanted = [m.row for m in self.ran.recipe.method if m.row in found.columns]
         return found.loc[name.unique(), wanted].rename_axis(index=None, columns=None)
+
+    @cached_property
+    def boards(self) -> list[Board]:
+        """Ranked boards, one a dataset, split and metric; each has ``to_frame`` and says who can be told from whom."""
+        from molgraph.evaluate.benchmark.report_data import gather
+
+        return list(gather(self.records, scores=self.scores, slices=False).boards)
+
+    def report(self, out: str | Path, leaderboard: str | Path | None = None) -> Path:
+        """Write the page that ``molgraph bench report`` writes, and the leaderboard where it is named."""
+        from molgraph.evaluate.benchmark.report import write_bench_report
+
+        write_bench_report(self.records, out, leaderboard)
+        return Path(out)
 
     def verify(self) -> Verified:
         """Hash and score everything once more."""
