@@ -51,7 +51,7 @@ REGISTRARS = {
     "readout": ("molgraph.nn.readouts",),
     "encoder": ("molgraph.models",),
     "metric": ("molgraph.evaluate.metrics",),
-    "method": ("molgraph.train.method", "molgraph.auxiliary", "molgraph.trust"),
+    "method": ("molgraph.train.method", "molgraph.auxiliary", "molgraph.auxiliary.peers", "molgraph.trust"),
 }
 
 __all__ = [

@@ -7,11 +7,10 @@ from typing import Self
 
 import numpy as np
 
-from molgraph.auxiliary.targets import target_from_meta, target_meta
+from molgraph.auxiliary.targets import reasons, target_from_meta, target_meta
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.registry import register
-from molgraph.chem.smiles import parse_smiles
 from molgraph.data.labels import check_targets
 from molgraph.data.table import OK, UNREADABLE, Table
 from molgraph.data.unlearned import leave_empty, notes_of, restore_unlearned
@@ -40,7 +39,7 @@ class MeanPredictor(Method):
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Average the readable rows; ``valid`` and ``workdir`` are not used."""
-        readable = _reasons(table) == ""
+        readable = reasons(table) == ""
         targets, labels = table.row_targets, check_targets(table, readable)
         weights = np.ones(len(table)) if table.weights is None else table.weights
         row: list[float] = []
@@ -59,9 +58,9 @@ class MeanPredictor(Method):
     def predict(self, table: Table) -> Prediction:
         """The same value for every row that can be read."""
         targets, row, unlearned = self._whole()
-        reasons = _reasons(table)
-        bad = np.flatnonzero(reasons != "")
-        marked = table.with_status(bad, UNREADABLE, reasons[bad])
+        why = reasons(table)
+        bad = np.flatnonzero(why != "")
+        marked = table.with_status(bad, UNREADABLE, why[bad])
         value = np.where((marked.status == OK)[:, None], row, np.nan)
         made = Prediction(table.ids, targets, value, marked.status, marked.reason, inputs=table.smiles)
         return leave_empty(made, unlearned)
@@ -94,12 +93,3 @@ class MeanPredictor(Method):
         if not hasattr(self, "_fitted"):
             raise UsageError("this method has not been fitted", hint="call fit(table) first")
         return self._fitted
-
-
-def _reasons(table: Table) -> np.ndarray:
-    """Why a row cannot be read, object array [n]; empty where it can."""
-    reasons = table.reason.copy()
-    for i in np.flatnonzero(table.ok):
-        reasons[i] = parse_smiles(table.smiles[i]).reason
-    reasons[~table.ok & (reasons == "")] = "no molecule in this row"
-    return reasons

@@ -1,11 +1,15 @@
-"""A target in, the JSON values that a classical method's file keeps of it out, and back."""
+"""What methods share: a target as JSON values and back; and why rows of a table cannot be read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from molgraph.base.contracts import Target
+from molgraph.chem.smiles import parse_smiles
+from molgraph.data.table import Table
 
 
 def target_meta(target: Target) -> dict[str, Any]:
@@ -25,3 +29,18 @@ def target_from_meta(meta: Mapping[str, Any]) -> Target:
     if meta["kind"] not in ("regression", "binary", "multiclass", "bounded"):
         raise ValueError(f"{meta['kind']!r} is no kind of target")
     return Target(str(meta["name"]), meta["kind"], classes=tuple(map(str, meta["classes"])), bounds=low_high)
+
+
+def reasons(table: Table) -> np.ndarray:
+    """Why a row cannot be read, object array [n]; empty where it can.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> reasons(make_table(["C", None])).tolist()
+        ['', 'no molecule in this row']
+    """
+    found = table.reason.copy()
+    for i in np.flatnonzero(table.ok):
+        found[i] = parse_smiles(table.smiles[i]).reason
+    found[~table.ok & (found == "")] = "no molecule in this row"
+    return found

@@ -1,6 +1,12 @@
-"""Numbers measured beforehand, outside molgraph: a forest on ECFP4 under DeepChem's scaffold split, to be met again."""
+"""Numbers measured beforehand, outside molgraph: a forest on ECFP4 under DeepChem's scaffold split, to be met again.
+
+They are means over five seeds, which take four minutes of one core: MOLGRAPH_ANCHOR_SEEDS=5 asks for them. One seed is
+within 0.01 of the mean.
+"""
 
 from __future__ import annotations
+
+import os
 
 import numpy as np
 import pytest
@@ -11,7 +17,7 @@ from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import split_table
 
 pytestmark = pytest.mark.data
-SEEDS = 5
+SEEDS = int(os.environ.get("MOLGRAPH_ANCHOR_SEEDS", "1"))
 # ESOL and BACE lie near DeepChem's own board (1.74 and 0.85), which another forest made.
 ANCHORS = {"esol": 1.65, "bace": 0.869, "bbbp": 0.690}
 

@@ -36,6 +36,8 @@ SMALL = {
     "gp": {"n_bits": 256},
     "xgboost": {"n_estimators": 8, "n_bits": 256},
     "maplight": {"iterations": 8, "depth": 3, "n_bits": 64},
+    "chemprop": {"epochs": 2, "d_hidden": 8, "head_width": 8, "batch_size": 16},
+    "deepchem": {"model": "multitask", "epochs": 2, "d_hidden": 8, "n_bits": 64},
 }
 NAMES = sorted({*registry.names("method"), *registry.names("encoder")} - {"graph"})
 KINDS = {

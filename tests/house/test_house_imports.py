@@ -39,7 +39,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "cuik_molmaker": ("data/featurize*.py",),
     "torch_geometric": ("data/batch.py", "data/pyg.py", "data/sources/*.py", "nn/*.py", "models/pyg_conv.py"),
     "deepchem": ("data/sources/*.py", "auxiliary/peers/deepchem.py"),
-    "lightning": ("train/*.py",),
+    "lightning": ("train/*.py", "auxiliary/peers/chemprop.py"),
     "pytorch_lightning": (),
     "matplotlib": ("evaluate/report*.py", "evaluate/benchmark/report*.py", "chem/draw.py"),
     "chemprop": ("auxiliary/peers/chemprop.py",),

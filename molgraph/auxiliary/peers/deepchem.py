@@ -1,0 +1,198 @@
+"""DeepChem's own torch models, trained by DeepChem's own loop, as a method."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from molgraph.auxiliary.peers import groups
+from molgraph.auxiliary.peers.groups import Group, Rows
+from molgraph.auxiliary.peers.weights import need, put_weights, weights_of
+from molgraph.base.contracts import Method, Prediction, State
+from molgraph.base.cores import cores
+from molgraph.base.errors import UsageError, nearest
+from molgraph.base.registry import register
+from molgraph.base.seeds import derive
+from molgraph.base.space import Float, Space
+from molgraph.chem.fingerprints import morgan
+from molgraph.chem.smiles import parse_smiles, quiet
+from molgraph.data.table import Table
+from molgraph.train.runtime import torch_settings
+
+MODELS = ("dmpnn", "multitask")
+COUNTS = ("d_hidden", "epochs", "batch_size", "n_bits")
+
+
+@dataclass(frozen=True)
+class _Network:
+    model: Any
+    group: Group
+    method: DeepChem
+
+    def predict(self, smiles: list[str], extra: np.ndarray) -> np.ndarray:
+        with torch_settings(self.method.threads), quiet():
+            found = np.asarray(self.model.predict(self.method._data(smiles, None, None, extra)), dtype=np.float64)
+        n, k = len(smiles), len(self.group.columns)
+        if self.group.kind == "regression":
+            return found.reshape(n, k)
+        shares = found.reshape(n, k, -1)
+        shares /= shares.sum(axis=2, keepdims=True)
+        return shares[:, 0, :] if self.group.kind == "multiclass" else shares[:, :, 1]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return weights_of(self.model.model)
+
+
+@register(
+    "method",
+    "deepchem",
+    summary="DeepChem's own models, as peers to compare with: DMPNN, or a multitask perceptron on ECFP",
+    paper="Ramsundar et al. 2019, Deep Learning for the Life Sciences; Wu et al. 2018, Chem. Sci. 9:513",
+)
+class DeepChem(Method):
+    """DeepChem's ``DMPNNModel``, or its ``MultitaskRegressor`` and ``MultitaskClassifier`` on ECFP (Wu et al. 2018).
+
+    Those of DeepChem's models that run on torch alone. Numbers share a network, binary targets share one, and each
+    target of several classes has its own. All epochs are trained. DeepChem shuffles by numpy's global random numbers:
+    they are seeded for the fit, and put back.
+
+    Args:
+        model: dmpnn or multitask.
+        d_hidden: width of the hidden layers (DeepChem's defaults: 300 and 1,000).
+        dropout: probability of dropping a value while training.
+        epochs: passes over the training rows.
+        batch_size: rows in a step.
+        learning_rate: Adam's.
+        n_bits: of the fingerprint of ``multitask``; its radius is 2.
+        seed: of the weights and the order of the rows.
+        threads: CPU threads; None for all.
+
+    Example:
+        >>> DeepChem("multitask", epochs=3).get_params()["n_bits"]
+        1024
+    """
+
+    name = "deepchem"
+
+    def __init__(
+        self,
+        model: Literal["dmpnn", "multitask"] = "dmpnn",
+        d_hidden: int = 300,
+        dropout: float = 0.0,
+        epochs: int = 50,
+        batch_size: int = 50,
+        learning_rate: float = 1e-3,
+        n_bits: int = 1024,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.model, self.d_hidden, self.dropout = model, d_hidden, dropout
+        self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
+        self.n_bits, self.seed, self.threads = n_bits, seed, threads
+
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Train on ``table``; ``valid`` and ``workdir`` are not used."""
+        self._check()
+        self._fitted = groups.learn(self, table, None, self._train)
+        return self
+
+    def predict(self, table: Table) -> Prediction:
+        """Values, P(class 1), or one probability a class."""
+        return groups.predict(self, table)
+
+    def state(self) -> State:
+        """The networks' weights."""
+        return groups.state(self)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild; raises ``ModelFileError`` where the state is not whole."""
+
+        def load(method: Self, group: Group, arrays: Mapping[str, np.ndarray]) -> _Network:
+            method._check()
+            model = method._model(group)
+            put_weights(model.model, arrays)
+            return _Network(model, group, method)
+
+        return groups.restore(cls, state, load)
+
+    def space(self) -> Space:
+        """Dropout and the step size."""
+        return {"dropout": Float(0.0, 0.5), "learning_rate": Float(1e-4, 3e-3, log=True)}
+
+    def _check(self) -> None:
+        if self.model not in MODELS:
+            raise UsageError(f"DeepChem has no model {self.model!r} here", hint=nearest(str(self.model), MODELS))
+        groups.check_counts(self, COUNTS)
+        cores(self.threads)
+
+    def _model(self, group: Group) -> Any:
+        need("deepchem", "peers")
+        with _kept_random(derive(self.seed, "deepchem", group.kind)):
+            import deepchem
+            from deepchem.models.torch_models import DMPNNModel
+
+            n_tasks, n_classes = len(group.columns), group.n_classes or 2
+            common: dict[str, Any] = {
+                "batch_size": self.batch_size,
+                "learning_rate": self.learning_rate,
+                "device": "cpu",
+                "model_dir": str(Path(tempfile.gettempdir()) / "molgraph-deepchem"),  # where it would save; it doesn't
+            }
+            if self.model == "dmpnn":
+                mode = "regression" if group.kind == "regression" else "classification"
+                wide = {"enc_hidden": self.d_hidden, "ffn_hidden": self.d_hidden}
+                drop = {"enc_dropout_p": self.dropout, "ffn_dropout_p": self.dropout}
+                own = {"global_features_size": group.d_extra, "mode": mode, "n_classes": n_classes}
+                return DMPNNModel(n_tasks=n_tasks, **own, **wide, **drop, **common)
+            wide = {"n_features": self.n_bits + group.d_extra, "layer_sizes": [self.d_hidden], "dropouts": self.dropout}
+            if group.kind == "regression":
+                return deepchem.models.MultitaskRegressor(n_tasks, **wide, **common)
+            return deepchem.models.MultitaskClassifier(n_tasks, n_classes=n_classes, **wide, **common)
+
+    def _train(self, group: Group, rows: Rows, valid: Rows | None) -> _Network:
+        seed = derive(self.seed, "deepchem", group.kind)
+        with torch_settings(self.threads, seed), _kept_random(seed), quiet():
+            model = self._model(group)
+            model.fit(
+                self._data(rows.smiles, rows.y, rows.weights, rows.extra),
+                nb_epoch=int(self.epochs),
+                checkpoint_interval=0,
+                max_checkpoints_to_keep=0,
+            )
+        return _Network(model, group, self)
+
+    def _data(self, smiles: list[str], y: np.ndarray | None, weights: np.ndarray | None, extra: np.ndarray) -> Any:
+        """DeepChem's data set; a missing label weighs nothing."""
+        import deepchem
+
+        if self.model == "multitask":
+            x: Any = np.concatenate([morgan(smiles, 2, self.n_bits).x.astype(np.float32), extra], axis=1)
+        else:
+            featurizer = deepchem.feat.DMPNNFeaturizer()
+            x = np.empty(len(smiles), dtype=object)
+            for i, text in enumerate(smiles):
+                x[i] = featurizer._featurize(parse_smiles(text).mol)
+                if extra.shape[1]:
+                    x[i].global_features = extra[i]
+        if y is None or weights is None:
+            return deepchem.data.NumpyDataset(x)
+        w = weights[:, None] * ~np.isnan(y)
+        return deepchem.data.NumpyDataset(x, np.nan_to_num(y), w)
+
+
+@contextmanager
+def _kept_random(seed: int) -> Iterator[None]:
+    """numpy's global random numbers seeded, and as they were before at the end."""
+    before = np.random.get_state()  # noqa: NPY002 - DeepChem asks nothing else
+    np.random.seed(seed % 2**32)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
