@@ -79,10 +79,9 @@ def mae(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
 @metric("r2", "R²", NUMBERS, higher=True, needs="two different measured values")
 def r2(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Coefficient of determination: one less the squared error over that of the rows' own mean."""
-    from sklearn.metrics import r2_score
-
     two_values(y)
-    return float(r2_score(y, p, sample_weight=weights))
+    spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
+    return float(1 - np.average((y - p) ** 2, weights=weights) / spread)
 
 
 @metric("pearson", "Pearson r", NUMBERS, higher=True, needs="two different values, measured and predicted")
@@ -131,19 +130,26 @@ def roc_auc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
 @metric("prc_auc", "PRC AUC", ("binary",), higher=True, needs="both classes; any score that ranks")
 def prc_auc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Average precision: the precision-recall curve summed by steps, without interpolation."""
-    from sklearn.metrics import average_precision_score
-
     two_classes(y)
-    return float(average_precision_score(y, p, sample_weight=weights))
+    order = np.argsort(-p, kind="stable")
+    w = np.ones(len(y)) if weights is None else weights[order]
+    hits, seen = np.cumsum(w * (y[order] == 1)), np.cumsum(w)
+    ends = np.append(np.diff(p[order]) != 0, True)  # rows of one score are taken in together
+    hits, seen = hits[ends], seen[ends]
+    precision = np.divide(hits, seen, out=np.zeros(len(seen)), where=seen > 0)
+    return float((np.diff(hits, prepend=0.0) * precision).sum() / hits[-1])
 
 
 @metric("mcc", "MCC", LABELS, higher=True, needs="two classes; probabilities")
 def mcc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Matthews' correlation coefficient of the most probable class (binary: probability 0.5 and above)."""
-    from sklearn.metrics import matthews_corrcoef
-
     two_classes(y)
-    return float(matthews_corrcoef(y.astype(np.int64), most_probable(p), sample_weight=weights))
+    true, chosen = y.astype(np.int64), most_probable(p)
+    k = int(max(true.max(), chosen.max())) + 1
+    counts = np.bincount(true * k + chosen, weights, k * k).reshape(k, k).astype(np.float64)
+    rows, columns, n = counts.sum(axis=1), counts.sum(axis=0), counts.sum()
+    below = np.sqrt((n**2 - rows @ rows) * (n**2 - columns @ columns))  # Gorodkin 2004, Comput. Biol. Chem. 28:367
+    return float((n * np.trace(counts) - rows @ columns) / below) if below > 0 else 0.0
 
 
 @metric("accuracy", "Accuracy", LABELS, higher=True, needs="probabilities")

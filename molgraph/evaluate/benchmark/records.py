@@ -142,7 +142,7 @@ def read_predictions(path: Path) -> Predicted:
     import pyarrow.parquet as pq
 
     try:
-        made = pq.read_table(pa.BufferReader(path.read_bytes()), use_threads=False)
+        made = pq.ParquetFile(pa.BufferReader(path.read_bytes())).read(use_threads=False)
         numbers: dict[str, dict[str, np.ndarray]] = {"y": {}, "p": {}, "spread": {}}
         for name in made.column_names:
             kind, colon, rest = name.partition(":")

@@ -1,0 +1,151 @@
+"""No input; what the runner adds to a cell, and how long 10,000 cells take to score and rank, into bench.json.
+
+python pipelines/speed/bench_speed.py             # some minutes
+python pipelines/speed/bench_speed.py --cells 1000
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent.parent)]
+
+import numpy as np  # noqa: E402
+
+from molgraph.base.contracts import Prediction, Target  # noqa: E402
+from molgraph.base.paths import atomic_write  # noqa: E402
+from molgraph.benchmarking import FACTORY, IMPORTS  # noqa: E402
+from molgraph.data.table import make_table  # noqa: E402
+from molgraph.evaluate.benchmark.board import make_boards  # noqa: E402
+from molgraph.evaluate.benchmark.job import Job, Outcome  # noqa: E402
+from molgraph.evaluate.benchmark.local import LocalEngine  # noqa: E402
+from molgraph.evaluate.benchmark.loop import Loop  # noqa: E402
+from molgraph.evaluate.benchmark.plan import prepare  # noqa: E402
+from molgraph.evaluate.benchmark.recipe import BenchRecipe  # noqa: E402
+from molgraph.evaluate.benchmark.records import read_records  # noqa: E402
+from molgraph.evaluate.benchmark.run import run_benchmark  # noqa: E402
+from molgraph.evaluate.benchmark.scoring import score_records  # noqa: E402
+from molgraph.evaluate.benchmark.worker import PREDICTIONS, write_predictions  # noqa: E402
+
+RESULTS = HERE / "bench.json"
+ROWS, METHODS, FOLDS = 1000, 10, 25  # of a dataset; methods and folds of a board
+
+
+def overhead(folder: Path) -> dict[str, Any]:
+    """Seconds that the runner adds to a cell of the built-in series: all but the method's own fit and predict."""
+    values = {"name": "overhead", "datasets": ["chembl2321810"], "method": [{"name": "mean"}]}
+    asked = BenchRecipe.from_dict(values | {"split": [{"recipe": "random", "folds": 5, "repeats": 8}]})
+    engine = LocalEngine(IMPORTS, 1)
+    first = run_benchmark(asked, folder, factory=FACTORY, imports=IMPORTS, engine=engine, only={"repeat": ["0"]})
+    started = time.perf_counter()
+    ran = run_benchmark(asked, folder, factory=FACTORY, imports=IMPORTS, engine=engine)
+    whole = time.perf_counter() - started
+    engine.close()
+    cells = ran.made["ok"]
+    own = read_records(folder).frame.query("repeat > 0")
+    work = float((own["seconds_fit"] + own["seconds_predict"]).sum())
+    return {
+        "what": "added to a CPU cell by the runner: start, data, split, writing, planning and scoring",
+        "cells": cells,
+        "seconds": round((whole - work) / cells, 3),
+        "limit": 1.0,
+        "first_run_seconds": round(first.seconds, 1),
+    }
+
+
+class Invented:
+    """An engine whose cells take no time: predictions are the measured values and noise.
+
+    Args:
+        skill: method's row -> standard deviation of its noise.
+    """
+
+    free = 1
+
+    def __init__(self, skill: dict[str, float], y: dict[str, np.ndarray]) -> None:
+        self.skill, self.y, self.ended = skill, y, list[tuple[int, Outcome]]()
+
+    def start(self, number: int, job: Job) -> None:
+        """Write a cell's predictions."""
+        split = json.loads(Path(job.split).read_text())
+        rows, name = np.array(split["test"]), Path(job.table).name.split("-")[0]
+        rng, y = np.random.default_rng(number), self.y[name][rows]
+        noise = rng.normal(size=len(rows)) * self.skill[str(job.params["label"])]
+        p = 1 / (1 + np.exp(-(2 * y - 1 + noise))) if name.startswith("b") else y + noise
+        targets = (Target("y", "binary" if name.startswith("b") else "regression"),)
+        test = make_table(["C"] * len(rows), ids=rows, targets=targets, y=y)
+        made = Prediction(test.ids, targets, p[:, None], test.status, test.reason)
+        write_predictions(Path(job.folder) / PREDICTIONS, rows, test, made)
+        found = {"seconds": {"fit": 1.0, "predict": 0.1, "search": 0.0}}
+        self.ended.append((number, Outcome("ok", "", found, 1.2, 1.1, 300.0)))
+
+    def wait(self, seconds: float = 0.0) -> list[tuple[int, Outcome]]:
+        """What was started has ended."""
+        ended, self.ended = self.ended, []
+        return ended
+
+    def close(self) -> None:
+        """Nothing is left."""
+
+
+def scoring(folder: Path, cells: int) -> dict[str, Any]:
+    """Seconds to score and rank that many cells, half of them regression and half classes, from their files."""
+    n = max(1, cells // (METHODS * FOLDS))
+    names = [f"{'ab'[i % 2]}{i}" for i in range(n)]
+    rng = np.random.default_rng(0)
+    smiles = ["C" * (1 + i % 40) + "O" * (1 + i // 40) for i in range(ROWS)]
+    y = {name: rng.normal(size=ROWS) for name in names}
+    y = {name: (v > 0).astype(float) if name.startswith("b") else v for name, v in y.items()}
+    kinds = {name: "binary" if name.startswith("b") else "regression" for name in names}
+    tables = {n: make_table(smiles, targets=(Target("y", kinds[n]),), y=y[n]) for n in names}  # type: ignore[arg-type]
+    rows = [f"method{i}" for i in range(METHODS)]
+    values = {"name": "scoring", "datasets": names, "split": [{"recipe": "random", "folds": 5, "repeats": FOLDS // 5}]}
+    values |= {"method": [{"name": "mean", "label": r, "params": {"label": r}} for r in rows]}
+    asked = BenchRecipe.from_dict(values)
+    (folder / ".work").mkdir(parents=True)
+    (folder / "recipe.toml").write_text(asked.to_toml())
+    problems = {name: prepare(asked, folder, name, tables[name]) for name in names}
+    for problem in problems.values():
+        problem.save(folder)
+    skill = {row: 0.5 + 0.05 * i for i, row in enumerate(rows)}
+    Loop(asked, folder, FACTORY, problems, Invented(skill, y), ()).run([c for p in problems.values() for c in p.cells])
+    started = time.perf_counter()
+    records = read_records(folder)
+    scores = score_records(records)
+    scored = time.perf_counter() - started
+    boards = make_boards(scores)
+    whole = time.perf_counter() - started
+    return {
+        "what": "scoring and statistics of stored cells, from their files",
+        "cells": len(records.done),
+        "scores": len(scores),
+        "boards": len(boards),
+        "scoring_seconds": round(scored, 1),
+        "seconds": round(whole, 1),
+        "limit": 60.0,
+    }
+
+
+def main() -> None:
+    """Measure, keep, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cells", type=int, default=10_000, help="how many are scored")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = [scoring(Path(folder) / "a", given.cells), overhead(Path(folder) / "b")]
+    for row in found:
+        print(f"{row['what']}: {row['seconds']} s ({row['cells']:,} cells), asked: under {row['limit']:g} s")
+    if given.cells >= 10_000:
+        with atomic_write(RESULTS, "w") as file:
+            file.write(json.dumps({"rows": found}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
