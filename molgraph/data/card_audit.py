@@ -15,12 +15,12 @@ from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
 from molgraph.base.shipped import shipped_dir
 from molgraph.chem.facts import Facts, facts_of
-from molgraph.chem.identity import Identity, identities_of
+from molgraph.chem.identity import Identity
 from molgraph.chem.parallel import map_texts
 from molgraph.data.cards import AuditSummary, Card, Edition, Repeats
 from molgraph.data.content import content_hash
 from molgraph.data.datasets import RAW, Dataset
-from molgraph.data.editions import RULES, TOLERANCE, curate
+from molgraph.data.editions import RULES, TOLERANCE, curate, identify
 from molgraph.data.featurize import rdkit_version
 from molgraph.data.graph_audit import graph_codes
 from molgraph.data.table import MISSING, Table
@@ -30,8 +30,13 @@ MANY = 30  # targets; of more, shares of positives are summed up
 SHARE_DIGITS = 5
 
 
-def summarise(table: Table, *, workers: int | None = None) -> AuditSummary:
+def summarise(table: Table, *, workers: int | None = None, who: list[Identity | None] | None = None) -> AuditSummary:
     """What stands on a card about a table: counts of everything that is odd in it.
+
+    Args:
+        table: of any kind.
+        workers: processes; None decides by the number of molecules.
+        who: what ``identify`` gave for the table, where that is known already.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -43,13 +48,12 @@ def summarise(table: Table, *, workers: int | None = None) -> AuditSummary:
     molecules = [e for e in table.entities if e.kind == "molecule"]
     if not molecules:
         return AuditSummary(rdkit=rdkit_version(), rows=len(table), **_graphs(table), **labels)
-    readable = np.flatnonzero(table.ok)
-    codes, texts = pd.factorize(molecules[0].values[readable])
-    identities: list[Identity] = map_texts(identities_of, list(texts), label="audit", workers=workers)
-    facts: list[Facts] = map_texts(facts_of, list(texts), label="audit", workers=workers)
-    good = np.array([not one.reason for one in identities], dtype=bool)[codes] if len(codes) else np.zeros(0, bool)
-    rows, codes = readable[good], codes[good]
-    each, fact = [identities[c] for c in codes], [facts[c] for c in codes]
+    who = identify(table, workers=workers) if who is None else who
+    rows = np.array([row for row, one in enumerate(who) if one is not None and not one.reason], dtype=np.int64)
+    each = [one for one in who if one is not None and not one.reason]
+    codes, texts = pd.factorize(molecules[0].values[rows])
+    looked: list[Facts] = map_texts(facts_of, list(texts), label="audit", workers=workers)
+    fact = [looked[code] for code in codes]
     with_pair = [f"\0{text}" for text in _second(table, rows)]
     by = {
         how: [getattr(one, how) + more for one, more in zip(each, with_pair, strict=True)]
@@ -89,10 +93,11 @@ def write_card(dataset: Dataset) -> Path:
         top = re.sub(r"^hash = .*\n", "", top, flags=re.MULTILINE)
         stated = f'rows = {len(dataset)}\nhash = "{dataset.hash}"\n'
         head = re.sub(r"^rows = .*\n", stated, top, count=1, flags=re.MULTILINE) + table + rest
-    found = summarise(dataset.table).model_copy(update={"edition": dataset.edition})
+    who = identify(dataset.table) if any(e.kind == "molecule" for e in dataset.table.entities) else None
+    found = summarise(dataset.table, who=who).model_copy(update={"edition": dataset.edition})
     lines = [head, "", MARK, *_section("audit", found.model_dump(exclude_defaults=True))]
     if raw and curatable(card):
-        lines += _section("edition.c1", curated_edition(dataset).model_dump(exclude_defaults=True))
+        lines += _section("edition.c1", curated_edition(dataset, who=who).model_dump(exclude_defaults=True))
     with atomic_write(path, "w") as file:
         file.write("\n".join(lines) + "\n")
     return path
@@ -103,11 +108,11 @@ def curatable(card: Card) -> bool:
     return card.entity == "molecule" and bool(card.target) and card.collection in ("MoleculeNet", "ADME", "built-in")
 
 
-def curated_edition(dataset: Dataset, name: str = "c1") -> Edition:
-    """The card's words on a curated edition, computed."""
+def curated_edition(dataset: Dataset, name: str = "c1", *, who: list[Identity | None] | None = None) -> Edition:
+    """The card's words on a curated edition, computed; ``who`` as for ``summarise``."""
     stated = dataset.card.edition.get(name)
     tolerance = stated.tolerance if stated else dataset.card.tolerance or TOLERANCE
-    made = curate(dataset.table, name, tolerance=tolerance)
+    made = curate(dataset.table, name, tolerance=tolerance, who=who)
     digest, version = content_hash(made.table), rdkit_version()
     return Edition(
         rule=RULES[name], tolerance=tolerance, rows=len(made.table), hash=digest, rdkit=version, changes=made.counts

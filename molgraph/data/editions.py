@@ -24,6 +24,7 @@ RULES = {
 }
 COLUMNS = ["id", "smiles", "action", "target", "reason", "kept_as"]
 TOLERANCE = 0.5
+ROUNDING = 1 + 1e-9  # 1.6 - 1.0 is more than 0.6 by the last bit
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,25 @@ class Curated:
         return {str(word): int(n) for word, n in words.value_counts(sort=False).items()}
 
 
-def curate(table: Table, rule: str = "c1", *, tolerance: float = TOLERANCE, workers: int | None = None) -> Curated:
+def identify(table: Table, *, workers: int | None = None) -> list[Identity | None]:
+    """Who the molecule of each row is; None where the reader has found none. Each different text is parsed once."""
+    readable = np.flatnonzero(table.ok)
+    codes, texts = pd.factorize(table.smiles[readable])
+    each: list[Identity] = map_texts(identities_of, list(texts), label="molecules", workers=workers)
+    who: list[Identity | None] = [None] * len(table)
+    for row, code in zip(readable, codes, strict=True):
+        who[row] = each[code]
+    return who
+
+
+def curate(
+    table: Table,
+    rule: str = "c1",
+    *,
+    tolerance: float = TOLERANCE,
+    workers: int | None = None,
+    who: list[Identity | None] | None = None,
+) -> Curated:
     """Apply a curation rule to a table of molecules; nothing is changed in place.
 
     Args:
@@ -53,6 +72,7 @@ def curate(table: Table, rule: str = "c1", *, tolerance: float = TOLERANCE, work
         rule: ``c1``, see ``RULES``.
         tolerance: how far replicates of a regression target may lie apart, in the target's unit.
         workers: processes; None decides by the number of molecules.
+        who: what ``identify`` gave for the table, where that is known already.
 
     Returns:
         The edition; every row of ``table`` is in it, or in ``taken_out`` with a reason.
@@ -67,12 +87,7 @@ def curate(table: Table, rule: str = "c1", *, tolerance: float = TOLERANCE, work
     """
     if rule not in RULES:
         raise UsageError(f"no curation rule is named {rule!r}", hint=nearest(rule, RULES))
-    readable = np.flatnonzero(table.ok)
-    codes, texts = pd.factorize(table.smiles[readable])
-    each: list[Identity] = map_texts(identities_of, list(texts), label="curate", workers=workers)
-    who: list[Identity | None] = [None] * len(table)
-    for place, code in zip(readable, codes, strict=True):
-        who[place] = each[code]
+    who = identify(table, workers=workers) if who is None else who
     notes: list[tuple[int, str, str, str, int | None]] = []
     groups: dict[str, list[int]] = {}
     for row, one in enumerate(who):
@@ -104,7 +119,7 @@ def _merge(
         values = y[rows, j]
         values = values[~np.isnan(values)]
         spread = values.max() - values.min() if len(values) else 0.0
-        if spread > (tolerance if target.kind in ("regression", "bounded") else 0.0):
+        if spread > (tolerance if target.kind in ("regression", "bounded") else 0.0) * ROUNDING:
             settled[j] = np.nan
             differing.append(target.name)
         elif len(values):

@@ -1,0 +1,142 @@
+"""Every card: whole, true to its name, of things that molgraph knows, and true to the files where they are here."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from pathlib import Path
+
+import pytest
+
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.registry import names
+from molgraph.base.shipped import recipe_path, shipped_dir
+from molgraph.data import datasets
+from molgraph.data.card_text import card_html, card_text
+from molgraph.data.cards import Card, card, card_names, read_card
+from molgraph.data.sources.finding import look
+from molgraph.data.sources.hashes import sha256_of
+from molgraph.data.sources.layouts import LAYOUTS
+
+MOLECULENET = [
+    "qm7",
+    "qm7b",
+    "qm8",
+    "qm9",
+    "esol",
+    "freesolv",
+    "lipo",
+    "pcba",
+    "muv",
+    "hiv",
+    "pdbbind",
+    "bace",
+    "bbbp",
+    "tox21",
+    "toxcast",
+    "sider",
+    "clintox",
+]
+FANG = ["adme_hlm", "adme_rlm", "adme_mdr1er", "adme_sol", "adme_hppb", "adme_rppb"]
+TU = ["mutag", "proteins", "enzymes", "dd", "collab", "imdb_binary", "imdb_multi", "nci1", "ptc_mr"]
+OTHERS = ["zinc250k", "moses", "guacamol", "davis", "kiba", "chembl2321810", "nci"]
+SLOW = ("collab", "kiba", "zinc250k", "toxcast")  # their content is checked by whoever writes the audit anew
+
+
+def test_all_that_were_promised_have_a_card() -> None:
+    assert len(MOLECULENET) == 17
+    assert set(MOLECULENET + FANG + TU + OTHERS) <= set(card_names())
+    assert len(names("split")) > 5
+
+
+@pytest.mark.parametrize("name", card_names())
+def test_a_card_is_whole(name: str) -> None:
+    one = card(name)
+    assert one.name == name
+    assert one.split in names("split")
+    assert one.metric in names("metric") if one.target else one.metric == ""
+    assert one.about.endswith(".")
+    assert one.grade_reason.endswith(".")
+    assert one.faults, "nothing is without a fault"
+    assert len({t.name for t in one.targets}) == len(one.targets)
+    for source in one.source:
+        assert source.layout in LAYOUTS
+        assert source.place == "rdkit" or set(source.sha256) >= set(source.files) or source.place in ("pyg", "deepchem")
+        assert source.place != "url" or all(url.startswith("https://") for url in source.files.values())
+        assert source.place != "data" or source.verified
+        assert source.edition == "raw" or source.note, "another edition says what differs"
+    raw = [s for s in one.source if s.edition == "raw"]
+    assert raw
+    assert all(s.rows == one.rows for s in raw)
+    assert one.verified == any(s.place in ("data", "rdkit") for s in raw)
+
+
+@pytest.mark.parametrize("name", card_names())
+def test_a_card_s_metric_fits_its_task(name: str) -> None:
+    one = card(name)
+    kinds = {t.kind for t in one.targets}
+    good = {"regression": {"rmse", "mae"}, "binary": {"roc_auc", "prc_auc"}, "multiclass": {"accuracy"}}
+    assert all(one.metric in good[kind] for kind in kinds)
+    if kinds == {"binary"} and one.audit is not None:
+        shares = one.audit.positives
+        rare = shares.get("median", sum(shares.values()) / len(shares)) < 0.02
+        assert (one.metric == "prc_auc") == rare
+
+
+def test_moleculenets_own_splits_are_recommended() -> None:
+    assert {n for n in MOLECULENET if card(n).split.startswith("scaffold")} == {"hiv", "bace", "bbbp"}
+    assert {n for n in MOLECULENET if card(n).metric == "prc_auc"} == {"pcba", "muv"}
+
+
+@pytest.mark.parametrize("name", card_names())
+def test_pages_say_all_and_fit_their_width(name: str) -> None:
+    one = card(name)
+    page = card_text(one, 80)
+    assert max(map(len, page.splitlines())) <= 80 or re.search(r"\S{60}", page)
+    for words in (one.title, one.grade_reason, one.citation, *one.faults):
+        assert " ".join(words.split()) in " ".join(page.split())
+        assert escape(words) in card_html(one)
+
+
+def test_a_wrong_card_is_refused_by_its_key(tmp_path: Path) -> None:
+    text = (shipped_dir("datasets") / "esol.toml").read_text("utf-8")
+    file = tmp_path / "esol.toml"
+    for old, new, words in (
+        ('grade = "C"', 'grade = "D"', "grade"),
+        ('metric = "rmse"', 'metrik = "rmse"', "'metric'"),
+        ('place = "url"', 'place = "moon"', "place"),
+        ("rows = 1128", "rows = ", "not TOML"),
+    ):
+        file.write_text(text.replace(old, new, 1), encoding="utf-8")
+        with pytest.raises(DataError) as caught:
+            read_card(file)
+        assert words in str(caught.value)
+
+
+def test_recipes_are_found_by_name(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="neither as a file nor shipped"):
+        recipe_path("no-such-recipe")
+    own = tmp_path / "own.toml"
+    own.write_text("")
+    assert recipe_path(own) == own
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", card_names())
+def test_every_file_that_is_here_is_the_card_s(name: str) -> None:
+    one: Card = card(name)
+    for source in (s for s in one.source if s.place == "data"):
+        found = look(one, source)
+        assert found is not None, f"{name}@{source.edition} is not here"
+        assert {role: sha256_of(path) for role, path in found.files.items()} == source.sha256
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", [n for n in card_names() if n not in SLOW])
+def test_every_edition_that_is_here_loads_as_its_card_says(name: str) -> None:
+    one = card(name)
+    for source in (s for s in one.source if s.place in ("data", "rdkit")):
+        data = datasets.load_dataset(f"{name}@{source.edition}")
+        assert data.verified
+        assert len(data) == source.rows
+        assert data.table.row_targets == one.targets

@@ -1,0 +1,144 @@
+"""Downloads from a server on this machine: whole, resumed after a kill, cut short, changed, wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from molgraph.base.errors import DataError, StorageError
+from molgraph.data.sources import download as module
+from molgraph.data.sources.download import download
+from tests.data.web import Web, serving
+
+DATA = b"".join(hashlib.sha256(str(i).encode()).digest() for i in range(20_000))  # 640 kB that no part repeats
+SHA = hashlib.sha256(DATA).hexdigest()
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    monkeypatch.setattr(module, "WAIT_SECONDS", 0.0)
+    with serving(Web(file=DATA)) as one:
+        yield one
+
+
+def beside(path: Path) -> set[str]:
+    """What stands in a folder beside a file, its lock left out."""
+    return {p.name for p in path.parent.iterdir() if not p.name.endswith(".lock")} - {path.name}
+
+
+def test_a_file_comes_whole_and_leaves_nothing_beside_it(web: Web, tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "file.csv"
+    done = download(web.url("file"), path, sha256=SHA, md5=hashlib.md5(DATA).hexdigest())
+    assert path.read_bytes() == DATA
+    assert (done.sha256, done.size) == (SHA, len(DATA))
+    assert beside(path) == set()
+
+
+@pytest.mark.parametrize("cut", [1, 100_000, len(DATA) - 1])
+def test_a_broken_connection_is_gone_on_with(web: Web, tmp_path: Path, cut: int) -> None:
+    web.cut, web.cuts = cut, 1
+    download(web.url("file"), tmp_path / "f", sha256=SHA)
+    assert [asked for _, asked in web.asked] == ["", f"bytes={cut}-"]
+    assert web.sent == len(DATA)  # no byte was sent twice
+
+
+def test_a_killed_download_is_gone_on_with(web: Web, tmp_path: Path) -> None:
+    web.pause = 0.02
+    code = "import sys; from pathlib import Path; from molgraph.data.sources.download import download\n"
+    code += "download(sys.argv[1], Path(sys.argv[2]))"
+    child = subprocess.Popen([sys.executable, "-c", code, web.url("file"), str(tmp_path / "f")])
+    while web.sent < 300_000:
+        time.sleep(0.01)
+        assert child.poll() is None
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    kept = (tmp_path / "f.part").stat().st_size
+    assert kept > 0
+    assert not (tmp_path / "f").exists()
+    web.pause = 0.0
+    assert download(web.url("file"), tmp_path / "f").sha256 == SHA
+    assert web.asked[-1] == ("file", f"bytes={kept}-")
+
+
+def test_halves_of_two_versions_are_never_put_together(web: Web, tmp_path: Path) -> None:
+    web.cut, web.cuts, web.ranges = 200_000, module.TRIES, False
+    with pytest.raises(StorageError, match="keeps breaking") as caught:
+        download(web.url("file"), tmp_path / "f")
+    assert "200,000 bytes are kept" in caught.value.hint
+    web.ranges, web.files = True, {"file": DATA[::-1]}
+    download(web.url("file"), tmp_path / "f")
+    assert (tmp_path / "f").read_bytes() == DATA[::-1]
+
+
+@pytest.mark.parametrize(("ranges", "validators"), [(False, True), (True, False)])
+def test_a_server_that_cannot_resume_starts_anew(web: Web, tmp_path: Path, ranges: bool, validators: bool) -> None:
+    web.ranges, web.validators, web.cut, web.cuts = ranges, validators, 300_000, 1
+    assert download(web.url("file"), tmp_path / "f").sha256 == SHA
+
+
+def test_a_part_longer_than_the_file_is_thrown_away(web: Web, tmp_path: Path) -> None:
+    web.cut, web.cuts = 400_000, 1
+    web.ranges = False
+    (tmp_path / "f.part").write_bytes(DATA + b"more")
+    assert download(web.url("file"), tmp_path / "f").sha256 == SHA
+
+
+@pytest.mark.parametrize("kind", ["sha256", "md5"])
+def test_a_wrong_hash_is_refused_with_both_hashes_and_nothing_is_kept(web: Web, tmp_path: Path, kind: str) -> None:
+    wrong = hashlib.new(kind, b"other").hexdigest()
+    with pytest.raises(DataError) as caught:
+        download(web.url("file"), tmp_path / "f", **{kind: wrong})
+    assert wrong in str(caught.value)
+    assert hashlib.new(kind, DATA).hexdigest() in str(caught.value)
+    assert beside(tmp_path / "f") == set()
+
+
+def test_a_server_in_trouble_is_asked_again_and_a_missing_file_is_not(web: Web, tmp_path: Path) -> None:
+    web.status, web.errors = 503, 2
+    assert download(web.url("file"), tmp_path / "f").sha256 == SHA
+    assert len(web.asked) == 3
+    with pytest.raises(StorageError, match="answers 404") as caught:
+        download(web.url("other"), tmp_path / "g")
+    assert len(web.asked) == 4
+    assert "MOLGRAPH_DATA" in caught.value.hint
+
+
+def test_no_server_and_no_http_are_said_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"cannot reach 127\.0\.0\.1:9"):
+        download("http://127.0.0.1:9/file", tmp_path / "f")
+    with pytest.raises(StorageError, match="no http address"):
+        download("file:///etc/hostname", tmp_path / "f")
+
+
+def test_a_full_disk_is_said_as_such(web: Web, tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    (tmp_path / "f.part").symlink_to("/dev/full")
+    with pytest.raises(StorageError, match="no space left"):
+        download(web.url("file"), tmp_path / "f")
+
+
+def test_a_file_too_large_is_refused(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_BYTES", 1000)
+    with pytest.raises(StorageError, match="640,000 bytes"):
+        download(web.url("file"), tmp_path / "f")
+
+
+def test_two_at_once_get_one_file(web: Web, tmp_path: Path) -> None:
+    web.pause = 0.002
+    threads = [threading.Thread(target=download, args=(web.url("file"), tmp_path / "f")) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (tmp_path / "f").read_bytes() == DATA
+    assert beside(tmp_path / "f") == set()
