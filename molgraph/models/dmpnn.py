@@ -127,8 +127,12 @@ def _send(
     weight: Float[Tensor, "d d_in"],
     bias: Float[Tensor, " d"] | None,
 ) -> Float[Tensor, "{relation.n_target} d"]:
-    """``W sum(h) + b``; the product and the sum commute, so the product is taken on the side with fewer rows."""
+    """``W sum(h) + b``; the product and the sum commute, so the product is taken on the side with fewer rows.
+
+    Sums are taken in single precision at least: bfloat16 has 8 bits, and would round every one of them.
+    """
     if relation.n_source < relation.n_target:
-        out = propagate(F.linear(h, weight), relation)
+        rows = F.linear(h, weight)
+        out = propagate(rows.to(torch.promote_types(rows.dtype, torch.float32)), relation)
         return out if bias is None else out + bias
     return F.linear(propagate(h, relation), weight, bias)

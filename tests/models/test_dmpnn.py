@@ -12,8 +12,9 @@ from torch import nn
 from molgraph.base.errors import UsageError
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.featurize import featurize
-from molgraph.models.dmpnn import DMPNN
+from molgraph.models.dmpnn import DMPNN, _send
 from molgraph.nn.perceptron import Perceptron
+from molgraph.nn.relation import Relation
 
 SMILES = [
     "CC(=O)Oc1ccccc1C(=O)O",
@@ -115,6 +116,14 @@ def test_prediction_then_training_with_the_same_batch() -> None:
     own(batch).graphs.sum().backward()
     assert own.w_i.weight.grad is not None
     torch.testing.assert_close(own(batch).graphs.detach(), before)
+
+
+def test_bfloat16_products_are_summed_in_single_precision() -> None:
+    near_one = 1 + 2**-7  # has a bfloat16; three times it has none
+    thrice = Relation.from_pairs(torch.zeros(6, dtype=torch.long), torch.arange(6) // 3, 1, 2)
+    with torch.autocast("cpu", torch.bfloat16):
+        out = _send(torch.full((1, 4), near_one), thrice, torch.eye(4), None)
+    assert torch.equal(out, torch.full((2, 4), 3 * near_one))
 
 
 def test_bfloat16_stays_near() -> None:
