@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import combinations
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy import stats
 from statsmodels.stats.anova import AnovaRM
 from statsmodels.stats.multicomp import pairwise_tukeyhsd
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import DataError, MolgraphError
 from molgraph.evaluate.benchmark.ranking import CONOVER, TUKEY, UNTESTED, rank_methods
 from molgraph.evaluate.benchmark.ranking_checks import check_assumptions, epsilons, mauchly, residuals
 from molgraph.evaluate.benchmark.ranking_groups import letter_groups, shared_ranks
@@ -192,3 +193,11 @@ def test_letters_say_exactly_who_is_told_apart(k: int, bits: int) -> None:
 def test_ranks_count_those_that_are_better() -> None:
     better = np.array([[0, 0, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0]], dtype=bool)
     assert shared_ranks(better).tolist() == [1, 1, 2, 3]
+
+
+def test_a_missing_library_is_said_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = scores(1, [0.0, 0.02, 0.1, 0.1]) ** 3
+    monkeypatch.setitem(sys.modules, "scikit_posthocs", None)
+    with pytest.raises(MolgraphError, match=r"molgraph-platform\[bench\]"):
+        rank_methods(x, False)
+    assert rank_methods(scores(0, [0.0, 0.1, 0.2]), True).test == TUKEY  # that road does not need it

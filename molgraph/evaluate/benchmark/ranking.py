@@ -21,7 +21,7 @@ from molgraph.base.errors import DataError
 from molgraph.evaluate.benchmark.ranking_checks import Check, check_assumptions
 from molgraph.evaluate.benchmark.ranking_groups import letter_groups, shared_ranks
 from molgraph.evaluate.benchmark.ranking_pairs import COLUMNS as PAIR_COLUMNS
-from molgraph.evaluate.benchmark.ranking_pairs import compare, omnibus_anova
+from molgraph.evaluate.benchmark.ranking_pairs import compare
 
 ALPHA = 0.05
 TUKEY, CONOVER, UNTESTED = "RM-ANOVA and Tukey HSD", "Friedman and Conover-Holm", "not tested"
@@ -205,12 +205,11 @@ def _compare(x: pd.DataFrame, higher: bool, alpha: float, ratio: float | None) -
     values, inner = values[:, best], inner[:, best]
     found = compare(values, inner, parametric, alpha, ratio)
     better = np.triu(found.different, 1)  # the methods stand in the test's own order
-    omnibus = Omnibus(*(omnibus_anova(x) if parametric else found.omnibus))
     parts = _Parts(
         pairs=found.frame(names),
         test=TUKEY if parametric else CONOVER if k > 2 else "Wilcoxon signed rank",
         checks=checks,
-        omnibus=omnibus,
+        omnibus=Omnibus(*found.omnibus),
         floor=found.floor,
         floor_wide=found.floor_wide,
         rank_floor=found.rank_floor,
