@@ -1,0 +1,133 @@
+"""Recipes of benchmarks: what they mean, what is wrong with them, and that they come back as they were written."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from molgraph.base.errors import StorageError, UsageError
+from molgraph.base.shipped import recipe_names, recipe_path
+from molgraph.evaluate.benchmark.cells import Cell, cell_key, in_order
+from molgraph.evaluate.benchmark.plan import check_recipe
+from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
+from molgraph.train.method import make_method
+
+LEAST = {"name": "a", "datasets": ["x", "y"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
+
+
+def made(**change: object) -> BenchRecipe:
+    """The least recipe, changed."""
+    return BenchRecipe.from_dict(LEAST | change)
+
+
+@pytest.mark.parametrize("name", ["quick", "moleculenet-small", "adme-fang"])
+def test_shipped_recipes_name_what_there_is(name):
+    recipe = BenchRecipe.from_toml(recipe_path(name))
+    check_recipe(recipe, make_method, {})
+    assert recipe.name == name in recipe_names() and recipe.title
+
+
+def test_the_board_of_moleculenet_has_the_methods_that_it_must_have():
+    for name in ("moleculenet-small", "adme-fang"):
+        rows = {m.row for m in BenchRecipe.from_toml(recipe_path(name)).method}
+        assert {"mean", "knn", "random_forest", "xgboost", "maplight", "gp", "dmpnn", "mpnn"} <= rows
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"dataset": ["x"]}, "no key 'dataset'\n  did you mean 'datasets'"),
+        ({"method": [{"name": "mean", "parms": {}}]}, "'method.0.parms'\n  did you mean 'params'"),
+        ({"method": [{"nam": "mean"}]}, "'method.0.nam'\n  did you mean 'name'"),
+        ({"method": [{"name": "mean", "search": {"trails": 3}}]}, "did you mean 'trials'"),
+        ({"budget": {"second": 3}}, "did you mean 'seconds'"),
+        ({"budget": {"seconds": 0}}, "budget.seconds: input should be greater than 0"),
+        ({"run": {"job": 3}}, "did you mean 'jobs'"),
+        ({"method": []}, "method: tuple should have at least 1 item"),
+        ({"method": [{"name": "mean"}, {"name": "mean"}]}, "two methods are called 'mean'"),
+        ({"split": [{"recipe": "random"}, {"recipe": "random"}]}, "two splits are called 'random'"),
+        ({"split": [{"recipe": "random", "folds": 5, "seeds": [0, 1]}]}, "ask for repeats instead"),
+        ({"split": [{"recipe": "random", "repeats": 5}]}, "repeats need folds"),
+        ({"split": [{"recipe": "random", "datasets": ["z"]}]}, "'z' is none of the recipe's datasets"),
+        ({"method": [{"name": "mean", "skip": ["z"]}]}, "'z' is none of the recipe's datasets"),
+        ({"datasets": ["x", "x"]}, "'x' is given twice"),
+        ({"method": [{"name": "mean", "label": "../up"}]}, "label: string should match pattern"),
+        ({"name": "a/b"}, "name: string should match pattern"),
+        ({"name": None}, "name: input should be a valid string"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_nearest_known_key(change, words):
+    with pytest.raises(UsageError) as error:
+        made(**change)
+    assert words in str(error.value)
+
+
+def test_files_that_are_none(tmp_path):
+    (tmp_path / "a.toml").write_text("name = ")
+    with pytest.raises(UsageError, match="not TOML"):
+        BenchRecipe.from_toml(tmp_path / "a.toml")
+    with pytest.raises(StorageError, match="there is no recipe"):
+        BenchRecipe.from_toml(tmp_path / "b.toml")
+
+
+TEXTS = st.text(max_size=8)
+VALUES = st.recursive(
+    st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=40)
+@given(params=st.dictionaries(TEXTS, VALUES, max_size=4), title=TEXTS, seed=st.integers(0, 2**31))
+def test_a_recipe_comes_back_from_its_toml(params, title, seed):
+    methods = [{"name": "mean", "params": params, "search": {"fraction": 0.25}}, {"name": "knn", "label": "k"}]
+    quoted = dict.fromkeys(("dataset", "split", "method", "metric", "protocol", "source"), "q") | {"value": 0.5}
+    folds = {"recipe": "random", "folds": 5, "repeats": 2, "params": params}
+    recipe = made(title=title, method=methods, split=[folds], seeds=[seed], quoted=[quoted], run={"jobs": 3})
+    assert BenchRecipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
+
+
+def test_a_key_depends_on_everything_that_predictions_depend_on():
+    method = BenchMethod(name="mean", params={"a": 1})
+    key = cell_key("d", "s", method, 0)
+    assert key == cell_key("d", "s", BenchMethod(name="mean", params={"a": 1}, label="other", skip=("x",)), 0)
+    others = [
+        cell_key("e", "s", method, 0),
+        cell_key("d", "t", method, 0),
+        cell_key("d", "s", BenchMethod(name="mean", params={"a": 2}), 0),
+        cell_key("d", "s", BenchMethod(name="knn", params={"a": 1}), 0),
+        cell_key("d", "s", BenchMethod.model_validate(method.model_dump() | {"search": {}}), 0),
+        cell_key("d", "s", method, 1),
+    ]
+    assert len({key, *others}) == len(others) + 1
+
+
+def test_cheap_methods_and_small_datasets_come_first_and_folds_stay_together():
+    splits = [{"recipe": "random", "folds": 2}, {"recipe": "scaffold/deepchem"}]
+    recipe = made(split=splits, method=[{"name": "mean"}, {"name": "dmpnn"}])
+    labels = [s.name for s in recipe.split]
+    cells = [
+        Cell(d, s, 0, f, m, 0, f"{d}{s}{f}{m}")
+        for d in ("x", "y")
+        for s in labels
+        for f in (1, 0)
+        for m in ("dmpnn", "mean")
+    ]
+    found = [(c.split, c.method, c.dataset, c.fold) for c in in_order(recipe, cells, {"x": 50, "y": 10})]
+    expected = [(s, m, d, f) for s in labels for m in ("mean", "dmpnn") for d in ("y", "x") for f in (0, 1)]
+    assert found == expected
+
+
+def test_names_of_splits_and_the_parts_they_stand_for():
+    splits = [{"recipe": "scaffold/deepchem", "seeds": [3, 4]}, {"recipe": "random", "folds": 2, "repeats": 2}]
+    recipe = made(split=[*splits, {"recipe": "random", "label": "r", "method_seeds": [7]}], seeds=[0, 1])
+    assert [s.name for s in recipe.split] == ["scaffold-deepchem", "random-2x2", "r"]
+    assert [s.parts for s in recipe.split] == [[(0, 0), (1, 0)], [(0, 0), (0, 1), (1, 0), (1, 1)], [(0, 0)]]
+    assert [recipe.seeds_of(s) for s in recipe.split] == [(0, 1), (0, 1), (7,)]
+    folder = Cell("x@c1", "r", 0, 1, "mean", 2, "0123456789").folder(Path("o"))
+    assert folder.as_posix() == "o/cells/x@c1/r/mean/r0-f1-s2-01234567"
