@@ -82,7 +82,7 @@ def kept(
 def _read(path: Path, wanted: np.ndarray, found: np.ndarray, x: np.ndarray | None, width: int) -> np.ndarray | None:
     """Fill in the rows of a file that are wanted and not found yet."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             keys = file["keys"]
             at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             new = (keys[at] == wanted) & ~found

@@ -189,7 +189,8 @@ def _keeper(lightning: Any) -> Any:
 
     class Keeper(lightning.Callback):
         def __init__(self) -> None:
-            self.lowest, self.weights = float("inf"), None
+            self.lowest = float("inf")
+            self.weights: dict[str, Any] | None = None
 
         def on_validation_end(self, trainer: Any, module: Any) -> None:
             loss = float(trainer.callback_metrics.get("val_loss", float("nan")))

@@ -151,10 +151,14 @@ class DeepChem(Method):
                 drop = {"enc_dropout_p": self.dropout, "ffn_dropout_p": self.dropout}
                 own = {"global_features_size": group.d_extra, "mode": mode, "n_classes": n_classes}
                 return DMPNNModel(n_tasks=n_tasks, **own, **wide, **drop, **common)
-            wide = {"n_features": self.n_bits + group.d_extra, "layer_sizes": [self.d_hidden], "dropouts": self.dropout}
+            layers: dict[str, Any] = {
+                "n_features": self.n_bits + group.d_extra,
+                "layer_sizes": [self.d_hidden],
+                "dropouts": self.dropout,
+            }
             if group.kind == "regression":
-                return deepchem.models.MultitaskRegressor(n_tasks, **wide, **common)
-            return deepchem.models.MultitaskClassifier(n_tasks, n_classes=n_classes, **wide, **common)
+                return deepchem.models.MultitaskRegressor(n_tasks, **layers, **common)
+            return deepchem.models.MultitaskClassifier(n_tasks, n_classes=n_classes, **layers, **common)
 
     def _train(self, group: Group, rows: Rows, valid: Rows | None) -> _Network:
         seed = derive(self.seed, "deepchem", group.kind)

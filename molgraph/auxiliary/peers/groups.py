@@ -204,7 +204,7 @@ def check_counts(method: Method, names: tuple[str, ...], most: int = 100_000) ->
 
 
 def _rows(fitted: Fitted, table: Table, readable: np.ndarray, y: np.ndarray, group: Group) -> Rows:
-    js = list(group.columns)
+    js = np.array(group.columns)
     weights = np.ones(len(table)) if table.weights is None else table.weights
     use = np.flatnonzero(readable & ~np.isnan(y[:, js]).all(axis=1) & (weights > 0))
     scaled = (y[np.ix_(use, js)] - fitted.scale[0, js]) / fitted.scale[1, js]
