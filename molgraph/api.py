@@ -77,7 +77,8 @@ def train(
     None leaves the recipe's own value (see ``molgraph.base.recipe.Recipe`` for the defaults).
 
     Args:
-        data: a path (csv, csv.gz, tsv, parquet, sdf, smi), a frame, a table, or ``builtin:chembl2321810``.
+        data: a path (csv, csv.gz, tsv, parquet, sdf, smi), a frame, a table, or ``dataset:esol``
+            (targets and split as its card says, where not given).
         smiles: the column of SMILES; found by its name where it is not given.
         targets: the columns to learn; an empty cell is a missing value.
         model: a registered model, such as ``dmpnn``, ``mpnn`` or ``random_forest``.
@@ -121,6 +122,8 @@ def train(
         ['ok', 'unreadable']
     """
     given = {name: value for name, value in locals().items() if name in KEYS and value is not None}
+    if isinstance(data, str) and data.startswith("dataset:"):  # its card has a say in the plan
+        given["path"] = data
     plan = recipe_of(recipe, given)
     started = time.perf_counter()
     method = method_of(plan)  # what it refuses is refused before an hour of reading

@@ -47,7 +47,24 @@ def recipe_of(recipe: Recipe | str | Path | None, given: Mapping[str, Any]) -> R
             if name in ("targets", "features") and isinstance(value, str):
                 value = (value,)
             values[section][key] = {**values[section][key], **value} if name == "params" else value
+    if recipe is None and "split" not in given and (advised := advised_split(values["data"]["path"])):
+        values["split"]["recipe"] = advised
     return Recipe.from_dict(values)
+
+
+def advised_split(path: str | None) -> str:
+    """The split that the card of ``dataset:NAME`` recommends; empty for other sources, and for a column of its own.
+
+    Example:
+        >>> advised_split("dataset:bbbp"), advised_split("assay.csv")
+        ('scaffold/deepchem', '')
+    """
+    if path is None or not path.startswith("dataset:"):
+        return ""
+    from molgraph.data.cards import card
+
+    advised = card(path.removeprefix("dataset:")).split
+    return "" if advised == "column" else advised
 
 
 def check_plan(plan: Recipe) -> None:

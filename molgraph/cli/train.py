@@ -25,7 +25,7 @@ def _option(panel: str, *names: str, metavar: str | None = None, help: str = "",
 _column = partial(_option, "Columns", metavar="COLUMN")
 _learning = partial(_option, "Learning")
 _result = partial(_option, "Result", metavar="FILE")
-_DATA = "csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or builtin:NAME; else the recipe's path."
+_DATA = "csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or dataset:NAME; else the recipe's path."
 Text: TypeAlias = str | None
 Many: TypeAlias = list[str] | None
 Whole: TypeAlias = int | None
@@ -101,7 +101,7 @@ def train(
         molgraph train assay.csv -t logS -t active --split random
         molgraph train assay.csv -t class:multiclass  # words or 0, 1, 2
         molgraph train assay.csv -t pIC50 -s params.depth=4 --report r.html
-        molgraph train builtin:chembl2321810 -m random_forest
+        molgraph train dataset:esol -m random_forest  # molgraph data list
         molgraph train --recipe runs/assay.toml --seed 1
     """
     given: dict[str, Any] = {

@@ -185,7 +185,7 @@ def _target(target: Target, units: Any) -> str:
 
 
 def _names_file(text: str) -> bool:
-    if text == "-" or text.startswith("builtin:"):
+    if text == "-" or text.startswith(("builtin:", "dataset:")):
         return True
     try:
         return Path(text).exists() or Path(text).suffix.lower() in (".csv", ".gz", ".tsv", ".parquet", ".sdf", ".smi")
