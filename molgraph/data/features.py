@@ -113,12 +113,12 @@ def _atom_weights() -> np.ndarray:
     return weights
 
 
-_ATOM_WEIGHTS = _atom_weights()
+ATOM_WEIGHTS = _atom_weights()
 
 
 def low_halves(rows: np.ndarray) -> np.ndarray:
     """float32 [n]: the low halves of the keys of float32 rows [n, 72], as exact whole numbers."""
-    return np.einsum("ij,j->i", rows, _ATOM_WEIGHTS)  # a BLAS would wake its threads for so little
+    return np.einsum("ij,j->i", rows, ATOM_WEIGHTS)  # a BLAS would wake its threads for so little
 
 
 def join_halves(low: np.ndarray, mass: np.ndarray) -> np.ndarray:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from molgraph.data.features import D_BOND, check_layout, join_halves, low_halves
+from molgraph.data.features import ATOM_WEIGHTS, D_ATOM, D_BOND, check_layout, join_halves
 from molgraph.data.packing import Piece
 
-CALL = 48
+CALL = 24
 """Molecules that the library is given at a time: feature rows stay in the cache, and little is read twice."""
 _TRIAL = ["C[C@H]([NH3+])C(=O)[O-]", "F/C=C/[13CH2]Cl", "c1ccsc1", "[Na+].[Cl-]", "C#N", "FS(F)(F)(F)(F)F", "*[U]"]
 _ATOM_CHOICES = [
@@ -19,8 +19,11 @@ _ATOM_CHOICES = [
 ]  # fmt: skip
 _ATOM_FLOATS = ["aromatic", "mass"]
 _BOND_COLUMNS = ["is-null", "bond-type-onehot", "conjugated", "in-ring", "stereo", "bond-type-float"]
-# the weight of the last column puts twice the bond order above the 14 bits of the layout
-_BOND_WEIGHTS = (2.0 ** np.array([*range(D_BOND), D_BOND + 1])).astype(np.float32)
+# rows times these: the low half of an atom's key and its mass; a bond's key and twice its order. Whole numbers under
+# 2^24, exact in any order; for products of so few columns a BLAS does not wake its threads
+_ATOM_SUMS = np.stack([ATOM_WEIGHTS, np.arange(D_ATOM) == D_ATOM - 1], 1).astype(np.float32)
+_BOND_SUMS = np.zeros((D_BOND + 1, 2), np.float32)
+_BOND_SUMS[:-1, 0], _BOND_SUMS[-1, 1] = 2.0 ** np.arange(D_BOND), 2
 _AROMATIC_BIT, _AROMATIC_ORDER = 1 << 4, 3
 
 
@@ -59,11 +62,10 @@ def _library() -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
 
 
 class _Read(NamedTuple):
-    """What one call of the library gave: atoms, and chemical bonds by their two ends; features as sums of columns."""
+    """What one call of the library gave: atoms, and chemical bonds by their two ends; of features two sums a row."""
 
     n_atoms: np.ndarray
     atoms: np.ndarray
-    mass: np.ndarray
     bonds: np.ndarray
     ends: np.ndarray
 
@@ -73,21 +75,12 @@ def pieces(smiles: list[str]) -> list[Piece]:
     reads = [read for start in range(0, len(smiles), CALL) for read in _reads(smiles[start : start + CALL])]
     if not reads:
         return []
-    n_atoms, atoms, mass, bonds, ends = zip(*reads, strict=True)
+    n_atoms, atoms, bonds, ends = zip(*reads, strict=True)
     sizes = [len(part) for part in atoms]
-    shift = np.repeat(np.cumsum(sizes) - sizes, [part.shape[1] for part in ends])
-    both = np.concatenate(ends, axis=1) + shift
-    bond_keys = _bond_keys(np.concatenate(bonds))
-    return [
-        Piece.from_global(
-            np.concatenate(n_atoms),
-            join_halves(np.concatenate(atoms), np.concatenate(mass)),
-            np.repeat(bond_keys, 2),
-            both.T.ravel(),
-            both[::-1].T.ravel(),
-            np.arange(2 * len(bond_keys)) ^ 1,
-        )
-    ]
+    shift = np.repeat(np.cumsum(sizes) - sizes, [len(part) for part in bonds])
+    low, mass = np.concatenate(atoms).T
+    atom_keys, bond_keys = join_halves(low, np.ascontiguousarray(mass)), _bond_keys(np.concatenate(bonds))
+    return [Piece.from_bonds(np.concatenate(n_atoms), atom_keys, bond_keys, np.concatenate(ends, axis=1) + shift)]
 
 
 def _reads(smiles: list[str]) -> list[_Read]:
@@ -99,8 +92,8 @@ def _reads(smiles: list[str]) -> list[_Read]:
         return [_read(smiles)]
     except RuntimeError:
         if len(smiles) == 1:
-            none = np.zeros(0, np.float32)
-            return [_Read(np.zeros(1, np.int64), none, none, none, np.zeros((2, 0), np.int64))]
+            none = np.zeros((0, 2), np.float32)
+            return [_Read(np.zeros(1, np.int64), none, none, np.zeros((2, 0), np.int64))]
     size = -(-len(smiles) // 8)
     return [read for start in range(0, len(smiles), size) for read in _reads(smiles[start : start + size])]
 
@@ -112,16 +105,14 @@ def _read(smiles: list[str]) -> _Read:
     )
     # a molecule that can't be read leaves a gap in graph_of, so counting gives it no atoms
     n_atoms = np.bincount(graph_of, minlength=len(smiles))
-    sums = np.einsum("ij,j->i", bonds, _BOND_WEIGHTS)
-    return _Read(n_atoms, low_halves(atoms), atoms[:, -1].copy(), sums, ends)
+    return _Read(n_atoms, atoms @ _ATOM_SUMS, bonds @ _BOND_SUMS, ends)
 
 
 def _bond_keys(sums: np.ndarray) -> np.ndarray:
-    """int64 [n]: keys of bonds from their weighted sums of columns.
+    """int64 [n]: keys of bonds from their flags and twice their order, float32 [n, 2].
 
     The library puts every bond that is neither single, double, triple nor aromatic (dative, quadruple,
     unspecified) into the aromatic column; the bond order, 1.5 for aromatic bonds alone, tells them apart.
     """
-    keys = sums.astype(np.int64)
-    wrong = ((keys & _AROMATIC_BIT) != 0) & (keys >> D_BOND != _AROMATIC_ORDER)
-    return (keys & ((1 << D_BOND) - 1)) - wrong * _AROMATIC_BIT
+    keys, order = sums.astype(np.int64).T
+    return keys & ~((order != _AROMATIC_ORDER) * np.int64(_AROMATIC_BIT))

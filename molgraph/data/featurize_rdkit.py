@@ -58,7 +58,7 @@ def _piece(smiles: list[str]) -> Piece:
 
     first = np.repeat(np.cumsum(n_atoms) - n_atoms, n_bonds)
     begin, end = _ask(Bond.GetBeginAtomIdx, bonds) + first, _ask(Bond.GetEndAtomIdx, bonds) + first
-    ends = np.stack([begin, end], 1).ravel()
+    ends = np.stack([begin, end])
 
     number, hydrogens = _ask(Atom.GetAtomicNum, atoms), _ask(Atom.GetTotalNumHs, atoms)
     twice = 2 * np.fromiter(map(Bond.GetBondTypeAsDouble, bonds), np.float64, len(bonds))
@@ -83,12 +83,11 @@ def _piece(smiles: list[str]) -> Piece:
     _where(_has(smiles, _ISOTOPE.search)[of_atom], Atom.GetMass, atoms, mass)
     _where((rich | _has(smiles, lambda text: "@" in text))[of_atom], Atom.GetChiralTag, atoms, chiral)
     atom_keys = atom_keys_of(
-        number, np.bincount(ends, minlength=len(atoms)) + hydrogens, _ask(Atom.GetFormalCharge, atoms), chiral,
+        number, np.bincount(ends.ravel(), minlength=len(atoms)) + hydrogens, _ask(Atom.GetFormalCharge, atoms), chiral,
         hydrogens, _HYBRID[_ask(Atom.GetHybridization, atoms)], aromatic, mass,
     )  # fmt: skip
 
-    target, reverse = np.stack([end, begin], 1).ravel(), np.arange(2 * len(bonds)) ^ 1
-    return Piece.from_global(n_atoms, atom_keys, np.repeat(bond_keys, 2), ends, target, reverse)
+    return Piece.from_bonds(n_atoms, atom_keys, bond_keys, ends)
 
 
 def _read(text: str) -> Mol:

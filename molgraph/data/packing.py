@@ -39,35 +39,35 @@ class Piece:
         return cls(counts, counts, none, none, none, none, none, none, none)
 
     @classmethod
-    def from_global(
-        cls, n_atoms: np.ndarray, atom_key: np.ndarray, bond_key: np.ndarray,
-        source: np.ndarray, target: np.ndarray, reverse: np.ndarray,
-    ) -> Piece:  # fmt: skip
-        """Sort bonds by target atom and count everything from the start of its own graph.
+    def from_bonds(cls, n_atoms: np.ndarray, atom_key: np.ndarray, bond_key: np.ndarray, ends: np.ndarray) -> Piece:
+        """Two directed bonds for each chemical bond, sorted by target atom, counted from the start of their graph.
 
         Args:
             n_atoms: int64 [g].
             atom_key: int64 [n].
-            bond_key: int64 [e], for directed bonds in any order that keeps graphs together.
-            source, target: int64 [e], atom rows over the whole piece.
-            reverse: int64 [e], row of the opposite bond over the whole piece.
+            bond_key: int64 [b], for chemical bonds in any order that keeps graphs together.
+            ends: int [2, b], their atoms as rows of the whole piece.
         """
-        first_atom = np.cumsum(n_atoms) - n_atoms
+        n = len(atom_key)
+        small = n <= 1 << 16  # numpy sorts 16-bit numbers by radix
+        source = ends.T.astype(np.uint16 if small else np.int64, order="C").ravel()
+        target = source.reshape(-1, 2)[:, ::-1].ravel()  # the bond in row i has its opposite in row i ^ 1
         order = np.argsort(target, kind="stable")
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        source, target = source[order], target[order]
-        graph_of_bond = np.repeat(np.arange(len(n_atoms)), n_atoms)[target]
-        n_bonds = np.bincount(graph_of_bond, minlength=len(n_atoms))
-        first_bond = np.cumsum(n_bonds) - n_bonds
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        degree = np.bincount(target, minlength=n)
+        last_atom, bonds_to = np.cumsum(n_atoms), np.append(0, np.cumsum(degree))
+        n_bonds = np.diff(bonds_to[last_atom], prepend=0)
+        narrow = smallest(int(max(n_atoms.max(initial=0), n_bonds.max(initial=0))))
+        first_atom = np.repeat((last_atom - n_atoms).astype(np.int32), n_bonds)
+        first_bond = np.repeat((np.cumsum(n_bonds) - n_bonds).astype(np.int32), n_bonds)
         atom_code, atom_keys = pd.factorize(atom_key)
-        bond_code, bond_keys = pd.factorize(bond_key[order])
-        shift = first_atom[graph_of_bond]
-        back = place[reverse[order]] - first_bond[graph_of_bond]
-        narrow = np.int16 if len(n_bonds) == 0 or max(n_atoms.max(), n_bonds.max()) < 2**15 else np.int32
+        bond_code, bond_keys = pd.factorize(bond_key)
         return cls(
-            n_atoms, n_bonds, atom_keys, bond_keys, atom_code.astype(np.int32), bond_code.astype(np.int32),
-            (source - shift).astype(narrow), (target - shift).astype(narrow), back.astype(narrow),
+            n_atoms, n_bonds, atom_keys, bond_keys,
+            atom_code.astype(np.int32), bond_code.astype(np.int32)[order >> 1],
+            (source[order] - first_atom).astype(narrow), (target[order] - first_atom).astype(narrow),
+            (place[order ^ 1] - first_bond).astype(narrow),
         )  # fmt: skip
 
 

@@ -214,6 +214,16 @@ def test_cut_into_chunks_or_not_is_the_same(monkeypatch: pytest.MonkeyPatch, nci
     assert_same(small, featurize(part))
 
 
+@pytest.mark.parametrize("backend", ["rdkit", pytest.param("cuik", marks=needs_cuik)])
+def test_a_piece_of_more_atoms_than_16_bits_count(backend: str) -> None:
+    n = 2**16 // 200 + 3
+    one, many = featurize(["C" * 199 + "O"], backend=backend), featurize(["C" * 199 + "O"] * n, backend=backend)
+    assert many.levels["atom"].offsets[-1] > 2**16
+    for level, own in one.levels.items():
+        for name, array in own.arrays.items():
+            assert np.array_equal(np.tile(array, n), many.levels[level].arrays[name])
+
+
 def test_workers_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     smiles = [*nci()[:300], "", "CN(C)(C)C", "C" * 500]
     alone = featurize(smiles)
