@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -150,6 +151,18 @@ def test_errors_of_several_targets_are_in_their_own_spread() -> None:
     assert slices.errors("m") == pytest.approx(np.ones((2, 2)))
     lone = np.array([[np.nan], [1.0]])
     assert Slices((Target("a"),), {"m": Answers(np.arange(2), lone, lone + 2)}).worst("m") == [(1, 0, 2.0)]
+
+
+def test_a_class_is_named_and_its_error_is_what_its_probability_lacks() -> None:
+    answers = Answers(np.array([4, 7]), np.array([[0.0], [2.0]]), np.array([[0.9], [0.2]]))
+    smiles = np.array(["C"] * 8, dtype=object)
+    slices = Slices(
+        (Target("c", "multiclass", classes=("lo", "mid", "hi")),), {"a": answers}, smiles, smiles, np.ones(8)
+    )
+    assert slices.errors("a").ravel() == pytest.approx([0.1, 0.8]) and slices.worst("a", 1)[0][:2] == (7, 0)
+    made = in_memory(made_up({"a": 1.0, "b": 1.1}))
+    page = report_page(replace(made, slices={("esol", "random-5x5"): slices}))
+    assert "<dd>hi</dd>" in page and "<dt>P(that), a</dt><dd>0.200</dd>" in page
 
 
 def test_the_verb_writes_both_and_says_who_leads(run: Path, tmp_path: Path) -> None:

@@ -57,7 +57,10 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
         if len(slices.distance):
             counts, errors = slices.by_distance(shown)
             what = "Brier score" if slices.binary else "mean absolute error"
-            what += ", in standard deviations" if not slices.binary and len(slices.targets) > 1 else ""
+            if any(target.kind == "multiclass" for target in slices.targets):
+                what = "1 less the probability of the class"
+            elif not slices.binary and len(slices.targets) > 1:
+                what += ", in standard deviations"
             svg = figures.distance(counts, errors, EDGES, colour, what)
             out.append(
                 (

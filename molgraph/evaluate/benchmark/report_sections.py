@@ -217,16 +217,13 @@ def _worst(board: Board, slices: Slices | None) -> dict[str, Any] | None:
         target = slices.targets[j]
         tested = slices.tested[leader]
         y = tested.y[place[leader][row], j]
-        measured = {"binary": f"{y:g}", "multiclass": "its class"}.get(target.kind, number(float(y)))
+        measured = f"{y:g}" if target.kind == "binary" else number(float(y))
+        measured = target.classes[int(y)] if target.kind == "multiclass" else measured
+        said = {"binary": "P(1), {}", "multiclass": "P(that), {}"}.get(target.kind, "{}")
         lines = [("measured", measured)]
         for m in names[:3]:
             if row in place[m]:
-                lines.append(
-                    (
-                        m if target.kind == "regression" else f"P, {m}",
-                        number(float(slices.tested[m].p[place[m][row], j])),
-                    )
-                )
+                lines.append((said.format(m), number(float(slices.tested[m].p[place[m][row], j]))))
         if np.isfinite(slices.distance[row]):
             lines.append(("distance to train", number(float(slices.distance[row]))))
         picture = Markup(draw_molecule(str(slices.smiles[row]), width=200, height=140))

@@ -28,7 +28,7 @@ class Answers:
 
     Args:
         rows: int64 [n], rows of the dataset.
-        y: float64 [n, targets], measured; NaN where not.
+        y: float64 [n, targets], measured, the code of a class; NaN where not.
         p: float64 [n, targets], predicted; of a target with classes, the probability of the measured one.
     """
 
@@ -62,9 +62,13 @@ class Slices:
         return all(target.kind == "binary" for target in self.targets)
 
     def errors(self, method: str) -> np.ndarray:
-        """float [n, targets]: absolute error; over the targets' standard deviation where there are several numbers."""
+        """float [n, targets]: absolute error; of a class, what its probability lacks.
+
+        Of several numbers, each in its target's standard deviation.
+        """
         tested = self.tested[method]
-        error = np.abs(tested.p - tested.y)
+        classes = np.array([target.kind == "multiclass" for target in self.targets])
+        error = np.abs(tested.p - np.where(classes & np.isfinite(tested.y), 1.0, tested.y))
         numbers = [j for j, t in enumerate(self.targets) if t.kind in ("regression", "bounded")]
         if len(self.targets) > 1 and numbers:
             spread = np.array([_spread(tested.y[:, j]) for j in numbers])
@@ -120,7 +124,6 @@ def slice_records(records: Records, problem: Problem, split: str) -> Slices | No
         found = records.predictions(cell)
         y = np.column_stack([found.y[t.name] for t in problem.targets])
         p = np.column_stack([_column(t, found.p, found.y[t.name]) for t in problem.targets])
-        y = np.where([t.kind == "multiclass" for t in problem.targets] & np.isfinite(y), 1.0, y)
         parts.setdefault(cell.method, []).append(Answers(found.rows, y, p))
     if not parts:
         return None

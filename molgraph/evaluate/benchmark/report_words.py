@@ -120,6 +120,8 @@ def tasks(board: Board) -> str:
     counts = sorted(set(board.scores.counted.values()))
     span = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     text = f"Mean over {span} of {len(names)} tasks."
+    if board.metric in ("rmse", "mae"):
+        text += " They are averaged in their own units, so that tasks of large numbers weigh most."
     return text + "".join(f" {name}: {why}." for name, why in board.scores.left_out.items())
 
 
