@@ -67,7 +67,7 @@ class Invented:
         skill: method's row -> standard deviation of its noise.
     """
 
-    free = 1
+    free = slots = 1
 
     def __init__(self, skill: dict[str, float], y: dict[str, np.ndarray]) -> None:
         self.skill, self.y, self.ended = skill, y, list[tuple[int, Outcome]]()

@@ -70,6 +70,7 @@ class RayEngine:
                 "there is no ray", hint="pip install 'molgraph-platform[ray]', or --engine local"
             ) from None
         self.ray: Any = ray
+        self.slots = slots
         self.own = not ray.is_initialized()
         if self.own:
             ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)

@@ -18,9 +18,10 @@ from typing import Any
 from molgraph.evaluate.benchmark.job import Job, Outcome
 from molgraph.evaluate.benchmark.server import kill_group
 from molgraph.evaluate.benchmark.watch import memory_mb
-from molgraph.evaluate.benchmark.worker import FOUND, LOG
+from molgraph.evaluate.benchmark.worker import BEGUN, FOUND, LOG
 
 TICK = 0.05  # seconds between two looks at what runs
+IMPORT_SECONDS = 300.0  # that a process of its own may take before its cell begins
 RESTARTS = 2  # of a cell whose server died under it
 FORKS = hasattr(os, "fork") and sys.platform != "darwin"  # there the system's own libraries start threads
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -38,6 +39,7 @@ class _Running:
     pid: int | None = None
     process: subprocess.Popen | None = None  # of its own; else the server forked it
     peak_mb: float = 0.0
+    begun: bool = False
     ended_by: tuple[str, str] | None = None  # status and reason, where its budget ended it
     lost: int = 0
 
@@ -112,8 +114,10 @@ class LocalEngine:
         if running.ended_by is not None or running.pid is None:
             return
         running.peak_mb = max(running.peak_mb, memory_mb(running.pid))
+        if not running.begun and (Path(running.job.folder) / BEGUN).exists():
+            running.begun, running.started = True, time.monotonic()  # a fresh process's imports do not count
         job, spent = running.job, time.monotonic() - running.started
-        if spent > job.seconds:
+        if spent > job.seconds + (0.0 if running.begun else IMPORT_SECONDS):
             running.ended_by = "timeout", f"ran longer than its budget of {job.seconds:g} s"
         elif running.peak_mb > job.memory_gb * 1024:
             held = f"held {running.peak_mb / 1024:.1f} GB of memory"
@@ -147,6 +151,7 @@ class LocalEngine:
             if "started" in words:
                 running = self.running[words["started"]]
                 running.pid, running.started = words["pid"], time.monotonic()  # waiting for the server does not count
+                running.begun = True
             elif "ended" in words:
                 running = self.running[words["ended"]]
                 ended.append((words["ended"], _outcome(running, words["code"], words["cpu"], words["peak_mb"])))
@@ -198,6 +203,7 @@ class LocalEngine:
             if running.process is not None:
                 continue
             running.lost, running.started, running.pid = running.lost + 1, time.monotonic(), None
+            running.begun = False
             if running.lost > RESTARTS:
                 ended.append((number, Outcome("crashed", "its fork server died with it", {}, 0.0, None, None)))
             else:

@@ -13,6 +13,7 @@ from typing import Protocol
 from molgraph.base import progress
 from molgraph.evaluate.benchmark.cells import Cell, file_of_split
 from molgraph.evaluate.benchmark.claims import Claims
+from molgraph.evaluate.benchmark.forecast import Forecast, in_words
 from molgraph.evaluate.benchmark.job import Job, Outcome
 from molgraph.evaluate.benchmark.plan import WORK, Problem
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
@@ -23,7 +24,9 @@ logger = logging.getLogger("molgraph")
 
 
 class Engine(Protocol):
-    """Where cells run."""
+    """Where cells run, ``slots`` of them at once."""
+
+    slots: int
 
     @property
     def free(self) -> int:
@@ -56,6 +59,7 @@ class Loop:
         self.claims = Claims(out / WORK / "claims")
         self.running: dict[int, tuple[Cell, Job]] = {}
         self.made: Counter[str] = Counter()
+        self.forecast = Forecast({name: problem.rows for name, problem in problems.items()})
         self.failures: list[tuple[Cell, str, str]] = []
         self.before = {c.key: made_at(out, c) for p in problems.values() for c in p.cells} if again else {}
 
@@ -74,9 +78,10 @@ class Loop:
                             elsewhere.append(cell)
                         bar.advance(state == "there")
                     for number, outcome in self.engine.wait():
-                        self._end(number, outcome)
+                        cell = self._end(number, outcome)
                         bar.advance()
-                    bar.describe(self._words())
+                        self._tell(cell, [*left, *elsewhere])
+                    bar.describe(self._words([*left, *elsewhere]))
             except KeyboardInterrupt as stop:
                 stop.add_note(f"{sum(self.made.values())} cells were kept; the same command goes on from here")
                 raise
@@ -101,7 +106,7 @@ class Loop:
             return True
         return manifest["status"] in self.again and manifest["made"] == self.before.get(cell.key)
 
-    def _end(self, number: int, outcome: Outcome) -> None:
+    def _end(self, number: int, outcome: Outcome) -> Cell:
         cell, job = self.running.pop(number)
         problem, split = self.problems[cell.dataset], self.recipe.of_split(cell.split)
         label = {"recipe": split.recipe, "params": split.params, "seed": split.seeds[0 if split.folds else cell.repeat]}
@@ -111,6 +116,17 @@ class Loop:
         if outcome.status != "ok":
             self.failures.append((cell, outcome.status, outcome.reason))
             logger.info("%s: %s: %s", cell, outcome.status, outcome.reason)
+        self.forecast.add(cell, outcome.seconds)
+        return cell
+
+    def _tell(self, ended: Cell, left: list[Cell]) -> None:
+        """Say so when the last fold of a method on a dataset has ended: the progress of a run without a terminal."""
+        row = (ended.dataset, ended.split, ended.method)
+        rest = [*left, *(cell for cell, _ in self.running.values())]
+        if any((cell.dataset, cell.split, cell.method) == row for cell in rest):
+            return
+        hours = in_words(self.forecast.left(rest, self.engine.slots))
+        logger.info("%s: done; %d cells are left, about %s", " ".join(row), len(rest), hours)
 
     def _job(self, cell: Cell) -> Job:
         problem, method = self.problems[cell.dataset], self.recipe.of_method(cell.method)
@@ -132,10 +148,12 @@ class Loop:
             memory_gb=self.recipe.budget.memory_gb,
         )
 
-    def _words(self) -> str:
+    def _words(self, left: list[Cell]) -> str:
+        """What runs now, what failed, and for how long it will go on, as cells of other methods cost other times."""
         now = ", ".join(f"{cell.dataset} {cell.method}" for cell, _ in list(self.running.values())[:2])
         failed = f", {len(self.failures)} failed" if self.failures else ""
-        return f"{now or self.recipe.name}{failed}"
+        hours = self.forecast.left([*left, *(cell for cell, _ in self.running.values())], self.engine.slots)
+        return f"{now or self.recipe.name}{failed}{f', about {in_words(hours)}' if hours else ''}"
 
 
 def made_at(out: Path, cell: Cell) -> str | None:

@@ -29,7 +29,7 @@ from molgraph.evaluate.benchmark.job import Job, load_factory, make
 from molgraph.evaluate.benchmark.learning import blind, fit
 from molgraph.evaluate.benchmark.search import search
 
-PREDICTIONS, FOUND, LOG = "predictions.parquet", "found.json", "stderr.txt"
+PREDICTIONS, FOUND, LOG, BEGUN = "predictions.parquet", "found.json", "stderr.txt", "begun"
 
 
 def run_job(job: Job) -> dict[str, Any]:
@@ -143,6 +143,7 @@ def main() -> None:
     with contextlib.suppress(OSError):
         os.setsid()
     job = Job.from_json(Path(path).read_text(encoding="utf-8"))
+    (Path(job.folder) / BEGUN).touch()
     carry_out(job)
 
 

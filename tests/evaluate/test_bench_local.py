@@ -1,0 +1,97 @@
+"""Processes of cells: forked from a server without threads, or spawned; what they cost; what remains of the time."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+from molgraph.evaluate.benchmark.cells import Cell
+from molgraph.evaluate.benchmark.forecast import Forecast
+from molgraph.evaluate.benchmark.job import Job
+from molgraph.evaluate.benchmark.local import LocalEngine
+from molgraph.evaluate.benchmark.records import read_records
+from molgraph.evaluate.benchmark.scoring import score_records
+from molgraph.evaluate.benchmark.watch import memory_mb, tree
+from tests.evaluate.bench_tables import engine, go, plain, recipe
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
+
+
+def test_the_server_that_has_molgraphs_imports_has_one_thread():
+    """All that ``molgraph bench run`` imports ahead: a fork of a process with threads may hang."""
+    from molgraph.benchmarking import IMPORTS
+
+    made = LocalEngine(IMPORTS)
+    try:
+        assert made._can_fork()
+    finally:
+        made.close()
+
+
+def test_spawned_cells_give_what_forked_cells_give(tmp_path):
+    odd = [{"name": "odd", "label": how, "params": {"how": how}} for how in ("exit", "raise", "sleep", "segfault")]
+    asked = recipe({"name": "ridge", "params": {"noise": 0.1}}, *odd, budget={"seconds": 3})
+    spawning = LocalEngine((), 2)
+    spawning._close_server()
+    spawning._forks = False
+    only = {"fold": ["0"]}
+    go(tmp_path / "spawned", asked, engine=spawning, only=only)
+    go(tmp_path / "forked", asked, engine=engine(), only=only)
+    frames = [plain(score_records(read_records(tmp_path / name))) for name in ("spawned", "forked")]
+    pd.testing.assert_frame_equal(*frames)
+    assert spawning.running == {}
+
+
+@pytest.mark.parametrize(
+    ("params", "on_cpu"),
+    [
+        ({}, True),
+        ({"device": "cpu"}, True),
+        ({"device": None}, True),
+        ({"device": "cuda"}, False),
+        ({"device": "auto"}, False),
+        ({"params": {"device": "cuda:1"}}, False),
+        ({"params": {"depth": 3}}, True),
+    ],
+)
+def test_cells_for_other_devices_are_spawned(params, on_cpu):
+    job = Job("a", "b", "c", "d", "json:dumps", "e", params=params)
+    assert job.on_cpu is on_cpu and Job.from_json(job.to_json()) == job
+
+
+def test_memory_is_counted_over_the_whole_tree():
+    child = os.fork()
+    if child == 0:
+        held = bytearray(50_000_000)
+        held[::4096] = b"x" * len(held[::4096])
+        time.sleep(30)
+        os._exit(0)
+    try:
+        alone, end = memory_mb(child), time.monotonic() + 10
+        while alone < 50 and time.monotonic() < end:
+            alone = memory_mb(child)
+        assert child in tree(os.getpid()) and memory_mb(os.getpid()) >= alone > 50
+    finally:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    assert memory_mb(child) == 0
+
+
+def cell(dataset: str, method: str) -> Cell:
+    """A cell of no further interest."""
+    return Cell(dataset, "random", 0, 0, method, 0, "")
+
+
+def test_the_forecast_goes_by_the_same_cell_then_the_method_then_the_dearest():
+    forecast = Forecast({"a": 10, "b": 100})
+    assert forecast.left([cell("a", "x")], 1) == 0
+    forecast.add(cell("a", "x"), 1.0)
+    forecast.add(cell("a", "x"), 3.0)
+    assert forecast.left([cell("a", "x")] * 2, 1) == 4
+    assert forecast.left([cell("b", "x")], 2) == 10
+    forecast.add(cell("a", "y"), 50.0)
+    assert forecast.left([cell("b", "z")], 1) == 500
