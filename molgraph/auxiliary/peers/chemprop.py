@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -159,7 +161,8 @@ class Chemprop(Method):
         need("chemprop")
         from lightning import pytorch as lightning
 
-        with lightning_quiet(), torch_settings(self.threads, derive(self.seed, "chemprop", group.kind)):
+        seed = derive(self.seed, "chemprop", group.kind)
+        with lightning_quiet(), _no_news(), torch_settings(self.threads, seed):
             model = self._model(group)
             order = derive(self.seed, "chemprop", "order") % 2**31
             train = _loader(rows.smiles, rows.y, rows.weights, rows.extra, self.batch_size, order)
@@ -182,6 +185,18 @@ class Chemprop(Method):
             if best.weights is not None:
                 model.load_state_dict(best.weights)
         return _Network(model.eval(), group, self.batch_size, self.threads)
+
+
+@contextmanager
+def _no_news() -> Iterator[None]:
+    """Lightning's lines on devices and its sponsors kept off the terminal; its warnings and errors stay."""
+    news = logging.getLogger("lightning.pytorch")
+    before = news.level
+    news.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        news.setLevel(before)
 
 
 def _keeper(lightning: Any) -> Any:
