@@ -1,0 +1,124 @@
+"""``molgraph bench run`` and ``verify`` as a person types them: what is printed, and the exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import molgraph
+from molgraph.base.errors import UsageError
+from molgraph.cli.bench import parse_only
+from molgraph.cli.main import app
+from molgraph.data import cards
+from molgraph.data.datasets import load_dataset
+from molgraph.evaluate.benchmark.result import BenchmarkResult
+from molgraph.evaluate.benchmark.scoring import SCORES
+from tests.evaluate.bench_tables import small
+
+RECIPE = """
+datasets = [{datasets}]
+seeds = [0]
+[[split]]
+recipe = "random"
+folds = 2
+[[method]]
+name = "mean"
+[[method]]
+name = "dmpnn"
+label = "refuses"
+params = {{ device = "cuda:99" }}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _few_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("molgraph.benchmarking.IMPORTS", ("molgraph.auxiliary",))  # what the mean needs
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str], Path]:
+    """Writes the recipe for some datasets."""
+
+    def write(datasets: str) -> Path:
+        path = tmp_path / "mine.toml"
+        path.write_text(RECIPE.format(datasets=datasets))
+        return path
+
+    return write
+
+
+def call(*words: object) -> Result:
+    """A command line's output and exit code."""
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200"})
+
+
+def test_run_sums_up_and_says_what_to_type_next_and_verify_checks_it(write, tmp_path):
+    recipe, out = write('"chembl2321810"'), tmp_path / "out"
+    dry = call("bench", "run", recipe, "-o", out, "--dry-run")
+    assert dry.exit_code == 0 and "4 cells: 0 are there, 4 would be computed" in dry.output and not out.exists()
+    found = call("bench", "run", recipe, "-o", out, "--only", "method=mean")
+    assert found.exit_code == 0, found.output
+    assert "2 cells: 0 were there, 2 ok" in found.output and "chembl2321810 random-1x2 rmse" in found.output
+    assert f"molgraph bench report {out}" in found.output and f"molgraph bench verify {out}" in found.output
+    again = call("bench", "run", recipe, "-o", out, "--only", "method=mean")
+    assert "2 were there, none was missing" in again.output
+    right = call("bench", "verify", out)
+    assert right.exit_code == 0 and "2 cells are as they were written, 8 scores made anew" in right.output
+    text = (out / SCORES).read_text()
+    (out / SCORES).write_text(text.replace(",rmse,1.", ",rmse,0."))
+    wrong = call("bench", "verify", out)
+    assert wrong.exit_code == 1 and "scores.csv has 0." in wrong.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["quik"], "did you mean 'quick'"),
+        (["quick", "--engine", "rey"], "did you mean 'ray'"),
+        (["quick", "--only", "method=dmpn"], "did you mean 'dmpnn'"),
+        (["quick", "--only", "esol"], "not of the form key=value"),
+        (["quick", "--retry", "timeouts"], "did you mean 'timeout'"),
+        (["quick", "--jobs", "0"], "--jobs is 0"),
+    ],
+)
+def test_slips_are_answered_with_the_nearest_known_word(words, said, tmp_path):
+    found = call("bench", "run", *words, "-o", tmp_path / "out")
+    assert found.exit_code == 2 and said in found.output and not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_none_is_exit_code_5(tmp_path):
+    assert call("bench", "verify", tmp_path).exit_code == 5
+
+
+@pytest.mark.parametrize("verb", ["run", "verify"])
+def test_help_has_examples(verb):
+    found = call("bench", verb, "--help")
+    assert found.exit_code == 0 and f"molgraph bench {verb}" in found.output.partition("Examples")[2]
+
+
+def test_only_is_read_with_commas_and_again():
+    assert parse_only(["fold=0,1", "method=mean", "fold=2"]) == {"fold": {"0", "1", "2"}, "method": {"mean"}}
+    with pytest.raises(UsageError):
+        parse_only(["mean"])
+
+
+def test_the_same_from_python_on_tables_of_ones_own(tmp_path):
+    values = {"name": "own", "datasets": ["mine"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
+    result = molgraph.benchmark(values, tmp_path, tables={"mine": small()})
+    assert isinstance(result, BenchmarkResult) and result.ran.made == {"ok": 1}
+    assert result.summary.loc["mine random rmse", "mean"] > 0 and len(result.scores) == 4 and len(result.cells) == 1
+    assert "1 of 1 cells" in repr(result) and "<table" in result._repr_html_() and result.verify().ok
+    with pytest.raises(UsageError, match="no dataset is named 'mine'"):
+        molgraph.benchmark(values, tmp_path / "other")
+
+
+def test_a_dataset_that_is_not_its_cards_is_refused_and_the_exit_code_says_so(write, tmp_path, monkeypatch):
+    real = cards.card
+    monkeypatch.setattr("molgraph.data.datasets.card", lambda name: real(name).model_copy(update={"hash": "0" * 64}))
+    found = call("bench", "run", write('"chembl2321810"'), "-o", tmp_path / "out")
+    monkeypatch.undo()
+    assert found.exit_code == 3 and "is refused" in found.output
+    assert "0" * 64 in found.output and load_dataset("chembl2321810").hash in found.output, "both hashes"
