@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,20 +63,29 @@ def _graphs(graphs: Any) -> list[Graph]:
         edges = data.edge_index.numpy().T.astype(np.int32)
         order = np.lexsort((edges[:, 1], edges[:, 0]))
         x = None if data.x is None else data.x.numpy()
-        has_labels = x is not None and x.shape[1] > n_attributes
-        edge_attr = None if data.edge_attr is None else data.edge_attr.numpy()[order].reshape(len(edges), -1)
-        one_hot = edge_attr is not None and bool(np.isin(edge_attr, (0.0, 1.0)).all()) and edge_attr.shape[1] > 1
+        bond = None if data.edge_attr is None else data.edge_attr.numpy()[order].reshape(len(edges), -1)
+        one_hot = bond is not None and bond.shape[1] > 1 and bool(((bond != 0).sum(axis=1) == 1).all())
         out.append(
             Graph(
                 int(data.num_nodes),
                 edges[order],
-                node_label=x[:, n_attributes:].argmax(1).astype(np.int32) if x is not None and has_labels else None,
+                node_label=x[:, n_attributes:].argmax(1) if x is not None and x.shape[1] > n_attributes else None,
                 node_features=x[:, :n_attributes] if x is not None and n_attributes else None,
-                edge_label=edge_attr.argmax(1).astype(np.int32) if edge_attr is not None and one_hot else None,
-                edge_features=edge_attr if edge_attr is not None and not one_hot else None,
+                edge_label=bond.argmax(1) if bond is not None and one_hot else None,
+                edge_features=bond if not one_hot else None,
             )
         )
-    return out
+    return _renumbered(_renumbered(out, "node_label"), "edge_label")
+
+
+def _renumbered(graphs: list[Graph], name: str) -> list[Graph]:
+    """Labels as 0, 1, ... of those that there are: PyG counts the gaps between them too."""
+    labels = [getattr(graph, name) for graph in graphs]
+    if any(each is None for each in labels) or not labels:
+        return graphs
+    codes = np.unique(np.concatenate(labels), return_inverse=True)[1].reshape(-1).astype(np.int32)
+    parts: list[Any] = np.split(codes, np.cumsum([len(each) for each in labels])[:-1])
+    return [replace(graph, **{name: part}) for graph, part in zip(graphs, parts, strict=True)]
 
 
 def _codes(values: np.ndarray, target: Target) -> np.ndarray:
