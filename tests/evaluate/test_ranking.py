@@ -75,8 +75,9 @@ def test_the_other_road_is_scipys_and_scikit_posthocs() -> None:
         runs = combinations(range(5), 2)
         held = [order[i:j] for i, j in runs if {a, b} <= set(order[i:j])]
         least = max(stats.friedmanchisquare(*x[run].to_numpy().T).pvalue for run in held if len(run) > 2)
-        if [a, b] in held:
-            least = max(least, stats.chi2.sf((2 * (x[a] < x[b]).sum() - 25) ** 2 / 25, 1))
+        if [a, b] in held:  # a run of two of the four methods is asked for more
+            sign = stats.chi2.sf((2 * (x[a] < x[b]).sum() - 25) ** 2 / 25, 1)
+            least = max(least, 1 - (1 - sign) ** 2)
         assert mine["p"] == pytest.approx(max(peer.loc[a, b], least))
         t = stats.t.ppf(1 - 0.05 / 12, 24) * (x[a] - x[b]).std() / 5
         assert (mine["low"], mine["high"]) == pytest.approx(
@@ -123,7 +124,7 @@ def test_a_floor_that_is_always_last_does_not_make_equal_methods_differ(k: int) 
         found = rank_methods(x, True)
         assert found.test == CONOVER and found.table.loc["m0", "rank"] == k
         wrong += found.table["worse_than"].drop("m0").sum() > 0
-    assert wrong <= 10  # scikit-posthocs alone: 24 and 9
+    assert wrong <= 10  # scikit-posthocs alone: 24 and 9 of 100
 
 
 def test_power_grows_with_the_difference_and_is_what_the_floor_says() -> None:

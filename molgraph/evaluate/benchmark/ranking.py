@@ -112,10 +112,9 @@ def rank_methods(
 
     Where residuals are normal, variances equal and differences spherical (``check_assumptions``): repeated-measures
     ANOVA, and Tukey's HSD with its error term. Else Friedman's test, and Conover's with Holm's correction, whose
-    p-values are never below Friedman's own over any run of methods, in the order of mean rank, that holds the two: a
-    floor that is always last would else make Conover's too sure of the others. Of two methods, Wilcoxon's
-    signed-rank test. A rank is one more than
-    the number of methods that are significantly better.
+    p-values are never below Friedman's own over any run of methods, in the order of mean rank, that holds the two, at
+    Welsch's levels: a floor that is always last would else make Conover's too sure of the others. Of two methods,
+    Wilcoxon's signed-rank test. A rank is one more than the number of methods that are significantly better.
 
     Args:
         folds: a row a fold, a column a method; NaN where a method has no score. A method that lacks a fold is

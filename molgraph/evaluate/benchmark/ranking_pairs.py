@@ -147,7 +147,9 @@ def _runs(x: np.ndarray) -> np.ndarray:
     """[k, k]: the largest p-value of Friedman's test over any run of methods, in their order, that holds both.
 
     Conover pools the error of all methods. Beside a floor that is always last, and so has no error in ranks, it would
-    find one difference in four boards of two equal methods; asked about the run without the floor, Friedman doesn't.
+    find a difference in one of four boards of two equal methods; asked about the run without the floor, Friedman
+    doesn't. Short runs are asked for more, as there are several of them on a board (Ryan, Einot, Gabriel and Welsch:
+    Welsch 1977, J. Am. Stat. Assoc. 72:566).
     """
     k = x.shape[1]
     out = np.ones((k, k))
@@ -155,7 +157,8 @@ def _runs(x: np.ndarray) -> np.ndarray:
         for i in range(k - width + 1):
             j = i + width - 1
             wider = max(out[i - 1, j] if i else 0.0, out[i, j + 1] if j + 1 < k else 0.0)
-            out[i, j] = max(wider, friedman(x[:, i : j + 1]))
+            p = friedman(x[:, i : j + 1])
+            out[i, j] = max(wider, p if width > k - 2 else 1 - (1 - p) ** (k / width))
     return out
 
 
