@@ -12,10 +12,11 @@ import pytest
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
 from molgraph.data.graph_audit import graph_codes
-from molgraph.data.graphs import Graph, graph_store
+from molgraph.data.graphs import Graph
 from molgraph.data.sources import archives
 from molgraph.data.sources.geometries import read_npz
 from molgraph.data.sources.graph_files import read_dgcnn, read_tu
+from molgraph.data.sources.graph_store import graph_store
 from molgraph.data.sources.pairs import read_deepdta
 
 TWO = Target("class", "multiclass", classes=("-1", "1"))
