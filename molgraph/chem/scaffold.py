@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import numpy as np
 from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
-from molgraph.base.progress import bar
+from molgraph.chem.parallel import map_texts
+from molgraph.chem.pruning import prune, read_flat
 from molgraph.chem.smiles import parse_smiles, precheck, quiet
 
 _LIGHT_METALS = frozenset({3, 11, 19, 37, 55, 12, 20, 38, 56})  # alkali and alkaline earth: never part of a drug
 # Text of one fragment without charges, isotopes, atom maps, hydrogen atoms and metals: nothing to take off but stereo.
 _PLAIN = re.compile(r"(?:[^\[\].|\s]|\[(?:[BCNOPSbcnops]|Si|Se|se)@{0,2}H?\d?\])+")
-_CHUNK = 1_000
-_PARALLEL_FROM = 8_000  # below this, starting other processes costs more than it saves
+#: an end that a scaffold may not have: of a single bond, or of a group that hangs on by its end alone; a molecule
+#: without one is its own scaffold, which spares RDKit the taking apart
+_SIDE = Chem.MolFromSmarts("[D0,$([D1]-,:,#*),$([D1]=[!R;D1,D2]),$([!R;D3](=[D1])=[D1]),$([!R;D4](=[D1])(=[D1])=[D1])]")
+
+
+_NITRO = re.compile(r"\[N\+\](?:\(=O\)\[O-\]|\(\[O-\]\)=O)|O=\[N\+\]\(\[O-\]\)")
+
+
+def is_plain(text: str) -> bool:
+    """Whether a readable text's flat parent is its own molecule without stereo: one fragment, no charge but nitro's.
+
+    Example:
+        >>> is_plain("C[C@H](N)C(=O)O"), is_plain("C[N+](=O)[O-]"), is_plain("C[NH3+].[Cl-]")
+        (True, True, False)
+    """
+    return _PLAIN.fullmatch(_NITRO.sub("N", text) if "+" in text else text) is not None
 
 
 @dataclass(frozen=True)
@@ -75,7 +91,9 @@ def murcko(mol: Chem.Mol, generic: bool = False) -> str:
     """
     if generic:
         return _framework(mol)
-    return Chem.MolToSmiles(Chem.MurckoDecompose(mol), isomericSmiles=False)
+    if mol.HasSubstructMatch(_SIDE):
+        mol = Chem.MurckoDecompose(mol)
+    return Chem.MolToSmiles(mol, isomericSmiles=False)
 
 
 def flat_parents(smiles: Sequence[str] | np.ndarray, *, workers: int | None = None) -> Keys:
@@ -145,45 +163,45 @@ def _each(
     code_of: dict[str, int] = {}
     codes = np.fromiter((code_of.setdefault(t, len(code_of)) for t in texts), np.int64, len(texts))
     distinct = list(code_of)
-    chunks = [distinct[i : i + _CHUNK] for i in range(0, len(distinct), _CHUNK)]
-    pairs: list[tuple[str, str]] = []
-    with bar(label, total=len(distinct)) as progress:
-        for part in _run(function, chunks, workers):
-            pairs += part
-            progress.advance(len(part))
+    pairs = map_texts(partial(_chunk, function), distinct, label=label, workers=workers)
     values, reasons = np.empty(len(pairs), dtype=object), np.empty(len(pairs), dtype=object)
     values[:] = [p[0] for p in pairs]
     reasons[:] = [p[1] for p in pairs]
     return Keys(values[codes], reasons[codes])
 
 
-def _run(
-    function: Callable[[Chem.Mol], str], chunks: list[list[str]], workers: int | None
-) -> Iterable[list[tuple[str, str]]]:
-    n = sum(map(len, chunks))
-    if workers == 1 or (workers is None and n < _PARALLEL_FROM):
-        return (_chunk(function, chunk) for chunk in chunks)
-    # Loky starts clean interpreters and does not run the caller's script again, so that a script without a
-    # __main__ guard works; it keeps the order of results.
-    from joblib import Parallel, delayed
-
-    jobs = (delayed(_chunk)(function, chunk) for chunk in chunks)
-    return Parallel(n_jobs=workers or -1, return_as="generator")(jobs)
-
-
-def _chunk(function: Callable[[Chem.Mol], str], texts: list[str]) -> list[tuple[str, str]]:
+def _chunk(function: Callable[[Chem.Mol], str], texts: Sequence[str]) -> list[tuple[str, str]]:
     out = []
     with quiet():
         for text in texts:
-            # parse_smiles captures RDKit's words, which costs a third of reading: only where there are some.
-            mol = None if precheck(text) else Chem.MolFromSmiles(text)
+            if function is murcko and not precheck(text):
+                known = _flat_scaffold(prune(text))
+                if known is not None:
+                    out.append((known, ""))
+                    continue
+            # Parents of plain texts have no stereo. parse_smiles captures RDKit's words, which costs a third of
+            # reading: only where there are some.
+            plain = function is flat_parent and is_plain(text)
+            mol = None if precheck(text) else read_flat(text) if plain else Chem.MolFromSmiles(text)
             if mol is None or not mol.GetNumAtoms():
                 out.append(("", parse_smiles(text).reason))
-            elif function is flat_parent and _PLAIN.fullmatch(text):
+            elif plain:
                 out.append((_flat_text(mol), ""))
             else:
                 out.append((function(mol), ""))
     return out
+
+
+@lru_cache(maxsize=100_000)
+def _flat_scaffold(short: str) -> str | None:
+    """The scaffold of a pruned text, which molecules of a list share; None where it cannot be read."""
+    mol = Chem.MolFromSmiles(short) if "H]" in short else read_flat(short)
+    return murcko(mol) if mol is not None and mol.GetNumAtoms() else None
+
+
+def forget() -> None:
+    """Empty the memory of scaffolds, as a measurement of speed has to before each round."""
+    _flat_scaffold.cache_clear()
 
 
 def _generic(mol: Chem.Mol) -> str:

@@ -25,7 +25,7 @@ import molgraph  # noqa: E402
 from molgraph.base.paths import atomic_write  # noqa: E402
 
 RESULTS = HERE / "results.json"
-GROUPS = ("data", "model", "predict")
+GROUPS = ("data", "model", "predict", "splits")
 
 
 def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
@@ -57,7 +57,7 @@ def table(results: dict[str, Any]) -> str:
             f"| {name}{extra} | {row['molgraph']:,.0f} {row['unit']} | {row['peer_name']} {row['peer']:,.0f} "
             f"| **{row['ratio']:.2f} x** | {row['floor']:g} x{'' if row['ratio'] >= row['floor'] else ', below'} |"
         )
-    lines += ["", *about_bfloat16(results)]
+    lines += ["", *about_bfloat16(results), *about_butina(results)]
     machine = results["machine"]
     lines += ["", f"Best of several, both sides of a row in turn in one run, on {machine['date']}:"]
     lines += [f"{machine['cpu']}, torch {machine['torch']};"]
@@ -88,6 +88,17 @@ def about_bfloat16(results: dict[str, Any]) -> list[str]:
     return lines
 
 
+def about_butina(results: dict[str, Any]) -> list[str]:
+    """Seconds and memory of clusters of many molecules, in words."""
+    found = results.get("butina")
+    if not found:
+        return []
+    return [
+        f"Butina clusters ({found['on']}): {found['seconds']:.0f} s and {found['peak_mb']:,} MB more at the peak;",
+        f"one byte a pair would take {found['one_byte_a_pair_mb']:,} MB.",
+    ]
+
+
 def machine() -> dict[str, Any]:
     """What it was measured on."""
     cpu = platform.processor() or platform.machine()
@@ -107,12 +118,19 @@ def main() -> None:
     parser.add_argument("--only", choices=GROUPS, action="append", help="measure one group; the others keep their rows")
     groups = parser.parse_args().only or list(GROUPS)
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() and len(groups) < len(GROUPS) else {}
-    moved = kept.get("bfloat16")
+    moved, butina = kept.get("bfloat16"), kept.get("butina")
     if "model" in groups:
         from precision import bfloat16_moves
 
         moved = bfloat16_moves()
-    results = {"machine": machine(), "bfloat16": moved, "rows": {**kept.get("rows", {}), **measure(groups)}}
+    measured = measure(groups)
+    if "splits" in groups:
+        from splits_speed import splits_speed
+
+        rows, butina = splits_speed()
+        measured |= rows
+    rows = {**kept.get("rows", {}), **measured}
+    results = {"machine": machine(), "bfloat16": moved, "butina": butina, "rows": rows}
     with atomic_write(RESULTS, "w") as file:
         json.dump(results, file, indent=1)
     replace_block("speed", table(results))

@@ -6,7 +6,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from molgraph.chem.scaffold import flat_parents, relate
+from molgraph.chem.kin import parents_across
+from molgraph.chem.scaffold import relate
 from molgraph.data.splits.split import Leak
 from molgraph.data.table import Table
 
@@ -14,7 +15,11 @@ MOST_PER_TEST_ROW = 10  # a molecule that stands in training a thousand times is
 
 
 def find_leaks(
-    table: Table, train: np.ndarray, test: np.ndarray, parents: np.ndarray | None = None
+    table: Table,
+    train: np.ndarray,
+    test: np.ndarray,
+    parents: np.ndarray | None = None,
+    alike: np.ndarray | None = None,
 ) -> tuple[Leak, ...]:
     """Pairs of a training and a test row with the same flat parent, in order of the test rows.
 
@@ -23,6 +28,7 @@ def find_leaks(
         train: int64, training rows.
         test: int64, test rows.
         parents: object array [n], flat parents of all rows, where they are known already.
+        alike: int64 [n], flat scaffolds of all rows, where none is both in training and test.
 
     Returns:
         The pairs, at most ten training rows for each test row, with what ties them: ``duplicate``, ``salt form``,
@@ -32,13 +38,16 @@ def find_leaks(
         return ()
     smiles = table.smiles
     if parents is None:
-        parents = flat_parents(smiles).values
+        rows = np.concatenate([train, test]).astype(np.int64)
+        part_of = np.repeat([0, 1], [len(train), len(test)])
+        parents = np.full(len(table), "", dtype=object)
+        parents[rows] = parents_across(smiles[rows], part_of, None if alike is None else alike[rows])
     rows_of: dict[str, list[int]] = defaultdict(list)
     for row in train:
         if parents[row] and len(rows_of[parents[row]]) < MOST_PER_TEST_ROW:
             rows_of[parents[row]].append(int(row))
     leaks = []
     for row in test:
-        for other in rows_of.get(parents[row], ()):
+        for other in rows_of.get(parents[row], ()) if parents[row] else ():
             leaks.append(Leak(str(table.ids[other]), str(table.ids[row]), relate(smiles[other], smiles[row])))
     return tuple(leaks)

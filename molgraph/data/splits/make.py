@@ -105,7 +105,7 @@ def usable_rows(table: Table, recipe: SplitRecipe) -> Usable:
     left_out = {int(i): str(table.reason[i]) or str(table.status[i]) for i in np.flatnonzero(~table.ok)}
     rows, parents = np.flatnonzero(table.ok), None
     # A recipe that groups reads every molecule itself; for the others it is done here, and used again for leaks.
-    if not recipe.grouped and [e.kind for e in table.entities] == ["molecule"]:
+    if not (recipe.grouped or recipe.reads) and [e.kind for e in table.entities] == ["molecule"]:
         keys = flat_parents(table.smiles[rows])
         parents = np.full(len(table), "", dtype=object)
         parents[rows] = keys.values
@@ -155,7 +155,7 @@ def freeze(
         params=params,
         content=content_hash(contents),
         hash=split_hash(contents, arrays, settings),
-        leaks=() if recipe.grouped else find_leaks(table, arrays["train"], arrays["test"], usable.parents),
+        leaks=() if recipe.grouped else find_leaks(table, arrays["train"], arrays["test"], usable.parents, parts.alike),
         left_out=left_out,
         groups=n_groups,
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from math import floor
 from typing import NamedTuple
 
@@ -24,10 +25,11 @@ class _Scaffolds(NamedTuple):
     sizes: np.ndarray
     first: np.ndarray
     left_out: Mapping[int, str]
+    alike: np.ndarray | None
 
     def parts(self, part_of: np.ndarray) -> Parts:
         """The parts from the part of each scaffold: 0 train, 1 valid, 2 test."""
-        return Parts.of(self.rows, part_of[self.scaffold_of], self.left_out)
+        return replace(Parts.of(self.rows, part_of[self.scaffold_of], self.left_out), alike=self.alike)
 
 
 def split_like_deepchem(task: Task) -> Parts:
@@ -114,7 +116,11 @@ def _scaffolds_of(task: Task, *, unmap: bool = False, chiral: bool = False) -> _
     left_out = {int(row): str(why) for row, why in zip(task.rows[bad], keys.reasons[bad], strict=True)}
     scaffold_of = number(keys.values[~bad])
     first = np.unique(scaffold_of, return_index=True)[1]
-    return _Scaffolds(task.rows[~bad], scaffold_of, np.bincount(scaffold_of, minlength=len(first)), first, left_out)
+    alike = None if chiral else np.full(len(task.table), -1)
+    if alike is not None:
+        alike[task.rows[~bad]] = scaffold_of
+    sizes = np.bincount(scaffold_of, minlength=len(first))
+    return _Scaffolds(task.rows[~bad], scaffold_of, sizes, first, left_out, alike)
 
 
 def _largest_first(found: _Scaffolds, fractions: tuple[float, float, float], n: int) -> np.ndarray:
@@ -156,6 +162,7 @@ DEEPCHEM = add(
     SplitRecipe(
         "scaffold/deepchem",
         partition=split_like_deepchem,
+        reads=True,
         announces_leaks=True,
         asks="The rarest scaffolds: common ones train, and most tested ones occur once. No seed: one split.",
     ),
@@ -166,6 +173,7 @@ GEM = add(
     SplitRecipe(
         "scaffold/gem-chiral",
         partition=split_like_gem,
+        reads=True,
         announces_leaks=True,
         asks="The rarest scaffolds, where another stereoisomer of a scaffold that trained counts as new.",
     ),
@@ -176,6 +184,7 @@ CHEMPROP = add(
     SplitRecipe(
         "scaffold/chemprop",
         partition=split_like_chemprop,
+        reads=True,
         announces_leaks=True,
         asks="New scaffolds at random, small ones first; other forms of a training molecule may be tested.",
     ),
@@ -186,6 +195,7 @@ CHEMPROP1 = add(
     SplitRecipe(
         "scaffold/chemprop1",
         partition=split_like_chemprop1,
+        reads=True,
         announces_leaks=True,
         asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
     ),
@@ -196,6 +206,7 @@ TDC = add(
     SplitRecipe(
         "scaffold/tdc",
         partition=split_like_tdc,
+        reads=True,
         announces_leaks=True,
         asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
     ),

@@ -52,12 +52,16 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts a recipe made by itself: row numbers of each, and what was left out."""
+    """The parts a recipe made by itself: row numbers of each, and what was left out.
+
+    ``alike`` are flat scaffolds of the table's rows, int64 [n], where the recipe kept each of them in one part.
+    """
 
     train: np.ndarray
     valid: np.ndarray
     test: np.ndarray
     left_out: Mapping[int, str] = field(default_factory=dict)
+    alike: np.ndarray | None = None
 
     @classmethod
     def of(cls, rows: np.ndarray, part_of: np.ndarray, left_out: Mapping[int, str]) -> Parts:
@@ -74,6 +78,7 @@ class SplitRecipe:
         partition: makes the parts itself.
         balanced: whether groups larger than half a part go to train.
         grouped: whether no form of a training molecule can be tested, so that leaks need no search.
+        reads: whether it leaves out by itself what cannot be read.
         announces_leaks: whether leaks are printed: it is a reproduction of somebody else's recipe.
         uses_fractions: whether the fractions matter.
         asks: the question that a score on this split answers, in words for people.
@@ -87,6 +92,7 @@ class SplitRecipe:
     partition: Callable[[Task], Parts] | None = None
     balanced: bool = False
     grouped: bool = False
+    reads: bool = False
     announces_leaks: bool = False
     uses_fractions: bool = True
     asks: str = ""
