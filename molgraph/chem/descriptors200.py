@@ -12,7 +12,14 @@ from molgraph.chem.descriptors import CHUNK, NAMES, PARALLEL_FROM, Descriptors, 
 from molgraph.chem.smiles import parse_smiles, quiet
 
 # What RDKit's list has gained since it held these 200, and the BCUT ones, which metals have no value of.
-_LATER: tuple[str, ...] = ("SPS", "AvgIpc", "NumAmideBonds", "NumAtomStereoCenters", "NumBridgeheadAtoms", "NumHeterocycles")
+_LATER: tuple[str, ...] = (
+    "SPS",
+    "AvgIpc",
+    "NumAmideBonds",
+    "NumAtomStereoCenters",
+    "NumBridgeheadAtoms",
+    "NumHeterocycles",
+)
 _LATER += ("NumSpiroAtoms", "NumUnspecifiedAtomStereoCenters", "Phi")
 _FUNCTIONS = {name: function for name, function in rdkit_list._descList if name not in _LATER and name[:4] != "BCUT"}
 NAMES_200: tuple[str, ...] = tuple(sorted(_FUNCTIONS))
