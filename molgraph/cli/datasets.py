@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -128,9 +128,10 @@ def _grid(frame: pd.DataFrame) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    grid = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
+    grid = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
     for name in ("name", "task", "rows", "metric", "split", "grade", "found"):
-        grid.add_column(name, justify="right" if name == "rows" else "left", overflow="fold")
+        justify: Literal["left", "right"] = "right" if name == "rows" else "left"
+        grid.add_column(name, justify=justify, overflow="fold", no_wrap=name != "found")
     colours = {"A": "green", "B": "yellow", "C": "red"}
     for collection, part in frame.groupby("collection", sort=False):
         grid.add_row(Text(str(collection), style="bold cyan"))
