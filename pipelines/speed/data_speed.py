@@ -1,6 +1,6 @@
 """No input; rates of SMILES to batched tensors, and of batches from a store, of molgraph and its peers, out.
 
-Works are run in turn in one process, one thread, and the best round of each counts. "Reading SMILES alone"
+Works are run in turn in one process, one thread, and the median round of each counts. "Reading SMILES alone"
 is ``Chem.MolFromSmiles`` in a loop with RDKit's log off, as in molgraph.
 """
 
@@ -80,7 +80,7 @@ def batching_speed(name: str, smiles: list[str], rounds: int) -> dict[str, dict[
     return {f"batches of {BATCH} from ready graphs, shuffled, {name}": row(len(ok), mine, other, "chemprop", 4.0)}
 
 
-def data_speed(rounds: int = 15) -> dict[str, dict[str, Any]]:
+def data_speed(rounds: int = 31) -> dict[str, dict[str, Any]]:
     """Rows of the speed table: molecules a second of both sides, their ratio and the floor asked for."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

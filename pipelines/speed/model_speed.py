@@ -104,7 +104,7 @@ def afresh(batch: Any) -> Any:
     return replace(batch, _made={}) if isinstance(batch, GraphBatch) else batch
 
 
-def model_speed(sizes: tuple[int, ...] = (64,), molecules: int = 960, rounds: int = 4) -> dict[str, dict[str, Any]]:
+def model_speed(sizes: tuple[int, ...] = (64,), molecules: int = 960, rounds: int = 7) -> dict[str, dict[str, Any]]:
     """Rows of the speed table: molecules a second of both libraries, their ratio and the floor asked for.
 
     The peer is chemprop in float32 in every row: bfloat16 is a choice that molgraph offers by name.

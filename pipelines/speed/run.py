@@ -59,7 +59,10 @@ def table(results: dict[str, Any]) -> str:
         )
     lines += ["", *about_bfloat16(results), *about_butina(results)]
     machine = results["machine"]
-    lines += ["", f"Best of several, both sides of a row in turn in one run, on {machine['date']}:"]
+    lines += [
+        "",
+        f"Both sides of a row in turn in one run, medians (`predict` and splits: best of two or three), on {machine['date']}:",
+    ]
     lines += [f"{machine['cpu']}, torch {machine['torch']};"]
     lines += [f"SMILES to tensors and batches on one thread, the others on {machine['threads']}."]
     lines += ["Made by `python pipelines/speed/run.py`; figures in `pipelines/speed/results.json`."]

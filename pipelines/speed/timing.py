@@ -1,18 +1,19 @@
-"""Works in, the best seconds of each out: every figure of the speed table is measured this way."""
+"""Works in, the median seconds of each out: every figure of the speed table is measured this way."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from statistics import median
 
 
 def in_turn(works: list[Callable[[], None]], rounds: int) -> list[float]:
-    """Best seconds of each work, all of them run once a round so that a busy moment meets them all."""
-    best = [float("inf")] * len(works)
+    """Median seconds of each work, all of them run once a round so that a busy moment meets them all."""
+    taken: list[list[float]] = [[] for _ in works]
     for turn in range(rounds + 1):  # the first round warms up and does not count
-        for i, work in enumerate(works):
+        for seconds, work in zip(taken, works, strict=True):
             start = time.perf_counter()
             work()
             if turn:
-                best[i] = min(best[i], time.perf_counter() - start)
-    return best
+                seconds.append(time.perf_counter() - start)
+    return [median(seconds) for seconds in taken]
