@@ -22,7 +22,7 @@ from pipelines.quality.ours import run_dmpnn, run_forest, run_forest_morgan, run
 from pipelines.quality.peers import run_chemprop, run_sklearn_forest  # noqa: E402
 from pipelines.quality.study import HERE, Study, freeze, open_problem, read_dataset, read_study  # noqa: E402
 from pipelines.quality.table import write_table  # noqa: E402
-from pipelines.readme_block import replace_block  # noqa: E402
+from pipelines.readme.block import replace_block  # noqa: E402
 
 RUNNERS: dict[str, Runner] = {
     "mean": run_mean,

@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 import torch  # noqa: E402
-from readme_block import replace_block  # noqa: E402
+from readme.block import replace_block  # noqa: E402
 
 import molgraph  # noqa: E402
 from molgraph.base.paths import atomic_write  # noqa: E402
@@ -61,7 +61,8 @@ def table(results: dict[str, Any]) -> str:
     machine = results["machine"]
     lines += [
         "",
-        f"Both sides of a row in turn in one run, medians (`predict` and splits: best of two or three), on {machine['date']}:",
+        f"Both sides of a row in turn in one run, medians, on {machine['date']}",
+        "(`predict` and splits: the best of two or three):",
     ]
     lines += [f"{machine['cpu']}, torch {machine['torch']};"]
     lines += [f"SMILES to tensors and batches on one thread, the others on {machine['threads']}."]

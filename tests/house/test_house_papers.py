@@ -118,6 +118,11 @@ def test_packaging_lists_every_package(root: Path) -> None:
     assert shipped <= set(listed)
 
 
+@pytest.mark.parametrize("folder", ["datasets", "pipelines"])
+def test_no_code_ships_among_the_data(root: Path, folder: str) -> None:
+    assert not list((root / folder).glob("*.py")), "the wheel would hold it under molgraph/shipped"
+
+
 def test_packaging_takes_every_file_that_is_not_python(root: Path) -> None:
     patterns = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
     package = root / "molgraph"

@@ -13,7 +13,7 @@ import pytest
 
 from pipelines.quality.study import read_study
 from pipelines.quality.table import write_table
-from pipelines.readme_block import replace_block
+from pipelines.readme.block import replace_block
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEED = ROOT / "pipelines" / "speed"
