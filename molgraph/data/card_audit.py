@@ -20,7 +20,7 @@ from molgraph.chem.parallel import map_texts
 from molgraph.data.cards import AuditSummary, Card, Edition, Repeats
 from molgraph.data.content import content_hash
 from molgraph.data.datasets import RAW, Dataset
-from molgraph.data.editions import RULES, TOLERANCE, curate, identify
+from molgraph.data.editions import RULES, VALUES, curate, identify
 from molgraph.data.featurize import rdkit_version
 from molgraph.data.graph_audit import graph_codes
 from molgraph.data.table import MISSING, Table
@@ -104,19 +104,22 @@ def write_card(dataset: Dataset) -> Path:
 
 
 def curatable(card: Card) -> bool:
-    """Whether the rule c1 is meant for a dataset: measured values of molecules, not computed ones."""
-    return card.entity == "molecule" and bool(card.target) and card.collection in ("MoleculeNet", "ADME", "built-in")
+    """Whether the rule c1 is meant for a dataset: classes of molecules, or values whose tolerance the card states.
+
+    Example:
+        >>> from molgraph.data.cards import card
+        >>> [curatable(card(name)) for name in ("bbbp", "esol", "qm8", "davis")]
+        [True, True, False, False]
+    """
+    stated = all(t.kind not in VALUES or t.name in card.tolerances for t in card.targets)
+    return card.entity == "molecule" and bool(card.target) and stated
 
 
 def curated_edition(dataset: Dataset, name: str = "c1", *, who: list[Identity | None] | None = None) -> Edition:
     """The card's words on a curated edition, computed; ``who`` as for ``summarise``."""
-    stated = dataset.card.edition.get(name)
-    tolerance = stated.tolerance if stated else dataset.card.tolerance or TOLERANCE
-    made = curate(dataset.table, name, tolerance=tolerance, who=who)
+    made = curate(dataset.table, name, tolerance=dataset.card.tolerances, who=who)
     digest, version = content_hash(made.table), rdkit_version()
-    return Edition(
-        rule=RULES[name], tolerance=tolerance, rows=len(made.table), hash=digest, rdkit=version, changes=made.counts
-    )
+    return Edition(rule=RULES[name], rows=len(made.table), hash=digest, rdkit=version, changes=made.counts)
 
 
 def _second(table: Table, rows: np.ndarray) -> list[str]:

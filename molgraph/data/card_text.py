@@ -30,7 +30,7 @@ def card_lines(card: Card) -> Iterator[tuple[str, str]]:
         yield f"{card.name}@{name}", f"{edition.rows:,} rows, hash {edition.hash[:12]} (rdkit {edition.rdkit})"
         for what, n in edition.changes.items():
             yield "", f"- {what}: {n:,}"
-        yield "", edition.rule.replace("the tolerance", f"{edition.tolerance:g}")
+        yield "", edition.rule.replace("the tolerance", _tolerance(card))
     yield "licence", card.licence
     yield "cite", card.citation
     yield "home", card.home or "-"
@@ -40,6 +40,12 @@ def card_lines(card: Card) -> Iterator[tuple[str, str]]:
         words = f"{source.place}: {files} ({'? rows' if source.rows is None else f'{source.rows:,} rows'}{mark})"
         yield "" if i else "found in", f"{words} {source.note}".strip()
     yield "content", card.hash if card.verified else "unverified until its first download"
+
+
+def _tolerance(card: Card) -> str:
+    """The tolerance in words, where all values share one."""
+    stated = {f"{value:g} {card.units[name]}".strip() for name, value in card.tolerances.items()}
+    return stated.pop() if len(stated) == 1 else "its tolerance" if stated else "nothing"
 
 
 def _task(card: Card) -> str:

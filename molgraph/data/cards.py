@@ -23,12 +23,22 @@ Grade = Literal["A", "B", "C"]
 
 
 class TargetCard(Section):
-    """Targets of one kind and unit; their names are the file's columns."""
+    """Targets of one kind and unit; their names are the file's columns.
+
+    Args:
+        names: columns of the file.
+        kind: regression, binary, multiclass or bounded.
+        unit: of values.
+        classes: labels in order, of a multiclass target.
+        tolerance: how far replicates of a value may lie apart in a curated edition, in ``unit``; None where replicates
+            are no repeated measurements (computed values, or a ligand with several proteins).
+    """
 
     names: tuple[str, ...]
     kind: Kind = "regression"
     unit: str = ""
     classes: tuple[str, ...] = ()
+    tolerance: float | None = Field(default=None, ge=0)
 
 
 class Source(Section):
@@ -80,8 +90,7 @@ class Edition(Section):
     """A curated edition.
 
     Args:
-        rule: what was done, in words; the edition's name is the rule's.
-        tolerance: how far replicates of a value may lie apart, in the target's unit.
+        rule: what was done, in words; the edition's name is the rule's, and the tolerance is the target's.
         rows: how many stayed.
         hash: sha256 of its content, with that version of rdkit.
         rdkit: the version.
@@ -89,7 +98,6 @@ class Edition(Section):
     """
 
     rule: str
-    tolerance: float = 0.0
     rows: int
     hash: Sha256
     rdkit: str
@@ -177,7 +185,6 @@ class Card(Section):
         home: where it is described.
         faults: what is known against it, a sentence each.
         noise: what is known of the noise of its labels.
-        tolerance: how far replicates may lie apart in a curated edition, in the target's unit.
         source: places, the first that has it serves.
         edition: curated editions by name (``c1``).
         audit: what the audit found in the raw edition.
@@ -203,7 +210,6 @@ class Card(Section):
     home: str = ""
     faults: tuple[str, ...] = ()
     noise: Noise = Noise()
-    tolerance: float = 0.0
     source: tuple[Source, ...]
     edition: dict[str, Edition] = Field(default_factory=dict)
     audit: AuditSummary | None = None
@@ -217,6 +223,11 @@ class Card(Section):
     def units(self) -> dict[str, str]:
         """Target -> unit; empty text where there is none."""
         return {name: group.unit for group in self.target for name in group.names}
+
+    @property
+    def tolerances(self) -> dict[str, float]:
+        """Target -> how far replicates of its values may lie apart in a curated edition, where the card says it."""
+        return {n: group.tolerance for group in self.target if group.tolerance is not None for n in group.names}
 
     @property
     def task(self) -> str:

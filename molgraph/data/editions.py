@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +24,7 @@ RULES = {
     )
 }
 COLUMNS = ["id", "smiles", "action", "target", "reason", "kept_as"]
-TOLERANCE = 0.5
+VALUES = ("regression", "bounded")  # kinds of targets whose replicates may lie apart
 ROUNDING = 1 + 1e-9  # 1.6 - 1.0 is more than 0.6 by the last bit
 
 
@@ -61,7 +62,7 @@ def curate(
     table: Table,
     rule: str = "c1",
     *,
-    tolerance: float = TOLERANCE,
+    tolerance: float | Mapping[str, float] = 0.0,
     workers: int | None = None,
     who: list[Identity | None] | None = None,
 ) -> Curated:
@@ -70,7 +71,8 @@ def curate(
     Args:
         table: with a molecule column and targets.
         rule: ``c1``, see ``RULES``.
-        tolerance: how far replicates of a regression target may lie apart, in the target's unit.
+        tolerance: how far replicates of a value may lie apart, in the target's unit; a mapping says it for each
+            target, and those that it leaves out may not differ.
         workers: processes; None decides by the number of molecules.
         who: what ``identify`` gave for the table, where that is known already.
 
@@ -98,7 +100,11 @@ def curate(
         else:
             groups.setdefault(one.parent, []).append(row)
     y = np.empty((len(table), 0)) if table.y is None else table.y.copy()
-    kept = [rows[0] for parent, rows in groups.items() if _merge(table, y, parent, rows, tolerance, notes)]
+    may = {
+        t.name: (tolerance.get(t.name, 0.0) if isinstance(tolerance, Mapping) else tolerance) * (t.kind in VALUES)
+        for t in table.row_targets
+    }
+    kept = [rows[0] for parent, rows in groups.items() if _merge(table, y, parent, rows, may, notes)]
     kept.sort()
     made = standardise(replace(table, y=y if table.y is not None else None).take(np.array(kept, dtype=np.int64)))
     return Curated(made, _frame(table, notes))
@@ -109,7 +115,7 @@ def _merge(
     y: np.ndarray,
     parent: str,
     rows: list[int],
-    tolerance: float,
+    tolerance: Mapping[str, float],
     notes: list[tuple[int, str, str, str, int | None]],
 ) -> bool:
     """Settle the labels of one molecule's rows in ``y`` of its first row; whether that row stays."""
@@ -119,7 +125,7 @@ def _merge(
         values = y[rows, j]
         values = values[~np.isnan(values)]
         spread = values.max() - values.min() if len(values) else 0.0
-        if spread > (tolerance if target.kind in ("regression", "bounded") else 0.0) * ROUNDING:
+        if spread > tolerance[target.name] * ROUNDING:
             settled[j] = np.nan
             differing.append(target.name)
         elif len(values):

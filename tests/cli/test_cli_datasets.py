@@ -28,6 +28,7 @@ faults = ["All of it."]
 
 [[target]]
 names = ["y"]
+tolerance = 0.5
 
 [[source]]
 place = "url"

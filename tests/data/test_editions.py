@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import DataError, UsageError
 from molgraph.data.audit import audit
-from molgraph.data.card_audit import curated_edition, summarise
-from molgraph.data.cards import card
-from molgraph.data.datasets import load_dataset
+from molgraph.data.card_audit import curatable, curated_edition, summarise
+from molgraph.data.cards import card, card_names
+from molgraph.data.datasets import curated, load_dataset
 from molgraph.data.editions import RULES, curate, identify
 from molgraph.data.table import Table, make_table
 
@@ -74,6 +76,41 @@ def test_replicates_of_values_become_their_mean_within_the_tolerance() -> None:
     np.testing.assert_allclose(made.table.y, [[1.2]])
     assert made.counts == {"merged: replicate": 1, "out: contradictory": 2}
     assert len(curate(table, RULE, tolerance=0.6).table) == 2
+
+
+def test_each_target_has_a_tolerance_of_its_own_and_none_is_none() -> None:
+    table = table_of([0, 1, 2, 3], [[1.0, 5.0, 1.0], [1.4, 5.1, 1.0], [1.0, 5.0, 1.0], [1.0, 5.0, 1.1]], "regression")
+    made = curate(table, RULE, tolerance={"t0": 0.5, "t1": 0.01})
+    np.testing.assert_allclose(made.table.y, [[1.2, np.nan, 1.0], [1.0, 5.0, np.nan]])
+    assert made.counts == {"label out: contradictory": 2, "merged: replicate": 2}
+    classes = curate(table_of([0, 1], [[0.0], [1.0]]), RULE, tolerance=5.0)
+    assert len(classes.table) == 0, "a tolerance is for values, not for classes"
+
+
+def test_values_that_are_no_repeated_measurements_are_not_curated() -> None:
+    assert [name for name in card_names() if card(name).edition and not curatable(card(name))] == []
+    for name in ("qm7", "qm8", "qm9", "pdbbind"):  # computed, or one ligand with several proteins
+        assert not card(name).edition
+    for name in ("esol", "lipo", "adme_hlm", "freesolv"):
+        assert set(card(name).tolerances) == {t.name for t in card(name).targets}
+
+
+def test_another_rdkit_makes_an_unverified_edition_with_a_word_of_warning(caplog: pytest.LogCaptureFixture) -> None:
+    raw = load_dataset("chembl2321810")
+    stated = raw.card.edition["c1"]
+    good = curated(raw, "c1")
+    assert good.verified
+    assert not caplog.records
+    old = stated.model_copy(update={"rdkit": "2020.03.1", "hash": "0" * 64})
+    other = replace(raw, card=raw.card.model_copy(update={"edition": {"c1": old}}))
+    made = curated(other, "c1")
+    assert not made.verified
+    assert made.hash == good.hash
+    assert "chembl2321810@c1 is unverified" in caplog.text
+    assert "2020.03.1" in caplog.text
+    here = stated.model_copy(update={"hash": "0" * 64})
+    with pytest.raises(DataError, match=f"{good.hash}, the card has {'0' * 64}"):
+        curated(replace(raw, card=raw.card.model_copy(update={"edition": {"c1": here}})), "c1")
 
 
 def test_one_contradictory_label_of_several_goes_alone() -> None:
