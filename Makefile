@@ -11,7 +11,7 @@ WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(RUN) -m pytest -q -n $(WORKERS) $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format speed quality clean
+.PHONY: help demo test check format speed quality boards clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -38,6 +38,9 @@ speed: $(DEV)  ## measure molgraph and its peers side by side; write the README'
 
 quality: $(DEV)  ## five seeds on five tables (MOLGRAPH_DATA); write the README's quality table
 	$(RUN) pipelines/quality/run.py
+
+boards: $(DEV)  ## pages, leaderboard and README picture of the benchmarks that were run into bench/
+	$(RUN) pipelines/boards/run.py
 
 clean:  ## remove what was made, the environment included
 	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,12 +11,15 @@ from molgraph.cli.options import check_writable
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="What `molgraph bench run` filled.")],
+    folder: Annotated[Path, typer.Argument(help="What `molgraph bench run` filled, or a record of it.")],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="The page; FOLDER/board.html if not given.")
     ] = None,
     leaderboard: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The tables as Markdown, too; such as LEADERBOARD.md.")
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="All scores, small, to make the board of again.")
     ] = None,
     brief: Annotated[bool, typer.Option("--brief", help="Leave out what reads the predictions once more.")] = False,
 ) -> None:
@@ -29,7 +32,8 @@ def report(
 
     Examples:
         molgraph bench report bench/quick
-        molgraph bench report bench/moleculenet-small -o board.html --leaderboard pipelines/LEADERBOARD.md
+        molgraph bench report bench/moleculenet-small -o board.html --leaderboard LEADERBOARD.md
+        molgraph bench report pipelines/records/moleculenet-small -o board.html    # of a record, without predictions
     """
     page = folder / "board.html" if out is None else out
     if folder.is_dir():
@@ -38,7 +42,7 @@ def report(
     from molgraph.evaluate.benchmark.report import warnings, write_bench_report
 
     with steps():
-        made = write_bench_report(folder, page, leaderboard, slices=not brief)
+        made = write_bench_report(folder, page, leaderboard, record=record, slices=not brief)
     for board in made.boards:
         if board.primary:
             say(f"{board.name}, {board.split}, {board.metric}: {board.sentence}")

@@ -40,6 +40,7 @@ class Ensemble(Method):
         n: number of members.
         seed: members' seeds derive from it.
         params: the members' hyper-parameters.
+        threads, store: each member's, where it knows them and ``params`` has none.
 
     Example:
         >>> Ensemble("dmpnn", n=3, params={"epochs": 5}).members[0].epochs
@@ -49,9 +50,16 @@ class Ensemble(Method):
     name = "ensemble"
 
     def __init__(
-        self, method: str = "dmpnn", n: int = 5, seed: int = 0, params: Mapping[str, Any] | None = None
+        self,
+        method: str = "dmpnn",
+        n: int = 5,
+        seed: int = 0,
+        params: Mapping[str, Any] | None = None,
+        threads: int | None = None,
+        store: str | None = None,
     ) -> None:
         self.method, self.n, self.seed, self.params = method, n, seed, params
+        self.threads, self.store = threads, store
         self.fitted: list[Method] = []
 
     @property
@@ -98,7 +106,11 @@ class Ensemble(Method):
             state = member.state()
             arrays |= {f"member-{i}.{name}": value for name, value in state.arrays.items()}
             metas.append(dict(state.meta))
-        params = self.get_params() | {"params": dict(self.params or {})}
+        params = self.get_params() | {
+            "params": dict(self.params or {}),
+            "threads": None,
+            "store": None,
+        }  # of this machine
         return State(arrays, {"params": params, "member": type(self.fitted[0]).name, "members": metas})
 
     @classmethod
@@ -130,7 +142,11 @@ class Ensemble(Method):
         return [m.predict(table) for m in self.fitted]
 
     def _member(self, i: int) -> Method:
-        return make_method(self.method, **{**dict(self.params or {}), "seed": derive(self.seed, "member", i)})
+        given = dict(self.params or {})
+        member = make_method(self.method, **{**given, "seed": derive(self.seed, "member", i)})
+        run = {"threads": self.threads, "store": self.store}
+        known = set(member.param_names()) - set(given)
+        return member.set_params(**{name: value for name, value in run.items() if name in known and value is not None})
 
     def _size(self) -> int:
         if not isinstance(self.n, (int, np.integer)) or not 1 <= self.n <= LARGEST:

@@ -11,10 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import DataError, UsageError
+from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.records import read_records
+from molgraph.evaluate.benchmark.report import write_bench_report
+from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.scoring import score_records, stored_scores
 from molgraph.evaluate.benchmark.store import MANIFEST
+from molgraph.evaluate.benchmark.verify import verify_records
 from tests.evaluate.bench_tables import go, plain, recipe, small
 
 ENDS = {
@@ -141,7 +145,18 @@ def test_a_table_that_nobody_can_learn_from_is_refused_and_the_others_go_on(tmp_
     tables = {"small": small(), "bare": small().with_targets([])}
     ran = go(tmp_path, recipe("ridge", datasets=["bare", "small"]), tables)
     assert "has no targets" in ran.refused["bare"] and ran.made == {"ok": 5}
-    assert read_records(tmp_path).refused == ran.refused
+    records = read_records(tmp_path)
+    assert records.refused == ran.refused
+    scores = score_records(records)
+    rows = scores[scores["dataset"] == "bare"]
+    assert list(rows["method"]) == ["ridge"] and list(rows["status"]) == ["refused"] and rows["value"].isna().all()
+    assert "has no targets" in rows["reason"].item() and rows["metric"].item() == ""
+    assert {board.dataset for board in make_boards(scores)} == {"small"}
+    assert [row for row in BenchmarkResult(ran).summary.index if "(refused)" in row] == ["bare random-1x5 (refused)"]
+    assert verify_records(tmp_path).faults == (("bare", "refused: bare has no targets"),)
+    alone = go(tmp_path / "alone", recipe("ridge", datasets=["bare"]), {"bare": tables["bare"]})
+    with pytest.raises(DataError, match="no cell that was computed"):
+        write_bench_report(alone.out)
 
 
 @pytest.mark.parametrize(

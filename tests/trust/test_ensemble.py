@@ -82,6 +82,16 @@ def test_forests_too():
     assert again.predict(table).value.tobytes() == forests.predict(table).value.tobytes()
 
 
+def test_members_run_with_the_threads_and_the_store_that_it_was_given(tmp_path):
+    store = str(tmp_path / "kept")
+    asked = {"n": 2, "threads": 1, "store": store}
+    given = Ensemble("random_forest", params={"n_estimators": 2, "n_bits": 128}, **asked).fit(series(24))
+    assert [(m.threads, m.store) for m in given.members] == [(1, store)] * 2 and list((tmp_path / "kept").iterdir())
+    own = Ensemble("random_forest", params={"threads": 2}, **asked)
+    assert [(m.threads, m.store) for m in own.members] == [(2, store)] * 2
+    assert store not in repr(given.state().meta["params"]), "no path of this machine in a model file"
+
+
 @pytest.mark.parametrize("n", [0, -1, 1.5, 10_000])
 def test_absurd_sizes(n):
     with pytest.raises(UsageError, match="members"):

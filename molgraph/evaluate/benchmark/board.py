@@ -180,6 +180,7 @@ def make_boards(
     missing = [c for c in [*BOARD, *_CELL, "target", "value", "status", "split_hash", "data_hash"] if c not in scores]
     if missing:
         raise DataError(f"the frame of scores lacks {', '.join(missing)}", hint="it is what score_records makes")
+    scores = scores[scores["metric"].astype(str) != ""]  # a dataset that was refused has no board
     check_hashes(scores)
     quotes = list(quoted)
     found: list[Board] = []

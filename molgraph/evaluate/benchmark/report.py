@@ -10,12 +10,15 @@ from jinja2 import Environment, StrictUndefined
 
 import molgraph
 from molgraph.base import progress
+from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.benchmark import report_sections as parts
-from molgraph.evaluate.benchmark.records import Records
+from molgraph.evaluate.benchmark.record import is_record, read_record, write_record
+from molgraph.evaluate.benchmark.records import Records, read_records
 from molgraph.evaluate.benchmark.report_data import BenchReport, gather
 from molgraph.evaluate.benchmark.report_markdown import leaderboard
 from molgraph.evaluate.benchmark.report_style import colours
+from molgraph.evaluate.benchmark.scoring import score_records
 
 METHOD = (
     "Statistics as in Ash et al. 2025 (J. Chem. Inf. Model.): methods are compared on the same folds. Where residuals "
@@ -33,14 +36,16 @@ def write_bench_report(
     out: str | Path | None = None,
     markdown: str | Path | None = None,
     *,
+    record: str | Path | None = None,
     slices: bool = True,
 ) -> BenchReport:
     """Report on a benchmark's folder: a page, a leaderboard, or both.
 
     Args:
-        source: the folder that ``molgraph bench run`` filled, or its records.
+        source: the folder that ``molgraph bench run`` filled, its records, or a record's folder.
         out: the page to write, or None.
         markdown: the leaderboard to write, or None.
+        record: the folder to write a record to, or None: scores and hashes of all cells, without predictions.
         slices: whether the page shows errors against distance, calibration and the worst molecules.
 
     Returns:
@@ -50,7 +55,16 @@ def write_bench_report(
         StorageError: no such folder, or a file cannot be written.
         DataError: nothing was computed yet, or rows of differing hash would stand in one table.
     """
-    report = gather(source, slices=slices)
+    if isinstance(source, str | Path) and is_record(source):
+        if record is not None:
+            raise UsageError(f"{source} is a record itself", hint="name the folder of the run to make a record of it")
+        report = read_record(source)
+    else:
+        records = source if isinstance(source, Records) else read_records(source)
+        scores = score_records(records)
+        report = gather(records, scores=scores, slices=slices)
+        if record is not None:
+            write_record(records, scores, report, record)
     if out is not None:
         with atomic_write(out) as file:
             file.write(report_page(report).encode())

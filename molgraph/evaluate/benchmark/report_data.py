@@ -88,22 +88,13 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
     records = source if isinstance(source, Records) else read_records(source)
     if scores is None:
         scores = score_records(records)
-    if scores.empty:
+    if not records.done:
         raise DataError(
             f"{records.out} holds no cell that was computed", hint="molgraph bench run goes on where it was"
         )
     recipe = records.recipe
     leading = {name: next(iter(p.metrics.values()))[0] for name, p in records.problems.items() if p.metrics}
-    labels = {method.name: method.row for method in reversed(recipe.method)}
-    shares = {s.name: s.fractions[2] / (s.fractions[0] + s.fractions[1]) for s in recipe.split if s.folds is None}
-    boards = make_boards(
-        scores,
-        primary=leading,
-        reference=labels.get("random_forest"),
-        quoted=[q.model_dump() for q in recipe.quoted],
-        shares=shares,
-        expected={name: _expected(recipe, name) for name in records.problems},
-    )
+    boards = boards_of(recipe, scores, leading)
     places = list(dict.fromkeys((board.dataset, board.split) for board in boards))
     found: dict[tuple[str, str], Slices] = {}
     for dataset, split in progress.track(places, label="slices") if slices else ():
@@ -128,6 +119,20 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
         failed={name: n for name, n in status.items() if name != "ok"},
         refused=records.refused,
         unplaced=tuple(q for q in recipe.quoted if (q.dataset, q.split, q.metric) not in placed),
+    )
+
+
+def boards_of(recipe: BenchRecipe, scores: pd.DataFrame, leading: Mapping[str, str]) -> list[Board]:
+    """The boards of a recipe's scores; ``leading``: dataset -> the metric that counts in the summary."""
+    labels = {method.name: method.row for method in reversed(recipe.method)}
+    shares = {s.name: s.fractions[2] / (s.fractions[0] + s.fractions[1]) for s in recipe.split if s.folds is None}
+    return make_boards(
+        scores,
+        primary=leading,
+        reference=labels.get("random_forest"),
+        quoted=[q.model_dump() for q in recipe.quoted],
+        shares=shares,
+        expected={name: _expected(recipe, name) for name in recipe.datasets},
     )
 
 
@@ -185,7 +190,7 @@ def _facts(records: Records) -> dict[str, str]:
     budget = records.recipe.budget
     out["budget of a cell"] = f"{budget.seconds:g} s, {budget.memory_gb:g} GB" + "; mixed" * (len(budgets) > 1)
     cpu = sum(float(m["cpu_seconds"]) for m in manifests if m.get("cpu_seconds"))
-    out["CPU time of all cells"] = f"{cpu / 3600:.2f} h"
+    out["CPU time of all cells"] = f"{cpu / 3600:.1f} h" if cpu >= 3600 else f"{cpu / 60:.1f} min"
     for name, problem in records.problems.items():
         out[f"data hash of {name}"] = problem.data_hash
     return out

@@ -57,7 +57,7 @@ class BenchmarkResult:
             return pd.DataFrame()
         leading = scores.groupby(["dataset", "split", "target"], sort=False)["metric"].transform("first")
         rows = scores[scores["metric"] == leading]
-        name = rows["dataset"] + " " + rows["split"] + " " + rows["metric"]
+        name = rows["dataset"] + " " + rows["split"] + " " + rows["metric"].replace("", "(refused)")
         found = rows.assign(board=name).groupby(["board", "method"], sort=False)["value"].mean().unstack("method")
         wanted = [m.row for m in self.ran.recipe.method if m.row in found.columns]
         return found.loc[name.unique(), wanted].rename_axis(index=None, columns=None)

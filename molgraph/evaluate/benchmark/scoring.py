@@ -22,6 +22,9 @@ COLUMNS = (
     "dataset", "edition", "data_hash", "split", "split_hash", "repeat", "fold", "seed", "method", "target", "metric",
     "value", "n", "note", "status", "reason", "seconds", "cpu_seconds", "peak_mb", "higher_is_better",
 )  # fmt: skip
+_WORDS = (
+    "dataset", "edition", "data_hash", "split", "split_hash", "method", "target", "metric", "note", "status", "reason",
+)  # fmt: skip
 
 
 def score_records(records: Records, done: Sequence[Record] | None = None) -> pd.DataFrame:
@@ -33,11 +36,13 @@ def score_records(records: Records, done: Sequence[Record] | None = None) -> pd.
 
     Returns:
         The scores frame, its columns ``COLUMNS``; the metric that leads a target comes first. A cell that failed has
-        a row for each target and metric too, NaN and with its status and reason.
+        a row for each target and metric too, NaN and with its status and reason; a dataset that was refused has one
+        for each split and method, without target and metric.
     """
     rows: list[tuple] = []
     for record in progress.track(records.done if done is None else done, label="scoring"):
         rows.extend(score_cell(record, records.problems[record.cell.dataset], records))
+    rows.extend(_refused(records))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -52,11 +57,15 @@ def write_scores(records: Records) -> pd.DataFrame:
 def stored_scores(out: Path) -> pd.DataFrame | None:
     """The scores that lie in a benchmark's folder, or None."""
     path = out / SCORES
-    if not path.is_file():
-        return None
-    words = dict.fromkeys(("note", "reason", "edition", "target", "dataset", "method", "split"), str)
-    exact = {"value": lambda text: float(text or "nan")}  # to the last digit, whatever pandas' own reader does
-    return pd.read_csv(path, dtype=words, keep_default_na=False, na_values=[""], converters=exact)
+    return read_scores(path) if path.is_file() else None
+
+
+def read_scores(path: Path) -> pd.DataFrame:
+    """A frame of scores from its csv or csv.gz, numbers to the last digit and texts as they were."""
+    exact = {"value": lambda text: float(text or "nan")}  # whatever pandas' own reader does
+    words = dict.fromkeys(_WORDS, str)
+    found = pd.read_csv(path, dtype=words, keep_default_na=False, na_values=[""], converters=exact)
+    return found.assign(**{name: found[name].fillna("") for name in _WORDS})
 
 
 def score_cell(record: Record, problem: Problem, records: Records) -> Iterator[tuple]:
@@ -75,6 +84,17 @@ def score_cell(record: Record, problem: Problem, records: Records) -> Iterator[t
             metric = get_metric(name)
             value, n, note = (math.nan, 0, "") if found is None else found.score(metric)
             yield (*head, target.name, name, value, n, note, status, reason, *cost, metric.higher_is_better)
+
+
+def _refused(records: Records) -> Iterator[tuple]:
+    """Rows for the datasets that could not be used, so that none is missing without a word."""
+    for name, why in records.refused.items():
+        for split in records.recipe.split:
+            if name in (split.datasets or records.recipe.datasets):
+                for method in records.recipe.method:
+                    if name not in method.skip:
+                        head = (name, "", "", split.name, "", 0, 0, 0, method.row, "", "")
+                        yield (*head, math.nan, 0, "", "refused", why, math.nan, math.nan, math.nan, False)
 
 
 class _Pair:

@@ -1,0 +1,109 @@
+"""A benchmark's folder in; a small record that its board can be made of again, without predictions, out."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from molgraph.base.errors import DataError
+from molgraph.base.paths import atomic_write, missing_file
+from molgraph.evaluate.benchmark.board import Board, Ceiling
+from molgraph.evaluate.benchmark.board_overall import summarise
+from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.evaluate.benchmark.records import Records
+from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of
+from molgraph.evaluate.benchmark.scoring import SCORES, read_scores
+
+FORMAT = "molgraph-record-1"
+ABOUT, RECIPE, PACKED = "about.json", "recipe.toml", f"{SCORES}.gz"
+_CELL = ["dataset", "split", "method", "repeat", "fold", "seed"]
+
+
+def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, folder: str | Path) -> Path:
+    """Write recipe, every cell's scores with the hash of its predictions, and what the report knows beside them.
+
+    Args:
+        records: of the benchmark's folder.
+        scores: the frame of ``score_records``.
+        report: what ``gather`` made of both.
+        folder: where ``recipe.toml``, ``scores.csv.gz`` and ``about.json`` go; the same input gives the same bytes.
+
+    Returns:
+        The folder.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    done = pd.DataFrame(
+        [(*(getattr(r.cell, c) for c in _CELL), r.cell.key, r.manifest["predictions_sha256"]) for r in records.done],
+        columns=[*_CELL, "key", "predictions_sha256"],
+    )
+    packed = scores.merge(done, on=_CELL, how="left", validate="many_to_one")
+    with atomic_write(folder / PACKED) as file:
+        file.write(gzip.compress(packed.to_csv(index=False).encode(), mtime=0))
+    ceilings = [
+        [b.dataset, b.split, b.metric, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings
+    ]  # they need the labels
+    about = {
+        "format": FORMAT,
+        "name": report.recipe_name,
+        "leading": {b.dataset: b.metric for b in report.boards if b.primary},
+        "ceilings": ceilings,
+        "facts": dict(report.facts),
+        "done": report.done,
+        "wanted": report.wanted,
+        "failed": dict(report.failed),
+        "refused": dict(report.refused),
+    }
+    for name, text in ((RECIPE, report.recipe), (ABOUT, json.dumps(about, indent=1) + "\n")):
+        with atomic_write(folder / name, "w") as file:
+            file.write(text)
+    return folder
+
+
+def is_record(folder: str | Path) -> bool:
+    """Whether a folder is a record, and no benchmark's own."""
+    return (Path(folder) / ABOUT).is_file() and (Path(folder) / PACKED).is_file()
+
+
+def read_record(folder: str | Path) -> BenchReport:
+    """The report of a record: boards ranked anew from its scores; it has no slices, which need predictions.
+
+    Raises:
+        StorageError: no such record.
+        DataError: a file in it is damaged, or rows of differing hash would stand in one table.
+    """
+    folder = Path(folder)
+    for name in (RECIPE, PACKED, ABOUT):
+        if not (folder / name).is_file():
+            raise missing_file(folder / name, "part of a benchmark's record")
+    recipe = BenchRecipe.from_toml(folder / RECIPE)
+    try:
+        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        if about["format"] != FORMAT:
+            raise ValueError(f"its format is {about['format']!r}")
+        ceilings: dict[tuple[str, str, str], list[Ceiling]] = {}
+        for dataset, split, metric, value, sd, source in about["ceilings"]:
+            ceilings.setdefault((dataset, split, metric), []).append(Ceiling(value, sd, source))
+        plain = {key: about[key] for key in ("facts", "done", "wanted", "failed", "refused")}
+        leading, name, scores = dict(about["leading"]), str(about["name"]), read_scores(folder / PACKED)
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{folder} is no record of a benchmark: {error}", hint="was it written by molgraph?") from error
+
+    def with_ceilings(board: Board) -> Board:
+        return replace(board, ceilings=tuple(ceilings.get((board.dataset, board.split, board.metric), ())))
+
+    boards = [with_ceilings(board) for board in boards_of(recipe, scores, leading)]
+    placed = {(b.dataset, b.split, b.metric) for b in boards}
+    return BenchReport(
+        title=recipe.title or name,
+        boards=tuple(boards),
+        overall=tuple(summarise(boards)),
+        recipe=recipe.to_toml(),
+        recipe_name=name,
+        unplaced=tuple(q for q in recipe.quoted if (q.dataset, q.split, q.metric) not in placed),
+        **plain,
+    )

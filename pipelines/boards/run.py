@@ -1,0 +1,92 @@
+"""Folders of finished benchmarks in; pages, records, pipelines/LEADERBOARD.md, the README's picture and block out.
+
+python pipelines/boards/run.py                    # of bench/moleculenet-small and bench/adme-fang, where they are there
+python pipelines/boards/run.py --runs elsewhere   # of elsewhere/moleculenet-small, ...
+python pipelines/boards/run.py --records          # from the stored records alone: no run and no data needed
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from molgraph.base.errors import MolgraphError  # noqa: E402
+from molgraph.base.paths import atomic_write  # noqa: E402
+from molgraph.evaluate.benchmark.record import is_record, read_record  # noqa: E402
+from molgraph.evaluate.benchmark.report import write_bench_report  # noqa: E402
+from molgraph.evaluate.benchmark.report_data import BenchReport  # noqa: E402
+from molgraph.evaluate.benchmark.report_markdown import leaderboard, table, text  # noqa: E402
+from molgraph.evaluate.benchmark.report_picture import write_picture  # noqa: E402
+from pipelines.readme.block import replace_block  # noqa: E402
+
+NAMES = ("moleculenet-small", "adme-fang")
+RECORDS, LEADERBOARD, PICTURE = ROOT / "pipelines" / "records", ROOT / "pipelines" / "LEADERBOARD.md", "docs/board.png"
+
+
+def read_records(folder: Path = RECORDS) -> list[BenchReport]:
+    """The reports of the records that are stored, in the order of ``NAMES``."""
+    return [read_record(folder / name) for name in NAMES if is_record(folder / name)]
+
+
+def leaderboards(reports: list[BenchReport]) -> str:
+    """All leaderboards as one page."""
+    return "\n".join(leaderboard(report) for report in reports)
+
+
+def block(reports: list[BenchReport]) -> str:
+    """What the README says of the boards: the picture, and who leads each."""
+    lines = [f"![Ranks and mean scores of every method on every dataset]({PICTURE})", ""]
+    for report in reports:
+        facts, cells = report.facts, f"{report.done:,} of {report.wanted:,} cells"
+        failed = sum(report.failed.values())
+        said = f"{cells}, {failed or 'none'} failed, {facts['CPU time of all cells']} of CPU time, {facts['computed']}"
+        lines += [f"**{text(report.title)}** ({said}; `pipelines/{report.recipe_name}.toml`)", ""]
+        rows = []
+        for board in (b for b in report.boards if b.primary):
+            ranked, ranks = board.ranking.ranked, board.ranking.table["rank"]
+            leaders = ", ".join(text(name) for name in ranked if ranks[name] == 1)
+            rows.append([text(board.name), text(board.split), leaders or "none", str(len(ranked))])
+        lines += [*table(["data", "split", "nothing is better than", "of"], rows, right=(3,)), ""]
+    return "\n".join(lines) + "Made by `python pipelines/boards/run.py` from `pipelines/records`."
+
+
+def write(reports: list[BenchReport]) -> None:
+    """Leaderboard, picture and README."""
+    with atomic_write(LEADERBOARD, "w") as file:
+        file.write(leaderboards(reports))
+    write_picture(reports, ROOT / PICTURE)
+    replace_block("board", block(reports))
+
+
+def main() -> int:
+    """Make what can be made, and say what."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=Path, default=ROOT / "bench", help="the folder that holds the runs' folders")
+    parser.add_argument("--records", action="store_true", help="use the stored records alone")
+    asked = parser.parse_args()
+    try:
+        for name in () if asked.records else NAMES:
+            run = asked.runs / name
+            if (run / "recipe.toml").is_file():
+                report = write_bench_report(run, run / "board.html", record=RECORDS / name)
+                print(f"{run}: {report.done:,} of {report.wanted:,} cells; page and record written")
+            else:
+                print(f"{run}: no run; molgraph bench run pipelines/{name}.toml -o {run}")
+        reports = read_records()
+        if not reports:
+            print("there is no record yet")
+            return 1
+        write(reports)
+    except MolgraphError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    print(f"{LEADERBOARD}, {PICTURE} and the README's block written")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
