@@ -71,6 +71,23 @@ def test_a_card_is_whole(name: str) -> None:
     assert one.verified == any(s.place in ("data", "rdkit") for s in raw)
 
 
+# Wu et al. 2018, Chem. Sci. 9:513, table 3: recommended metric and split. molgraph's files of PDBbind have no years.
+WU = {
+    "rmse random": "esol freesolv lipo pdbbind",
+    "mae random": "qm8 qm9",
+    "mae stratified/deepchem": "qm7 qm7b",
+    "prc_auc random": "pcba muv",
+    "roc_auc scaffold/deepchem": "hiv bace bbbp",
+    "roc_auc random": "tox21 toxcast sider clintox",
+}
+
+
+@pytest.mark.parametrize("what", WU)
+def test_moleculenets_own_metric_and_split_are_recommended(what: str) -> None:
+    for name in WU[what].split():
+        assert f"{card(name).metric} {card(name).split}" == what, name
+
+
 @pytest.mark.parametrize("name", card_names())
 def test_a_card_s_metric_fits_its_task(name: str) -> None:
     one = card(name)

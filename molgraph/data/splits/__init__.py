@@ -1,6 +1,6 @@
 """Splits: ``split_table``, ``kfold`` and ``repeated_kfold`` make ``Split``s; one recipe family a file."""
 
-from molgraph.data.splits import cluster, columns, others, published, random, scaffold
+from molgraph.data.splits import cluster, columns, others, published, random, scaffold, stratified
 from molgraph.data.splits.classes import one_class
 from molgraph.data.splits.folds import kfold, repeated_kfold
 from molgraph.data.splits.make import split_table
@@ -20,4 +20,5 @@ __all__ = [
     "repeated_kfold",
     "scaffold",
     "split_table",
+    "stratified",
 ]
