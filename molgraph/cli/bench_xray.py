@@ -80,21 +80,11 @@ def xray(
 
 def _split(table: Any, name: str) -> Any:
     """A recipe's name as it is; a file or folder of row numbers as the split that it makes."""
-    from molgraph.base.registry import names
     from molgraph.data.splits import split_table
+    from molgraph.data.splits.published import recipe_or_file
 
-    path = Path(name)
-    if name in names("split") or not path.exists():
-        return name
-    words = path.name.endswith(".csv") and "split" in path.read_text(encoding="utf-8", errors="replace")[:200]
-    return split_table(table, "file" if words or _own(path) else "index/file", path=path, quiet=True)
-
-
-def _own(path: Path) -> bool:
-    """Whether ``Split.save`` wrote the file."""
-    from molgraph.data.splits.split import FORMAT
-
-    return path.is_file() and path.suffix == ".json" and FORMAT in path.read_text(encoding="utf-8")[:200]
+    recipe, params = recipe_or_file(name)
+    return split_table(table, recipe, quiet=True, **params) if params else name
 
 
 def _write(found: Xray, out: Path) -> None:

@@ -90,13 +90,19 @@ def _audit_dataset(data: str, write: bool) -> None:
 def split(
     data: Data,
     recipe: Annotated[
-        str, typer.Option("--split", metavar="RECIPE", help="scaffold/balanced, random, ...")
+        str,
+        typer.Option(
+            "--split", metavar="RECIPE", help="scaffold/balanced, random, ...; or a file or folder of row numbers."
+        ),
     ] = "scaffold/balanced",
     fractions: Annotated[str, typer.Option(metavar="A,B,C", help="Shares of train, valid, test.")] = "0.8,0.1,0.1",
     seed: Annotated[int, typer.Option(metavar="N")] = 0,
     folds: Annotated[int, typer.Option(metavar="N", help="Cross-validation: that many splits instead of one.")] = 0,
     split_column: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="What --split time, group or column reads.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="What --split stratified/deepchem sorts by.")
     ] = None,
     standardise: Preset = "standard",
     smiles: Smiles = None,
@@ -110,32 +116,37 @@ def split(
 
     molgraph's own recipes keep all forms of a molecule (salts, stereo-isomers,
     duplicates) in one part. Other people's recipes (scaffold/deepchem,
-    scaffold/chemprop) are reproduced exactly, and their leaks are listed.
+    scaffold/chemprop) are reproduced exactly, and their leaks are listed. Row
+    numbers that somebody published (JSON, npz, csv, or a folder with a file
+    for each part) are taken as they are.
 
     Examples:
         molgraph data split assay.csv -o split.json
         molgraph data split assay.csv --split random --seed 1 -o split.csv
         molgraph train assay.csv -t pIC50 --split split.json
         molgraph data split assay.csv --folds 5 -o fold.json
+        molgraph data split assay.csv --split published.npz -o split.json
     """
     from molgraph.base.registry import get
     from molgraph.cli.show import say
     from molgraph.data.read import read_table
     from molgraph.data.splits import kfold, split_table
+    from molgraph.data.splits.published import recipe_or_file
     from molgraph.data.standardised import standardise as standardise_table
 
     if split_column is not None and recipe not in ("time", "group", "column"):
         recipe = "column"
+    recipe, params = recipe_or_file(recipe)
     get("split", recipe)  # an unknown one is refused before the table is read
     shares = numbers("--fractions", fractions)
     paths = [out.with_name(f"{out.stem}-{k}{out.suffix}") if folds else out for k in range(folds or 1)] if out else []
     _check_split_files(paths, data)
-    table = read_table(data, smiles=smiles, id=id, split=split_column)
+    table = read_table(data, smiles=smiles, id=id, targets=[target] if target else None, split=split_column)
     clean = standardise_table(table, standardise)
     if folds:
         made = kfold(clean, folds, recipe, seed)
     else:
-        made = [split_table(clean, recipe, fractions=shares, seed=seed)]
+        made = [split_table(clean, recipe, fractions=shares, seed=seed, **params)]
     for one, path in zip(made, paths, strict=False):  # written before a word is said: the reader of a pipe may leave
         _write_split(one, table, path)
     for k, one in enumerate(made):

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError, UsageError
+from molgraph.base.registry import names
 from molgraph.data.splits.recipe import WORDS, Parts, SplitRecipe, Task, add
-from molgraph.data.splits.split import PARTS
+from molgraph.data.splits.split import FORMAT, PARTS
 
 ENDINGS = (".json", ".npz", ".npy", ".csv", ".csv.gz", ".txt", ".txt.gz", ".idx", "")
 
@@ -41,6 +42,21 @@ def split_by_index(task: Task) -> Parts:
     else:
         found = {name: _numbers(source, name) for name, source in given.items()}
     return _parts(task, found, str(path) if path is not None else "the lists")
+
+
+def recipe_or_file(name: str) -> tuple[str, dict[str, Any]]:
+    """A recipe's name, or a file or folder of row numbers, as the recipe that serves it and its settings.
+
+    Example:
+        >>> recipe_or_file("random")
+        ('random', {})
+    """
+    path = Path(name)
+    if name in names("split") or not path.exists():
+        return name, {}
+    words = path.name.endswith(".csv") and "split" in path.read_text(encoding="utf-8", errors="replace")[:200]
+    own = path.is_file() and path.suffix == ".json" and FORMAT in path.read_text(encoding="utf-8")[:200]
+    return "file" if words or own else "index/file", {"path": path}
 
 
 def _parts(task: Task, found: Mapping[str, np.ndarray], source: str) -> Parts:

@@ -25,7 +25,9 @@ def split_by_value(task: Task) -> Parts:
         )
     names = [t.name for t in task.table.row_targets]
     if not names or task.table.y is None:
-        raise UsageError("'stratified/deepchem' needs a target to sort by", hint="name one when you read the table")
+        raise UsageError(
+            "'stratified/deepchem' needs a target to sort by", hint="name one: --target COLUMN, targets=[COLUMN]"
+        )
     target = task.params["target"] or names[0]
     if target not in names:
         raise UsageError(f"the table has no target {target!r}", hint=nearest(target, names))

@@ -1,0 +1,61 @@
+"""molgraph data split: row numbers that somebody published, as a file or a folder, and a target to sort by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from molgraph.cli.main import app
+from molgraph.data.splits import Split
+
+PARTS = {"train": [0, 2, 4, 6, 8, 10, 12], "valid": [1, 3], "test": [5, 7]}
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "table.csv"
+    path.write_text("smiles,y\n" + "".join(f"{'C' * (i + 1)}O,{i % 7}\n" for i in range(40)), encoding="utf-8")
+    return path
+
+
+def run(*words: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["data", "split", *map(str, words)])
+    return result.exit_code, result.output
+
+
+@pytest.mark.parametrize("layout", ["npz", "folder"])
+def test_published_row_numbers_are_taken_as_they_are(layout: str, table: Path, tmp_path: Path) -> None:
+    source = tmp_path / ("lists.npz" if layout == "npz" else "lists")
+    if layout == "npz":
+        np.savez(source, **PARTS)
+    else:
+        source.mkdir()
+        for name, rows in PARTS.items():
+            (source / f"{name}_idx.txt").write_text("\n".join(map(str, rows)), encoding="utf-8")
+    code, text = run(table, "--split", source, "-o", tmp_path / "split.json")
+    assert code == 0, text
+    made = Split.load(tmp_path / "split.json")
+    assert {name: getattr(made, name).tolist() for name in PARTS} == PARTS
+    assert made.recipe == "index/file"
+    assert "29 left out" in text
+    code, text = run(table, "--split", tmp_path / "split.json", "-o", tmp_path / "again.csv")  # molgraph's own file
+    assert code == 0, text
+    assert (tmp_path / "again.csv").read_text("utf-8").count(",test") == 2
+
+
+def test_a_target_to_sort_by_and_what_is_refused(table: Path, tmp_path: Path) -> None:
+    code, text = run(table, "--split", "stratified/deepchem", "--target", "y")
+    assert code == 0, text
+    assert "32 train, 4 valid, 4 test" in text
+    code, text = run(table, "--split", "stratified/deepchem")
+    assert code == 2
+    assert "--target" in text
+    code, text = run(table, "--split", tmp_path / "nowhere.npz")
+    assert code == 2
+    np.savez(tmp_path / "far.npz", train=[0, 1], test=[99])
+    code, text = run(table, "--split", tmp_path / "far.npz")
+    assert code == 3
+    assert "names row 99 in test; the table has rows 0 to 39" in text
