@@ -220,3 +220,17 @@ def test_a_missing_library_is_said_with_what_to_install(monkeypatch: pytest.Monk
     with pytest.raises(MolgraphError, match=r"molgraph-platform\[bench\]"):
         rank_methods(x, False)
     assert rank_methods(scores(0, [0.0, 0.1, 0.2]), True).test == TUKEY  # that road does not need it
+
+
+def test_methods_of_the_same_scores_are_never_told_apart_nor_ranked_differently(rng):
+    for folds in (2, 3, 5, 25):
+        x = pd.DataFrame({f"m{i}": rng.normal(i / 2, 0.3, folds) for i in range(6)})
+        for twin in ("z", "a", "b"):
+            x[twin] = 0.9  # as a metric gives to whoever predicts one class alone
+        found = rank_methods(x, True)
+        table = found.table.loc[["z", "a", "b"]]
+        assert table["rank"].nunique() == 1 and table["groups"].nunique() == 1
+        pairs = found.pairs.set_index(["a", "b"])["p"]
+        for other in (f"m{i}" for i in range(6)):
+            each = {pairs[(t, other) if (t, other) in pairs.index else (other, t)] for t in ("z", "a", "b")}
+            assert len(each) == 1

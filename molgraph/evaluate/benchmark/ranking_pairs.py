@@ -140,7 +140,19 @@ def _by_ranks(x: np.ndarray, ranks: np.ndarray, alpha: float) -> tuple[np.ndarra
         raw = np.asarray(_posthocs().posthoc_conover_friedman(ranks), dtype=np.float64)[i, j]
     step = float(t.ppf(1 - alpha / (2 * len(i)), (n - 1) * (k - 1)))  # Holm's first
     least = step * float(np.sqrt(spread)) / n if spread > 1e-9 * n * n else nan
-    return np.maximum(holm(raw), _runs(x)[i, j]), omnibus, least
+    return _alike(x, np.maximum(holm(raw), _runs(x)[i, j])), omnibus, least
+
+
+def _alike(x: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Methods of the same scores get the same p-values: the largest, for their order within a run is by chance."""
+    i, j = np.triu_indices(x.shape[1], 1)
+    kinds, code = np.unique(x, axis=1, return_inverse=True)
+    code, n = code.ravel(), kinds.shape[1]
+    if n == x.shape[1]:
+        return p
+    largest = np.zeros((n, n))
+    np.maximum.at(largest, (np.minimum(code[i], code[j]), np.maximum(code[i], code[j])), p)
+    return np.asarray(largest[np.minimum(code[i], code[j]), np.maximum(code[i], code[j])])
 
 
 def _runs(x: np.ndarray) -> np.ndarray:
