@@ -10,6 +10,7 @@ import numpy as np
 from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
 
+from molgraph.base.progress import bar
 from molgraph.chem.smiles import parse_smiles, quiet
 
 CHUNK = 2_000  # molecules held in memory at once
@@ -102,16 +103,18 @@ def _each(
     """What ``rows_of`` makes of each molecule that can be read."""
     x: np.ndarray = np.zeros((len(smiles), width), dtype=kind)
     reasons = np.full(len(smiles), "", dtype=object)
-    for start in range(0, len(smiles), CHUNK):
-        rows, mols = [], []
-        for i, text in enumerate(smiles[start : start + CHUNK], start):
-            mol, reasons[i] = parse_smiles(text)
-            if mol is not None:
-                rows.append(i)
-                mols.append(mol)
-        if mols:
-            with quiet():
-                x[rows] = rows_of(mols)
+    with bar("fingerprints", total=len(smiles)) as progress:
+        for start in range(0, len(smiles), CHUNK):
+            rows, mols = [], []
+            for i, text in enumerate(smiles[start : start + CHUNK], start):
+                mol, reasons[i] = parse_smiles(text)
+                if mol is not None:
+                    rows.append(i)
+                    mols.append(mol)
+            if mols:
+                with quiet():
+                    x[rows] = rows_of(mols)
+            progress.advance(min(CHUNK, len(smiles) - start))
     return Fingerprints(x, reasons == "", reasons)
 
 
