@@ -65,10 +65,17 @@ def audit(
 
 def named(data: str) -> str:
     """``dataset:NAME`` for the bare name of a dataset, where no file has that name; else the words as given."""
+    import re
+
+    from molgraph.base.errors import UsageError, nearest
     from molgraph.data.cards import card_names
 
     word = data.partition("@")[0].lower()
-    return f"dataset:{data}" if not Path(data).exists() and word in card_names() else data
+    if Path(data).exists() or re.search(r"[:./\\]|^-$", data):
+        return data
+    if word in card_names():
+        return f"dataset:{data}"
+    raise UsageError(f"there is neither a file nor a dataset {data!r}", hint=nearest(word, card_names()))
 
 
 def _audit_dataset(data: str, write: bool) -> None:

@@ -129,7 +129,7 @@ def audit(table: Table, *, workers: int | None = None) -> Audit:
     """Look at every molecule and label of a table; nothing is changed.
 
     Two rows hold the same molecule where their standardised parents (largest fragment, neutral, stereo kept)
-    have one canonical SMILES. Labels contradict where rows of one molecule have different values.
+    have one canonical SMILES, and of pairs the same sequence. Labels contradict where such rows have different values.
 
     Args:
         table: any table with a molecule column.
@@ -153,8 +153,13 @@ def audit(table: Table, *, workers: int | None = None) -> Audit:
     rows = np.flatnonzero(good)
     each = [facts[c] for c, is_good in zip(codes, good[readable], strict=True) if is_good]
     parent, parents = pd.factorize(np.array([f.parent for f in each], dtype=object))
-    twice = np.flatnonzero(np.bincount(parent, minlength=1)[parent] > 1) if len(parent) else np.arange(0)
-    twice = twice[np.argsort(parent[twice], kind="stable")]
+    group, thing = parent, "molecule"
+    for entity in table.entities:
+        if entity.kind == "sequence":  # a drug with another target is another thing
+            second = pd.factorize(entity.values[rows])[0]
+            group, thing = pd.factorize(group * (second.max(initial=0) + 1) + second)[0], "pair"
+    twice = np.flatnonzero(np.bincount(group, minlength=1)[group] > 1) if len(group) else np.arange(0)
+    twice = twice[np.argsort(group[twice], kind="stable")]
     centres = np.array([f.open_centres for f in each], dtype=np.int64)
     bonds = np.array([f.open_bonds for f in each], dtype=np.int64)
     parts = np.array([f.fragments for f in each], dtype=np.int64)
@@ -168,12 +173,12 @@ def audit(table: Table, *, workers: int | None = None) -> Audit:
         _finding("missing", "no molecule, or no value in a descriptor column", empty, reasons[empty]),
         _finding(
             "duplicate",
-            "several rows of one molecule (largest fragment, neutral)",
+            f"several rows of one {thing} (largest fragment, neutral)",
             rows[twice],
             np.array([f"as {parents[parent[i]]}" for i in twice], dtype=object),
-            parent[twice],
+            group[twice],
         ),
-        *(_contradictions(table, target, j, rows[twice], parent[twice]) for j, target in enumerate(table.row_targets)),
+        *(_contradictions(table, target, j, rows[twice], group[twice]) for j, target in enumerate(table.row_targets)),
         _finding(
             "undefined stereo",
             "stereo centres or double bonds without a stated configuration",

@@ -126,6 +126,10 @@ def test_audit_takes_a_dataset_and_writes_its_card(toy: Web) -> None:
     before = (cards.shipped_dir("datasets") / "toy.toml").read_text()
     assert run("data", "audit", "toy", "--write")[0] == 0
     assert (cards.shipped_dir("datasets") / "toy.toml").read_text() == before
+    code, text = run("data", "audit", "tooy")
+    assert code == 2
+    assert "neither a file nor a dataset 'tooy'" in text
+    assert "'toy'" in text
     code, text = run("data", "audit", "toy@c1", "--write")
     assert code == 2
     assert "curated" in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from molgraph.chem.parallel import map_texts
 from molgraph.data.audit import audit
 from molgraph.data.checked import check_molecules, reasons_of
 from molgraph.data.sources.builtin import nci
-from molgraph.data.table import make_table
+from molgraph.data.table import Entities, make_table
 
 SMILES = [
     "CCO",  # 0
@@ -68,6 +70,16 @@ def test_labels_of_classes_and_several_targets() -> None:
         "blue; the molecule has red to blue",
     ]
     assert len(found.finding("contradiction in b")) == 0
+
+
+def test_a_drug_with_another_target_is_no_duplicate() -> None:
+    table = make_table(["CCO", "OCC", "CCO", "CCN"], targets=(Target("y"),), y=[1.0, 2.0, 3.0, 1.0])
+    proteins = Entities("protein", "sequence", np.array(["MKV", "MKV", "MAA", "MKV"], dtype=object))
+    found = audit(replace(table, entities=(*table.entities, proteins)))
+    assert found.finding("duplicate").rows.tolist() == [0, 1]
+    assert "one pair" in found.finding("duplicate").meaning
+    assert found.finding("contradiction in y").rows.tolist() == [0, 1]
+    assert found.n_molecules == 2
 
 
 @pytest.mark.parametrize("smiles", [[], [""], ["C(C"], ["CCO"]])
