@@ -49,6 +49,8 @@ def block(reports: list[BenchReport]) -> str:
         for board in (b for b in report.boards if b.primary):
             ranked, ranks = board.ranking.ranked, board.ranking.table["rank"]
             leaders = ", ".join(text(name) for name in ranked if ranks[name] == 1)
+            if ranked and not board.tested:
+                leaders = f"not ranked, one split alone; best score: {text(ranked[0])}"
             rows.append([text(board.name), text(board.split), leaders or "none", str(len(ranked))])
         lines += [*table(["data", "split", "nothing is better than", "of"], rows, right=(3,)), ""]
     return "\n".join(lines) + "Made by `python pipelines/boards/run.py` from `pipelines/records`."

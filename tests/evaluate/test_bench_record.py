@@ -97,6 +97,8 @@ def test_the_picture_has_a_cell_for_every_method_and_board(tmp_path):
     assert cell(board, "lost")[:2] == ("", "failed") and cell(board, "nobody")[1] == "\N{EN DASH}"
     assert cell(board, "good")[0] == "1" and cell(board, "good")[2] == FIRST and cell(board, "mean")[0] == "3"
     picture = write_picture([made, made], tmp_path / "a.png")
+    single = make_boards(scores[(scores["repeat"] == 0) & (scores["fold"] == 0)])[0]
+    assert cell(single, "good")[0] == "" and cell(single, "good")[2] != FIRST, "one fold ranks nobody"
     with Image.open(picture) as image:
         assert image.size[0] == 1600 and image.getpixel((2, 2))[:3] == (255, 255, 255)
         seen = {colour[:3] for _, colour in image.convert("RGB").getcolors(1 << 20)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from molgraph.base.errors import DataError
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.board_noise import noise_ceiling, replicate_sd
 from molgraph.evaluate.benchmark.board_overall import summarise
+from molgraph.evaluate.benchmark.report_markdown import board_lines
 from tests.evaluate.bench_scores import failed, made_up
 
 METHODS = {"mean": 1.9, "rf": 1.0, "catboost": 0.9, "gp": 0.905}
@@ -141,3 +144,21 @@ def test_the_noise_ceiling_is_what_a_perfect_model_scores() -> None:
     keys = np.repeat([f"m{i}" for i in range(2000)], 2)
     sd, df = replicate_sd(list(keys), np.repeat(true[:2000], 2) + rng.normal(0, 0.6, 4000))
     assert df == 2000 and sd == pytest.approx(0.6, rel=0.05)
+
+
+def test_a_single_fold_makes_nobody_first():
+    scores = made_up({"mean": 1.2, "good": 0.5}, repeats=1, folds=1)
+    board = make_boards(scores)[0]
+    assert (
+        not board.tested
+        and board.sentence == "good has the best score of 2 methods; 1 fold cannot tell which are better"
+    )
+    overall = summarise([board])[0]
+    assert overall.table["first"].tolist() == [0, 0] and overall.table["mean_place"].tolist() == [1, 2]
+    both = summarise(
+        [board, replace(make_boards(made_up({"mean": 1.2, "good": 0.5}, dataset="other"))[0], split=board.split)]
+    )
+    assert both[0].table.loc["good", ["first", "alone"]].tolist() == [1, 1] and both[0].compared == ("good", "mean")
+    assert all(
+        line.startswith("| \N{EM DASH} |") for line in board_lines(board) if "| good |" in line or "| mean |" in line
+    )

@@ -10,7 +10,7 @@ import pandas as pd
 
 from molgraph.base.errors import DataError
 from molgraph.evaluate.benchmark.board_folds import FoldScores, check_hashes, fold_scores
-from molgraph.evaluate.benchmark.ranking import ALPHA, Ranking, rank_methods
+from molgraph.evaluate.benchmark.ranking import ALPHA, UNTESTED, Ranking, rank_methods
 
 BOARD = ["dataset", "edition", "split", "metric"]
 FOREST = ("random_forest", "forest", "rf")  # names that the reference goes by, where nobody says another
@@ -79,6 +79,11 @@ class Board:
         return self.dataset if plain else f"{self.dataset}@{self.edition}"
 
     @property
+    def tested(self) -> bool:
+        """Whether there was anything to test with: a single fold gives scores, and no ranks that mean anything."""
+        return self.ranking.test != UNTESTED
+
+    @property
     def methods(self) -> list[str]:
         """All methods, ranked ones first."""
         return [str(name) for name in self.ranking.table.index]
@@ -138,6 +143,8 @@ class Board:
         if len(first) == 1:
             alone = "is the only method ranked" if len(ranked) == 1 else "leads alone"
             return f"{first[0]} {alone}, over {folds}"
+        if not self.tested:
+            return f"{ranked[0]} has the best score of {len(ranked)} methods; {folds} cannot tell which are better"
         return f"{', '.join(first[:-1])} and {first[-1]} share the lead, over {folds}"
 
 

@@ -19,7 +19,7 @@ class Overall:
     Args:
         split: the split's label.
         table: indexed by method, best first: ``mean_place`` (mean over datasets of its place by mean score among the
-            methods ranked on all of them; ties share), ``first`` (datasets where nothing is significantly better),
+            methods ranked on all of them; ties share), ``first`` (datasets where it was tested and nothing is significantly better),
             ``alone`` (where it is better than everything), ``ranked`` (datasets), ``beats``, ``loses`` (datasets
             where it is significantly better or worse than the reference).
         ranks: methods x datasets, the boards' ranks; NaN where it has none.
@@ -59,6 +59,7 @@ def _overall(split: str, boards: list[Board], alpha: float) -> Overall:
 
     methods = list(dict.fromkeys(name for board in boards for name in board.methods))
     ranks = pd.DataFrame({b.name: b.ranking.table["rank"].reindex(methods) for b in boards}, index=methods)
+    sure = ranks[[b.name for b in boards if b.tested]]
     compared = [name for name in methods if ranks.loc[name].notna().all()]
     means = np.array([b.ranking.table["mean"].reindex(compared) * (-1) ** b.ranking.higher_is_better for b in boards])
     places = rankdata(means, axis=1) if compared else np.empty((len(boards), 0))
@@ -74,8 +75,8 @@ def _overall(split: str, boards: list[Board], alpha: float) -> Overall:
     table = pd.DataFrame(
         {
             "mean_place": mean_place,
-            "first": (ranks == 1).sum(axis=1),
-            "alone": [sum(ranks.loc[m, d] == 1 and (ranks[d] == 1).sum() == 1 for d in ranks) for m in methods],
+            "first": (sure == 1).sum(axis=1),
+            "alone": [sum(sure.loc[m, d] == 1 and (sure[d] == 1).sum() == 1 for d in sure) for m in methods],
             "ranked": ranks.notna().sum(axis=1),
             "beats": [held[name].count("better") for name in methods],
             "loses": [held[name].count("worse") for name in methods],

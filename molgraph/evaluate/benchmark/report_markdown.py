@@ -69,7 +69,7 @@ def _summary(overall: Overall, boards: dict[str, Board]) -> list[str]:
     rows = []
     for method in map(str, overall.table.index):
         row = overall.table.loc[method]
-        ranks = [overall.ranks.loc[method, name] for name in names]
+        ranks = [overall.ranks.loc[method, name] if boards[name].tested else np.nan for name in names]
         cells = [f"**{r:.0f}**" if r == 1 else f"{r:.0f}" if np.isfinite(r) else NONE for r in ranks]
         place = number(row["mean_place"]) if np.isfinite(row["mean_place"]) else NONE
         rows.append([text(method), place, *(f"{row[c]:.0f}" for c in ("first", "alone", "loses")), *cells])
@@ -93,7 +93,7 @@ def board_lines(board: Board) -> list[str]:
     places = words.decimals(board)
     for row in board.to_frame().itertuples():
         name = str(row.Index)
-        rank = f"{row.rank:.0f}" if np.isfinite(row.rank) else NONE
+        rank = f"{row.rank:.0f}" if np.isfinite(row.rank) and board.tested else NONE
         note = f" ({text(row.note)})" if row.note else ""
         step = NONE
         if np.isfinite(row.to_best):

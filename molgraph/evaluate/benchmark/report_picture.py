@@ -101,6 +101,9 @@ def cell(board: Board, method: str) -> tuple[str, str, str]:
     table = board.ranking.table
     if method not in table.index or not np.isfinite(table.loc[method, "rank"]):
         return "", "failed" if method in set(board.failures["method"]) else "\N{EN DASH}", BARE
+    score = scored(float(table.loc[method, "mean"]), decimals(board))
+    if not board.tested:
+        return "", score, STEPS[-1]
     rank, k = float(table.loc[method, "rank"]), len(board.ranking.ranked)
     step = min(int(len(STEPS) * (rank - 1) / k), len(STEPS) - 1)
-    return f"{rank:.0f}", scored(float(table.loc[method, "mean"]), decimals(board)), FIRST if rank == 1 else STEPS[step]
+    return f"{rank:.0f}", score, FIRST if rank == 1 else STEPS[step]

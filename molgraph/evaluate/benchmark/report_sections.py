@@ -44,7 +44,7 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
             {
                 "method": name,
                 "kind": "ranked" if ranked else "unranked",
-                "rank": f"{row.rank:.0f}" if ranked else NONE,
+                "rank": f"{row.rank:.0f}" if ranked and board.tested else NONE,
                 "groups": row.groups,
                 "score": words.plus_minus(row.mean, row.low, row.high, places),
                 "value": row.mean,
@@ -132,6 +132,8 @@ def _heat(board: Board, method: str) -> dict[str, Any]:
             "says": board.ranking.left_out.get(method, ""),
             "mean": "",
         }
+    if not board.tested:
+        return {"text": NONE, "tone": "untested", "says": words.how_tested(board), "mean": mean}
     k = len(board.ranking.ranked)
     tone = "first" if row["rank"] == 1 else ("high", "middle", "low")[min(int(3 * (row["rank"] - 1) / max(k, 1)), 2)]
     says = f"{method}: {words.metric_label(board.metric)} {mean}"
