@@ -19,7 +19,7 @@ class Overall:
     Args:
         split: the split's label.
         table: indexed by method, best first: ``mean_place`` (mean over datasets of its place by mean score among the
-            methods ranked on all of them; ties share), ``first`` (tested datasets where nothing is significantly better),
+            methods ranked on all of them; ties share), ``first`` (tested datasets where nothing is clearly better),
             ``alone`` (where it is better than everything), ``ranked`` (datasets), ``beats``, ``loses`` (datasets
             where it is significantly better or worse than the reference).
         ranks: methods x datasets, the boards' ranks; NaN where it has none.
