@@ -41,10 +41,8 @@ def audit(
     """
     check_writable(out, inputs=[data])
     data = named(data)
-    if write or data.startswith("dataset:"):
-        _audit_dataset(data, write)
-        if write:
-            return
+    if (write or data.startswith("dataset:")) and _audit_dataset(data, write):
+        return
     import re
 
     from molgraph.base.paths import atomic_write
@@ -78,11 +76,13 @@ def named(data: str) -> str:
     raise UsageError(f"there is neither a file nor a dataset {data!r}", hint=nearest(word, card_names()))
 
 
-def _audit_dataset(data: str, write: bool) -> None:
-    """Say what stands on a dataset's card, or write it there."""
+def _audit_dataset(data: str, write: bool) -> bool:
+    """Audit a dataset onto its card, or one of graphs, which has no molecules to list; whether that is all."""
     from molgraph.base.errors import UsageError
     from molgraph.cli.show import say
-    from molgraph.data.card_audit import write_card
+    from molgraph.data.card_audit import summarise, write_card
+    from molgraph.data.card_text import audit_lines
+    from molgraph.data.cards import card
     from molgraph.data.datasets import load_dataset
 
     if not data.startswith("dataset:"):
@@ -90,8 +90,15 @@ def _audit_dataset(data: str, write: bool) -> None:
     name = data.removeprefix("dataset:")
     if write:
         say(f"written to {write_card(load_dataset(name))}", err=True)
+    elif card(name).entity in ("graph", "geometry"):
+        loaded = load_dataset(name)
+        found = summarise(loaded.table).model_copy(update={"edition": loaded.edition})
+        for _, line in audit_lines(loaded.card.model_copy(update={"audit": found})):
+            say(line)
     else:
         say(f"the counts as they stand on the card: molgraph data info {name.partition('@')[0]}", "dim", err=True)
+        return False
+    return True
 
 
 def split(

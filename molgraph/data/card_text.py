@@ -25,7 +25,7 @@ def card_lines(card: Card) -> Iterator[tuple[str, str]]:
         yield "noise", f"standard deviation {card.noise.sd:g} {card.noise.unit} ({card.noise.source})"
     for i, fault in enumerate(card.faults):
         yield "" if i else "known faults", f"- {fault}"
-    yield from _audit_lines(card)
+    yield from audit_lines(card)
     for name, edition in card.edition.items():
         yield f"{card.name}@{name}", f"{edition.rows:,} rows, hash {edition.hash[:12]} (rdkit {edition.rdkit})"
         for what, n in edition.changes.items():
@@ -56,7 +56,8 @@ def _task(card: Card) -> str:
     return f"{card.task}: {', '.join(shown)}{more}"
 
 
-def _audit_lines(card: Card) -> Iterator[tuple[str, str]]:
+def audit_lines(card: Card) -> Iterator[tuple[str, str]]:
+    """Label and text of each line on a card's audit; none where there is none."""
     found = card.audit
     if found is None:
         return

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError
+from molgraph.cli.main import app
 from molgraph.data.audit import audit
 from molgraph.data.card_audit import curatable, curated_edition, summarise
 from molgraph.data.cards import card, card_names
@@ -150,6 +152,13 @@ def test_what_stands_on_the_cards_is_what_the_issue_of_the_field_is() -> None:
     assert (bbbp.unreadable, bbbp.written.contradictory_groups) == (11, 10)
     assert (clintox.written.groups, clintox.written.contradictory_groups) == (19, 19)
     assert int(100 * bace.undefined_centres / bace.rows) == 71
+
+
+@pytest.mark.data
+def test_a_set_of_graphs_is_audited_in_the_shell_too() -> None:
+    result = CliRunner().invoke(app, ["data", "audit", "mutag"])
+    assert result.exit_code == 0
+    assert "188 different graphs in 188 rows" in result.output
 
 
 @pytest.mark.parametrize(
