@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import sys
 import warnings
@@ -53,7 +54,8 @@ def map_texts(
             # Python 3.12 warns of forking beside threads; the children run RDKit alone, and no thread of ours
             # holds a lock that they need.
             warnings.simplefilter("ignore", DeprecationWarning)
-            with ProcessPoolExecutor(min(workers, len(pieces)), mp_context=context) as pool:
+            # gc.freeze: a child that looked through all objects of its parent for garbage would copy their memory.
+            with ProcessPoolExecutor(min(workers, len(pieces)), mp_context=context, initializer=gc.freeze) as pool:
                 for piece, results in zip(pieces, pool.map(function, pieces), strict=True):
                     out += results
                     bar.advance(len(piece))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -13,28 +12,14 @@ from rdkit.Chem.MolStandardize import rdMolStandardize
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
 from molgraph.chem.parallel import map_texts
-from molgraph.chem.pruning import prune, read_flat
+from molgraph.chem.pruning import is_plain, prune, read_flat, read_pruned
 from molgraph.chem.smiles import parse_smiles, precheck, quiet
 
-_LIGHT_METALS = frozenset({3, 11, 19, 37, 55, 12, 20, 38, 56})  # alkali and alkaline earth: never part of a drug
-# Text of one fragment without charges, isotopes, atom maps, hydrogen atoms and metals: nothing to take off but stereo.
-_PLAIN = re.compile(r"(?:[^\[\].|\s]|\[(?:[BCNOPSbcnops]|Si|Se|se)@{0,2}H?\d?\])+")
+#: alkali and alkaline earth: never part of a drug
+LIGHT_METALS = frozenset({3, 11, 19, 37, 55, 12, 20, 38, 56})
 #: an end that a scaffold may not have: of a single bond, or of a group that hangs on by its end alone; a molecule
 #: without one is its own scaffold, which spares RDKit the taking apart
 _SIDE = Chem.MolFromSmarts("[D0,$([D1]-,:,#*),$([D1]=[!R;D1,D2]),$([!R;D3](=[D1])=[D1]),$([!R;D4](=[D1])(=[D1])=[D1])]")
-
-
-_NITRO = re.compile(r"\[N\+\](?:\(=O\)\[O-\]|\(\[O-\]\)=O)|O=\[N\+\]\(\[O-\]\)")
-
-
-def is_plain(text: str) -> bool:
-    """Whether a readable text's flat parent is its own molecule without stereo: one fragment, no charge but nitro's.
-
-    Example:
-        >>> is_plain("C[C@H](N)C(=O)O"), is_plain("C[N+](=O)[O-]"), is_plain("C[NH3+].[Cl-]")
-        (True, True, False)
-    """
-    return _PLAIN.fullmatch(_NITRO.sub("N", text) if "+" in text else text) is not None
 
 
 @dataclass(frozen=True)
@@ -163,22 +148,42 @@ def _each(
     code_of: dict[str, int] = {}
     codes = np.fromiter((code_of.setdefault(t, len(code_of)) for t in texts), np.int64, len(texts))
     distinct = list(code_of)
-    pairs = map_texts(partial(_chunk, function), distinct, label=label, workers=workers)
+    if function is murcko:
+        pairs = _flat_scaffolds(distinct, label, workers)
+    else:
+        pairs = map_texts(partial(_chunk, function), distinct, label=label, workers=workers)
     values, reasons = np.empty(len(pairs), dtype=object), np.empty(len(pairs), dtype=object)
     values[:] = [p[0] for p in pairs]
     reasons[:] = [p[1] for p in pairs]
     return Keys(values[codes], reasons[codes])
 
 
+def _flat_scaffolds(texts: list[str], label: str, workers: int | None) -> list[tuple[str, str]]:
+    """The scaffold of each text, or a reason; RDKit reads once what many of them share."""
+    shorts = map_texts(_pruned, texts, label="side chains", workers=workers)
+    distinct = list(dict.fromkeys(shorts))
+    found = dict(zip(distinct, map_texts(_of_pruned, distinct, label=label, workers=workers), strict=True))
+    pairs = []
+    for text, short in zip(texts, shorts, strict=True):
+        known = found[short]
+        pairs.append(_chunk(murcko, [text])[0] if known is None else (known, ""))
+    return pairs
+
+
+def _pruned(texts: Sequence[str]) -> list[str]:
+    with quiet():
+        return ["" if precheck(text) else prune(text) for text in texts]
+
+
+def _of_pruned(texts: Sequence[str]) -> list[str | None]:
+    with quiet():
+        return [_flat_scaffold(text) for text in texts]
+
+
 def _chunk(function: Callable[[Chem.Mol], str], texts: Sequence[str]) -> list[tuple[str, str]]:
     out = []
     with quiet():
         for text in texts:
-            if function is murcko and not precheck(text):
-                known = _flat_scaffold(prune(text))
-                if known is not None:
-                    out.append((known, ""))
-                    continue
             # Parents of plain texts have no stereo. parse_smiles captures RDKit's words, which costs a third of
             # reading: only where there are some.
             plain = function is flat_parent and is_plain(text)
@@ -195,7 +200,7 @@ def _chunk(function: Callable[[Chem.Mol], str], texts: Sequence[str]) -> list[tu
 @lru_cache(maxsize=100_000)
 def _flat_scaffold(short: str) -> str | None:
     """The scaffold of a pruned text, which molecules of a list share; None where it cannot be read."""
-    mol = Chem.MolFromSmiles(short) if "H]" in short else read_flat(short)
+    mol = read_pruned(short)
     return murcko(mol) if mol is not None and mol.GetNumAtoms() else None
 
 
@@ -224,7 +229,7 @@ def _unmapped(mol: Chem.Mol) -> str:
 def _parent(mol: Chem.Mol, *, isotopes: bool, stereo: bool) -> str:
     atoms = list(mol.GetAtoms())
     charged = any(a.GetFormalCharge() for a in atoms)
-    metal = any(a.GetAtomicNum() in _LIGHT_METALS and a.GetDegree() for a in atoms)
+    metal = any(a.GetAtomicNum() in LIGHT_METALS and a.GetDegree() for a in atoms)
     if any(a.GetIsotope() or a.GetAtomMapNum() or a.GetAtomicNum() == 1 for a in atoms):
         mol = _unmarked(mol, isotopes)
     if metal:
