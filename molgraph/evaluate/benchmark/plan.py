@@ -127,6 +127,8 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
             table, digest, edition, leading = loaded.table, loaded.hash, loaded.edition, loaded.card.metric
         else:
             digest, edition, leading = hash_of(table), "own", ""
+            if not table.row_targets:
+                raise DataError(f"{name} has no targets: read its table with them, as read_table(file, targets=[...])")
         if not table.row_targets or table.y is None:
             raise DataError(f"{name} has no targets", hint="it is a set to generate from: leave it out")
         metrics = metrics_of(recipe, table.row_targets, leading)

@@ -27,8 +27,8 @@ METHOD = (
     "any run of methods that holds both. Folds of a repeated cross-validation share "
     "training rows, so their intervals are too narrow: beside them stand those widened by Nadeau and Bengio's factor, "
     "and which differences outlive it. Only cells of the same data hash and the same split hashes stand in one table. "
-    "A method that lacks a fold is shown and not ranked. Scores are computed from stored predictions alone. Cost is what "
-    "a cell's process took, its search of parameters too; features that cells share are made once, by the first of them."
+    "A method that lacks a fold is shown and not ranked. Scores are computed from stored predictions alone. Cost is "
+    "what a cell's process took, its search of parameters too; features that cells share are made once, by the first."
 )
 
 

@@ -90,7 +90,8 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
         scores = score_records(records)
     if not records.done:
         raise DataError(
-            f"{records.out} holds no cell that was computed", hint="molgraph bench run goes on where it was"
+            "; ".join([f"{records.out} holds no cell that was computed", *records.refused.values()]),
+            hint="molgraph bench run goes on where it was",
         )
     recipe = records.recipe
     leading = {name: next(iter(p.metrics.values()))[0] for name, p in records.problems.items() if p.metrics}
