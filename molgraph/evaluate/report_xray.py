@@ -56,7 +56,7 @@ def draw_xray(x: Xray, form: str = "png") -> bytes:
                 _labels(figure.add_subplot(grid[i, 2]), part, ends, last)
         figure.text(0.015, 1 - 0.47 / figure.get_figheight(), "rows: train / valid / test", fontsize=8.5, color=SOFT)
         top = figure.axes[1].get_position()
-        figure.text(0.015, 1 - 0.27 / figure.get_figheight(), _short(f"{x.title}, {x.n_rows:,} rows", 34),
+        figure.text(0.015, 1 - 0.27 / figure.get_figheight(), _short(f"{x.title}, {x.n_rows:,} rows", 26),
                     fontsize=12, fontweight="bold")  # fmt: skip
         figure.text(top.x0, 1 - 0.27 / figure.get_figheight(), "Distance of tested molecules to training")
         if x.targets:
