@@ -107,7 +107,8 @@ def _show_lines(console: Any, title: str, entries: list[Entry]) -> None:
     table = _table(title, *names, *LINE)
     for each in entries:
         table.add_row(*[each.name] * len(names), *each.line)
-    if console.measure(table, options=console.options.update(width=1000)).minimum <= console.width:
+    least = console.measure(table, options=console.options.update(width=1000)).minimum
+    if least + 2 * len(table.columns) <= console.width:  # rich leaves the room between columns out
         console.print(table)
         console.print()
         return
@@ -125,6 +126,7 @@ def _table(title: str, *columns: str) -> Any:
 
     table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     table.show_edge = table.pad_edge = False
+    table.padding = (0, 1, 0, 0)
     for i, column in enumerate(columns):
         table.add_column(column, style="cyan" if not i else None, no_wrap=not i, header_style="dim", overflow="fold")
     return table

@@ -28,7 +28,7 @@ TESTED = (
     "pyg_conv",
     summary="any convolution of PyTorch Geometric, a few times, with skips",
     paper="Fey and Lenssen 2019, ICLR workshop; GINEConv: Hu et al. 2020, ICLR",
-    line=("atoms", "bonds", "the convolution's", "skip + ReLU", "mean", "supervised"),
+    line=("atoms", "bonds", "its own", "skip + ReLU", "mean", "supervised"),
 )
 class PyGConv(Encoder):
     """A convolution of PyG (Fey and Lenssen 2019), ``depth`` times: ``h_0 = W x``, ``h_t = h_(t-1) + ReLU(conv(h))``.
