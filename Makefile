@@ -60,5 +60,5 @@ $(CORE): pyproject.toml constraints.txt | $(RUN)
 
 $(DEV): $(CORE)
 	@echo "installing what the tests and peers need, once"
-	@$(PIP) --editable '.[bench,peers,notebooks,dev]'
+	@$(PIP) --editable '.[bench,peers,notebooks,ray,dev]'
 	@touch $@
