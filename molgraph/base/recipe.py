@@ -82,6 +82,18 @@ class TrainingSection(Section):
 DEFAULTS = TrainingSection()
 
 
+def read_toml(path: str | Path, example: str) -> dict[str, Any]:
+    """A recipe file's plain values; ``example`` is a line that is right, for the hint where it is no TOML."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise missing_file(path, "recipe") from None
+    except OSError as error:
+        raise storage_error(f"cannot read the recipe {path}", error) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"the recipe {path} is not TOML: {error}", hint=f"a line reads like: {example}") from error
+
+
 class Recipe(Section):
     """A whole run, as plain values.
 
@@ -107,17 +119,7 @@ class Recipe(Section):
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
         """Read a recipe file; what it does not say keeps its default."""
-        try:
-            values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-        except FileNotFoundError:
-            raise missing_file(path, "recipe") from None
-        except OSError as error:
-            raise storage_error(f"cannot read the recipe {path}", error) from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UsageError(
-                f"the recipe {path} is not TOML: {error}", hint="a line reads like: epochs = 30"
-            ) from error
-        return cls.from_dict(values)
+        return cls.from_dict(read_toml(path, "epochs = 30"))
 
     def to_toml(self, path: str | Path | None = None) -> str:
         """The recipe as TOML text, every key with its value (those without one left out); written to ``path``.

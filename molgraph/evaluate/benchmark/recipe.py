@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self, get_args
@@ -11,8 +10,7 @@ from typing import Annotated, Any, Self, get_args
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from molgraph.base.errors import UsageError, nearest
-from molgraph.base.paths import missing_file, storage_error
-from molgraph.base.recipe import NotNegative, Positive, Section
+from molgraph.base.recipe import NotNegative, Positive, Section, read_toml
 
 Label = Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._+@=-]*)?$", max_length=80)]  # names folders
 Params = dict[str, Any]
@@ -189,17 +187,7 @@ class BenchRecipe(Section):
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
         """Read a recipe file; its name is the file's where it says none."""
-        try:
-            values = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-        except FileNotFoundError:
-            raise missing_file(path, "recipe") from None
-        except OSError as error:
-            raise storage_error(f"cannot read the recipe {path}", error) from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UsageError(
-                f"the recipe {path} is not TOML: {error}", hint='a line reads like: name = "mine"'
-            ) from error
-        return cls.from_dict({"name": Path(path).stem} | values)
+        return cls.from_dict({"name": Path(path).stem} | read_toml(path, 'name = "mine"'))
 
     def to_toml(self) -> str:
         """The recipe as TOML text that ``from_toml`` reads back to the same recipe."""
