@@ -2,46 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 
+from molgraph.auxiliary import parts
 from molgraph.auxiliary.features import Choice, Features
-from molgraph.auxiliary.targets import target_from_meta, target_meta
+from molgraph.auxiliary.parts import Fitted, Lesson, Said
 from molgraph.auxiliary.trees import Trees
-from molgraph.base import progress
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.cores import cores
-from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.space import Categorical, Int, Space
-from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
-from molgraph.data.unlearned import leave_empty, notes_of, restore_unlearned
-from molgraph.train.outputs import ClassWeights, class_tables
+from molgraph.train.outputs import ClassWeights
 
 STEP = 25  # trees grown between two ticks of the progress bar
-BLOCK = 10_000  # rows predicted at once
-AGAIN = "fetch the file again"
 
 
 @dataclass(frozen=True)
-class _Fitted:
-    """What a fit leaves: a forest for each target, or None for one that was not learned, with why."""
+class Forest:
+    """The trees of one target."""
 
-    targets: tuple[Target, ...]
-    features: Features
-    trees: tuple[Trees | None, ...]
-    unlearned: dict[str, str]
+    trees: Trees
 
-    def values(self, x: np.ndarray) -> np.ndarray:
-        """float64 [n, columns of all targets]."""
-        each = zip(self.targets, self.trees, strict=True)
-        parts = [np.full((len(x), len(t.columns)), np.nan) if part is None else part.predict(x) for t, part in each]
-        return np.concatenate(parts, axis=1)
+    def predict(self, x: np.ndarray) -> Said:
+        """Means over the trees' leaves [n, columns]: values, P(class 1), or one probability a class."""
+        return self.trees.predict(x), None
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The trees' five arrays."""
+        return self.trees.arrays()
+
+
+def load_forest(arrays: Mapping[str, np.ndarray], target: Target, base: Fitted) -> Forest:
+    """From a file's arrays; raises ``ModelFileError`` where they could lead a walk astray."""
+    trees = Trees.from_arrays(arrays, base.features.width)
+    if trees.value.shape[1] != len(target.columns):
+        raise ValueError(f"the forest of {target.name!r} has leaves of another width")
+    return Forest(trees)
 
 
 @register(
@@ -105,77 +108,24 @@ class RandomForest(Method):
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Grow the forests on ``table``; ``valid`` and ``workdir`` are not used."""
-        chosen = Features(self.features, self.radius, self.n_bits)
-        own, matrix = chosen.fit(table, cores(self.threads), self.store)
-        targets, labels = table.row_targets, check_targets(table, np.isin(np.arange(len(table)), matrix.rows))
-        classes = class_tables(targets, labels.y[matrix.rows], self.class_weights)
-        self.notes = notes_of(labels.unlearned)
-        trees: list[Trees | None] = []
-        with progress.bar("random forest", total=self.n_estimators * (len(targets) - len(labels.unlearned))) as bar:
-            for j, target in enumerate(targets):
-                if target.name in labels.unlearned:
-                    trees.append(None)
-                    continue
-                values = labels.y[matrix.rows, j]
-                use = ~np.isnan(values)
-                weights = None if table.weights is None else table.weights[matrix.rows][use]
-                if j in classes:
-                    weights = classes[j][values[use].astype(np.int64)] * (1.0 if weights is None else weights)
-                trees.append(self._grow(matrix.x[use], values[use], weights, target, bar))
-        self._fitted = _Fitted(targets, own, tuple(trees), dict(labels.unlearned))
+        features = Features(self.features, self.radius, self.n_bits)
+        self._fitted = parts.learn(
+            self, table, features, self._grow, class_weights=self.class_weights, steps=self.n_estimators
+        )
         return self
 
     def predict(self, table: Table) -> Prediction:
         """Means over the trees' leaves: values, P(class 1), or one probability a class."""
-        fitted = self._whole()
-        targets = fitted.targets
-        value = np.full((len(table), sum(len(t.columns) for t in targets)), np.nan)
-        status, reason = table.status.copy(), table.reason.copy()
-        for start in range(0, len(table), BLOCK):
-            block = slice(start, start + BLOCK)
-            part = table if len(table) <= BLOCK else table.take(np.arange(start, min(start + BLOCK, len(table))))
-            matrix = fitted.features.of(part, cores(self.threads), self.store)
-            status[block], reason[block] = matrix.status, matrix.reason
-            if len(matrix.rows):
-                value[start + matrix.rows] = fitted.values(matrix.x)
-        made = Prediction(table.ids, targets, value, status, reason, inputs=table.smiles)
-        return leave_empty(made, fitted.unlearned)
+        return parts.predict(self, table)
 
     def state(self) -> State:
         """The trees' arrays, the fill values and what the features are."""
-        fitted = self._whole()
-        arrays = {"fill": fitted.features.fill}
-        for j, part in enumerate(fitted.trees):
-            arrays |= {} if part is None else part.arrays(f"target_{j}.")
-        meta = {
-            "params": self.get_params() | {"store": None},  # no path of this machine
-            "features": fitted.features.meta(),
-            "targets": [target_meta(t) for t in fitted.targets],
-            "unlearned": fitted.unlearned,
-        }
-        return State(arrays, meta)
+        return parts.state(self)
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Rebuild a fitted forest; raises ``ModelFileError`` where an array could lead a walk astray."""
-        try:
-            given = state.meta["params"]  # an older molgraph's may lack one, or have one that is gone
-            params = {name: given[name] for name in cls.param_names() if name in given}
-            targets = tuple(target_from_meta(t) for t in state.meta["targets"])
-            features = Features.from_meta(state.meta["features"], np.asarray(state.arrays["fill"]))
-            unlearned = restore_unlearned(state.meta, targets)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"the forest's description is not whole: {error}", hint=AGAIN) from error
-        trees = tuple(
-            None if t.name in unlearned else Trees.from_arrays(state.arrays, features.width, f"target_{j}.")
-            for j, t in enumerate(targets)
-        )
-        for target, part in zip(targets, trees, strict=True):
-            if part is not None and part.value.shape[1] != len(target.columns):
-                raise ModelFileError(f"the forest of {target.name!r} has leaves of another width", hint=AGAIN)
-        method = cls(**params)
-        method._fitted, method.notes = _Fitted(targets, features, trees, unlearned), notes_of(unlearned)
-        return method
+        return parts.restore(cls, state, load_forest)
 
     def space(self) -> Space:
         """Columns that a split looks at, leaves, and the features."""
@@ -185,29 +135,24 @@ class RandomForest(Method):
             "features": Categorical(("morgan+descriptors", "morgan")),
         }
 
-    def _whole(self) -> _Fitted:
-        if not hasattr(self, "_fitted"):
-            raise UsageError("this forest has not been fitted", hint="call fit(table) first")
-        return self._fitted
-
-    def _grow(
-        self, x: np.ndarray, y: np.ndarray, weights: np.ndarray | None, target: Target, bar: progress.Bar
-    ) -> Trees:
+    def _grow(self, lesson: Lesson) -> Forest:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
+        target = lesson.target
         classes = target.kind in ("binary", "multiclass")
         share = self.max_features if self.max_features is not None else ("sqrt" if classes else 1 / 3)
         seed = derive(self.seed, "random_forest", target.name) % 2**32
         settings: dict[str, Any] = {"max_features": share, "min_samples_leaf": self.min_samples_leaf}
         kind = RandomForestClassifier if classes else RandomForestRegressor
         forest = kind(n_jobs=cores(self.threads), random_state=seed, warm_start=True, **settings)
+        y = lesson.y.astype(np.int64) if classes else lesson.y
         grown = 0
         while grown < self.n_estimators:
             step = min(STEP, self.n_estimators - grown)
             grown += step
-            forest.set_params(n_estimators=grown).fit(x, y.astype(np.int64) if classes else y, sample_weight=weights)
-            bar.advance(step)
+            forest.set_params(n_estimators=grown).fit(lesson.x, y, sample_weight=lesson.weights)
+            lesson.advance(step)
         columns = None
         if classes:
             columns = forest.classes_ if target.kind == "multiclass" else np.where(forest.classes_ == 1, 0, -1)
-        return Trees.from_sklearn(forest.estimators_, x.shape[1], columns, len(target.columns))
+        return Forest(Trees.from_sklearn(forest.estimators_, lesson.x.shape[1], columns, len(target.columns)))

@@ -47,6 +47,7 @@ class Lesson:
         weights: float64 [n], rows' weights times their classes', or None where all count alike.
         rows: int64 [n], the places of these in the reference, or among all the readable rows.
         reference: the training rows, where a part compares with them.
+        advance: told of steps that are done, where ``learn`` was told how many there are.
     """
 
     target: Target
@@ -55,6 +56,7 @@ class Lesson:
     weights: np.ndarray | None
     rows: np.ndarray
     reference: Reference | None = None
+    advance: Callable[[int], None] = lambda n: None
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ def learn(
     compare: bool = False,
     limit: int | None = None,
     class_weights: ClassWeights = None,
+    steps: int | None = None,
 ) -> Fitted:
     """Learn each target from the readable rows that have it.
 
@@ -92,6 +95,7 @@ def learn(
         compare: whether parts ask how like the training rows a molecule is; features are then bits.
         limit: the most rows that are compared with; None for all.
         class_weights: as for graph models.
+        steps: how many steps of progress ``grow`` tells of a target; None where it tells none.
     """
     threads = cores(getattr(method, "threads", None))
     bare = replace(table, features=None, feature_names=()) if compare else table  # likeness is one of fingerprints
@@ -103,7 +107,8 @@ def learn(
     seed = int(getattr(method, "seed", 0))
     made = Reference.of(matrix.x, y, limit, seed) if compare else None
     parts: list[Part | None] = []
-    with progress.bar(type(method).name.replace("_", " "), total=len(targets) - len(labels.unlearned)) as bar:
+    total = (len(targets) - len(labels.unlearned)) * (steps or 1)
+    with progress.bar(type(method).name.replace("_", " "), total=total) as bar:
         for j, target in enumerate(targets):
             if target.name in labels.unlearned:
                 parts.append(None)
@@ -118,8 +123,9 @@ def learn(
                 w = classes[j][y[use, j].astype(np.int64)] * (1.0 if w is None else w)
             rows = np.flatnonzero(use)
             x = matrix.x if len(rows) == len(matrix.x) else matrix.x[use]
-            parts.append(grow(Lesson(target, x, y[use, j], w, rows if made is None else made.place[rows], made)))
-            bar.advance(1)
+            place = rows if made is None else made.place[rows]
+            parts.append(grow(Lesson(target, x, y[use, j], w, place, made, bar.advance)))
+            bar.advance(0 if steps else 1)
     notes = () if made is None else made.notes
     if table.feature_names and made is not None:
         notes += ("the table's own feature columns are not used: this method compares fingerprints",)
@@ -187,7 +193,7 @@ def restore(
         targets = tuple(target_from_meta(t) for t in state.meta["targets"])
         features = Features.from_meta(state.meta["features"], np.asarray(state.arrays["fill"]))
         unlearned = restore_unlearned(state.meta, targets)
-        notes = tuple(str(note) for note in state.meta.get("notes", ()))
+        notes = tuple(str(note) for note in state.meta.get("notes", notes_of(unlearned)))
         made = Reference.from_arrays(state.arrays, features) if compare else None
         base = Fitted(targets, features, (), unlearned, made)
         parts = []

@@ -24,6 +24,12 @@ METHODS = {
     "mpnn": ("mpnn", {"d_hidden": 8, "d_edge": 8, **{k: v for k, v in SMALL.items() if k != "params"}}),
     "forest": ("random_forest", {"n_estimators": 3, "n_bits": 64}),
     "mean": ("mean", {}),
+    "knn": ("knn", {"n_bits": 64}),
+    "linear": ("linear", {"n_bits": 64}),
+    "svm": ("svm", {"n_bits": 64}),
+    "gp": ("gp", {"n_bits": 64, "steps": 5}),
+    "xgboost": ("xgboost", {"n_estimators": 3, "max_depth": 3, "n_bits": 64}),
+    "maplight": ("maplight", {"iterations": 3, "depth": 3, "n_bits": 64}),
     "ensemble": ("ensemble", {"method": "dmpnn", "n": 2, "params": {"d_hidden": 4, "head_width": 4, "epochs": 1}}),
 }
 
