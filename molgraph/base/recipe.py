@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from molgraph.base.errors import UsageError, nearest
-from molgraph.base.paths import atomic_write, missing_file, storage_error
+from molgraph.base.paths import atomic_write
+from molgraph.base.sections import Section, read_toml, recipe_error, write_toml
 
 Positive = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
-
-
-class Section(BaseModel):
-    """One part of a recipe: known keys only, and nothing edits it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
 
 
 class DataSection(Section):
@@ -82,18 +76,6 @@ class TrainingSection(Section):
 DEFAULTS = TrainingSection()
 
 
-def read_toml(path: str | Path, example: str) -> dict[str, Any]:
-    """A recipe file's plain values; ``example`` is a line that is right, for the hint where it is no TOML."""
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise missing_file(path, "recipe") from None
-    except OSError as error:
-        raise storage_error(f"cannot read the recipe {path}", error) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"the recipe {path} is not TOML: {error}", hint=f"a line reads like: {example}") from error
-
-
 class Recipe(Section):
     """A whole run, as plain values.
 
@@ -114,7 +96,7 @@ class Recipe(Section):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise _usage_error(error) from None
+            raise recipe_error(error, cls) from None
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
@@ -133,7 +115,7 @@ class Recipe(Section):
             [model]
             name = "dmpnn"
         """
-        text = "\n".join(_toml_lines(self.model_dump(mode="json"))).strip() + "\n"
+        text = write_toml(self.model_dump(mode="json"))
         if path is not None:
             with atomic_write(path, "w") as file:
                 file.write(text)
@@ -207,7 +189,7 @@ def _fitting(section: str, name: str, text: str) -> Any:
             return getattr(model.model_validate({name: value}), name)
         except ValidationError as error:
             failures.append((value, error))
-    raise _usage_error(next(error for value, error in failures if value is main), section)
+    raise recipe_error(next(error for value, error in failures if value is main), Recipe, section)
 
 
 def _literal(text: str) -> Any:
@@ -215,36 +197,3 @@ def _literal(text: str) -> Any:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
-
-
-def _usage_error(error: ValidationError, section: str = "") -> UsageError:
-    problem = error.errors()[0]
-    where = [section] * bool(section) + [str(part) for part in problem["loc"]]
-    if problem["type"] == "extra_forbidden":
-        known = list(Recipe.model_fields) if len(where) == 1 else list(_sections()[where[0]].model_fields)
-        return UsageError(f"the recipe has no key {'.'.join(where)!r}", hint=nearest(where[-1], known))
-    words = problem["msg"].removeprefix("Value error, ")
-    return UsageError(f"recipe, {'.'.join(where)}: {words[:1].lower() + words[1:]}", hint=f"it is {problem['input']!r}")
-
-
-def _toml_lines(values: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    tables = {key: value for key, value in values.items() if isinstance(value, Mapping)}
-    for key, value in values.items():
-        if value is not None and key not in tables:
-            yield f"{_toml_key(key)} = {_toml_value(value)}"
-    for key, value in tables.items():
-        if value:
-            name = f"{path}.{_toml_key(key)}" if path else _toml_key(key)
-            yield from ("", f"[{name}]")
-            yield from _toml_lines(value, name)
-
-
-def _toml_key(key: str) -> str:
-    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _toml_value(key)
-
-
-def _toml_value(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml_value(v) for v in value) + "]"
-    # JSON's text, numbers and booleans are TOML's too, but for the one control character that JSON leaves bare
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

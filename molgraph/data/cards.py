@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from molgraph.base.contracts import Kind, Target
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.base.recipe import Section
+from molgraph.base.sections import Section
 from molgraph.base.shipped import shipped_dir
 
 UNVERIFIED = "unverified"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from molgraph.base.errors import UsageError, nearest
-from molgraph.base.recipe import NotNegative, Positive, Section, read_toml
+from molgraph.base.errors import nearest
+from molgraph.base.recipe import NotNegative, Positive
+from molgraph.base.sections import Section, read_toml, recipe_error, write_toml
 
 Label = Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._+@=-]*)?$", max_length=80)]  # names folders
 Params = dict[str, Any]
@@ -182,7 +182,7 @@ class BenchRecipe(Section):
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
-            raise _usage_error(error) from None
+            raise recipe_error(error, cls) from None
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
@@ -191,7 +191,7 @@ class BenchRecipe(Section):
 
     def to_toml(self) -> str:
         """The recipe as TOML text that ``from_toml`` reads back to the same recipe."""
-        return "\n".join(_lines(self.model_dump(mode="json", exclude_defaults=True))).strip() + "\n"
+        return write_toml(self.model_dump(mode="json", exclude_defaults=True))
 
     def of_split(self, name: str) -> BenchSplit:
         """The split of that label."""
@@ -204,52 +204,3 @@ class BenchRecipe(Section):
     def seeds_of(self, split: BenchSplit) -> tuple[int, ...]:
         """Seeds of the methods under a split."""
         return self.seeds if split.method_seeds is None else split.method_seeds
-
-
-def _usage_error(error: ValidationError) -> UsageError:
-    problem = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")  # a slip explains what is missing
-    where = ".".join(str(part) for part in problem["loc"])
-    if problem["type"] == "extra_forbidden":
-        known = _fields(problem["loc"][:-1])
-        return UsageError(f"the recipe has no key {where!r}", hint=nearest(str(problem["loc"][-1]), known))
-    if problem["type"] == "missing":
-        return UsageError(f"the recipe lacks {where!r}", hint="the recipes that ship with molgraph show how it is said")
-    words = problem["msg"].removeprefix("Value error, ")
-    return UsageError(
-        f"recipe{', ' * bool(where)}{where}: {words[:1].lower() + words[1:]}", hint=_shown(problem["input"])
-    )
-
-
-def _shown(value: Any) -> str:
-    return "" if isinstance(value, Mapping | BenchRecipe) else f"it is {value!r}"
-
-
-def _fields(loc: tuple[str | int, ...]) -> list[str]:
-    """Keys of the section at a place of the recipe."""
-    section: Any = BenchRecipe
-    for part in loc:
-        if isinstance(part, str):
-            hint = section.model_fields[part].annotation
-            inner = [a for a in (hint, *get_args(hint)) if isinstance(a, type) and issubclass(a, Section)]
-            section = inner[0] if inner else section
-    return list(section.model_fields)
-
-
-def _lines(values: Mapping[str, Any]) -> Iterator[str]:
-    """Plain keys, then sections, then lists of sections."""
-    sections = {k: v for k, v in values.items() if isinstance(v, Mapping)}
-    lists = {k: v for k, v in values.items() if isinstance(v, list) and v and isinstance(v[0], Mapping)}
-    for key, value in values.items():
-        if key not in sections and key not in lists and value is not None:
-            yield f"{key} = {_value(value)}"
-    for key, each in [*sections.items(), *((k, v) for k, part in lists.items() for v in part)]:
-        yield from ("", f"[[{key}]]" if key in lists else f"[{key}]")
-        yield from (f"{name} = {_value(value)}" for name, value in each.items() if value is not None)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_value(k)} = {_value(v)}" for k, v in value.items() if v is not None) + " }"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_value(v) for v in value) + "]"
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

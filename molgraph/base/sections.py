@@ -1,0 +1,113 @@
+"""Checked parts of a TOML file: text in, frozen values or one clear error out; and values back into text."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from molgraph.base.errors import UsageError, nearest
+from molgraph.base.paths import missing_file, storage_error
+
+
+class Section(BaseModel):
+    """One part of a recipe: known keys only, and nothing edits it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
+
+
+def read_toml(path: str | Path, example: str) -> dict[str, Any]:
+    """A recipe file's plain values; ``example`` is a line that is right, for the hint where it is no TOML."""
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise missing_file(path, "recipe") from None
+    except OSError as error:
+        raise storage_error(f"cannot read the recipe {path}", error) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"the recipe {path} is not TOML: {error}", hint=f"a line reads like: {example}") from error
+
+
+def write_toml(values: Mapping[str, Any]) -> str:
+    r"""Plain values as TOML text; keys whose value is None are left out.
+
+    Example:
+        >>> print(write_toml({"run": {"jobs": 2, "params": {"k": 5}}, "method": [{"name": "knn"}], "seeds": [0, 1]}))
+        seeds = [0, 1]
+        <BLANKLINE>
+        [run]
+        jobs = 2
+        <BLANKLINE>
+        [run.params]
+        k = 5
+        <BLANKLINE>
+        [[method]]
+        name = "knn"
+        <BLANKLINE>
+    """
+    return "\n".join(_lines(values)).strip() + "\n"
+
+
+def recipe_error(error: ValidationError, whole: type[Section], section: str = "") -> UsageError:
+    """What is wrong with a recipe, in its own words, with the nearest known keys or the value that was given.
+
+    Args:
+        error: pydantic's.
+        whole: the recipe's class.
+        section: the part of it that was checked alone.
+    """
+    problem = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")  # a slip explains what is missing
+    loc = (section,) * bool(section) + tuple(problem["loc"])
+    where = ".".join(str(part) for part in loc)
+    if problem["type"] == "extra_forbidden":
+        return UsageError(f"the recipe has no key {where!r}", hint=nearest(str(loc[-1]), _known(whole, loc[:-1])))
+    if problem["type"] == "missing":
+        return UsageError(f"the recipe lacks {where!r}", hint="the recipes that ship with molgraph show how it is said")
+    words, value = problem["msg"].removeprefix("Value error, "), problem["input"]
+    told = "" if isinstance(value, Mapping | Section) else f"it is {value!r}"
+    return UsageError(f"recipe{', ' * bool(where)}{where}: {words[:1].lower() + words[1:]}", hint=told)
+
+
+def _known(section: Any, loc: tuple[str | int, ...]) -> list[str]:
+    """Keys of the section at a place of the recipe."""
+    for part in loc:
+        if isinstance(part, str):
+            hint = section.model_fields[part].annotation
+            inner = [a for a in (hint, *get_args(hint)) if isinstance(a, type) and issubclass(a, Section)]
+            section = inner[0] if inner else section
+    return list(section.model_fields)
+
+
+def _lines(values: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """Plain keys, then sections, then lists of sections, whose own sections stand in one line."""
+    sections = {k: v for k, v in values.items() if isinstance(v, Mapping)}
+    lists = {k: v for k, v in values.items() if isinstance(v, list) and v and isinstance(v[0], Mapping)}
+    for key, value in values.items():
+        if value is not None and key not in sections and key not in lists:
+            yield f"{_key(key)} = {_value(value)}"
+    for key, value in sections.items():
+        if value:
+            name = f"{path}.{_key(key)}" if path else _key(key)
+            yield from ("", f"[{name}]")
+            yield from _lines(value, name)
+    for key, several in lists.items():
+        for each in several:
+            yield from ("", f"[[{f'{path}.' * bool(path)}{_key(key)}]]")
+            yield from (f"{_key(name)} = {_value(value)}" for name, value in each.items() if value is not None)
+
+
+def _key(key: str) -> str:
+    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _value(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items() if v is not None) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(v) for v in value) + "]"
+    # JSON's text, numbers and booleans are TOML's too, but for the one control character that JSON leaves bare
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
