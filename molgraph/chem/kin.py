@@ -67,17 +67,19 @@ def parents_across(smiles: Sequence[str] | np.ndarray, part_of: np.ndarray, alik
 
 
 def _across(rows: Iterable[int], key: Callable[[int], object], part_of: np.ndarray, plain: Sequence[bool]) -> list[int]:
-    """Rows that share a key with one of another part, if not all of that key are plain; ``None`` is a key as well."""
+    """Rows that share a key with one of another part, not both of them plain; ``None`` is a key as well."""
     part = part_of.tolist()
     rows_of: dict[object, list[int]] = defaultdict(list)
     for i in rows:
         rows_of[key(i)].append(i)
-    return [
-        i
-        for group in rows_of.values()
-        if len(group) > 1 and not all(plain[i] for i in group) and len({part[i] for i in group}) > 1
-        for i in group
-    ]
+    found = []
+    for group in rows_of.values():
+        if len(group) == 1:
+            continue
+        odd = {part[i] for i in group if not plain[i]}  # parts of the rows that are not plain
+        every = {part[i] for i in group}
+        found += [i for i in group if (odd if plain[i] else every) - {part[i]}]
+    return found
 
 
 def _kind(text: str) -> _Kind | None:
