@@ -1,40 +1,29 @@
-"""No input; what the runner adds to a cell, and how long 10,000 cells take to score and rank, into bench.json.
-
-python pipelines/speed/bench_speed.py             # some minutes
-python pipelines/speed/bench_speed.py --cells 1000
-"""
+"""No input; what the runner adds to a cell, and how long 10,000 cells take to score and rank, out."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent.parent)]
+import numpy as np
 
-import numpy as np  # noqa: E402
+from molgraph.base.contracts import Prediction, Target
+from molgraph.benchmarking import FACTORY, IMPORTS
+from molgraph.data.table import make_table
+from molgraph.evaluate.benchmark.board import make_boards
+from molgraph.evaluate.benchmark.job import Job, Outcome
+from molgraph.evaluate.benchmark.local import LocalEngine
+from molgraph.evaluate.benchmark.loop import Loop
+from molgraph.evaluate.benchmark.plan import prepare
+from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.evaluate.benchmark.records import read_records
+from molgraph.evaluate.benchmark.run import run_benchmark
+from molgraph.evaluate.benchmark.scoring import score_records
+from molgraph.evaluate.benchmark.worker import PREDICTIONS, write_predictions
 
-from molgraph.base.contracts import Prediction, Target  # noqa: E402
-from molgraph.base.paths import atomic_write  # noqa: E402
-from molgraph.benchmarking import FACTORY, IMPORTS  # noqa: E402
-from molgraph.data.table import make_table  # noqa: E402
-from molgraph.evaluate.benchmark.board import make_boards  # noqa: E402
-from molgraph.evaluate.benchmark.job import Job, Outcome  # noqa: E402
-from molgraph.evaluate.benchmark.local import LocalEngine  # noqa: E402
-from molgraph.evaluate.benchmark.loop import Loop  # noqa: E402
-from molgraph.evaluate.benchmark.plan import prepare  # noqa: E402
-from molgraph.evaluate.benchmark.recipe import BenchRecipe  # noqa: E402
-from molgraph.evaluate.benchmark.records import read_records  # noqa: E402
-from molgraph.evaluate.benchmark.run import run_benchmark  # noqa: E402
-from molgraph.evaluate.benchmark.scoring import score_records  # noqa: E402
-from molgraph.evaluate.benchmark.worker import PREDICTIONS, write_predictions  # noqa: E402
-
-RESULTS = HERE / "bench.json"
 ROWS, METHODS, FOLDS = 1000, 10, 25  # of a dataset; methods and folds of a board
 
 
@@ -52,7 +41,7 @@ def overhead(folder: Path) -> dict[str, Any]:
     own = read_records(folder).frame.query("repeat > 0")
     work = float((own["seconds_fit"] + own["seconds_predict"]).sum())
     return {
-        "what": "added to a CPU cell by the runner: start, data, split, writing, planning and scoring",
+        "what": "Benchmark, added to a cell by the runner (start, data, split, writing, planning, scoring)",
         "cells": cells,
         "seconds": round((whole - work) / cells, 3),
         "limit": 1.0,
@@ -123,7 +112,7 @@ def scoring(folder: Path, cells: int) -> dict[str, Any]:
     boards = make_boards(scores)
     whole = time.perf_counter() - started
     return {
-        "what": "scoring and statistics of stored cells, from their files",
+        "what": f"Benchmark, scores and statistics of {len(records.done):,} stored cells from their files",
         "cells": len(records.done),
         "scores": len(scores),
         "boards": len(boards),
@@ -133,19 +122,7 @@ def scoring(folder: Path, cells: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Measure, keep, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cells", type=int, default=10_000, help="how many are scored")
-    given = parser.parse_args()
+def bench_speed(cells: int = 10_000) -> list[dict[str, Any]]:
+    """What the speed table says of the benchmark: ``what``, ``cells``, ``seconds`` and the ``limit`` asked for."""
     with tempfile.TemporaryDirectory() as folder:
-        found = [scoring(Path(folder) / "a", given.cells), overhead(Path(folder) / "b")]
-    for row in found:
-        print(f"{row['what']}: {row['seconds']} s ({row['cells']:,} cells), asked: under {row['limit']:g} s")
-    if given.cells >= 10_000:
-        with atomic_write(RESULTS, "w") as file:
-            file.write(json.dumps({"rows": found}, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+        return [scoring(Path(folder) / "a", cells), overhead(Path(folder) / "b")]

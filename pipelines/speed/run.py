@@ -25,7 +25,7 @@ import molgraph  # noqa: E402
 from molgraph.base.paths import atomic_write  # noqa: E402
 
 RESULTS = HERE / "results.json"
-GROUPS = ("data", "model", "predict", "splits")
+GROUPS = ("data", "model", "predict", "splits", "bench")
 
 
 def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
@@ -57,7 +57,7 @@ def table(results: dict[str, Any]) -> str:
             f"| {name}{extra} | {row['molgraph']:,.0f} {row['unit']} | {row['peer_name']} {row['peer']:,.0f} "
             f"| **{row['ratio']:.2f} x** | {row['floor']:g} x{'' if row['ratio'] >= row['floor'] else ', below'} |"
         )
-    lines += ["", *about_bfloat16(results), *about_butina(results)]
+    lines += ["", *about_bfloat16(results), *about_butina(results), *about_bench(results)]
     machine = results["machine"]
     lines += [
         "",
@@ -103,6 +103,15 @@ def about_butina(results: dict[str, Any]) -> list[str]:
     ]
 
 
+def about_bench(results: dict[str, Any]) -> list[str]:
+    """Seconds of the benchmark's own work, in words."""
+    return [
+        f"{row['what']}: {row['seconds']:.3g} s (asked: under {row['limit']:g} s"
+        f"{')' if row['seconds'] < row['limit'] else ', above)'}."
+        for row in results.get("bench") or ()
+    ]
+
+
 def machine() -> dict[str, Any]:
     """What it was measured on."""
     cpu = platform.processor() or platform.machine()
@@ -122,7 +131,7 @@ def main() -> None:
     parser.add_argument("--only", choices=GROUPS, action="append", help="measure one group; the others keep their rows")
     groups = parser.parse_args().only or list(GROUPS)
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() and len(groups) < len(GROUPS) else {}
-    moved, butina = kept.get("bfloat16"), kept.get("butina")
+    moved, butina, bench = (kept.get(name) for name in ("bfloat16", "butina", "bench"))
     if "model" in groups:
         from precision import bfloat16_moves
 
@@ -133,8 +142,12 @@ def main() -> None:
 
         rows, butina = splits_speed()
         measured |= rows
+    if "bench" in groups:
+        from bench_speed import bench_speed
+
+        bench = bench_speed()
     rows = {**kept.get("rows", {}), **measured}
-    results = {"machine": machine(), "bfloat16": moved, "butina": butina, "rows": rows}
+    results = {"machine": machine(), "bfloat16": moved, "butina": butina, "bench": bench, "rows": rows}
     with atomic_write(RESULTS, "w") as file:
         json.dump(results, file, indent=1)
     replace_block("speed", table(results))

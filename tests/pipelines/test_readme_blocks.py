@@ -114,3 +114,9 @@ def test_what_bfloat16_does_stands_below_the_table(speed: ModuleType) -> None:
     )
     faster = results(step_float32=row(3.0, 1.7), step_bfloat16=row(4.0, 3.0))
     assert "slower" not in speed.table(faster)
+
+
+def test_what_the_benchmark_takes_stands_below_the_table(speed: ModuleType) -> None:
+    made = results(task=row(1.0, 1.0))
+    made["bench"] = [{"what": "this", "seconds": 43.71, "limit": 60.0}, {"what": "that", "seconds": 1.2, "limit": 1.0}]
+    assert "\nthis: 43.7 s (asked: under 60 s).\nthat: 1.2 s (asked: under 1 s, above).\n" in speed.table(made)
