@@ -37,7 +37,7 @@ def benchmark(
         recipe: a TOML file, the name of one that ships with molgraph (``quick``), or its content as plain values.
         out: the folder of cells; ``bench/NAME`` where not given.
         tables: datasets of your own by name, which the recipe's ``datasets`` name: anything that ``read_table`` reads
-            with its targets, such as a table.
+            with its targets, such as a table. A recipe's own ``[[table]]`` says the same of a file.
         jobs: cells at once; the recipe's where not given.
         engine: ``local``, or ``ray`` for a Ray cluster.
         retry: statuses to compute again: ``crashed``, ``timeout``, ``memory``, ``refused``, or ``failed`` for all.
@@ -59,12 +59,16 @@ def benchmark(
         recipe = BenchRecipe.from_toml(recipe_path(recipe))
     elif not isinstance(recipe, BenchRecipe):
         recipe = BenchRecipe.from_dict(recipe)
+    own = {name: read_table(data) for name, data in (tables or {}).items()}
+    for each in recipe.table:
+        if each.name not in own:
+            own[each.name] = read_table(each.path, smiles=each.smiles, targets=each.targets)
     ran = run_benchmark(
         recipe,
         Path("bench") / recipe.name if out is None else Path(out),
         factory=FACTORY,
         imports=IMPORTS,
-        tables={name: read_table(data) for name, data in (tables or {}).items()},
+        tables=own,
         jobs=jobs,
         engine=engine,
         retry=retry,

@@ -33,6 +33,13 @@ def run(
     goes beyond its budget is a row that says so, and the others go on. A run that
     was stopped or killed goes on with the same command; nothing is computed twice.
 
+    A file of your own is a dataset too; in the recipe:
+        datasets = ["mine", "esol"]
+        [[table]]
+        name = "mine"
+        path = "measured.csv"
+        targets = ["logS"]
+
     Examples:
         molgraph bench run quick                               # half a minute, no download
         molgraph bench run pipelines/moleculenet-small.toml --jobs 2

@@ -115,6 +115,24 @@ def test_the_same_from_python_on_tables_of_ones_own(tmp_path):
         molgraph.benchmark(values, tmp_path / "other")
 
 
+def test_a_file_of_ones_own_is_benchmarked_from_a_shell(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    table = small(kind="binary")
+    rows = [f"{smiles},{int(y)}" for smiles, y in zip(table.smiles, table.y[:, 0], strict=True)]
+    Path("measured.csv").write_text("\n".join(["structure,active", *rows, "C1CC,1"]))
+    head = 'datasets = ["own"]\nsplit = [{ recipe = "random", folds = 2 }]\nmethod = [{ name = "mean" }]\n'
+    Path("no.toml").write_text(head)
+    found = call("bench", "run", "no.toml")
+    assert found.exit_code == 2 and "no dataset is named 'own'" in found.output and "[[table]]" in found.output
+    more = '[[table]]\nname = "own"\npath = "measured.csv"\ntargets = ["active:binary"]\nmetric = "mcc"\n'
+    Path("mine.toml").write_text(head + more)
+    found = call("bench", "run", "mine.toml")
+    assert found.exit_code == 0 and "2 ok" in found.output and "own random-1x2 mcc" in found.output
+    assert call("bench", "verify", "bench/mine").exit_code == 0
+    result = molgraph.benchmark("mine.toml")
+    assert result.ran.there == 2 and result.scores.query("metric == 'mcc'")["n"].sum() == len(rows)
+
+
 def test_a_dataset_that_is_not_its_cards_is_refused_and_the_exit_code_says_so(write, tmp_path, monkeypatch):
     real = cards.card
     monkeypatch.setattr("molgraph.data.datasets.card", lambda name: real(name).model_copy(update={"hash": "0" * 64}))

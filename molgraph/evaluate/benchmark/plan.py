@@ -90,7 +90,11 @@ def check_recipe(recipe: BenchRecipe, factory: Any, tables: Mapping[str, Table])
 
     for name in recipe.datasets:
         if name not in tables:
-            known, edition = card(name), name.partition("@")[2]
+            try:
+                known, edition = card(name), name.partition("@")[2]
+            except UsageError as error:
+                hint = f"{error.hint}; a file of your own is said with a [[table]] of that name in the recipe"
+                raise UsageError(error.message, hint=hint) from None
             if edition not in ("", "raw", *known.edition):
                 raise UsageError(f"{known.name} has no edition {edition!r}", hint=f"it has: {', '.join(known.edition)}")
     for split in recipe.split:
@@ -98,7 +102,7 @@ def check_recipe(recipe: BenchRecipe, factory: Any, tables: Mapping[str, Table])
         known_split.settings(split.params)
         if split.folds is not None and known_split.group is None:
             raise UsageError(f"the split {split.recipe!r} has no folds", hint="give it fractions and seeds")
-    for metric in recipe.metrics:
+    for metric in (*recipe.metrics, *(t.metric for t in recipe.table if t.metric)):
         get_metric(metric)
     for method in recipe.method:
         made = factory(method.name, **method.params)
@@ -126,7 +130,8 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
             loaded = load_dataset(name)
             table, digest, edition, leading = loaded.table, loaded.hash, loaded.edition, loaded.card.metric
         else:
-            digest, edition, leading = hash_of(table), "own", ""
+            digest, edition = hash_of(table), "own"
+            leading = next((t.metric for t in recipe.table if t.name == name), "")
             if not table.row_targets:
                 raise DataError(f"{name} has no targets: read its table with them, as read_table(file, targets=[...])")
         if not table.row_targets or table.y is None:

@@ -63,6 +63,24 @@ class BenchSplit(Section):
         return [(repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds)]
 
 
+class OwnTable(Section):
+    """A dataset of your own: a file without a card.
+
+    Args:
+        name: what the recipe's ``datasets`` call it, on the board and in paths.
+        path: the file, as ``read_table`` takes it; from the folder that the run is started in.
+        smiles: its column of SMILES, where it is not plain.
+        targets: what is predicted, with a kind where it is not plain (``active:binary``).
+        metric: the one that leads its board; the usual one of its kind where not given.
+    """
+
+    name: Annotated[Label, Field(min_length=1)]
+    path: str
+    smiles: str | None = None
+    targets: Annotated[tuple[str, ...], Field(min_length=1)]
+    metric: str = ""
+
+
 class Search(Section):
     """How a method's own parameters are searched, inside the training rows.
 
@@ -144,6 +162,7 @@ class BenchRecipe(Section):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     title: str = ""
     datasets: Annotated[tuple[str, ...], Field(min_length=1)]
+    table: tuple[OwnTable, ...] = ()
     split: Annotated[tuple[BenchSplit, ...], Field(min_length=1)]
     method: Annotated[tuple[BenchMethod, ...], Field(min_length=1)]
     seeds: Annotated[tuple[NotNegative, ...], Field(min_length=1)] = (0,)
@@ -162,16 +181,17 @@ class BenchRecipe(Section):
 
     @model_validator(mode="after")
     def _own_labels(self) -> Self:
-        for what, labels in (("splits", [s.name for s in self.split]), ("methods", [m.row for m in self.method])):
+        splits, methods = [s.name for s in self.split], [m.row for m in self.method]
+        for what, labels in (("splits", splits), ("methods", methods), ("tables", [t.name for t in self.table])):
             for label in labels:
                 if labels.count(label) > 1:
-                    raise ValueError(f"two {what} are called {label!r}: give one of them another label")
+                    raise ValueError(f"two {what} are called {label!r}: give one of them another name")
         return self
 
     @model_validator(mode="after")
     def _own_datasets(self) -> Self:
         asked = [name for s in self.split for name in s.datasets or ()]
-        for name in (*asked, *(name for m in self.method for name in m.skip)):
+        for name in (*asked, *(name for m in self.method for name in m.skip), *(t.name for t in self.table)):
             if name not in self.datasets:
                 raise ValueError(f"{name!r} is none of the recipe's datasets; {nearest(name, self.datasets)}")
         return self
