@@ -46,6 +46,11 @@ def register(
 ) -> Callable[[T], T]:
     """Register the decorated object under ``kind`` and ``name``.
 
+    A definition that is run again, as a notebook's cell is, takes the place of the one before.
+
+    Raises:
+        UsageError: another definition has that name.
+
     Example:
         >>> @register("readout", "example", summary="sum over atoms")
         ... def example(): ...
@@ -55,12 +60,18 @@ def register(
 
     def add(value: T) -> T:
         known = _entries.setdefault(kind, {})
-        if name in known and known[name].value is not value:
+        if name in known and known[name].value is not value and not _same_place(known[name].value, value):
             raise UsageError(f"the {kind} {name!r} is registered twice", hint="choose another name for yours")
         known[name] = Entry(kind, name, value, summary, paper, line)
         return value
 
     return add
+
+
+def _same_place(one: Any, two: Any) -> bool:
+    """Whether two classes or functions were defined under one name in one module."""
+    places = [(getattr(v, "__module__", None), getattr(v, "__qualname__", None)) for v in (one, two)]
+    return places[0] == places[1] and None not in places[0]
 
 
 def load_plugins() -> None:

@@ -121,6 +121,17 @@ def test_the_registry_finds_what_was_registered() -> None:
 
 
 @pytest.mark.usefixtures("empty_registry")
+def test_a_cell_that_is_run_again_registers_its_class_anew() -> None:
+    cell = "@register('method', 'mine')\nclass Mine: ..."
+    spaces: list[dict[str, object]] = [{"register": registry.register, "__name__": "__main__"} for _ in range(2)]
+    for space in spaces:
+        exec(cell, space)
+    assert registry.get("method", "mine") is spaces[1]["Mine"] is not spaces[0]["Mine"]
+    with pytest.raises(UsageError, match="twice"):
+        exec(cell, spaces[0] | {"__name__": "another"})
+
+
+@pytest.mark.usefixtures("empty_registry")
 def test_the_registry_refuses_a_second_thing_of_the_same_name() -> None:
     registry.register("split", "a")(max)
     registry.register("split", "a")(max)
