@@ -23,6 +23,7 @@ _LATER: tuple[str, ...] = (
 _LATER += ("NumSpiroAtoms", "NumUnspecifiedAtomStereoCenters", "Phi")
 _FUNCTIONS = {name: function for name, function in rdkit_list._descList if name not in _LATER and name[:4] != "BCUT"}
 NAMES_200: tuple[str, ...] = tuple(sorted(_FUNCTIONS))
+_LARGE = 256  # heavy atoms from which Ipc, which grows as a power of their number, is beyond float32: not computed
 _QUICK = [j for j, name in enumerate(NAMES_200) if name in NAMES]
 _SLOW = [j for j, name in enumerate(NAMES_200) if name not in NAMES]
 
@@ -30,7 +31,8 @@ _SLOW = [j for j, name in enumerate(NAMES_200) if name not in NAMES]
 def descriptors_200(smiles: Sequence[str], *, workers: int | None = None) -> Descriptors:
     """The 200 descriptors of RDKit's list as it stood in 2022, which MapLight uses (Notwell and Wood 2023).
 
-    Those that ``rdkit_descriptors`` has come from there, several times as fast; RDKit computes the others.
+    Those that ``rdkit_descriptors`` has come from there, several times as fast; RDKit computes the others. Ipc, whose
+    time grows with the fourth power of the atoms and whose value with their exponential, is NaN from 256 atoms.
 
     Args:
         smiles: n molecules.
@@ -64,13 +66,15 @@ def descriptors_200(smiles: Sequence[str], *, workers: int | None = None) -> Des
 
 def _slow(smiles: list[str]) -> np.ndarray:
     """float32 [n, those that RDKit computes]."""
-    functions = [_FUNCTIONS[NAMES_200[j]] for j in _SLOW]
+    functions = [(place, _FUNCTIONS[NAMES_200[j]]) for place, j in enumerate(_SLOW)]
+    of_large = [each for each in functions if each[1] is not _FUNCTIONS["Ipc"]]
     x = np.full((len(smiles), len(functions)), np.nan)
     with quiet():
         for i, text in enumerate(smiles):
             mol = parse_smiles(text).mol
             if mol is not None:
-                x[i] = [_value(function, mol) for function in functions]
+                for place, function in functions if mol.GetNumAtoms() < _LARGE else of_large:
+                    x[i, place] = _value(function, mol)
     x[~(np.abs(x) < np.finfo(np.float32).max)] = np.nan
     return x.astype(np.float32)
 

@@ -33,6 +33,14 @@ def test_the_200_are_rdkits() -> None:
     assert np.isnan(found.x[SMILES.index("C(C")]).all()
 
 
+def test_a_large_molecule_lacks_what_is_beyond_float32_and_takes_no_time_for_it() -> None:
+    chain = "C" * 256
+    found = descriptors_200([chain, "C" * 60], workers=1)
+    ipc = found.names.index("Ipc")
+    assert np.isnan(found.x[0, ipc]) and Descriptors.Ipc(Chem.MolFromSmiles(chain)) > np.finfo(np.float32).max
+    assert np.isfinite(found.x[1]).all() and np.isnan(found.x[0]).sum() == 1
+
+
 def test_any_number_of_workers_gives_the_same() -> None:
     smiles = list(series(600).smiles)
     few, many = (descriptors_200(smiles[:8], workers=w).x for w in (1, 2))
