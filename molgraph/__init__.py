@@ -12,6 +12,8 @@
     molgraph.audit(molgraph.read_table("assay.csv", targets=["pIC50"]))     # what is wrong with a table
     molgraph.datasets()                              # public datasets, what is known for and against each
     molgraph.load_dataset("bbbp@c1").table           # one of them, checked against its card; c1 is curated
+    molgraph.xray(molgraph.load_dataset("bbbp").table)                      # what each split asks, before training
+    molgraph.benchmark("quick", "bench/quick").boards                       # methods on the same folds, ranked
     molgraph.MoleculeRegressor("dmpnn")              # in scikit-learn's cross_validate, GridSearchCV, Pipeline
     molgraph.names("method")                         # what there is; `molgraph.register` adds your own
 
@@ -35,6 +37,7 @@ _HOMES = {
     "load_dataset": "molgraph.data.datasets",
     "datasets": "molgraph.data.datasets",
     "audit": "molgraph.data.audit",
+    "xray": "molgraph.evaluate.xray",
     "MoleculeRegressor": "molgraph.sklearn_adapters",
     "MoleculeClassifier": "molgraph.sklearn_adapters",
     "names": "molgraph.catalogue",
@@ -70,6 +73,7 @@ __all__ = [
     "read_table",
     "register",
     "train",
+    "xray",
 ]
 
 if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
@@ -81,6 +85,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.data.audit import audit
     from molgraph.data.datasets import datasets, load_dataset
     from molgraph.data.read import read_table
+    from molgraph.evaluate.xray import xray
     from molgraph.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
 
 

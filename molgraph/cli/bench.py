@@ -88,11 +88,10 @@ def verify(
     from molgraph.evaluate.benchmark.verify import verify_records
 
     found = verify_records(out)
-    for where, fault in found.faults[:50]:
-        say(f"{where}: {fault}", "red")
-    if len(found.faults) > 50:
-        say(f"and {len(found.faults) - 50:,} more", "red")
-    say(f"{found.cells:,} cells are as they were written, {len(found.scores):,} scores made anew")
+    *faults, last = repr(found).splitlines()
+    for line in faults:
+        say(line, "red")
+    say(last)
     if not found.ok:
         raise typer.Exit(1)
 

@@ -121,16 +121,22 @@ class Board:
         return out
 
     def __repr__(self) -> str:
-        shown = self.to_frame()[["rank", "mean", "low", "high", "groups", "cpu_minutes", "failures"]]
-        return f"Board {self.name}, {self.split}, {self.metric}: {self.sentence}\n{shown.to_string()}"
+        return f"Board {self.name}, {self.split}, {self.metric}: {self.sentence}\n{self._shown().to_string(na_rep='-')}"
 
     def _repr_html_(self) -> str:
         from html import escape
 
-        head = (
-            f"<p><b>{escape(self.name)}</b>, {escape(self.split)}, {escape(self.metric)}: {escape(self.sentence)}</p>"
-        )
-        return head + self.to_frame()._repr_html_()
+        head = f"{escape(self.name)}</b>, {escape(self.split)}, {escape(self.metric)}: {escape(self.sentence)}"
+        return f"<p><b>{head}</p>{self._shown().to_html(na_rep='-', border=0)}"
+
+    def _shown(self) -> pd.DataFrame:
+        """What fits on a screen, as text."""
+        frame = self.to_frame()
+        columns = ["rank", "mean", "low", "high", "groups", "to_best", "to_best_low", "to_best_high", "cpu_minutes"]
+        shown = frame[[*columns, "failures"]].map(lambda v: f"{v:.3g}" if isinstance(v, float) and v == v else v)
+        for name in ("mean", "low", "high"):
+            shown[name] = [f"{v:.3f}" if v == v else None for v in frame[name]]
+        return shown
 
     @property
     def sentence(self) -> str:

@@ -23,14 +23,15 @@ from molgraph.evaluate.benchmark.scoring import SCORES, score_records, stored_sc
 from molgraph.evaluate.benchmark.store import read_manifest, sha256
 
 Splits = dict[tuple[str, str, int, int], Split]
+SHOWN = 50  # faults that are printed
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verified:
     """What a check found.
 
     Args:
-        cells: how many were checked.
+        cells: how many are as they were written.
         faults: where -> what is wrong, one sentence.
         scores: the scores frame, made anew from the predictions.
     """
@@ -43,6 +44,11 @@ class Verified:
     def ok(self) -> bool:
         """Whether nothing is wrong."""
         return not self.faults
+
+    def __repr__(self) -> str:
+        lines = [f"{where}: {fault}" for where, fault in self.faults]
+        said = f"{self.cells:,} cells are as they were written, {len(self.scores):,} scores made anew"
+        return "\n".join([*lines[:SHOWN], *[f"and {len(lines) - SHOWN:,} more"] * (len(lines) > SHOWN), said])
 
 
 def verify_records(out: str | Path) -> Verified:
