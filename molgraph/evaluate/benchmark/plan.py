@@ -6,7 +6,7 @@ import json
 import logging
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,8 @@ class Problem:
         refused: why it cannot be used, else empty.
         split_hash: (split label, repeat, fold) -> the frozen split's hash.
         cells: everything that the recipe asks for on it.
+        left_out: reason -> rows that are in no part of any of its splits, since no method can use them.
+        refused_splits: split label -> why that split cannot divide it; it has no cells under that one.
     """
 
     dataset: str
@@ -52,6 +54,8 @@ class Problem:
     refused: str = ""
     split_hash: Mapping[tuple[str, int, int], str] = None  # type: ignore[assignment]
     cells: tuple[Cell, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    refused_splits: Mapping[str, str] = field(default_factory=dict)
 
     def save(self, out: Path) -> None:
         """Write the plan file."""
