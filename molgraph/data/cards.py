@@ -18,7 +18,7 @@ from molgraph.base.shipped import shipped_dir
 UNVERIFIED = "unverified"
 Sha256 = Annotated[str, Field(pattern=r"^([0-9a-f]{64}|unverified)$")]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
-Place = Literal["data", "url", "rdkit", "deepchem", "pyg"]
+Place = Literal["data", "url", "rdkit", "pyg"]
 Grade = Literal["A", "B", "C"]
 
 
@@ -45,8 +45,8 @@ class Source(Section):
     """One place where the dataset is found, and how the files are laid out there.
 
     Args:
-        place: ``data`` (the folder that MOLGRAPH_DATA names), ``url``, ``rdkit`` (inside that package), or the loader
-            of ``deepchem`` or ``pyg``.
+        place: ``data`` (the folder that MOLGRAPH_DATA names), ``url`` (also found where DeepChem's own loader left
+            it), ``rdkit`` (inside that package), or ``pyg``, that library's loader.
         files: what each file is -> its path below that folder, its address, or the loader's name.
         sha256: the same -> the sha256 of its bytes, or ``unverified``.
         layout: how the files are read.

@@ -17,6 +17,7 @@ from molgraph.base.errors import DataError, StorageError, UsageError
 from molgraph.data import cards, datasets
 from molgraph.data.content import content_hash
 from molgraph.data.sources import records
+from molgraph.data.sources.finding import whereabouts
 from molgraph.data.table import make_table
 from tests.data.web import Web, serving
 
@@ -150,12 +151,22 @@ def test_a_download_that_is_not_the_card_s_file_is_refused(toy: MakeCard, web: W
 
 
 def test_deepchems_own_folder_serves(toy: MakeCard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    toy({"place": "deepchem", "at": "a"}, digest=expected_hash())
-    with pytest.raises(StorageError):
+    toy({"place": "url", "at": "http://127.0.0.1:9/deepchemdata/a.csv", "sha256": sha(CSV)}, digest=expected_hash())
+    with pytest.raises(StorageError, match="DEEPCHEM_DATA_DIR"):
         datasets.load_dataset("toy")
-    (tmp_path / "cards" / "a").write_bytes(CSV)
+    (tmp_path / "cards" / "a.csv").write_bytes(CSV)
     monkeypatch.setenv("DEEPCHEM_DATA_DIR", str(tmp_path / "cards"))
     assert datasets.load_dataset("toy").origin == "DeepChem's data folder"
+    assert whereabouts(cards.card("toy")) == "deepchem"
+    (tmp_path / "cards" / "a.csv").write_bytes(CSV + b"C,1\n")
+    with pytest.raises(DataError, match=sha(CSV)):
+        datasets.load_dataset("toy")
+
+
+def test_every_set_of_deepchems_is_looked_for_in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEEPCHEM_DATA_DIR", str(tmp_path))
+    (tmp_path / "delaney-processed.csv").write_text("smiles\n")
+    assert whereabouts(cards.card("esol")) in ("deepchem", "here")
 
 
 def test_nowhere_says_what_to_do(toy: MakeCard) -> None:

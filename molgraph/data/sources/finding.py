@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import data_dir
@@ -16,6 +17,7 @@ from molgraph.data.sources.hashes import sha256_of
 DOWNLOAD = "download"
 """The edition of a dataset that is what its address gives, whatever the card says of its content."""
 BUILT_IN = "chembl2321810, nci"
+DEEPCHEM = "deepchemdata"  # in the addresses whose files DeepChem's own loaders keep by their last name
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,12 @@ def look(card: Card, source: Source) -> Found | None:
     if source.place == "data" and (files := _below(data_dir(), source)):
         _check(card, source, files)
         return Found(source, files, "MOLGRAPH_DATA")
-    if source.place == "deepchem" and (files := _below(deepchem_dir(), source)):
-        return Found(source, files, "DeepChem's data folder")
-    if source.place == "url" and (found := records.cached(card, source)):
-        return Found(source, found, "the cache")
+    if source.place == "url":
+        if found := records.cached(card, source):
+            return Found(source, found, "the cache")
+        if files := _of_deepchem(source):
+            _check(card, source, files)
+            return Found(source, files, "DeepChem's data folder")
     return None
 
 
@@ -86,6 +90,8 @@ def advice(card: Card, error: StorageError | None = None) -> str:
     lines = [error.hint] if error and error.hint else []
     if any(s.place == "data" for s in card.source):
         lines.append("set MOLGRAPH_DATA to a folder that has it")
+    if any(DEEPCHEM in url for s in card.source if s.place == "url" for url in s.files.values()):
+        lines.append("or DEEPCHEM_DATA_DIR to the one where DeepChem's loader left it")
     if any(s.place == "url" for s in card.source):
         lines.append(f"fetch it where there is a network: molgraph data get {card.name}")
     others = {s.edition for s in card.source if s.edition != "raw" and _below(data_dir(), s)}
@@ -94,7 +100,7 @@ def advice(card: Card, error: StorageError | None = None) -> str:
 
 
 def whereabouts(card: Card) -> str:
-    """In a word: ``built in``, ``here``, ``cache``, ``download`` or ``unverified``; nothing is opened or hashed.
+    """In a word: ``built in``, ``here``, ``cache``, ``deepchem``, ``download`` or ``unverified``; nothing is opened or hashed.
 
     ``here: @subset`` is an edition of that name alone.
     """
@@ -105,6 +111,8 @@ def whereabouts(card: Card) -> str:
         here = source.place == "data" and _below(data_dir(), source) is not None
         if source.place == "url" and all(path.is_file() for path in records.paths_of(card, source).values()):
             word = "cache"
+        elif source.place == "url" and source.edition == "raw" and _of_deepchem(source):
+            word = "deepchem"
         if here:
             return "here" if source.edition == "raw" else f"{word}; here: @{source.edition}"
     return word
@@ -114,6 +122,14 @@ def deepchem_dir() -> Path | None:
     """The folder where DeepChem's own loaders keep what they downloaded, where the user has named one."""
     named = os.environ.get("DEEPCHEM_DATA_DIR")
     return Path(named).expanduser() if named else None
+
+
+def _of_deepchem(source: Source) -> dict[str, Path] | None:
+    """What DeepChem's loaders left of a place's addresses, or None where they are others or a file is missing."""
+    if not all(DEEPCHEM in url for url in source.files.values()):
+        return None
+    names = {role: Path(urlsplit(url).path).name for role, url in source.files.items()}
+    return _below(deepchem_dir(), source.model_copy(update={"files": names}))
 
 
 def _below(folder: Path | None, source: Source) -> dict[str, Path] | None:
