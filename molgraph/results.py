@@ -18,6 +18,8 @@ from molgraph.base.errors import DataError
 from molgraph.base.recipe import Recipe
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
+from molgraph.evaluate.metrics import Score, get_metric
+from molgraph.evaluate.tasks import TaskMean, mean_over_tasks
 from molgraph.evaluate.verdict import Verdict, verdict
 from molgraph.train.model import Model
 
@@ -72,6 +74,15 @@ class TrainingResult:
         return wide.loc[rows["method"].unique(), asked if len(keys) > 1 else [metric for (metric,) in asked]]
 
     @property
+    def means(self) -> dict[str, list[TaskMean]]:
+        """Each method's mean over targets of every metric that several share; of none in a target's own unit."""
+        found = {}
+        for method, part in self._rows.groupby("method", sort=False):
+            scores = [Score(str(r.target), str(r.metric), r.value, r.n, r.note) for r in part.itertuples()]
+            found[str(method)] = [m for m in mean_over_tasks(scores) if m.of > 1 and not _has_a_unit(m.metric)]
+        return found
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Why scores have no value, one sentence for each reason and target (of the floor where it stands alone)."""
         rows = self._rows[self._rows["value"].isna()]
@@ -81,6 +92,8 @@ class TrainingResult:
         for (target, note), part in rows.groupby(["target", "note"], sort=False):
             which = f"{', '.join(part['metric'].unique())} of {', '.join(part['method'].unique())}"
             said.append(f"{target}: no {which} ({note})")
+        for method, means in self.means.items():
+            said += [f"{method}: {mean.text()}" for mean in means if 0 < mean.n_tasks < mean.of and method != FLOOR]
         return tuple(said)
 
     @property
@@ -174,14 +187,31 @@ class TrainingResult:
             "notes": list(card.notes),
         }
 
+    @property
+    def shown(self) -> pd.DataFrame:
+        """The scores as they are printed: with several targets a row a target and metric, then the means over them."""
+        if self.scores.columns.nlevels == 1:
+            return self.scores
+        wide = self.scores.T
+        wide.index = [f"{target} {metric}" for target, metric in wide.index]
+        for means in zip(*self.means.values(), strict=True):
+            wide.loc[f"mean of {means[0].of} targets {means[0].metric}"] = [mean.value for mean in means]
+        return wide
+
     def __repr__(self) -> str:
-        scores = self.scores.to_string(float_format="{:.3f}".format, na_rep="-")
+        scores = self.shown.to_string(float_format="{:.3f}".format, na_rep="-")
         return "\n".join([f"TrainingResult({self.model!r})", scores, *self.notes, self.verdict])
 
     def _repr_html_(self) -> str:
-        shown = self.scores.T if self.scores.columns.nlevels > 1 else self.scores  # many targets go downwards
+        shown = self.shown
         table = shown.to_html(float_format="{:.3f}".format, na_rep="-", border=0) if shown.size else ""
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         rows = ", ".join(f"{n:,} {part}" for part, n in self.split.sizes.items())
         about = f"{self.model.kind}, {self.recipe.split.recipe} split ({rows}), {self.seconds:.0f} s"
         return f"<p>{escape(about)}</p>{table}{notes}<p>{escape(self.verdict)}</p>"
+
+
+def _has_a_unit(metric: str) -> bool:
+    """Whether a metric is an error in its target's own unit, which no other target may share."""
+    known = get_metric(metric)
+    return "regression" in known.kinds and not known.higher_is_better

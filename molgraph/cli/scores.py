@@ -19,12 +19,12 @@ def show_result(result: Any) -> None:
     scores = result.scores
     if len(result.test) and len(scores):
         several = scores.columns.nlevels > 1
-        signs = [1 if get_metric(c[-1] if several else c).higher_is_better else -1 for c in scores.columns]
-        values = scores.to_numpy(np.float64) * signs
-        marks = {(int(np.nanargmax(column)), j) for j, column in enumerate(values.T) if not np.isnan(column).all()}
-        if several:
-            scores, marks = scores.T, {(j, i) for i, j in marks}
-            scores.index = [" ".join(map(str, key)) for key in scores.index]
+        shown = result.shown if several else scores.T
+        metrics = [str(name).rsplit(" ", 1)[-1] for name in shown.index]
+        signs = [1 if get_metric(metric).higher_is_better else -1 for metric in metrics]
+        values = shown.to_numpy(np.float64) * np.array(signs)[:, None]
+        marks = {(i, int(np.nanargmax(row))) for i, row in enumerate(values) if not np.isnan(row).all()}
+        scores, marks = (shown, marks) if several else (scores, {(j, i) for i, j in marks})
         say("")
         table(scores, marks=marks)
         for note in result.notes:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from molgraph.evaluate.metrics import Score, get_metric
 
@@ -76,12 +75,3 @@ def mean_over_tasks(scores: Iterable[Score]) -> list[TaskMean]:
         value = float(np.mean([s.value for s in good])) if good else float("nan")
         out.append(TaskMean(name, value, len(good), len(part), sum(s.n for s in good), lost))
     return out
-
-
-def tasks_frame(means: Iterable[TaskMean]) -> pd.DataFrame:
-    """Means as a frame: metric, value, targets that count, of how many, rows, and who is left out and why."""
-    rows = []
-    for mean in means:
-        row = asdict(mean) | {"left_out": "; ".join(f"{name}: {why}" for name, why in mean.left_out)}
-        rows.append(row)
-    return pd.DataFrame(rows, columns=["metric", "value", "n_tasks", "of", "n_rows", "left_out"])

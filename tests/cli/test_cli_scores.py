@@ -55,8 +55,12 @@ def test_several_kinds_of_targets_show_their_own_metrics_alone(
     shown = capsys.readouterr().out.splitlines()
     assert sum(line.startswith(("log solubility ", "logP ", "toxic ")) for line in shown) == len(expected)
     page = result._repr_html_()
-    assert page.partition("<tbody>")[2].count("<tr>") == len(expected)
+    assert page.partition("<tbody>")[2].count("<tr>") == len(expected) + 2, "and the two means over the two numbers"
     assert "roc_auc" in page and "NaN" not in page
+    both = result.scores.xs("r2", axis=1, level="metric").mean(axis=1)
+    (line,) = [line for line in shown if line.startswith("mean of 2 targets r2 ")]
+    assert [word for word in line.split()[5:] if word != "*"] == [f"{value:.3f}" for value in both]
+    assert not any(line.startswith("mean of 2 targets rmse") for line in shown), "in the targets' own units"
 
 
 def test_a_score_that_the_rows_cannot_give_is_a_dash_with_its_note(
