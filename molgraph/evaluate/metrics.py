@@ -82,7 +82,12 @@ def metric_table() -> pd.DataFrame:
 
 
 def evaluate_metric(metric: Metric, y: np.ndarray, p: np.ndarray, weights: Weights = None) -> tuple[float, str]:
-    """A metric's value on finite rows and a note; the value is NaN where the note says why it has none."""
+    """A metric's value on finite rows and a note; the value is NaN where the note says why it has none.
+
+    Rows of weight 0 are no rows: neither their values nor their classes count.
+    """
+    if weights is not None and (weights == 0).any():
+        y, p, weights = y[weights != 0], p[weights != 0], weights[weights != 0]
     if len(y) < 2:
         return float("nan"), f"{len(y)} row{'' if len(y) == 1 else 's'} with a measured value and a prediction"
     if weights is not None and "weights" not in inspect.signature(metric.function).parameters:

@@ -15,7 +15,15 @@ from molgraph.base import registry
 from molgraph.base.contracts import Kind, Metric, Prediction, Target
 from molgraph.base.errors import DataError, UsageError
 from molgraph.data.table import make_table
-from molgraph.evaluate.metrics import Score, default_metric, default_metrics, get_metric, score, scores_frame
+from molgraph.evaluate.metrics import (
+    Score,
+    default_metric,
+    default_metrics,
+    evaluate_metric,
+    get_metric,
+    score,
+    scores_frame,
+)
 
 NAN = float("nan")
 KINDS: tuple[Kind, ...] = ("regression", "bounded", "binary", "multiclass")
@@ -122,6 +130,16 @@ def test_targets_are_found_by_name_whatever_their_order() -> None:
     found = {(s.target, s.metric): s.value for s in score(table, _prediction(value, a, b), metrics=["mae", "accuracy"])}
     assert found == {("b", "accuracy"): 1.0, ("a", "mae"): 1.0}
     assert [s.target for s in score(table, _prediction(value, a, b), [a], ["mae"])] == ["a"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["prc_auc", "f1", "roc_auc", "mcc"])
+def test_a_row_of_weight_0_is_no_row(name: str) -> None:
+    y, p, w = np.array([1.0, 1, 0, 0, 0]), np.array([0.4, 0.3, 0.2, 0.1, 0.3]), np.array([0.0, 0, 1, 1, 1])
+    value, note = evaluate_metric(get_metric(name), y, p, w)
+    assert np.isnan(value) and "one class only" in note, "the two that are of the other class weigh nothing"
+    w[0] = 2
+    assert evaluate_metric(get_metric(name), y, p, w) == evaluate_metric(get_metric(name), y[w > 0], p[w > 0], w[w > 0])
 
 
 def test_weights_count_and_a_metric_without_them_says_so() -> None:
