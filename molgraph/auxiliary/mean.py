@@ -7,9 +7,9 @@ from typing import Self
 
 import numpy as np
 
-from molgraph.auxiliary.targets import reasons, target_from_meta, target_meta
-from molgraph.base.contracts import Method, Prediction, State, Target
-from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.auxiliary.targets import reasons, target_from_meta, target_meta, whole
+from molgraph.base.contracts import Method, Prediction, State
+from molgraph.base.errors import ModelFileError
 from molgraph.base.registry import register
 from molgraph.data.labels import check_targets
 from molgraph.data.table import OK, UNREADABLE, Table
@@ -57,7 +57,7 @@ class MeanPredictor(Method):
 
     def predict(self, table: Table) -> Prediction:
         """The same value for every row that can be read."""
-        targets, row, unlearned = self._whole()
+        targets, row, unlearned = whole(self)
         why = reasons(table)
         bad = np.flatnonzero(why != "")
         marked = table.with_status(bad, UNREADABLE, why[bad])
@@ -67,7 +67,7 @@ class MeanPredictor(Method):
 
     def state(self) -> State:
         """The row of values."""
-        targets, row, unlearned = self._whole()
+        targets, row, unlearned = whole(self)
         described = [target_meta(t) for t in targets]
         return State({"row": row}, {"params": {}, "targets": described, "unlearned": unlearned})
 
@@ -88,8 +88,3 @@ class MeanPredictor(Method):
         method = cls()
         method._fitted, method.notes = (targets, row, unlearned), notes_of(unlearned)
         return method
-
-    def _whole(self) -> tuple[tuple[Target, ...], np.ndarray, dict[str, str]]:
-        if not hasattr(self, "_fitted"):
-            raise UsageError("this method has not been fitted", hint="call fit(table) first")
-        return self._fitted

@@ -10,11 +10,11 @@ import numpy as np
 
 from molgraph.auxiliary.features import Features
 from molgraph.auxiliary.reference import Reference
-from molgraph.auxiliary.targets import target_from_meta, target_meta
+from molgraph.auxiliary.targets import target_from_meta, target_meta, whole
 from molgraph.base import progress
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.cores import cores
-from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.base.errors import ModelFileError
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
 from molgraph.data.unlearned import leave_empty, notes_of, restore_unlearned
@@ -135,7 +135,7 @@ def learn(
 
 def predict(method: Method, table: Table) -> Prediction:
     """Predict every row, in order."""
-    fitted = whole(method)
+    fitted: Fitted = whole(method)
     threads, store = cores(getattr(method, "threads", None)), getattr(method, "store", None)
     width = sum(len(t.columns) for t in fitted.targets)
     value, spread = np.full((len(table), width), np.nan), np.full((len(table), width), np.nan)
@@ -154,7 +154,7 @@ def predict(method: Method, table: Table) -> Prediction:
 
 def state(method: Method) -> State:
     """The parts' arrays, the fill values and what the features are."""
-    fitted = whole(method)
+    fitted: Fitted = whole(method)
     arrays = {"fill": fitted.features.fill}
     if fitted.reference is not None:
         arrays |= fitted.reference.arrays()
@@ -207,13 +207,6 @@ def restore(
     method._fitted = Fitted(targets, features, tuple(parts), unlearned, made)  # type: ignore[attr-defined]
     method.notes = notes
     return method
-
-
-def whole(method: Method) -> Fitted:
-    """What was fitted; raises ``UsageError`` before ``fit``."""
-    if not hasattr(method, "_fitted"):
-        raise UsageError("this method has not been fitted", hint="call fit(table) first")
-    return method._fitted
 
 
 def array(arrays: Mapping[str, np.ndarray], name: str, *shape: int | None, finite: bool = True) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What methods share: a target as JSON values and back; and why rows of a table cannot be read."""
+"""What methods share: a target as JSON values and back, why rows cannot be read, and what was fitted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.base.contracts import Target
+from molgraph.base.contracts import Method, Target
+from molgraph.base.errors import UsageError
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.table import Table
 
@@ -44,3 +45,10 @@ def reasons(table: Table) -> np.ndarray:
         found[i] = parse_smiles(table.smiles[i]).reason
     found[~table.ok & (found == "")] = "no molecule in this row"
     return found
+
+
+def whole(method: Method) -> Any:
+    """What a method's ``fit`` left; raises ``UsageError`` before it."""
+    if not hasattr(method, "_fitted"):
+        raise UsageError("this method has not been fitted", hint="call fit(table) first")
+    return method._fitted

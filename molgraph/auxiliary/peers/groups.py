@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from molgraph.auxiliary.targets import reasons, target_from_meta, target_meta
+from molgraph.auxiliary.targets import reasons, target_from_meta, target_meta, whole
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import DataError, ModelFileError, UsageError
 from molgraph.data.labels import check_targets
@@ -124,7 +124,7 @@ def learn(
 
 def predict(method: Method, table: Table) -> Prediction:
     """Predict every row, in order."""
-    fitted = whole(method)
+    fitted: Fitted = whole(method)
     why = reasons(table)
     bad = np.flatnonzero(why != "")
     table = table.with_status(bad, UNREADABLE, why[bad])
@@ -150,7 +150,7 @@ def predict(method: Method, table: Table) -> Prediction:
 
 def state(method: Method) -> State:
     """The networks' weights as arrays, the rest as JSON."""
-    fitted = whole(method)
+    fitted: Fitted = whole(method)
     arrays = {"scale": fitted.scale, "extra": fitted.extra}
     for i, peer in enumerate(fitted.peers):
         arrays |= {f"group_{i}.{name}": array for name, array in peer.arrays().items()}
@@ -186,13 +186,6 @@ def restore(cls: type[M], state: State, load: Callable[[M, Group, Mapping[str, n
     method._fitted = Fitted(targets, unlearned, scale, names, extra, groups, tuple(peers))  # type: ignore[attr-defined]
     method.notes = notes_of(unlearned)
     return method
-
-
-def whole(method: Method) -> Fitted:
-    """What was fitted; raises ``UsageError`` before ``fit``."""
-    if not hasattr(method, "_fitted"):
-        raise UsageError("this method has not been fitted", hint="call fit(table) first")
-    return method._fitted
 
 
 def check_counts(method: Method, names: tuple[str, ...], most: int = 100_000) -> None:
