@@ -6,9 +6,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from molgraph.base.errors import StorageError
 from molgraph.base.shipped import recipe_path
 from molgraph.data.read import read_table
-from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.data.table import Table
+from molgraph.evaluate.benchmark.recipe import BenchRecipe, OwnTable
 from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run import run_benchmark
 
@@ -34,7 +36,8 @@ def benchmark(
     A run that was killed goes on where it was, and nothing is computed twice.
 
     Args:
-        recipe: a TOML file, the name of one that ships with molgraph (``quick``), or its content as plain values.
+        recipe: a TOML file, the name of one that ships with molgraph (``molgraph.base.shipped.recipe_names()``: such
+            as ``quick``), or its content as plain values.
         out: the folder of cells; ``bench/NAME`` where not given.
         tables: datasets of your own by name, which the recipe's ``datasets`` name: anything that ``read_table`` reads
             with its targets, such as a table. A recipe's own ``[[table]]`` says the same of a file.
@@ -62,7 +65,7 @@ def benchmark(
     own = {name: read_table(data) for name, data in (tables or {}).items()}
     for each in recipe.table:
         if each.name not in own:
-            own[each.name] = read_table(each.path, smiles=each.smiles, targets=each.targets)
+            own[each.name] = _read(each)
     ran = run_benchmark(
         recipe,
         Path("bench") / recipe.name if out is None else Path(out),
@@ -76,3 +79,15 @@ def benchmark(
         dry_run=dry_run,
     )
     return BenchmarkResult(ran)
+
+
+def _read(own: OwnTable) -> Table:
+    """A recipe's own table; where its file is missing, the error says from where paths are counted."""
+    try:
+        return read_table(own.path, smiles=own.smiles, targets=own.targets)
+    except StorageError as error:
+        if Path(own.path).exists():
+            raise
+        where = f"paths of a [[table]] are counted from the folder that the run is started in, {Path.cwd()}"
+        hint = "; ".join(filter(None, (error.hint, where)))
+        raise StorageError(f"the [[table]] {own.name!r}: {error.message}", hint=hint) from None

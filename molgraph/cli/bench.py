@@ -7,9 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
+from molgraph.base.shipped import recipe_names
+
+SHIPPED = ", ".join(recipe_names())
+
 
 def run(
-    recipe: Annotated[str, typer.Argument(help="A recipe file, or the name of one that ships with molgraph: quick.")],
+    recipe: Annotated[
+        str, typer.Argument(help=f"A recipe file, or the name of one that ships with molgraph: {SHIPPED}.")
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Where cells stand; bench/NAME if not given.")
     ] = None,
@@ -32,6 +38,8 @@ def run(
     Each cell is a process with a budget of time and memory. One that crashes or
     goes beyond its budget is a row that says so, and the others go on. A run that
     was stopped or killed goes on with the same command; nothing is computed twice.
+    A dataset that cannot be used, or that a split cannot divide, is refused with a
+    word; the others go on, and the exit code is 3.
 
     A file of your own is a dataset too; in the recipe:
         datasets = ["mine", "esol"]
@@ -42,7 +50,7 @@ def run(
 
     Examples:
         molgraph bench run quick                               # half a minute, no download
-        molgraph bench run pipelines/moleculenet-small.toml --jobs 2
+        molgraph bench run moleculenet-small --jobs 2
         molgraph bench run mine.toml -o runs/mine --only dataset=esol,bbbp --only method=mean
         molgraph bench run mine.toml -o runs/mine --retry failed
     """
@@ -59,8 +67,9 @@ def run(
     ran = result.ran
     if dry_run:
         say(f"{ran.wanted:,} cells: {ran.there:,} are there, {ran.wanted - ran.there:,} would be computed in {ran.out}")
-        for name, why in ran.refused.items():
-            say(f"{name} is refused: {why}", "yellow", err=True)
+        _warn(ran, err=True)
+        if ran.refusals:
+            raise typer.Exit(3)
         return
     _show(result)
     say("")
@@ -68,7 +77,7 @@ def run(
         command(["molgraph", "bench", "run", recipe, "-o", ran.out, "--retry", "failed"], "try what failed again")
     command(["molgraph", "bench", "report", ran.out], "the board, ranked, as a page")
     command(["molgraph", "bench", "verify", ran.out], "hash and score everything once more")
-    if ran.refused:
+    if ran.refusals:
         raise typer.Exit(3)
 
 
@@ -79,7 +88,9 @@ def verify(
 
     Datasets, splits and predictions are hashed again, predictions compared with
     the split's test rows and the dataset's measured values, and every score is
-    computed anew. Any difference is named, and the exit code is 1.
+    computed anew. Any difference is named, and the exit code is 1; so is a row of
+    scores.csv without a cell, a dataset without a plan, and a folder without cells.
+    Cells that the recipe asks for and that were not computed yet are counted.
 
     Examples:
         molgraph bench verify bench/quick
@@ -91,7 +102,7 @@ def verify(
     *faults, last = repr(found).splitlines()
     for line in faults:
         say(line, "red")
-    say(last)
+    say(last, "" if found.ok else "red")
     if not found.ok:
         raise typer.Exit(1)
 
@@ -129,11 +140,20 @@ def _show(result: Any) -> None:
         say(f"  {cell}: {status}: {reason}", "yellow")
     if len(ran.failures) > 5:
         say(f"  and {len(ran.failures) - 5:,} more", "yellow")
-    for name, why in ran.refused.items():
-        say(f"{name} is refused: {why}", "red")
+    _warn(ran)
     if ran.stale:
         say(f"{ran.stale:,} cells of another recipe stand there too; they are kept and not read", "dim")
     summary = result.summary
     if len(summary):
         say("")
         table(summary)
+
+
+def _warn(ran: Any, *, err: bool = False) -> None:
+    """Say which rows no method is given, and what was refused."""
+    from molgraph.cli.show import say
+
+    for line in ran.unused:
+        say(line, "yellow", err=err)
+    for line in ran.refusals:
+        say(line, "red", err=err)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from molgraph.base.errors import DataError, StorageError
+from molgraph.base.errors import DataError, StorageError, did_you_mean
 from molgraph.base.paths import missing_file
 
 SAMPLE_BYTES = 1 << 18
@@ -134,7 +134,7 @@ def _open_path(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except FileNotFoundError:
-        raise missing_file(path) from None
+        raise _missing(path) from None
     except IsADirectoryError:
         raise DataError(f"{str(path)!r} is a folder, not a file", hint="name one of the files in it") from None
     except PermissionError:
@@ -143,6 +143,16 @@ def _open_path(path: Path) -> BinaryIO:
         raise StorageError(f"cannot open {str(path)!r}: {error.strerror}", hint="check the path") from None
     except ValueError:
         raise DataError(f"{str(path)!r} is no file name: it holds a NUL byte") from None
+
+
+def _missing(path: Path) -> StorageError:
+    """The error for a file that is not there; a dataset's name alone is asked for by its prefix."""
+    from molgraph.data.cards import card_names
+
+    error, name = missing_file(path), str(path)
+    if name.partition("@")[0].lower().replace("-", "_") in card_names():
+        return StorageError(error.message, hint=did_you_mean([f"dataset:{name}"]))
+    return error
 
 
 def _read(stream: BinaryIO, n: int, name: str) -> bytes:

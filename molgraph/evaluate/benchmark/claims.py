@@ -30,14 +30,17 @@ class Claims:
     def take(self, key: str) -> bool:
         """Claim a cell; False where another run works on it."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        file = (self.folder / key).open("ab")
-        try:
-            _lock(file)
-        except OSError:
-            file.close()
-            return False
-        self.held[key] = file
-        return True
+        while True:
+            file = (self.folder / key).open("ab")
+            try:
+                _lock(file)
+            except OSError:
+                file.close()
+                return False
+            if _stands(file, self.folder / key):
+                self.held[key] = file
+                return True
+            file.close()  # who held it gave it up, and deleted it, between opening and locking: its lock binds nobody
 
     def release(self, key: str) -> None:
         """Give a cell up."""
@@ -50,6 +53,14 @@ class Claims:
         """Give all cells up."""
         for key in list(self.held):
             self.release(key)
+
+
+def _stands(file: IO[bytes], path: Path) -> bool:
+    """Whether a file that was opened is still the one of that name, which others would open."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def _lock(file: IO[bytes]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, MolgraphError, UsageError
+from molgraph.base.errors import DataError, MolgraphError, UsageError, nearest
 from molgraph.base.paths import atomic_write
 from molgraph.base.registry import get
 from molgraph.data.content import content_hash as hash_of
@@ -20,7 +20,8 @@ from molgraph.data.splits.split import content_hash, row_contents
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import Cell, cell_key, file_of_split
 from molgraph.evaluate.benchmark.handed import target_of, write_table
-from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit
+from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit, Quoted
+from molgraph.evaluate.benchmark.unused import unused_rows
 from molgraph.evaluate.metrics import default_metrics, get_metric
 
 logger = logging.getLogger("molgraph")
@@ -42,7 +43,7 @@ class Problem:
         split_hash: (split label, repeat, fold) -> the frozen split's hash.
         cells: everything that the recipe asks for on it.
         left_out: reason -> rows that are in no part of any of its splits, since no method can use them.
-        refused_splits: split label -> why that split cannot divide it; it has no cells under that one.
+        refused_splits: split label -> why that split cannot divide it, where others can; it has no cells under it.
     """
 
     dataset: str
@@ -79,6 +80,24 @@ class Problem:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} is no plan of a benchmark: {error}", hint="run the recipe again") from error
 
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """What was refused of it, a line each."""
+        whole = (f"{self.dataset} is refused: {self.refused}",) if self.refused else ()
+        return whole + tuple(f"{self.dataset}, {label} is refused: {why}" for label, why in self.refused_splits.items())
+
+    @property
+    def unused(self) -> str:
+        """Which of its rows no method is given, in one line; empty where there are none.
+
+        Example:
+            >>> Problem("bbbp", rows=2050, left_out={"cannot be read": 11}).unused
+            'bbbp: 11 of 2,050 rows cannot be used: 11 cannot be read'
+        """
+        reasons = ", ".join(f"{n:,} {reason}" for reason, n in self.left_out.items())
+        lost = sum(self.left_out.values())
+        return f"{self.dataset}: {lost:,} of {self.rows:,} rows cannot be used: {reasons}" if lost else ""
+
     def table_file(self, out: Path) -> Path:
         """Where its table lies for the cells' processes."""
         return out / WORK / "tables" / f"{self.dataset}-{self.data_hash[:16]}.parquet"
@@ -108,10 +127,29 @@ def check_recipe(recipe: BenchRecipe, factory: Any, tables: Mapping[str, Table])
             raise UsageError(f"the split {split.recipe!r} has no folds", hint="give it fractions and seeds")
     for metric in (*recipe.metrics, *(t.metric for t in recipe.table if t.metric)):
         get_metric(metric)
+    for quoted in recipe.quoted:
+        _check_quoted(recipe, quoted)
     for method in recipe.method:
         made = factory(method.name, **method.params)
         if method.search is not None and not made.space():
             raise UsageError(f"{method.name} has no parameters to search", hint="leave its search out")
+
+
+def _check_quoted(recipe: BenchRecipe, quoted: Quoted) -> None:
+    """Refuse a quoted number that no board of the recipe could show."""
+    splits = [split.name for split in recipe.split_of(quoted.dataset)]
+    for what, name, known in (("dataset", quoted.dataset, recipe.datasets), ("split", quoted.split, splits)):
+        if name not in known:
+            of = "" if what == "dataset" else f" of {quoted.dataset}"
+            raise UsageError(
+                f"a [[quoted]] names the {what} {name!r}, which is none{of} in the recipe", hint=nearest(name, known)
+            )
+    get_metric(quoted.metric)
+    if recipe.metrics and quoted.metric not in recipe.metrics:
+        raise UsageError(
+            f"a [[quoted]] names the metric {quoted.metric!r}, which is none of the recipe's",
+            hint=nearest(quoted.metric, recipe.metrics),
+        )
 
 
 def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, write: bool = True) -> Problem:
@@ -125,7 +163,8 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
         write: False leaves the disk as it is.
 
     Returns:
-        The problem; ``refused`` says why where it cannot be used, such as a hash that is not the card's.
+        The problem; ``refused`` says why where it cannot be used, such as a hash that is not the card's. A split that
+        cannot divide it is refused by itself, unless all are.
     """
     try:
         if table is None:
@@ -145,14 +184,13 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
         if write and not problem.table_file(out).exists():
             problem.table_file(out).parent.mkdir(parents=True, exist_ok=True)
             write_table(table, problem.table_file(out))
-        hashes = {
-            (split.name, repeat, fold): made.hash
-            for split in recipe.split
-            if name in (split.datasets or recipe.datasets)
-            for (repeat, fold), made in frozen(out, name, split, table, write=write).items()
-        }
+        made, refused = _splits(recipe, out, name, table, write=write)
     except MolgraphError as error:
         return Problem(name, refused=error.message, metrics={}, split_hash={})
+    if refused and not made:
+        whys = dict.fromkeys(refused.values())  # splits that are refused for one reason say it once
+        return Problem(name, refused="; ".join(whys), metrics={}, split_hash={})
+    hashes = {part: split.hash for part, split in made.items()}
     cells = [
         Cell(name, label, repeat, fold, method.row, seed, cell_key(digest, split_hash, method, seed))
         for (label, repeat, fold), split_hash in hashes.items()
@@ -160,7 +198,23 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
         if name not in method.skip
         for seed in recipe.seeds_of(recipe.of_split(label))
     ]
-    return replace(problem, split_hash=hashes, cells=tuple(cells))
+    left_out = unused_rows(table, made.values())
+    return replace(problem, split_hash=hashes, cells=tuple(cells), left_out=left_out, refused_splits=refused)
+
+
+def _splits(
+    recipe: BenchRecipe, out: Path, name: str, table: Table, *, write: bool
+) -> tuple[dict[tuple[str, int, int], Split], dict[str, str]]:
+    """The splits of a dataset by label, repeat and fold, and why others cannot divide it by their label."""
+    found, refused = dict[tuple[str, int, int], Split](), dict[str, str]()
+    for split in recipe.split_of(name):
+        try:
+            parts = frozen(out, name, split, table, write=write)
+        except MolgraphError as error:
+            refused[split.name] = error.message
+        else:
+            found |= {(split.name, *part): one for part, one in parts.items()}
+    return found, refused
 
 
 def metrics_of(recipe: BenchRecipe, targets: Sequence[Target], leading: str) -> dict[str, tuple[str, ...]]:

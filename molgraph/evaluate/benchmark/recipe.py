@@ -68,7 +68,7 @@ class OwnTable(Section):
 
     Args:
         name: what the recipe's ``datasets`` call it, on the board and in paths.
-        path: the file, as ``read_table`` takes it; from the folder that the run is started in.
+        path: the file, as ``read_table`` takes it; counted from the folder that the run is started in.
         smiles: its column of SMILES, where it is not plain.
         targets: what is predicted, with a kind where it is not plain (``active:binary``).
         metric: the one that leads its board; the usual one of its kind where not given.
@@ -136,7 +136,17 @@ class RunSection(Section):
 
 
 class Quoted(Section):
-    """A number from a paper: shown in grey with its protocol and source, never ranked."""
+    """A number from a paper: shown in grey with its protocol and source, never ranked.
+
+    Args:
+        dataset: one of the recipe's.
+        split: the label of one of its splits.
+        method: what the paper calls it.
+        metric: a registered one.
+        value: the paper's.
+        protocol: how the paper's split and seeds differ from the board's.
+        source: the paper.
+    """
 
     dataset: str
     split: str
@@ -216,6 +226,10 @@ class BenchRecipe(Section):
     def of_split(self, name: str) -> BenchSplit:
         """The split of that label."""
         return next(s for s in self.split if s.name == name)
+
+    def split_of(self, dataset: str) -> list[BenchSplit]:
+        """The splits that divide a dataset."""
+        return [s for s in self.split if dataset in (s.datasets or self.datasets)]
 
     def of_method(self, row: str) -> BenchMethod:
         """The method of that row."""

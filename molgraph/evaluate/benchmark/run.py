@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from molgraph.evaluate.benchmark.loop import Engine, Loop
 from molgraph.evaluate.benchmark.plan import PLAN, WORK, Problem, check_recipe, prepare
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.records import read_records
-from molgraph.evaluate.benchmark.scoring import write_scores
+from molgraph.evaluate.benchmark.scoring import SCORES, write_scores
 from molgraph.evaluate.benchmark.store import read_manifest
 
 ENGINES = ("local", "ray")
@@ -41,7 +41,7 @@ class Ran:
         there: how many of them stood there before.
         made: status -> how many cells ended so in this run.
         failures: each cell that did not end well in this run, with status and reason.
-        refused: dataset -> why it was refused.
+        problems: the datasets that were asked for, by name, as their plans have them.
         stale: folders of cells that this recipe does not ask for; they are kept and not read.
         seconds: wall time.
     """
@@ -52,9 +52,29 @@ class Ran:
     there: int
     made: Mapping[str, int] = field(default_factory=dict)
     failures: tuple[tuple[Cell, str, str], ...] = ()
-    refused: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, Problem] = field(default_factory=dict)
     stale: int = 0
     seconds: float = 0.0
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Dataset -> why it was refused."""
+        return {name: problem.refused for name, problem in self.problems.items() if problem.refused}
+
+    @property
+    def refused_splits(self) -> dict[tuple[str, str], str]:
+        """Dataset and split label -> why that split cannot divide it."""
+        return {(n, label): why for n, p in self.problems.items() for label, why in p.refused_splits.items()}
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Datasets and splits that were refused, and why, a line each."""
+        return tuple(line for problem in self.problems.values() for line in problem.refusals)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Rows of the datasets that no method is given, and why, a line each."""
+        return tuple(problem.unused for problem in self.problems.values() if problem.unused)
 
 
 def run_benchmark(
@@ -105,8 +125,7 @@ def run_benchmark(
         cells = [c for p in problems.values() for c in p.cells if _asked(c, only)]
         cells = in_order(recipe, cells, {name: p.rows for name, p in problems.items()})
         todo = [c for c in cells if _missing(out, c, again)]
-        refused = {name: p.refused for name, p in problems.items() if p.refused}
-        ran = Ran(out, recipe, len(cells), len(cells) - len(todo), {}, (), refused, _stale(out, problems))
+        ran = Ran(out, recipe, len(cells), len(cells) - len(todo), {}, (), problems, _stale(out, problems))
         if dry_run or made_by is None:
             return ran
         loop = Loop(recipe, out, factory, problems, made_by, again)
@@ -116,7 +135,7 @@ def run_benchmark(
         if made_by is not None and made_by is not engine:
             made_by.close()
     seconds = time.perf_counter() - started
-    return Ran(out, recipe, ran.wanted, ran.there, dict(loop.made), tuple(loop.failures), refused, ran.stale, seconds)
+    return replace(ran, made=dict(loop.made), failures=tuple(loop.failures), seconds=seconds)
 
 
 def _import(modules: Sequence[str]) -> None:
@@ -136,17 +155,24 @@ def _statuses(retry: Collection[str]) -> frozenset[str]:
 
 
 def _check_only(recipe: BenchRecipe, only: Mapping[str, Collection[str]]) -> None:
-    known = {
+    splits = [s for s in recipe.split if s.name in only.get("split", [s.name])]
+    parts = [part for s in splits for part in s.parts]
+    known: dict[str, list[str]] = {
         "dataset": list(recipe.datasets),
         "split": [s.name for s in recipe.split],
         "method": [m.row for m in recipe.method],
+        "seed": [str(seed) for s in splits for seed in recipe.seeds_of(s)],
+        "repeat": [str(repeat) for repeat, _ in parts],
+        "fold": [str(fold) for _, fold in parts],
     }
-    for key, values in only.items():
-        if key not in ONLY:
+    for key in (*ONLY, *only):  # the splits first, as they say which folds there are
+        if key not in known:
             raise UsageError(f"cells have no {key!r}", hint=nearest(key, ONLY))
-        for value in values:
-            if key in known and value not in known[key]:
-                raise UsageError(f"the recipe has no {key} {value!r}", hint=nearest(value, known[key]))
+        for value in only.get(key, ()):
+            if value not in known[key]:
+                numbers = "known: " + ", ".join(dict.fromkeys(known[key]))
+                hint = numbers if key in ("seed", "repeat", "fold") else nearest(value, known[key])
+                raise UsageError(f"the recipe has no {key} {value!r}", hint=hint)
 
 
 def _asked(cell: Cell, only: Mapping[str, Collection[str]]) -> bool:
@@ -163,8 +189,11 @@ def _open_folder(out: Path, recipe: BenchRecipe) -> None:
         (out / WORK).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise storage_error(f"cannot write the benchmark's folder {out}", error) from error
-    with atomic_write(out / "recipe.toml", "w") as file:
-        file.write(recipe.to_toml())
+    path, text = out / "recipe.toml", recipe.to_toml()
+    if path.is_file() and path.read_text(encoding="utf-8") != text:
+        (out / SCORES).unlink(missing_ok=True)  # of cells that the recipe no longer asks for
+    with atomic_write(path, "w") as file:
+        file.write(text)
     for path in (out / PLAN).glob("*.json"):
         if path.stem not in recipe.datasets:
             path.unlink(missing_ok=True)
@@ -191,8 +220,8 @@ def _prepare(
                 found[name] = prepare(recipe, out, name, tables.get(name), write=write)
                 if write:
                     found[name].save(out)
-            if found[name].refused:
-                logger.warning("%s is refused: %s", name, found[name].refused)
+            for line in found[name].refusals:
+                logger.warning("%s", line)
     return found
 
 

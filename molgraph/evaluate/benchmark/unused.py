@@ -1,0 +1,55 @@
+"""A table and its frozen splits in; how many rows no split could use, and why, out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from molgraph.chem.scaffold import flat_parents
+from molgraph.data.splits import Split
+from molgraph.data.table import MISSING, UNREADABLE, Table
+
+UNREAD, EMPTY = "cannot be read", "no molecule"
+
+
+def unused_rows(table: Table, splits: Iterable[Split]) -> dict[str, int]:
+    """Reason -> rows that are in no part of any of the splits; most frequent first, {} where there is no split.
+
+    Reasons are grouped: what RDKit says of each molecule that it cannot read stands in the split's own file.
+
+    Args:
+        table: the dataset.
+        splits: all of its.
+
+    Example:
+        >>> from molgraph.data.splits import split_table
+        >>> from molgraph.data.table import make_table
+        >>> table = make_table(["CCO", "OCC", "c1ccccc1", "CCN", "", "C1CC"])
+        >>> unused_rows(table, [split_table(table, "random", fractions=(0.5, 0.25, 0.25))])
+        {'no molecule': 1, 'cannot be read': 1}
+    """
+    lost, said, any_split = np.ones(len(table), dtype=bool), dict[int, str](), False
+    for split in splits:
+        any_split = True
+        for part in (split.train, split.valid, split.test):
+            lost[part] = False
+        said |= {out.row: out.reason for out in split.left_out if out.row not in said}
+    if not any_split:
+        return {}
+    found = Counter[str]()
+    for row in np.flatnonzero(lost & ~table.ok):
+        found[{MISSING: EMPTY, UNREADABLE: UNREAD}[str(table.status[row])]] += 1
+    rows = np.flatnonzero(lost & table.ok)
+    unread = _unread(table, rows)
+    found[UNREAD] += int(unread.sum())
+    found.update(said.get(int(row), "in no part of its splits") for row in rows[~unread])
+    return {reason: n for reason, n in found.most_common() if n}
+
+
+def _unread(table: Table, rows: np.ndarray) -> np.ndarray:
+    """Which rows, fine as far as the table knows, RDKit cannot read: tables of text leave that to who needs it."""
+    if not len(rows) or [e.kind for e in table.entities] != ["molecule"]:
+        return np.zeros(len(rows), dtype=bool)
+    return np.array([bool(reason) for reason in flat_parents(table.smiles[rows]).reasons], dtype=bool)
