@@ -159,6 +159,12 @@ def test_a_table_that_nobody_can_learn_from_is_refused_and_the_others_go_on(tmp_
         write_bench_report(alone.out)
 
 
+QUOTED = {
+    "dataset": "small", "split": "random-1x5", "method": "m", "metric": "rmse", "value": 0.5, "protocol": "p",
+    "source": "s",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -167,6 +173,10 @@ def test_a_table_that_nobody_can_learn_from_is_refused_and_the_others_go_on(tmp_
         ({"split": [{"recipe": "random", "params": {"sed": 1}}]}, "has no setting 'sed'"),
         ({"split": [{"recipe": "scaffold/deepchem", "folds": 5}]}, "has no folds"),
         ({"metrics": ["rmsee"]}, "did you mean 'rmse'"),
+        ({"quoted": [QUOTED | {"dataset": "smal"}]}, "the dataset 'smal', which is none in the recipe"),
+        ({"quoted": [QUOTED | {"split": "random-1x4"}]}, "of small in the recipe\n  did you mean 'random-1x5'"),
+        ({"quoted": [QUOTED | {"metric": "rmsee"}]}, "did you mean 'rmse'"),
+        ({"quoted": [QUOTED], "metrics": ["mae"]}, "the metric 'rmse', which is none of the recipe's"),
         ({"method": [{"name": "rigde"}]}, "did you mean 'ridge'"),
         ({"method": [{"name": "ridge", "params": {"alhpa": 1}}]}, "did you mean 'alpha'"),
         ({"method": [{"name": "odd", "search": {}}]}, "has no parameters to search"),
@@ -187,8 +197,14 @@ def test_what_nobody_knows_is_refused_before_anything_runs(tmp_path, change, wor
         ({"retry": ["crashd"]}, "did you mean 'crashed'"),
         ({"only": {"metod": ["ridge"]}}, "did you mean 'method'"),
         ({"only": {"method": ["rigde"]}}, "did you mean 'ridge'"),
+        ({"only": {"seed": ["0", "99"]}}, "no seed '99'\n  known: 0, 1"),
+        ({"only": {"fold": ["5"]}}, "no fold '5'\n  known: 0, 1, 2, 3, 4"),
+        ({"only": {"repeat": ["1"]}}, "no repeat '1'\n  known: 0"),
+        ({"only": {"split": ["whole"], "fold": ["1"]}}, "no fold '1'\n  known: 0"),
     ],
 )
 def test_wrong_options_are_answered_with_the_nearest_ones(tmp_path, options, words):
+    split = [{"recipe": "random", "folds": 5}, {"recipe": "random", "label": "whole"}]
     with pytest.raises(UsageError, match=words):
-        go(tmp_path / "out", recipe("ridge"), **options)
+        go(tmp_path / "out", recipe("ridge", split=split, seeds=[0, 1]), **options)
+    assert not (tmp_path / "out").exists()

@@ -60,7 +60,7 @@ def predictions(folder: Path, change, *, covered: bool) -> None:
 
 def test_what_was_not_touched_is_right(whole):
     found = verify_records(whole)
-    assert found.ok and found.cells == 10 and found.scores["value"].notna().sum() == 20
+    assert found.ok and found.cells == found.there == found.wanted == 10 and found.scores["value"].notna().sum() == 20
 
 
 def nudge(frame: pd.DataFrame) -> None:
@@ -94,7 +94,30 @@ def spoil_scores(out: Path) -> None:
     frame.to_csv(out / SCORES, index=False)
 
 
+def add_score(out: Path) -> None:
+    frame = pd.read_csv(out / SCORES)
+    pd.concat([frame, frame.head(1).assign(method="best", value=0.01)]).to_csv(out / SCORES, index=False)
+
+
+def lack_column(frame: pd.DataFrame) -> None:
+    del frame["p:y"]
+
+
 SPOILT = {
+    "a cell": (lambda out: shutil.rmtree(first(out)), "has rows of it, and the cell is not there"),
+    "all cells": (lambda out: shutil.rmtree(out / "cells"), "has rows of it, and the cell is not there"),
+    "a plan": (lambda out: (out / "plan" / "small.json").unlink(), "its plan is gone (plan/small.json)"),
+    "a cell's manifest alone": (lambda out: (first(out) / MANIFEST).unlink(), "its manifest is gone"),
+    "a split's file": (
+        lambda out: file_of_split(out, "small", "random-1x5", 0, 0).unlink(),
+        "cannot read the split",
+    ),
+    "a column, the hash covered up": (
+        lambda out: predictions(first(out), lack_column, covered=True),
+        "lack a target's column",
+    ),
+    "scores of a method that nobody ran": (add_score, "small random-1x5 best r0-f0-s0: scores.csv has rows"),
+    "the file of scores": (lambda out: (out / SCORES).write_text("no,scores\n"), "scores.csv: it cannot be read"),
     "a prediction": (lambda out: predictions(first(out), nudge, covered=False), "predictions were changed"),
     "a prediction, its hash covered up": (
         lambda out: predictions(first(out), nudge, covered=True),
@@ -130,7 +153,52 @@ def test_what_was_changed_by_hand_is_named(out, what):
     spoil(out)
     found = verify_records(out)
     assert not found.ok
-    assert any(words in fault for _, fault in found.faults), found.faults
+    assert any(words in f"{where}: {fault}" for where, fault in found.faults), found.faults
+    where, fault = found.faults[0]
+    assert f"{where}: {fault}" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("what", "good"),
+    [
+        ("a prediction", 9),
+        ("a prediction, its hash covered up", 9),
+        ("a score", 9),
+        ("a cell", 9),
+        ("a plan", 0),
+        ("a split", 8),
+        ("the data", 0),
+    ],
+)
+def test_what_has_a_fault_is_not_among_the_good(out, what, good):
+    SPOILT[what][0](out)
+    found = verify_records(out)
+    assert found.cells == good
+    words = f"{good} cells are as they were written" if what != "a plan" else "there is nothing to verify"
+    assert words in repr(found).splitlines()[-1]
+
+
+def test_cells_that_are_not_there_yet_are_no_fault_and_are_counted(out):
+    shutil.rmtree(first(out))
+    (out / SCORES).unlink()  # as after a run that was killed
+    found = verify_records(out)
+    assert found.ok and (found.cells, found.there, found.wanted) == (9, 9, 10)
+    assert repr(found).startswith("9 of 10 cells are there; 9 cells are as they were written")
+
+
+def test_nothing_to_verify_is_not_all_right(out):
+    shutil.rmtree(out / "cells")
+    (out / SCORES).unlink()
+    found = verify_records(out)
+    assert not found.ok and not found.faults
+    assert repr(found) == "there is nothing to verify: none of 10 cells is there"
+
+
+def test_a_dataset_that_was_not_begun_is_no_fault(tmp_path):
+    tables = {"small": small(), "other": small(40)}
+    go(tmp_path, recipe("ridge", datasets=list(tables)), tables, only={"dataset": ["small"]})
+    found = verify_records(tmp_path)
+    assert found.ok and repr(found).startswith("5 of 5 cells of 1 of 2 datasets are there; 5 cells")
 
 
 def test_a_folder_without_its_working_files_is_verified_by_the_datasets_card(tmp_path):
