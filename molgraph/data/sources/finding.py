@@ -100,7 +100,7 @@ def advice(card: Card, error: StorageError | None = None) -> str:
 
 
 def whereabouts(card: Card) -> str:
-    """In a word: ``built in``, ``here``, ``cache``, ``deepchem``, ``download`` or ``unverified``; nothing is opened or hashed.
+    """In a word: ``built in``, ``here``, ``cache``, ``deepchem``, ``download`` or ``unverified``; nothing is hashed.
 
     ``here: @subset`` is an edition of that name alone.
     """

@@ -177,6 +177,9 @@ def check_parts(parts: Iterable[np.ndarray], n_rows: int, source: str) -> None:
         raise DataError(f"{source} has row {values[counts > 1][0]} twice")
 
 
+_quoted = json.encoder.encode_basestring_ascii
+
+
 def content_hash(contents: Sequence[str]) -> str:
     """sha256 of a table's ids and structures (its ``row_contents``), in row order."""
     return hashlib.sha256("\n".join(contents).encode()).hexdigest()
@@ -185,8 +188,8 @@ def content_hash(contents: Sequence[str]) -> str:
 def row_contents(table: Table) -> list[str]:
     """One text for each row: a digest of its id and every entity that is text, blanks around them aside."""
     columns = [table.ids, *(e.values for e in table.entities)]
-    rows = ([v.strip() for v in row if isinstance(v, str)] for row in zip(*columns, strict=True))
-    return [hashlib.sha256(json.dumps(row).encode()).hexdigest() for row in rows]
+    rows = (", ".join([_quoted(v.strip()) for v in row if isinstance(v, str)]) for row in zip(*columns, strict=True))
+    return [hashlib.sha256(f"[{row}]".encode()).hexdigest() for row in rows]  # a list as json.dumps writes it
 
 
 def split_hash(contents: Sequence[str], parts: Mapping[str, np.ndarray], recipe: Mapping[str, Any]) -> str:
