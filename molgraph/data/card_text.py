@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from html import escape
 
 from molgraph.data.cards import Card
+from molgraph.data.editions import VALUES
 
 LABEL_WIDTH = 14
 _THINGS = {"molecule": "molecules", "geometry": "molecules", "graph": "graphs", "pair": "pairs"}
@@ -31,6 +32,10 @@ def card_lines(card: Card) -> Iterator[tuple[str, str]]:
         for what, n in edition.changes.items():
             yield "", f"- {what}: {n:,}"
         yield "", edition.rule.replace("the tolerance", _tolerance(card))
+    if not card.edition and card.target and card.entity == "molecule":
+        values = any(t.kind in VALUES and t.name not in card.tolerances for t in card.targets)
+        why = "no tolerance is known within which its values would agree" if values else "its files were not at hand"
+        yield "curated", f"no edition: {why}"
     yield "licence", card.licence
     yield "cite", card.citation
     yield "home", card.home or "-"

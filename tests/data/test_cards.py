@@ -157,3 +157,8 @@ def test_every_edition_that_is_here_loads_as_its_card_says(name: str) -> None:
         assert data.verified
         assert len(data) == source.rows
         assert data.table.row_targets == one.targets
+
+
+def test_a_card_without_a_curated_edition_says_why() -> None:
+    assert "no edition: no tolerance" in card_text(card("pdbbind")) and "were not at hand" in card_text(card("muv"))
+    assert not any("no edition" in card_text(card(name)) for name in ("bbbp", "zinc250k", "mutag"))
