@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 import molgraph
 from molgraph.base.errors import UsageError
+from molgraph.base.shipped import recipe_names
 from molgraph.cli.bench import parse_only
 from molgraph.cli.main import app
 from molgraph.data import cards
@@ -71,6 +73,11 @@ def test_run_sums_up_and_says_what_to_type_next_and_verify_checks_it(write, tmp_
     (out / SCORES).write_text(text.replace(",rmse,1.", ",rmse,0."))
     wrong = call("bench", "verify", out)
     assert wrong.exit_code == 1 and "scores.csv has 0." in wrong.output
+    assert "2 of 4 cells are there" in right.output and "0 cells are as they were written" in wrong.output
+    shutil.rmtree(out / "cells")
+    (out / SCORES).unlink()
+    none = call("bench", "verify", out)
+    assert none.exit_code == 1 and "there is nothing to verify: none of 4 cells is there" in none.output
 
 
 @pytest.mark.parametrize(
@@ -80,6 +87,8 @@ def test_run_sums_up_and_says_what_to_type_next_and_verify_checks_it(write, tmp_
         (["quick", "--engine", "rey"], "did you mean 'ray'"),
         (["quick", "--only", "method=dmpn"], "did you mean 'dmpnn'"),
         (["quick", "--only", "esol"], "not of the form key=value"),
+        (["quick", "--only", "seed=99"], "the recipe has no seed '99'"),
+        (["quick", "--only", "fold=7"], "known: 0, 1, 2, 3, 4"),
         (["quick", "--retry", "timeouts"], "did you mean 'timeout'"),
         (["quick", "--jobs", "0"], "--jobs is 0"),
     ],
@@ -97,6 +106,11 @@ def test_a_folder_that_is_none_is_exit_code_5(tmp_path):
 def test_help_has_examples(verb):
     found = call("bench", verb, "--help")
     assert found.exit_code == 0 and f"molgraph bench {verb}" in found.output.partition("Examples")[2]
+
+
+def test_help_names_all_recipes_that_ship():
+    text = " ".join(call("bench", "run", "--help").output.replace("│", " ").split())
+    assert len(recipe_names()) >= 3 and ", ".join(recipe_names()) in text
 
 
 def test_only_is_read_with_commas_and_again():
@@ -126,7 +140,13 @@ def test_a_file_of_ones_own_is_benchmarked_from_a_shell(tmp_path, monkeypatch):
     assert found.exit_code == 2 and "no dataset is named 'own'" in found.output and "[[table]]" in found.output
     more = '[[table]]\nname = "own"\npath = "measured.csv"\ntargets = ["active:binary"]\nmetric = "mcc"\n'
     Path("mine.toml").write_text(head + more)
+    Path("gone.toml").write_text(head + more.replace("measured", "measurd"))
+    found = call("bench", "run", "gone.toml")
+    assert found.exit_code == 5 and "the [[table]] 'own': there is no file 'measurd.csv'" in found.output
+    words = " ".join(found.output.split())
+    assert "did you mean 'measured.csv'" in words and f"that the run is started in, {Path.cwd()}" in words
     found = call("bench", "run", "mine.toml")
+    assert "own: 1 of 61 rows cannot be used: 1 cannot be read" in found.output
     assert found.exit_code == 0 and "2 ok" in found.output and "own random-1x2 mcc" in found.output
     assert call("bench", "verify", "bench/mine").exit_code == 0
     result = molgraph.benchmark("mine.toml")
@@ -140,3 +160,19 @@ def test_a_dataset_that_is_not_its_cards_is_refused_and_the_exit_code_says_so(wr
     monkeypatch.undo()
     assert found.exit_code == 3 and "is refused" in found.output
     assert "0" * 64 in found.output and load_dataset("chembl2321810").hash in found.output, "both hashes"
+
+
+def test_a_split_that_cannot_divide_a_dataset_is_said_and_is_exit_code_3(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("odd.csv").write_text("\n".join(["smiles,y", *(f"c1ccccc1{'C' * n},{n}" for n in range(20))]))
+    head = (
+        'datasets = ["odd"]\nmethod = [{ name = "mean" }]\n[[table]]\nname = "odd"\npath = "odd.csv"\ntargets = ["y"]'
+    )
+    splits = '[[split]]\nrecipe = "random"\nfolds = 2\n[[split]]\nrecipe = "scaffold/balanced"'
+    Path("mine.toml").write_text(f"{head}\n{splits}\n")
+    said = "odd, scaffold-balanced is refused: the split 'scaffold/balanced' would leave"
+    dry = call("bench", "run", "mine.toml", "--dry-run")
+    assert dry.exit_code == 3 and said in dry.output and "2 would be computed" in dry.output
+    found = call("bench", "run", "mine.toml")
+    assert found.exit_code == 3 and said in found.output and "2 ok" in found.output
+    assert call("bench", "verify", "bench/mine").exit_code == 0
