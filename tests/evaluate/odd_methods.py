@@ -120,6 +120,8 @@ class Odd(Ridge):
 
     def predict(self, table: Table) -> Prediction:
         found = super().predict(table)
+        if self.how == "declines":  # three rows of four
+            found.value[np.arange(len(table)) % 4 > 0] = np.nan
         if self.how != "short":
             return found
         half = slice(None, len(table) // 2)
@@ -163,6 +165,7 @@ WAYS = {
     "memory_error": lambda: (_ for _ in ()).throw(MemoryError("too big")),
     "exits": lambda: sys.exit(0),
     "short": lambda: None,
+    "declines": lambda: None,
     "slow": lambda: time.sleep(0.15),
 }
 KNOWN = {cls.name: cls for cls in (Ridge, Early, Steps, Odd)}

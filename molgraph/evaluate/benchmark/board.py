@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
 
 from molgraph.base.errors import DataError
+from molgraph.evaluate.benchmark.board_cost import CELL
+from molgraph.evaluate.benchmark.board_cost import costs as costs_of
 from molgraph.evaluate.benchmark.board_folds import FoldScores, check_hashes, fold_scores
+from molgraph.evaluate.benchmark.board_primary import PLACE, leading_metrics
+from molgraph.evaluate.benchmark.board_rows import RowCount
 from molgraph.evaluate.benchmark.ranking import ALPHA, UNTESTED, Ranking, rank_methods
 
-BOARD = ["dataset", "edition", "split", "metric"]
+BOARD = [*PLACE, "metric"]
 FOREST = ("random_forest", "forest", "rf")  # names that the reference goes by, where nobody says another
-_CELL = ["repeat", "fold", "seed", "method"]
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,10 @@ class Board:
         reference: the forest that every other method is held against, or empty.
         quoted: numbers from papers.
         ceilings: what the labels' noise allows, as far as it is known.
-        primary: whether the summary over datasets counts this metric.
+        primary: whether it leads: the summary over datasets counts this metric of these targets.
+        alone: whether no other board leads on this dataset and split; one with numbers and classes has two that do.
         notes: what else a reader should know.
+        rows: the dataset's rows, and those that no method could use.
     """
 
     dataset: str
@@ -70,13 +75,20 @@ class Board:
     quoted: tuple[QuotedRow, ...] = ()
     ceilings: tuple[Ceiling, ...] = ()
     primary: bool = False
-    notes: tuple[str, ...] = field(default_factory=tuple)
+    alone: bool = True
+    notes: tuple[str, ...] = ()
+    rows: RowCount = field(default_factory=RowCount)
 
     @property
     def name(self) -> str:
         """Dataset with its edition, where that is not the raw one."""
         plain = self.edition in ("", "raw", "own") or "@" in self.dataset
         return self.dataset if plain else f"{self.dataset}@{self.edition}"
+
+    @property
+    def title(self) -> str:
+        """The name, with the metric where two boards lead on the dataset."""
+        return self.name if self.alone else f"{self.name}, {self.metric}"
 
     @property
     def tested(self) -> bool:
@@ -121,13 +133,15 @@ class Board:
         return out
 
     def __repr__(self) -> str:
-        return f"Board {self.name}, {self.split}, {self.metric}: {self.sentence}\n{self._shown().to_string(na_rep='-')}"
+        head = f"Board {self.name}, {self.split}, {self.metric}: {self.sentence}"
+        return "\n".join([head, *filter(None, (str(self.rows), *self.notes)), self._shown().to_string(na_rep="-")])
 
     def _repr_html_(self) -> str:
         from html import escape
 
         head = f"{escape(self.name)}</b>, {escape(self.split)}, {escape(self.metric)}: {escape(self.sentence)}"
-        return f"<p><b>{head}</p>{self._shown().to_html(na_rep='-', border=0)}"
+        said = "".join(f"<br>{escape(text)}" for text in (str(self.rows), *self.notes) if text)
+        return f"<p><b>{head}{said}</p>{self._shown().to_html(na_rep='-', border=0)}"
 
     def _shown(self) -> pd.DataFrame:
         """What fits on a screen, as text."""
@@ -157,7 +171,7 @@ class Board:
 def make_boards(
     scores: pd.DataFrame,
     *,
-    primary: Mapping[str, str] | None = None,
+    primary: Mapping[str, str | Sequence[str]] | None = None,
     reference: str | None = None,
     quoted: Iterable[Mapping[str, Any]] = (),
     shares: Mapping[str, float] | None = None,
@@ -167,11 +181,12 @@ def make_boards(
     """Turn scores into boards, one a dataset, edition, split and metric, in the frame's order.
 
     A fold's score of a method is the mean over its seeds, then over the tasks that every ranked method has in that
-    fold; the tasks that were left out are named. A method with a failed cell is shown and not ranked.
+    fold; the tasks that were left out are named. A method with a failed cell, or with predictions of fewer than 99%
+    of the rows that another method predicted in a fold, is shown and not ranked.
 
     Args:
         scores: the frame of ``score_records``.
-        primary: dataset -> the metric that counts in the summary; by default the first that the frame has.
+        primary: dataset -> the metrics that count in the summary; by default the first that each target has.
         reference: the method that the others are held against; by default the forest, where there is one.
         quoted: rows with dataset, split, method, metric, value, protocol, source.
         shares: split -> test rows over training rows, where it has no folds that tell it.
@@ -190,27 +205,24 @@ def make_boards(
         >>> make_boards(pd.DataFrame(rows))[0].sentence
         'rf leads alone, over 8 folds'
     """
-    missing = [c for c in [*BOARD, *_CELL, "target", "value", "status", "split_hash", "data_hash"] if c not in scores]
+    missing = [c for c in [*BOARD, *CELL, "target", "value", "status", "split_hash", "data_hash"] if c not in scores]
     if missing:
         raise DataError(f"the frame of scores lacks {', '.join(missing)}", hint="it is what score_records makes")
     scores = scores[scores["metric"].astype(str) != ""]  # a dataset that was refused has no board
     check_hashes(scores)
     quotes = list(quoted)
     found: list[Board] = []
-    seen: set[tuple[str, str, str]] = set()
+    leading = leading_metrics(scores, primary)
     costs: dict[tuple[str, str, str], tuple[pd.DataFrame, pd.DataFrame]] = {}
     for (dataset, edition, split, metric), part in scores.groupby(BOARD, sort=False):
-        place = (dataset, edition, split)
+        place = (str(dataset), str(edition), str(split))
         if place not in costs:
-            costs[place] = _cells(part)
+            costs[place] = costs_of(part)
         folds = fold_scores(part, (expected or {}).get(str(dataset), {}))
         higher = bool(part["higher_is_better"].iloc[0])
         ranking = rank_methods(
             folds.folds, higher, alpha=alpha, test_over_train=_share(part, shares, split), why=folds.why
         )
-        wanted = (primary or {}).get(dataset)
-        first = wanted == metric if wanted is not None else place not in seen
-        seen.add(place)
         shown = [str(name) for name in ranking.table.index]
         board = Board(
             dataset=str(dataset),
@@ -219,26 +231,18 @@ def make_boards(
             metric=str(metric),
             data_hash=str(part["data_hash"].iloc[0]),
             split_hashes=folds.hashes,
-            ranking=ranking,
+            ranking=replace(ranking, left_out=folds.lacking(ranking.left_out)),
             scores=folds,
             cost=costs[place][0],
             failures=costs[place][1],
             reference=reference if reference is not None else next((n for n in FOREST if n in shown), ""),
             quoted=tuple(_quoted(quotes, str(dataset), str(split), str(metric))),
-            primary=first,
+            primary=metric in leading[place],
+            alone=len(leading[place]) == 1,
             notes=folds.notes,
         )
         found.append(board)
-    return _one_primary(found)
-
-
-def _one_primary(boards: list[Board]) -> list[Board]:
-    """Where a dataset's chosen metric was not scored, its first board counts."""
-    out = []
-    for board in boards:
-        peers = [b for b in boards if (b.dataset, b.edition, b.split) == (board.dataset, board.edition, board.split)]
-        out.append(replace(board, primary=True) if board is peers[0] and not any(b.primary for b in peers) else board)
-    return out
+    return found
 
 
 def _share(part: pd.DataFrame, shares: Mapping[str, float] | None, split: Any) -> float | None:
@@ -252,25 +256,3 @@ def _quoted(quotes: Iterable[Mapping[str, Any]], dataset: str, split: str, metri
     for q in quotes:
         if (q["dataset"], q["split"], q["metric"]) == (dataset, split, metric):
             yield QuotedRow(str(q["method"]), float(q["value"]), str(q["protocol"]), str(q["source"]))
-
-
-def _cells(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Cost by method, and failed cells, from the rows of one metric."""
-    cells = part.drop_duplicates(_CELL)
-    good = cells[cells["status"] == "ok"].groupby("method", sort=False)
-    every = cells.groupby("method", sort=False)
-    cost = pd.DataFrame(
-        {
-            "cpu_minutes": good["cpu_seconds"].mean() / 60,
-            "seconds": good["seconds"].mean(),
-            "peak_mb": good["peak_mb"].max(),
-            "cells": every.size(),
-            "total_cpu_minutes": every["cpu_seconds"].sum() / 60,
-        }
-    )
-    bad = cells[cells["status"] != "ok"]
-    named = [f"r{r}-f{f}" for r, f in zip(bad["repeat"], bad["fold"], strict=True)]
-    failures = pd.DataFrame(
-        {"method": bad["method"], "fold": named, "seed": bad["seed"], "status": bad["status"], "reason": bad["reason"]}
-    ).reset_index(drop=True)
-    return cost, failures

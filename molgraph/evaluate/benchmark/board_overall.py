@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from molgraph.evaluate.benchmark.ranking import ALPHA, Omnibus
 
 @dataclass(frozen=True)
 class Overall:
-    """Methods over the datasets of one split, each dataset by its primary metric.
+    """Methods over the datasets of one split, each by its primary board; of numbers and classes it has two.
 
     Args:
         split: the split's label.
@@ -22,11 +22,12 @@ class Overall:
             methods ranked on all of them; ties share), ``first`` (tested datasets where nothing is clearly better),
             ``alone`` (where it is better than everything), ``ranked`` (datasets), ``beats``, ``loses`` (datasets
             where it is significantly better or worse than the reference).
-        ranks: methods x datasets, the boards' ranks; NaN where it has none.
+        ranks: methods x boards by title, the boards' ranks; NaN where it has none.
         omnibus: Friedman's test over datasets, or None.
         critical: Nemenyi's critical difference of two mean places (Demsar 2006, J. Mach. Learn. Res. 7:1); NaN with
             fewer than two datasets or methods.
-        compared: methods that ``mean_place`` compares: those ranked on every dataset.
+        compared: methods that ``mean_place`` compares: those ranked on every board.
+        boards: the primary boards by title.
     """
 
     split: str
@@ -36,6 +37,14 @@ class Overall:
     critical: float
     compared: tuple[str, ...]
     alpha: float = ALPHA
+    boards: Mapping[str, Board] = field(default_factory=dict)
+
+    @property
+    def over(self) -> str:
+        """What it is a summary of, in words."""
+        n, k = len({board.name for board in self.boards.values()}), len(self.boards)
+        datasets = f"{n} dataset{'s' * (n != 1)}"
+        return datasets if n == k else f"{k} boards of {datasets}"
 
     def to_frame(self) -> pd.DataFrame:
         """The table."""
@@ -58,8 +67,8 @@ def _overall(split: str, boards: list[Board], alpha: float) -> Overall:
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
 
     methods = list(dict.fromkeys(name for board in boards for name in board.methods))
-    ranks = pd.DataFrame({b.name: b.ranking.table["rank"].reindex(methods) for b in boards}, index=methods)
-    sure = ranks[[b.name for b in boards if b.tested]]
+    ranks = pd.DataFrame({b.title: b.ranking.table["rank"].reindex(methods) for b in boards}, index=methods)
+    sure = ranks[[b.title for b in boards if b.tested]]
     compared = [name for name in methods if ranks.loc[name].notna().all()]
     means = np.array([b.ranking.table["mean"].reindex(compared) * (-1) ** b.ranking.higher_is_better for b in boards])
     places = rankdata(means, axis=1) if compared else np.empty((len(boards), 0))
@@ -84,4 +93,13 @@ def _overall(split: str, boards: list[Board], alpha: float) -> Overall:
         index=pd.Index(methods, name="method"),
     )
     order = table.assign(_rank=ranks.mean(axis=1)).sort_values(["mean_place", "_rank"], kind="stable").index
-    return Overall(split, table.loc[order], ranks.loc[order], omnibus, critical, tuple(compared), alpha)
+    return Overall(
+        split,
+        table.loc[order],
+        ranks.loc[order],
+        omnibus,
+        critical,
+        tuple(compared),
+        alpha,
+        {b.title: b for b in boards},
+    )

@@ -13,6 +13,7 @@ from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write, missing_file
 from molgraph.evaluate.benchmark.board import Board, Ceiling
 from molgraph.evaluate.benchmark.board_overall import summarise
+from molgraph.evaluate.benchmark.board_rows import RowCount
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.records import Records
 from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of
@@ -47,16 +48,22 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
     ceilings = [
         [b.dataset, b.split, b.metric, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings
     ]  # they need the labels
+    leading: dict[str, list[str]] = {}
+    for board in report.boards:
+        if board.primary and board.metric not in leading.setdefault(board.dataset, []):
+            leading[board.dataset].append(board.metric)
     about = {
         "format": FORMAT,
         "name": report.recipe_name,
-        "leading": {b.dataset: b.metric for b in report.boards if b.primary},
+        "leading": leading,
+        "rows": {b.dataset: [b.rows.rows, dict(b.rows.left_out)] for b in report.boards},
         "ceilings": ceilings,
         "facts": dict(report.facts),
         "done": report.done,
         "wanted": report.wanted,
         "failed": dict(report.failed),
         "refused": dict(report.refused),
+        "refused_splits": [[*place, why] for place, why in report.refused_splits.items()],
     }
     for name, text in ((RECIPE, report.recipe), (ABOUT, json.dumps(about, indent=1) + "\n")):
         with atomic_write(folder / name, "w") as file:
@@ -90,13 +97,15 @@ def read_record(folder: str | Path) -> BenchReport:
             ceilings.setdefault((dataset, split, metric), []).append(Ceiling(value, sd, source))
         plain = {key: about[key] for key in ("facts", "done", "wanted", "failed", "refused")}
         leading, name, scores = dict(about["leading"]), str(about["name"]), read_scores(folder / PACKED)
+        rows = {dataset: RowCount(n, why) for dataset, (n, why) in about.get("rows", {}).items()}  # later than leading
+        refused_splits = {(dataset, split): why for dataset, split, why in about.get("refused_splits", [])}
     except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder} is no record of a benchmark: {error}", hint="was it written by molgraph?") from error
 
     def with_ceilings(board: Board) -> Board:
         return replace(board, ceilings=tuple(ceilings.get((board.dataset, board.split, board.metric), ())))
 
-    boards = [with_ceilings(board) for board in boards_of(recipe, scores, leading)]
+    boards = [with_ceilings(board) for board in boards_of(recipe, scores, leading, rows)]
     placed = {(b.dataset, b.split, b.metric) for b in boards}
     return BenchReport(
         title=recipe.title or name,
@@ -105,5 +114,6 @@ def read_record(folder: str | Path) -> BenchReport:
         recipe=recipe.to_toml(),
         recipe_name=name,
         unplaced=tuple(q for q in recipe.quoted if (q.dataset, q.split, q.metric) not in placed),
+        refused_splits=refused_splits,
         **plain,
     )

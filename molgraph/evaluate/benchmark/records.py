@@ -84,6 +84,11 @@ class Records:
         return {name: problem.refused for name, problem in self.problems.items() if problem.refused}
 
     @property
+    def refused_splits(self) -> dict[tuple[str, str], str]:
+        """(dataset, split) -> why that split cannot divide it, where others can."""
+        return {(name, s): why for name, problem in self.problems.items() for s, why in problem.refused_splits.items()}
+
+    @property
     def frame(self) -> pd.DataFrame:
         """A row for each cell that was computed: what its manifest says, seconds by step."""
         rows = []

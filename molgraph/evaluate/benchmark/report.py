@@ -27,7 +27,8 @@ METHOD = (
     "any run of methods that holds both. Folds of a repeated cross-validation share "
     "training rows, so their intervals are too narrow: beside them stand those widened by Nadeau and Bengio's factor, "
     "and which differences outlive it. Only cells of the same data hash and the same split hashes stand in one table. "
-    "A method that lacks a fold is shown and not ranked. Scores are computed from stored predictions alone. Cost is "
+    "A method that lacks a fold is shown and not ranked; so is one that predicts fewer than 99% of the rows that "
+    "another predicts in a fold. Scores are computed from stored predictions alone. Cost is "
     "what a cell's process took, its search of parameters too; features that cells share are made once, by the first."
 )
 
@@ -78,7 +79,7 @@ def write_bench_report(
 def report_page(report: BenchReport) -> str:
     """The page as one HTML text that loads nothing from anywhere."""
     colour = colours(report.methods)
-    each = list(report.sections().values())
+    each = report.sections()
     sections = [parts.section(report, boards, colour) for boards in progress.track(each, label="figures")]
     page = _template().render(
         report=report,
@@ -110,8 +111,7 @@ def warnings(report: BenchReport) -> list[str]:
         out.append(f"{report.wanted - report.done:,} cells were not run yet: methods that lack folds have no rank.")
     if report.failed:
         out.append("Failed cells: " + ", ".join(f"{n} {status}" for status, n in report.failed.items()) + ".")
-    out += [f"{name} was refused: {why}" for name, why in report.refused.items()]
-    return out
+    return [*out, *report.refusals]
 
 
 def commands(report: BenchReport) -> str:

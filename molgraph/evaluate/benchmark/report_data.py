@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from molgraph.data.cards import Card, card
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
 from molgraph.evaluate.benchmark.board_noise import NOISY, noise_ceiling, replicate_sd
 from molgraph.evaluate.benchmark.board_overall import Overall, summarise
+from molgraph.evaluate.benchmark.board_rows import RowCount
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 from molgraph.evaluate.benchmark.records import Records, read_records
 from molgraph.evaluate.benchmark.report_slices import Slices, slice_records
@@ -42,6 +43,7 @@ class BenchReport:
         done, wanted: cells.
         failed: status -> cells.
         refused: dataset -> why.
+        refused_splits: (dataset, split) -> why the split cannot divide it.
         unplaced: quoted numbers that no board matches.
     """
 
@@ -57,6 +59,7 @@ class BenchReport:
     wanted: int = 0
     failed: Mapping[str, int] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    refused_splits: Mapping[tuple[str, str], str] = field(default_factory=dict)
     unplaced: tuple[Quoted, ...] = ()
 
     @property
@@ -65,12 +68,23 @@ class BenchReport:
         named = [str(name) for each in self.overall for name in each.table.index]
         return list(dict.fromkeys([*named, *(name for board in self.boards for name in board.methods)]))
 
-    def sections(self) -> dict[tuple[str, str], list[Board]]:
-        """(dataset, split) -> its boards, the primary one first."""
-        out: dict[tuple[str, str], list[Board]] = {}
-        for board in self.boards:
-            out.setdefault((board.name, board.split), []).append(board)
-        return {key: sorted(each, key=lambda b: not b.primary) for key, each in out.items()}
+    def sections(self) -> list[list[Board]]:
+        """Each primary board, followed by those of other metrics for its targets."""
+        return [[first, *self._others(first)] for first in self.boards if first.primary]
+
+    def _others(self, first: Board) -> list[Board]:
+        peers = [b for b in self.boards if (b.name, b.split) == (first.name, first.split)]
+        leaders, own = [b for b in peers if b.primary], []
+        for board in peers:
+            shared = [len({*board.scores.tasks} & {*leader.scores.tasks}) for leader in leaders]
+            own += [board] if not board.primary and leaders[int(np.argmax(shared))] is first else []
+        return own
+
+    @property
+    def refusals(self) -> list[str]:
+        """What was refused, a sentence each."""
+        of_split = [f"{name} was refused under the split {s}: {why}" for (name, s), why in self.refused_splits.items()]
+        return [*(f"{name} was refused: {why}" for name, why in self.refused.items()), *of_split]
 
 
 def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, slices: bool = True) -> BenchReport:
@@ -89,13 +103,15 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
     if scores is None:
         scores = score_records(records)
     if not records.done:
+        whys = dict.fromkeys([*records.refused.values(), *records.refused_splits.values()])
         raise DataError(
-            "; ".join([f"{records.out} holds no cell that was computed", *records.refused.values()]),
+            "; ".join([f"{records.out} holds no cell that was computed", *whys]),
             hint="molgraph bench run goes on where it was",
         )
     recipe = records.recipe
-    leading = {name: next(iter(p.metrics.values()))[0] for name, p in records.problems.items() if p.metrics}
-    boards = boards_of(recipe, scores, leading)
+    leading = {name: [m[0] for m in p.metrics.values()] for name, p in records.problems.items() if p.metrics}
+    rows = {name: RowCount(problem.rows, problem.left_out) for name, problem in records.problems.items()}
+    boards = boards_of(recipe, scores, leading, rows)
     places = list(dict.fromkeys((board.dataset, board.split) for board in boards))
     found: dict[tuple[str, str], Slices] = {}
     for dataset, split in progress.track(places, label="slices") if slices else ():
@@ -119,15 +135,28 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
         wanted=records.wanted,
         failed={name: n for name, n in status.items() if name != "ok"},
         refused=records.refused,
+        refused_splits=records.refused_splits,
         unplaced=tuple(q for q in recipe.quoted if (q.dataset, q.split, q.metric) not in placed),
     )
 
 
-def boards_of(recipe: BenchRecipe, scores: pd.DataFrame, leading: Mapping[str, str]) -> list[Board]:
-    """The boards of a recipe's scores; ``leading``: dataset -> the metric that counts in the summary."""
+def boards_of(
+    recipe: BenchRecipe,
+    scores: pd.DataFrame,
+    leading: Mapping[str, str | Sequence[str]],
+    rows: Mapping[str, RowCount],
+) -> list[Board]:
+    """The boards of a recipe's scores.
+
+    Args:
+        recipe: the benchmark.
+        scores: the frame of ``score_records``.
+        leading: dataset -> the metrics that count in the summary.
+        rows: dataset -> its rows.
+    """
     labels = {method.name: method.row for method in reversed(recipe.method)}
     shares = {s.name: s.fractions[2] / (s.fractions[0] + s.fractions[1]) for s in recipe.split if s.folds is None}
-    return make_boards(
+    boards = make_boards(
         scores,
         primary=leading,
         reference=labels.get("random_forest"),
@@ -135,6 +164,7 @@ def boards_of(recipe: BenchRecipe, scores: pd.DataFrame, leading: Mapping[str, s
         shares=shares,
         expected={name: _expected(recipe, name) for name in recipe.datasets},
     )
+    return [replace(board, rows=rows.get(board.dataset, board.rows)) for board in boards]
 
 
 def _expected(recipe: BenchRecipe, dataset: str) -> dict[str, str]:

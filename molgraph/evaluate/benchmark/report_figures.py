@@ -104,23 +104,25 @@ def boxes(folds: pd.DataFrame, colour: Mapping[str, str], label: str, lines: Map
         values = folds[name].dropna().to_numpy()
         if not len(values):
             continue
-        look = {"color": colour[str(name)], "linewidth": 1.2}
+        look = {"color": colour[str(name)], "linewidth": 1.2, "alpha": 0.6}
         axis.boxplot(
             values, positions=[i], orientation="horizontal", widths=0.6, showfliers=False, boxprops=look,
             whiskerprops=look, capprops=look, medianprops=look | {"linewidth": 2},
+            zorder=2,
         )  # fmt: skip
-        jitter = i + rng.uniform(-0.16, 0.16, len(values))
+        jitter = i + rng.uniform(-0.22, 0.22, len(values))
         axis.plot(
             values,
             jitter,
             linestyle="",
             marker="o",
-            markersize=2.4,
-            alpha=0.55,
+            markersize=3.6,
             color=colour[str(name)],
-            markeredgewidth=0,
+            markeredgecolor=CARD,
+            markeredgewidth=0.5,
+            zorder=4,
         )
-        axis.plot([values.mean()], [i], marker="D", markersize=4, color=INK, markeredgewidth=0)
+        axis.plot([values.mean()], [i], marker="D", markersize=4, color=INK, markeredgecolor=CARD, zorder=5)
     for i, (words, x) in enumerate(lines.items()):
         axis.axvline(x, color=SOFT, linewidth=1.2, linestyle=(0, (4, 3)))
         at = (x, -0.85 - 0.5 * i)

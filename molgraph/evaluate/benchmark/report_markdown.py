@@ -25,7 +25,7 @@ def leaderboard(report: BenchReport) -> str:
         f"{report.done:,} of {report.wanted:,} cells ({failed}); a cell has {facts.get('budget of a cell', '')}.",
         "",
     ]
-    lines += [f"{name} was refused: {text(why)}." for name, why in report.refused.items()]
+    lines += [line for said in report.refusals for line in (text(said) + ".", "")]
     lines += [
         "A rank is one more than the number of methods that are significantly better on the same folds; methods that",
         "share a letter are not told apart. Scores are means over folds with Student's 95% interval, which says",
@@ -33,10 +33,9 @@ def leaderboard(report: BenchReport) -> str:
         "",
     ]
     for overall in report.overall:
-        boards = {b.name: b for b in report.boards if b.primary and b.split == overall.split}
-        lines += [f"## Split {text(overall.split)}", "", *_summary(overall, boards)]
-        for board in boards.values():
-            lines += [f"### {text(board.name)}", "", *board_lines(board)]
+        lines += [f"## Split {text(overall.split)}", "", *_summary(overall)]
+        for title, board in overall.boards.items():
+            lines += [f"### {text(title)}", "", *board_lines(board)]
     lines += ["## How to do it again", "", "```bash"]
     lines += [f"molgraph bench run {report.recipe_name}.toml -o bench/{report.recipe_name}"]
     lines += [f"molgraph bench report bench/{report.recipe_name} --leaderboard LEADERBOARD.md", "```", ""]
@@ -64,8 +63,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[in
     return [f"| {' | '.join(cells)} |" for cells in (head, marks, *rows)]
 
 
-def _summary(overall: Overall, boards: dict[str, Board]) -> list[str]:
-    names = list(boards)
+def _summary(overall: Overall) -> list[str]:
+    boards, names = overall.boards, list(overall.boards)
     rows = []
     for method in map(str, overall.table.index):
         row = overall.table.loc[method]
@@ -76,7 +75,7 @@ def _summary(overall: Overall, boards: dict[str, Board]) -> list[str]:
     head = ["method", "mean place", "first (shared)", "first alone", "loses to the forest", *map(text, names)]
     out = table(head, rows, right=range(1, len(head)))
     if np.isfinite(overall.critical) and len(names) > 1:
-        out += ["", f"Mean place: by mean score among methods that all {len(names)} datasets rank. Places less than "]
+        out += ["", f"Mean place: by mean score among methods that each of the {overall.over} ranks. Places less than "]
         out[-1] += f"{number(overall.critical)} apart are not told apart (Nemenyi, Demsar 2006)."
     return [*out, ""]
 
@@ -85,7 +84,8 @@ def board_lines(board: Board) -> list[str]:
     """One board: facts, then a row a method, quoted numbers last."""
     label = words.metric_label(board.metric)
     arrow = "higher" if board.ranking.higher_is_better else "lower"
-    out = [f"{label}, {arrow} is better. **{text(board.sentence)}.**", ""]
+    used = f" {board.rows}." if str(board.rows) else ""
+    out = [f"{label}, {arrow} is better.{used} **{text(board.sentence)}.**", ""]
     said = (words.resolution(board), words.ceiling(board), words.tasks(board), words.how_tested(board), *board.notes)
     out += [text(" ".join(t for t in said if t)), ""]
     head = ["rank", "method", label, "groups", "to the best", "folds", "CPU a cell", "failed", "against the forest"]

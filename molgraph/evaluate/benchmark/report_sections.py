@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from molgraph.chem.draw import draw_molecule
 from molgraph.evaluate.benchmark import report_figures as figures
@@ -25,10 +25,24 @@ def anchor(board: Board) -> str:
 
     Example:
         >>> from types import SimpleNamespace
-        >>> anchor(SimpleNamespace(name="bbbp@c1", split="random-5x5"))
+        >>> anchor(SimpleNamespace(name="bbbp@c1", split="random-5x5", alone=True))
         'bbbp-c1--random-5x5'
     """
-    return "".join(c if c.isalnum() or c == "-" else "-" for c in f"{board.name}--{board.split}")
+    key = f"{board.name}--{board.split}" + ("" if board.alone else f"--{board.metric}")
+    return "".join(c if c.isalnum() or c == "-" else "-" for c in key)
+
+
+def breakable(name: str) -> Markup:
+    """A name that a narrow heading may break after an underscore, a hyphen or a slash, and inside no word.
+
+    Example:
+        >>> str(breakable("random_forest <b>"))
+        'random_<wbr>forest &lt;b&gt;'
+    """
+    text = str(escape(name))
+    for mark in "_-/":
+        text = text.replace(mark, f"{mark}<wbr>")
+    return Markup(text)
 
 
 def board_rows(board: Board) -> list[dict[str, Any]]:
@@ -71,7 +85,7 @@ def overview(report: BenchReport) -> list[dict[str, Any]]:
 
 
 def _overview(report: BenchReport, overall: Overall) -> dict[str, Any]:
-    boards = {b.name: b for b in report.boards if b.primary and b.split == overall.split}
+    boards = overall.boards
     rows = [
         {
             "method": str(r.Index),
@@ -90,28 +104,31 @@ def _overview(report: BenchReport, overall: Overall) -> dict[str, Any]:
         places = overall.table.loc[compared, "mean_place"]
         groups = [[m for m in compared if 0 <= places[m] - places[first] < overall.critical] for first in compared]
         groups = [g for i, g in enumerate(groups) if not any(set(g) < set(h) for h in groups)]
-        label = "mean place over datasets (left is best)"
+        label = f"mean place over {overall.over} (left is best)"
         figure = figures.critical(places, groups, label, overall.critical)
     heat = [
         {
-            "name": name,
+            "name": breakable(name),
             "anchor": anchor(board),
             "metric": words.metric_label(board.metric),
             "cells": [_heat(board, str(method)) for method in overall.table.index],
         }
         for name, board in boards.items()
     ]
+    refused = [(breakable(name), why) for (name, split), why in report.refused_splits.items() if split == overall.split]
     said = "" if overall.omnibus is None else f"Friedman over datasets p = {overall.omnibus.p:.2g}"
     forest = any(b.reference for b in boards.values())
     return {
         "split": overall.split,
         "rows": rows,
         "figure": Markup(placed(figure, f"over-{overall.split}")),
-        "methods": list(overall.table.index),
+        "methods": [breakable(str(name)) for name in overall.table.index],
         "heat": heat,
+        "refused": refused,
         "said": said,
         "critical": number(overall.critical) if np.isfinite(overall.critical) else "",
-        "datasets": len(boards),
+        "boards": len(boards),
+        "over": overall.over,
         "forest": forest,
         "missing": [str(m) for m in overall.table.index if m not in overall.compared],
     }
@@ -145,14 +162,18 @@ def section(report: BenchReport, boards: Sequence[Board], colour: Mapping[str, s
     main = boards[0]
     known = report.cards.get(main.dataset)
     slices = report.slices.get((main.dataset, main.split))
+    if slices is not None and not main.alone:
+        slices = slices.of(main.scores.tasks)
+    rows = str(main.rows)
     about = [
+        *([rows] if rows and known is None else []),
         f"split {main.split}",
         f"{words.metric_label(main.metric)}, {'higher' if main.ranking.higher_is_better else 'lower'} is better",
     ]
     if known is not None:
-        about = [known.title, f"{known.rows:,} rows, {known.task}", f"grade {known.grade}", *about]
+        about = [known.title, rows or f"{known.rows:,} rows", known.task, f"grade {known.grade}", *about]
     return {
-        "name": main.name,
+        "name": main.title,
         "split": main.split,
         "anchor": anchor(main),
         "about": about,

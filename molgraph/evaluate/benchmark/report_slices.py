@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -55,6 +55,14 @@ class Slices:
     smiles: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
     ids: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
     distance: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    def of(self, targets: Collection[str]) -> Slices:
+        """The same for those targets alone."""
+        kept = [j for j, target in enumerate(self.targets) if target.name in targets]
+        if len(kept) == len(self.targets):
+            return self
+        tested = {name: Answers(each.rows, each.y[:, kept], each.p[:, kept]) for name, each in self.tested.items()}
+        return replace(self, targets=tuple(self.targets[j] for j in kept), tested=tested)
 
     @property
     def binary(self) -> bool:

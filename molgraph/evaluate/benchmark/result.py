@@ -80,9 +80,17 @@ class BenchmarkResult:
         """Hash and score everything once more."""
         return verify_records(self.out)
 
+    @property
+    def _about(self) -> list[str]:
+        """What was run, and what was refused, a line each."""
+        problems = self.records.problems.values()
+        return [repr(self.records), *(line for problem in problems for line in problem.refusals)]
+
     def __repr__(self) -> str:
-        return f"BenchmarkResult({self.records!r})\n{self.summary.to_string(float_format='{:.3f}'.format, na_rep='-')}"
+        first, *refused = self._about
+        head = "\n".join([f"BenchmarkResult({first})", *refused])
+        return f"{head}\n{self.summary.to_string(float_format='{:.3f}'.format, na_rep='-')}"
 
     def _repr_html_(self) -> str:
-        about = escape(repr(self.records))
+        about = "<br>".join(map(escape, self._about))
         return f"<p>{about}</p>{self.summary.to_html(float_format='{:.3f}'.format, na_rep='-', border=0)}"

@@ -37,7 +37,7 @@ def score_records(records: Records, done: Sequence[Record] | None = None) -> pd.
     Returns:
         The scores frame, its columns ``COLUMNS``; the metric that leads a target comes first. A cell that failed has
         a row for each target and metric too, NaN and with its status and reason; a dataset that was refused has one
-        for each split and method, without target and metric.
+        for each split and method, without target and metric, and so has a split that cannot divide its dataset.
     """
     rows: list[tuple] = []
     for record in progress.track(records.done if done is None else done, label="scoring"):
@@ -87,14 +87,15 @@ def score_cell(record: Record, problem: Problem, records: Records) -> Iterator[t
 
 
 def _refused(records: Records) -> Iterator[tuple]:
-    """Rows for the datasets that could not be used, so that none is missing without a word."""
-    for name, why in records.refused.items():
-        for split in records.recipe.split:
-            if name in (split.datasets or records.recipe.datasets):
-                for method in records.recipe.method:
-                    if name not in method.skip:
-                        head = (name, "", "", split.name, "", 0, 0, 0, method.row, "", "")
-                        yield (*head, math.nan, 0, "", "refused", why, math.nan, math.nan, math.nan, False)
+    """Rows for the datasets and splits that could not be used, so that none is missing without a word."""
+    for name, problem in records.problems.items():
+        known = (name, problem.edition, problem.data_hash) if not problem.refused else (name, "", "")
+        for split in records.recipe.split_of(name):
+            why = problem.refused or problem.refused_splits.get(split.name, "")
+            for method in records.recipe.method if why else ():
+                if name not in method.skip:
+                    head = (*known, split.name, "", 0, 0, 0, method.row, "", "")
+                    yield (*head, math.nan, 0, "", "refused", why, math.nan, math.nan, math.nan, False)
 
 
 class _Pair:

@@ -1,0 +1,107 @@
+"""Scores with the rows that they stand on come in; who predicted too few of a fold's rows, and in what words, goes out.
+
+A method that declines the rows it finds hard is scored on easier ones than the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+LEAST_ROWS = 0.99  # of the rows that the most willing method predicted in a fold and task: who has fewer lacks the fold
+_SHOWN = 3  # reasons
+_LOST = re.compile(r"(\d+) of \d+ measured rows have no prediction")
+
+
+@dataclass(frozen=True)
+class RowCount:
+    """A dataset's rows.
+
+    Args:
+        rows: how many; 0 where nobody said.
+        left_out: why a row is in no part of any split -> how many are.
+    """
+
+    rows: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """All rows, or those that are used, of how many, and why the others are not; empty where nobody said.
+
+        Example:
+            >>> print(RowCount(2050, {"cannot be read": 11}))
+            2,039 of 2,050 rows; 11 cannot be read
+            >>> print(RowCount(1, {}))
+            1 row
+        """
+        lost = sum(self.left_out.values())
+        if not lost:
+            return f"{self.rows:,} row{'s' * (self.rows != 1)}" if self.rows else ""
+        most = sorted(self.left_out.items(), key=lambda item: -item[1])
+        said = [f"{n:,} {reason}" for reason, n in most[:_SHOWN]]
+        rest = sum(n for _, n in most[_SHOWN:])
+        said += [f"{rest:,} for {len(most) - _SHOWN} more reasons"] if rest else []
+        return f"{self.rows - lost:,} of {self.rows:,} rows; {', '.join(said)}"
+
+
+@dataclass(frozen=True)
+class RowsPredicted:
+    """Which rows of a board's scores stand on too few predictions.
+
+    Args:
+        n: int [scores], rows scored.
+        asked: int [scores], measured rows, those without a prediction too.
+        good: bool [scores], whether there is a score.
+        short: bool [scores], whether the score stands on less than 99% of what another method predicted there.
+    """
+
+    n: np.ndarray
+    asked: np.ndarray
+    good: np.ndarray
+    short: np.ndarray
+
+    def words(self, i: int, task: str = "") -> str:
+        """How many rows a score stands on, of how many."""
+        return f"{self.n[i]:,} of {self.asked[i]:,} measured rows" + (f" of {task}" if task else "")
+
+    def worst(self, m: np.ndarray, ranked: np.ndarray) -> dict[int, int]:
+        """Of each ranked method that left measured rows unpredicted: the score with the smallest share of them.
+
+        Args:
+            m: int [scores], each score's method.
+            ranked: bool [methods].
+        """
+        lacking = np.flatnonzero(self.good & ranked[m] & (self.n < self.asked))
+        out: dict[int, int] = {}
+        for i in lacking[np.argsort(self.n[lacking] / self.asked[lacking], kind="stable")]:
+            out.setdefault(int(m[i]), int(i))
+        return dict(sorted(out.items()))
+
+
+def rows_predicted(
+    part: pd.DataFrame, f: np.ndarray, t: np.ndarray, shape: tuple[int, ...], good: np.ndarray, notes: np.ndarray
+) -> RowsPredicted:
+    """Hold each score's rows against those of the method with most in its fold and task.
+
+    Args:
+        part: scores of a board; without a column ``n`` nothing is short.
+        f, t: int [scores], fold and task.
+        shape: numbers of folds and tasks.
+        good: bool [scores], whether there is a score.
+        notes: object [scores], which name measured rows that have no prediction.
+    """
+    if "n" not in part:
+        none = np.zeros(len(part), dtype=np.int64)
+        return RowsPredicted(none, none, good, none > 0)
+    n = part["n"].to_numpy(dtype=np.int64)
+    most = np.zeros(shape, dtype=np.int64)
+    np.maximum.at(most, (f[good], t[good]), n[good])
+    lost = np.zeros(len(n), dtype=np.int64)
+    for i in np.flatnonzero(notes != ""):
+        found = _LOST.search(notes[i])
+        lost[i] = int(found[1]) if found else 0
+    return RowsPredicted(n, np.maximum(n + lost, most[f, t]), good, good & (n < LEAST_ROWS * most[f, t]))
