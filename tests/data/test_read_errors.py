@@ -143,6 +143,12 @@ def test_missing_files_and_permissions(tmp_path: Path) -> None:
         read_table(tmp_path / "trainin.csv")
     with pytest.raises(StorageError, match="no folder"):
         read_table(tmp_path / "nowhere" / "x.csv")
+    for name in ("bbbp", "bbbp@c1", "Esol"):  # a name alone is a file's, which is not there
+        with pytest.raises(StorageError, match=f"no file '{name}'\n  did you mean 'dataset:{name}'"):
+            read_table(name)
+    with pytest.raises(StorageError) as error:
+        read_table(str(tmp_path / "bbbp"))
+    assert "dataset:" not in str(error.value), "that is a path"
     with pytest.raises(DataError, match="is a folder"):
         read_table(tmp_path)
     with pytest.raises(DataError, match=r"give a list: \['CCO'\]"):
