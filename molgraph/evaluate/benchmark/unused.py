@@ -26,7 +26,7 @@ def unused_rows(table: Table, splits: Iterable[Split]) -> dict[str, int]:
     Example:
         >>> from molgraph.data.splits import split_table
         >>> from molgraph.data.table import make_table
-        >>> table = make_table(["CCO", "OCC", "c1ccccc1", "CCN", "", "C1CC"])
+        >>> table = make_table(["CCO", "CCC", "c1ccccc1", "CCN", "", "C1CC"])
         >>> unused_rows(table, [split_table(table, "random", fractions=(0.5, 0.25, 0.25))])
         {'no molecule': 1, 'cannot be read': 1}
     """
