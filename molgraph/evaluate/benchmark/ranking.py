@@ -4,7 +4,8 @@ The protocol is that of Ash et al. 2025 (J. Chem. Inf. Model., "Practically sign
 for machine learning in small molecule drug discovery"). Its known weakness is kept in sight: the folds of a repeated
 cross-validation share training rows and are not independent, so that its intervals are too narrow. Ranks follow the
 published protocol, for they are to be compared with others'; beside them stand intervals widened by Nadeau and
-Bengio's (2003) factor, and which differences outlive it.
+Bengio's (2003) factor, and which differences outlive it. Where folds are too few for the protocol's tests by ranks,
+paired t-tests with Bonferroni's correction stand in for them.
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from molgraph.base.errors import DataError
 from molgraph.evaluate.benchmark.ranking_checks import Check, check_assumptions
 from molgraph.evaluate.benchmark.ranking_groups import letter_groups, shared_ranks
 from molgraph.evaluate.benchmark.ranking_pairs import COLUMNS as PAIR_COLUMNS
-from molgraph.evaluate.benchmark.ranking_pairs import compare
+from molgraph.evaluate.benchmark.ranking_pairs import CONOVER, PAIRED, TUKEY, WILCOXON, choose_test, compare
 
+__all__ = ["ALPHA", "CONOVER", "PAIRED", "TUKEY", "UNTESTED", "WILCOXON", "Omnibus", "Ranking", "rank_methods"]
 ALPHA = 0.05
-TUKEY, CONOVER, UNTESTED = "RM-ANOVA and Tukey HSD", "Friedman and Conover-Holm", "not tested"
+UNTESTED = "not tested"
 
 
 class Omnibus(NamedTuple):
@@ -40,20 +42,25 @@ class Ranking:
     """What the folds say about the methods.
 
     Args:
-        table: indexed by method, best first, the unranked last: ``rank``, ``mean``, ``low``, ``high`` (Student's
-            interval of the mean over folds), ``sd``, ``folds``, ``groups`` (letters), ``mean_rank``, ``better_than``,
-            ``worse_than`` (numbers of methods), ``survives`` (of ``better_than``, those left after the correction).
-        pairs: a row a pair of ranked methods, the better one as ``a``: ``difference`` (mean of a less mean of b),
-            ``low``, ``high`` (simultaneous interval), ``d`` (Cohen's, paired: over the standard deviation of the
-            folds' differences), ``d_low``, ``d_high``, ``p`` (adjusted), ``different``, ``wide_low``, ``wide_high``,
-            ``survives`` (the same with Nadeau and Bengio's factor; NaN and False where the shares are not known).
-        test: ``RM-ANOVA and Tukey HSD``, ``Friedman and Conover-Holm`` or ``not tested``.
+        table: indexed by method, best first (by rank, then by mean, with a test by ranks by mean rank), the unranked
+            last: ``rank``, ``mean``, ``low``, ``high`` (Student's interval of the mean over folds, 1 - alpha each by
+            itself), ``sd``, ``folds``, ``groups`` (letters), ``mean_rank``, ``better_than``, ``worse_than`` (numbers
+            of methods), ``survives`` (of ``better_than``, those left after the correction).
+        pairs: a row a pair of ranked methods, in the table's order: ``difference`` (mean of a less mean of b),
+            ``low``, ``high`` (1 - alpha for all pairs together: Tukey's, else Student's with Bonferroni's
+            correction), ``d`` (Cohen's, paired: over the standard deviation of the folds' differences), ``d_low``,
+            ``d_high`` (95% for each pair by itself, from the noncentral t), ``p`` (adjusted; by ranks the
+            larger of the ranks' and the interval's), ``different``, ``wide_low``, ``wide_high``, ``survives`` (the
+            same with Nadeau and Bengio's factor; NaN and False where the shares are not known). Who is ``different``
+            has 0 outside of ``low`` to ``high``; the reverse holds too, but for tests by ranks, where both decide.
+        test: ``TUKEY``, ``CONOVER``, ``WILCOXON``, ``PAIRED`` or ``UNTESTED``.
         checks: the assumptions that chose it.
         omnibus: the test of all methods at once, or None.
-        floor: resolution floor: the smallest difference of two means that this board tells apart. Tukey's margin;
-            else the median over pairs of the margins of Student's intervals, Bonferroni-corrected.
+        floor: resolution floor: two methods further apart than it are told apart. Tukey's margin; else the largest
+            difference of means on this board that was not told apart, or, if all were, the smallest.
         floor_wide: the same with Nadeau and Bengio's factor; NaN where the shares are not known.
-        rank_floor: critical difference of mean ranks; NaN with Tukey.
+        rank_floor: critical difference of mean ranks; NaN where no ranks are tested, or where two methods further
+            apart than it are not told apart.
         n_folds: folds that were compared.
         left_out: why a method has no rank, by name.
         notes: what else a reader should know.
@@ -114,7 +121,9 @@ def rank_methods(
     ANOVA, and Tukey's HSD with its error term. Else Friedman's test, and Conover's with Holm's correction, whose
     p-values are never below Friedman's own over any run of methods, in the order of mean rank, that holds the two, at
     Welsch's levels: a floor that is always last would else make Conover's too sure of the others. Of two methods,
-    Wilcoxon's signed-rank test. A rank is one more than the number of methods that are significantly better.
+    Wilcoxon's signed-rank test. With both, 0 has to lie outside the interval too. Where folds are so few that even
+    the same order in every fold would not be significant (``least_p``): paired t-tests with Bonferroni's correction.
+    A rank is one more than the number of methods that are significantly better, or better than one that is.
 
     Args:
         folds: a row a fold, a column a method; NaN where a method has no score. A method that lacks a fold is
@@ -199,24 +208,34 @@ def _compare(x: pd.DataFrame, higher: bool, alpha: float, ratio: float | None) -
         ones = np.ones(len(names), dtype=np.int64)
         return names, _Parts(empty, UNTESTED, (), None, nan, nan, nan, ones, ["a"] * len(names), mean_ranks, notes)
     checks = check_assumptions(values)
-    parametric = all(check.holds for check in checks)
-    standing = (-values.mean(axis=0) if higher else values.mean(axis=0)) if parametric else inner.mean(axis=0)
-    best = np.lexsort((-values.mean(axis=0) if higher else values.mean(axis=0), standing))
-    names = [str(x.columns[i]) for i in best]
+    test = choose_test(all(check.holds for check in checks), n, k, alpha)
+    by_mean = -values.mean(axis=0) if higher else values.mean(axis=0)
+    by_name = np.array([str(name) for name in x.columns])  # so that the order of equals is not that of the columns
+    best = np.lexsort((by_name, by_mean, by_mean if test in (TUKEY, PAIRED) else inner.mean(axis=0)))
     values, inner = values[:, best], inner[:, best]
-    found = compare(values, inner, parametric, alpha, ratio)
-    better = np.triu(found.different, 1)  # the methods stand in the test's own order
+    found = compare(values, inner, test, alpha, ratio, higher)
+    ranks = shared_ranks(found.better)
+    order = np.argsort(ranks, kind="stable")  # with margins that differ, a noisy method is beaten by fewer
+    found, best, inner = found.in_order(order), best[order], inner[:, order]
+    names = [str(x.columns[i]) for i in best]
+    notes = ()
+    if found.overruled:
+        notes = (
+            f"in {found.overruled} of {len(found.i)} pairs the interval excludes 0 and ranks do not tell the two "
+            "apart: the ranks decide",
+        )
     parts = _Parts(
         pairs=found.frame(names),
-        test=TUKEY if parametric else CONOVER if k > 2 else "Wilcoxon signed rank",
+        test=test,
         checks=checks,
-        omnibus=Omnibus(*found.omnibus),
+        omnibus=None if found.omnibus is None else Omnibus(*found.omnibus),
         floor=found.floor,
         floor_wide=found.floor_wide,
         rank_floor=found.rank_floor,
-        ranks=shared_ranks(better),
+        ranks=ranks[order],
         letters=letter_groups(found.different),
         mean_ranks=inner.mean(axis=0),
+        notes=notes,
     )
     return names, parts
 

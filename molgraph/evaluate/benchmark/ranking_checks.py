@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+NORMAL = "normal residuals"
 NORMAL_P = 0.05  # Shapiro-Wilk below it: residuals are not normal
 VARIANCE_RATIO = 9.0  # a rule of thumb: above it variances are not equal
 EPSILON = 0.75  # Huynh and Feldt's below it: differences do not spread alike (Girden 1992)
@@ -65,7 +66,7 @@ def _normal(x: np.ndarray) -> Check:
             warnings.simplefilter("ignore", UserWarning)  # above 5,000 residuals the p-value is approximate
             p = float(shapiro(rest).pvalue)
     words = f"Shapiro-Wilk of the residuals p = {p:.2g}, line {NORMAL_P}"
-    return Check("normal residuals", p, NORMAL_P, p >= NORMAL_P, words)
+    return Check(NORMAL, p, NORMAL_P, p >= NORMAL_P, words)
 
 
 def _equal(x: np.ndarray) -> Check:

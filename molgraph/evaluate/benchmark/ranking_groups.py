@@ -10,6 +10,9 @@ import numpy as np
 def shared_ranks(better: np.ndarray) -> np.ndarray:
     """Rank 1 for whoever nothing beats: one more than the number of methods that are significantly better.
 
+    Who beats somebody that is better counts as better too, for it follows; where margins differ from pair to pair a
+    test may see the two steps and not the whole.
+
     Args:
         better: bool [k, k]: row's method is significantly better than column's.
 
@@ -20,7 +23,10 @@ def shared_ranks(better: np.ndarray) -> np.ndarray:
         >>> shared_ranks(np.array([[0, 0, 1], [0, 0, 1], [0, 0, 0]], dtype=bool)).tolist()
         [1, 1, 3]
     """
-    return 1 + np.asarray(better, dtype=bool).sum(axis=0).astype(np.int64)
+    better = np.array(better, dtype=bool)
+    for by_way_of in range(len(better)):
+        better |= better[:, [by_way_of]] & better[[by_way_of]]
+    return 1 + better.sum(axis=0).astype(np.int64)
 
 
 def letter_groups(different: np.ndarray, order: Iterable[int] | None = None) -> list[str]:

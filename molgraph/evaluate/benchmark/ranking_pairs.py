@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import MolgraphError
 from molgraph.evaluate.benchmark.ranking_checks import residuals
+from molgraph.evaluate.benchmark.ranking_effect import effect_interval
+from molgraph.evaluate.benchmark.ranking_ranks import by_ranks, least_p
 from molgraph.evaluate.benchmark.ranking_tukey import range_quantile, range_tail
 
 COLUMNS = ["a", "b", "difference", "low", "high", "d", "d_low", "d_high", "p", "different"]
 COLUMNS += ["wide_low", "wide_high", "survives"]
-_TINY = 1e-13  # of the scores' size: below it a spread is rounding
+TUKEY, CONOVER, WILCOXON = "RM-ANOVA and Tukey HSD", "Friedman and Conover-Holm", "Wilcoxon signed rank"
+PAIRED = "paired t-tests, Bonferroni"
+_TINY = 1e-13  # of the scores' size: below it a spread or a difference is rounding
+
+
+def choose_test(assumptions: bool, n: int, k: int, alpha: float) -> str:
+    """Which test suits ``n`` folds of ``k`` methods: ranks need so many that a consistent order could be significant.
+
+    Example:
+        >>> [choose_test(False, n, 10, 0.05) for n in (5, 25)]
+        ['paired t-tests, Bonferroni', 'Friedman and Conover-Holm']
+    """
+    if assumptions:
+        return TUKEY
+    if least_p(n, k) >= alpha:
+        return PAIRED
+    return CONOVER if k > 2 else WILCOXON
 
 
 @dataclass(frozen=True)
@@ -29,10 +46,14 @@ class Pairs:
         sd: float [pairs], standard deviation of the folds' differences.
         p: float [pairs], adjusted.
         different: bool [k, k].
+        better: bool [k, k]: different, and row's method is the better one.
         widen: Nadeau and Bengio's factor for ``half``; NaN where the shares are not known.
         survives: bool [pairs]: different, and 0 lies outside the widened interval.
-        omnibus: name, statistic and p-value of the test of all methods at once.
+        omnibus: name, statistic and p-value of the test of all methods at once, or None.
         rank_floor: critical difference of mean ranks, or NaN.
+        equal_margins: whether one margin holds for all pairs, as with Tukey.
+        folds: how many.
+        overruled: pairs whose interval excludes 0 while the ranks do not tell the two apart.
     """
 
     i: np.ndarray
@@ -42,70 +63,116 @@ class Pairs:
     sd: np.ndarray
     p: np.ndarray
     different: np.ndarray
+    better: np.ndarray
     widen: float
     survives: np.ndarray
-    omnibus: tuple[str, float, float]
+    omnibus: tuple[str, float, float] | None
     rank_floor: float
+    equal_margins: bool
+    folds: int
+    overruled: int = 0
 
     @property
     def floor(self) -> float:
-        """The smallest difference told apart; with unequal margins, that of the median pair."""
-        return float(np.median(self.half))
+        """From which difference on any two are told apart: Tukey's margin, or the largest difference that was not."""
+        return float(self.half[0]) if self.equal_margins else self._beyond(self.different[self.i, self.j])
 
     @property
     def floor_wide(self) -> float:
         """The same with Nadeau and Bengio's factor."""
-        return self.floor * self.widen
+        if self.equal_margins or not np.isfinite(self.widen):
+            return float(self.half[0]) * self.widen
+        return self._beyond(self.survives)
+
+    def _beyond(self, told: np.ndarray) -> float:
+        size = np.abs(self.difference)
+        return float(size.min() if told.all() else size[~told].max())
+
+    def in_order(self, order: np.ndarray) -> Pairs:
+        """The same pairs of the methods in another order."""
+        k = len(self.different)
+        place = np.zeros((k, k), dtype=np.int64)
+        place[self.i, self.j] = place[self.j, self.i] = np.arange(len(self.i))
+        a, b = order[self.i], order[self.j]
+        at = place[a, b]
+        moved = {name: getattr(self, name)[at] for name in ("half", "sd", "p", "survives")}
+        turned = {name: getattr(self, name)[np.ix_(order, order)] for name in ("different", "better")}
+        return replace(self, difference=np.where(a < b, 1, -1) * self.difference[at], **moved, **turned)
 
     def frame(self, names: Sequence[str]) -> pd.DataFrame:
         """A row a pair, with the methods' names."""
-        scale = np.where(self.sd > 0, self.sd, np.nan)
-        low, high = self.difference - self.half, self.difference + self.half
+        d = self.difference / np.where(self.sd > 0, self.sd, np.nan)
+        d_low, d_high = effect_interval(d, self.folds)
         columns: dict[str, Any] = {"a": [names[i] for i in self.i], "b": [names[j] for j in self.j]}
-        columns |= {"difference": self.difference, "low": low, "high": high}
-        columns |= {"d": self.difference / scale, "d_low": low / scale, "d_high": high / scale, "p": self.p}
+        columns |= {"difference": self.difference}
+        columns |= {"low": self.difference - self.half, "high": self.difference + self.half}
+        columns |= {"d": d, "d_low": d_low, "d_high": d_high, "p": self.p}
         columns |= {"different": self.different[self.i, self.j]}
         columns |= {"wide_low": self.difference - self.half * self.widen}
         columns |= {"wide_high": self.difference + self.half * self.widen, "survives": self.survives}
         return pd.DataFrame(columns, columns=COLUMNS)
 
 
-def compare(x: np.ndarray, ranks: np.ndarray, parametric: bool, alpha: float, ratio: float | None) -> Pairs:
+def compare(
+    x: np.ndarray, ranks: np.ndarray, test: str, alpha: float, ratio: float | None, higher_is_better: bool
+) -> Pairs:
     """Compare every pair of methods.
 
     Args:
         x: float [folds, methods], at least 2 of each.
         ranks: float [folds, methods], 1 for a fold's best method.
-        parametric: Tukey's test on the means; else Conover's on the ranks.
+        test: as ``choose_test`` says.
         alpha: family-wise error rate.
         ratio: test rows over training rows of a fold, or None.
+        higher_is_better: the metric's direction.
     """
-    from scipy.stats import t
-
     n, k = x.shape
     i, j = np.triu_indices(k, 1)
     difference = x.mean(axis=0)[i] - x.mean(axis=0)[j]
-    each = x[:, i] - x[:, j]
-    size = max(float(np.abs(x).max()), 1e-300)
-    sd = each.std(axis=0, ddof=1)
-    sd = np.where(sd > _TINY * size, sd, 0.0)
+    small = _TINY * max(float(np.abs(x).max()), 1e-300)
+    sd = (x[:, i] - x[:, j]).std(axis=0, ddof=1)
+    sd = np.where(sd > small, sd, 0.0)
+    difference = np.where((sd == 0) & (np.abs(difference) <= small), 0.0, difference)
     widen = float(np.sqrt(1 + n * ratio)) if ratio is not None else float("nan")
-    if parametric:
+    omnibus, rank_floor, overruled = None, float("nan"), 0
+    if test == TUKEY:
         df = (n - 1) * (k - 1)
         error = float((residuals(x) ** 2).sum()) / df
         se = float(np.sqrt(error / n))
         half = np.full(len(i), range_quantile(1 - alpha, k, df) * se)
         p = range_tail(np.abs(difference) / se, k, df)
-        verdict, rank_floor = np.abs(difference) > half, float("nan")
+        verdict = np.abs(difference) > half
         omnibus = _anova(x, error)
     else:
-        half = sd * (float(t.ppf(1 - alpha / (2 * len(i)), n - 1)) / np.sqrt(n))
-        p, omnibus, rank_floor = _by_ranks(x, ranks, alpha)
-        verdict = p < alpha
-    different = np.zeros((k, k), dtype=bool)
+        half, p = _paired_t(difference, sd, n, alpha)
+        verdict = np.abs(difference) > half
+        if test != PAIRED:
+            by_rank, omnibus, rank_floor = by_ranks(x, ranks, alpha)
+            mean = ranks.mean(axis=0)
+            alike = np.sign(mean[j] - mean[i]) == np.sign(difference if higher_is_better else -difference)
+            outside, verdict = verdict, verdict & (by_rank < alpha) & alike
+            overruled = int((outside & ~verdict).sum())
+            p = np.where(alike, np.maximum(p, by_rank), 1.0)  # both have to say so
+            if (~verdict & (np.abs(mean[i] - mean[j]) > rank_floor)).any():
+                rank_floor = float("nan")
+    different, better = np.zeros((k, k), dtype=bool), np.zeros((k, k), dtype=bool)
     different[i, j] = different[j, i] = verdict
+    first = (difference > 0) == higher_is_better
+    better[i, j], better[j, i] = verdict & first, verdict & ~first
     survives = verdict & (np.abs(difference) > half * widen) if ratio is not None else np.zeros(len(i), dtype=bool)
-    return Pairs(i, j, difference, half, sd, p, different, widen, survives, omnibus, rank_floor)
+    facts = (different, better, widen, survives, omnibus, rank_floor, test == TUKEY, n, overruled)
+    return Pairs(i, j, difference, half, sd, p, *facts)
+
+
+def _paired_t(difference: np.ndarray, sd: np.ndarray, n: int, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    """Half widths of Student's intervals of paired differences, and p-values, both with Bonferroni's correction."""
+    from scipy.special import stdtr, stdtrit
+
+    pairs = len(difference)
+    half = sd * (float(stdtrit(n - 1, 1 - alpha / (2 * pairs))) / np.sqrt(n))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(difference == 0, 0.0, np.abs(difference) / (sd / np.sqrt(n)))
+    return half, np.minimum(1.0, pairs * 2 * stdtr(n - 1, -t))
 
 
 def _anova(x: np.ndarray, error: float) -> tuple[str, float, float]:
@@ -116,106 +183,3 @@ def _anova(x: np.ndarray, error: float) -> tuple[str, float, float]:
     among = n * float(((x.mean(axis=0) - x.mean()) ** 2).sum()) / (k - 1)
     df = (k - 1, (n - 1) * (k - 1))
     return f"F({df[0]}, {df[1]})", among / error, float(f.sf(among / error, *df))
-
-
-def _by_ranks(x: np.ndarray, ranks: np.ndarray, alpha: float) -> tuple[np.ndarray, tuple[str, float, float], float]:
-    """Adjusted p-values of all pairs, the omnibus test, and the critical difference of mean ranks."""
-    from scipy.stats import friedmanchisquare, t, wilcoxon
-
-    n, k = x.shape
-    i, j = np.triu_indices(k, 1)
-    nan = float("nan")
-    if (ranks == ranks[:, :1]).all():  # the methods are one and the same
-        return np.ones(len(i)), ("all scores are equal", nan, 1.0), nan
-    if k == 2:
-        found = wilcoxon(x[:, 0], x[:, 1])
-        p = float(found.pvalue)
-        return np.array([p]), ("Wilcoxon signed rank W", float(found.statistic), p), nan
-    found = friedmanchisquare(*ranks.T)
-    omnibus = ("Friedman chi²", float(found.statistic), float(found.pvalue))
-    spread = (n * float((ranks**2).sum()) - float((ranks.sum(axis=0) ** 2).sum())) * 2 / ((n - 1) * (k - 1))
-    if spread <= 1e-9 * n * n:  # every fold ranks them alike, and Conover's error term is 0
-        raw = np.where(ranks[0, i] == ranks[0, j], 1.0, 0.0)
-    else:
-        raw = np.asarray(_posthocs().posthoc_conover_friedman(ranks), dtype=np.float64)[i, j]
-    step = float(t.ppf(1 - alpha / (2 * len(i)), (n - 1) * (k - 1)))  # Holm's first
-    least = step * float(np.sqrt(spread)) / n if spread > 1e-9 * n * n else nan
-    return _alike(x, np.maximum(holm(raw), _runs(x)[i, j])), omnibus, least
-
-
-def _alike(x: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Methods of the same scores get the same p-values: the largest, for their order within a run is by chance."""
-    i, j = np.triu_indices(x.shape[1], 1)
-    kinds, code = np.unique(x, axis=1, return_inverse=True)
-    code, n = code.ravel(), kinds.shape[1]
-    if n == x.shape[1]:
-        return p
-    largest = np.zeros((n, n))
-    np.maximum.at(largest, (np.minimum(code[i], code[j]), np.maximum(code[i], code[j])), p)
-    return np.asarray(largest[np.minimum(code[i], code[j]), np.maximum(code[i], code[j])])
-
-
-def _runs(x: np.ndarray) -> np.ndarray:
-    """[k, k]: the largest p-value of Friedman's test over any run of methods, in their order, that holds both.
-
-    Conover pools the error of all methods. Beside a floor that is always last, and so has no error in ranks, it would
-    find a difference in one of four boards of two equal methods; asked about the run without the floor, Friedman
-    doesn't. Short runs are asked for more, as there are several of them on a board (Ryan, Einot, Gabriel and Welsch:
-    Welsch 1977, J. Am. Stat. Assoc. 72:566).
-    """
-    k = x.shape[1]
-    out = np.ones((k, k))
-    for width in range(k, 1, -1):
-        for i in range(k - width + 1):
-            j = i + width - 1
-            wider = max(out[i - 1, j] if i else 0.0, out[i, j + 1] if j + 1 < k else 0.0)
-            p = friedman(x[:, i : j + 1])
-            out[i, j] = max(wider, p if width > k - 2 else 1 - (1 - p) ** (k / width))
-    return out
-
-
-def friedman(x: np.ndarray) -> float:
-    """P-value of Friedman's test, ties and all; scipy's wants three methods, and this takes two (the sign test).
-
-    Args:
-        x: float [folds, methods].
-
-    Example:
-        >>> round(friedman(np.array([[1.0, 2.0]] * 4)), 4)
-        0.0455
-    """
-    from scipy.stats import chi2, rankdata
-
-    n, k = x.shape
-    ranks = rankdata(x, axis=1)
-    spread = float((ranks**2).sum()) - n * k * (k + 1) ** 2 / 4
-    if spread < 1e-9:
-        return 1.0
-    among = float(((ranks.sum(axis=0) - n * (k + 1) / 2) ** 2).sum())
-    return float(chi2.sf((k - 1) * among / spread, k - 1))
-
-
-def holm(p: np.ndarray) -> np.ndarray:
-    """P-values adjusted by Holm's step-down rule (1979, Scand. J. Stat. 6:65).
-
-    statsmodels' own collects all garbage at every call, which takes longer than the rest of a board.
-
-    Example:
-        >>> holm(np.array([0.01, 0.04, 0.03])).tolist()
-        [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(p, kind="stable")
-    stepped = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
-    out = np.empty(len(p))
-    out[order] = np.minimum(stepped, 1.0)
-    return out
-
-
-def _posthocs() -> Any:
-    try:
-        import scikit_posthocs
-    except ImportError as error:
-        raise MolgraphError(
-            "Conover's test needs scikit-posthocs, which is not there", hint="pip install 'molgraph-platform[bench]'"
-        ) from error
-    return scikit_posthocs

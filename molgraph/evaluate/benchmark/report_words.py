@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 
 from molgraph.base.errors import UsageError
 from molgraph.evaluate.benchmark.board import Board
-from molgraph.evaluate.benchmark.ranking import TUKEY, UNTESTED
+from molgraph.evaluate.benchmark.ranking import PAIRED, TUKEY, UNTESTED
+from molgraph.evaluate.benchmark.ranking_checks import NORMAL
+from molgraph.evaluate.benchmark.ranking_ranks import least_p
 from molgraph.evaluate.metrics import get_metric
 from molgraph.evaluate.report_parts import NONE, number
 
+SPAN = dict.fromkeys(("roc_auc", "prc_auc", "accuracy", "balanced_accuracy", "f1", "brier", "ece", "bedroc"), 1.0)
+SPAN |= dict.fromkeys(("spearman", "kendall", "pearson", "mcc"), 2.0)  # the largest difference that there can be
 MINUS, PLUS_MINUS = "\N{MINUS SIGN}", "\N{PLUS-MINUS SIGN}"
 
 
@@ -76,31 +81,64 @@ def how_tested(board: Board) -> str:
     ranking = board.ranking
     if ranking.test == UNTESTED:
         return "Not tested: " + ("; ".join(ranking.notes) or "fewer than two methods have all folds") + "."
-    failed = [f"{check.name} ({check.words})" for check in ranking.checks if not check.holds]
-    why = "assumptions hold" if ranking.test == TUKEY else f"assumptions fail: {'; '.join(failed)}"
+    failed = [check for check in ranking.checks if not check.holds]
+    why = f"assumptions fail: {'; '.join(f'{check.name} ({check.words})' for check in failed)}" if failed else ""
+    said = []
+    if ranking.test == PAIRED:
+        n, k = ranking.n_folds, len(ranking.ranked)
+        said.append(
+            f"{n} folds are too few for tests by ranks: even the same order of {k} methods in every fold would give "
+            f"neighbours p = {least_p(n, k):.3g}."
+        )
+        if any(check.name == NORMAL for check in failed):
+            said.append(f"t-tests too suppose normal residuals, and with {n} folds they need them: read with care.")
     omnibus = ranking.omnibus
-    said = (
-        ""
-        if omnibus is None
-        else f" All methods at once: {omnibus.name} = {number(omnibus.statistic)}, p = {omnibus.p:.2g}."
-    )
-    return f"{ranking.test} over {ranking.n_folds} paired folds, family-wise error {ranking.alpha:g}; {why}.{said}"
+    if omnibus is not None:
+        said.append(f"All methods at once: {omnibus.name} = {number(omnibus.statistic)}, p = {omnibus.p:.2g}.")
+    said += [f"{note[:1].upper()}{note[1:]}." for note in ranking.notes]
+    head = f"{ranking.test} over {ranking.n_folds} paired folds, family-wise error {ranking.alpha:g}; "
+    return " ".join([head + (why or "assumptions hold") + ".", *said])
 
 
 def resolution(board: Board) -> str:
-    """The resolution floor, in words; empty where nothing was tested."""
+    """From which difference on methods are told apart, in words; empty where nothing was tested."""
     ranking = board.ranking
     if not np.isfinite(ranking.floor):
         return ""
-    words = f"This board tells two methods apart from a difference of {number(ranking.floor)} on"
-    if ranking.test != TUKEY:
-        words += " (the median pair)"
-    if np.isfinite(ranking.rank_floor):
-        words += f", or {number(ranking.rank_floor)} in mean rank"
+    words = _apart(board, ranking.floor, ranking.pairs["different"])
     if np.isfinite(ranking.floor_wide):
-        words += f"; from {number(ranking.floor_wide)} on where one allows for the training rows that folds share"
-        words += " (Nadeau and Bengio)"
+        wide = _apart(board, ranking.floor_wide, ranking.pairs["survives"])
+        words += f". Allowing for the training rows that folds share (Nadeau and Bengio): {wide[0].lower()}{wide[1:]}"
     return words + "."
+
+
+def _apart(board: Board, floor: float, told: pd.Series) -> str:
+    """What a floor means: nothing above a metric's span, and with margins that differ only what this board shows."""
+    ranking, folds = board.ranking, f"{board.ranking.n_folds} folds"
+    if floor >= SPAN.get(board.metric, np.inf):
+        return f"{folds} can tell no two methods apart"
+    if ranking.test == TUKEY:
+        return f"This board tells two methods apart from a difference of {number(floor)} on"
+    if not told.any():
+        return f"{folds} can tell no two of these methods apart"
+    if told.all():
+        return f"All methods here are told apart, down to a difference of {number(floor)}"
+    size = ranking.pairs["difference"].abs()
+    if size.max() <= floor:
+        return f"The two methods furthest apart are not told apart here; {told.sum()} of {len(told)} pairs are"
+    return f"Any two methods further apart than {number(_up(floor))} are told apart here"
+
+
+def _up(value: float) -> float:
+    """Rounded up to three digits: rounded down, the sentence would not be true of the pair that it comes from.
+
+    Example:
+        >>> _up(0.09541), _up(0.0955), _up(1234.2)
+        (0.0955, 0.0955, 1235.0)
+    """
+    digits = max(2 - int(np.floor(np.log10(value))), 0) if value > 0 else 0
+    near = round(value, digits)
+    return near if near >= value else round(near + 10.0**-digits, digits)
 
 
 def ceiling(board: Board) -> str:
