@@ -63,13 +63,13 @@ def xray(
     if out is not None:  # written before a word is said: the reader of a pipe may leave
         _write(found, out)
     frame = found.to_frame().set_index("split")
-    shown = frame[["train", "valid", "test", "groups", "leaking_rows", "distance", "near", "far", "shift"]]
-    shown.columns = ["train", "valid", "test", "groups", "leaking", "distance", "close", "unlike", "shift"]
-    show(_whole(shown), title=f"{found.title}, {found.n_rows:,} rows")
+    shown = frame[["train", "valid", "test", "left_out", "groups", "leaking_rows", "distance", "near", "far", "shift"]]
+    shown.columns = ["train", "valid", "test", "left out", "groups", "leaking", "distance", "close", "unlike", "shift"]
+    show(_whole(shown), title=f"{found.title}, {found.rows}")
     say("")
     for part in found.parts:
         say(part.name, "bold")
-        for line in (part.asks, part.verdict()):
+        for line in filter(None, (part.asks, part.verdict(), found.unlike(part))):
             say(f"  {line}")
     if out is not None:
         say(f"written to {out}", err=True)
@@ -99,7 +99,7 @@ def _write(found: Xray, out: Path) -> None:
 
 def _whole(frame: Any) -> Any:
     """Counts as whole numbers, which a missing one would make fractions."""
-    counts = ("train", "valid", "test", "groups", "leaking")
+    counts = ("train", "valid", "test", "left out", "groups", "leaking")
     for name in frame.columns:
         if name in counts:
             frame[name] = frame[name].map(lambda v: "-" if v is None or v != v else f"{int(v):,}").astype(object)

@@ -54,7 +54,7 @@ def draw_xray(x: Xray, form: str = "png") -> bytes:
             _distances(figure.add_subplot(grid[i, 1]), part, height, last)
             if x.targets:
                 _labels(figure.add_subplot(grid[i, 2]), part, ends, last)
-        figure.text(0.015, 1 - 0.47 / figure.get_figheight(), "rows: train / valid / test", fontsize=8.5, color=SOFT)
+        figure.text(0.015, 1 - 0.47 / figure.get_figheight(), "Rows: train / valid / test", fontsize=8.5, color=SOFT)
         top = figure.axes[1].get_position()
         figure.text(0.015, 1 - 0.27 / figure.get_figheight(), _short(f"{x.title}, {x.n_rows:,} rows", 26),
                     fontsize=12, fontweight="bold")  # fmt: skip
@@ -81,7 +81,7 @@ def xray_html(x: Xray) -> str:
         for p in x.parts
         if p.split is not None and p.split.leaks
     ]
-    rows = x.to_frame().to_dict("records")
+    rows = [r | {"unlike": x.unlike(p)} for r, p in zip(x.to_frame().to_dict("records"), x.parts, strict=True)]
     shifts = [s for s in x.shifts_frame().to_dict("records") if abs(s["shift"]) >= SHIFTED or len(x.targets) == 1]
     page = template.render(
         x=x, rows=rows, shifts=shifts, leaks=leaks, picture=picture, near=NEAR, far=FAR, parts=PARTS,
@@ -95,7 +95,7 @@ def _tell(axis: Axes, part: SplitXray) -> None:
     axis.set_axis_off()
     assert part.split is not None
     sizes = " / ".join(f"{part.split.sizes[name]:,}" for name in PARTS)
-    groups = "" if part.split.groups is None else f"   {part.split.groups:,} groups"
+    groups = "" if part.split.groups is None else f" \N{MIDDLE DOT} {part.split.groups:,} groups"
     axis.text(0, 0.92, _short(part.name, 30), fontweight="bold", va="top", transform=axis.transAxes)
     axis.text(0, 0.62, sizes + groups, fontsize=8.5, color=SOFT, va="top", transform=axis.transAxes)
     faults = [f"{part.leaking:,} tested row{'s leak' if part.leaking > 1 else ' leaks'}"] if part.leaking else []

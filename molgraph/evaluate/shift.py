@@ -49,8 +49,9 @@ class Shift:
         """The shift in words."""
         if self.kind in ("binary", "multiclass"):
             what = "ones" if self.kind == "binary" else "the commonest class"
-            return f"{self.target}: {self.level['train']:.0%} {what} in training, {self.level['test']:.0%} in the test."
-        return f"{self.target}: the test's mean lies {self.size:+.1f} standard deviations from training's."
+            shares = f"{self.level['train']:.0%} in training and {self.level['test']:.0%} in the test"
+            return f"The share of {what} in {self.target} is {shares}."
+        return f"The test's mean of {self.target} lies {self.size:+.1f} standard deviations from training's."
 
 
 def find_shifts(table: Table, split: Split) -> tuple[Shift, ...]:

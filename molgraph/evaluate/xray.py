@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from molgraph.chem.fingerprints import morgan
 from molgraph.chem.nearest import find_nearest
 from molgraph.data.splits import Split, one_class, split_table
 from molgraph.data.table import Table
+from molgraph.evaluate.benchmark.unused import unused_rows
+from molgraph.evaluate.row_count import RowCount
 from molgraph.evaluate.shift import Shift, find_shifts
 
 RECIPES = (
@@ -49,6 +51,7 @@ class SplitXray:
         shifts: how the labels of the parts differ, one a target.
         one_class: part to the names of class targets with one class there.
         problem: why there is no split; empty where there is one.
+        left_out: why rows are in no part -> how many are.
     """
 
     name: str
@@ -58,6 +61,7 @@ class SplitXray:
     shifts: tuple[Shift, ...] = ()
     one_class: Mapping[str, list[str]] | None = None
     problem: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def leaking(self) -> int:
@@ -96,6 +100,7 @@ class Xray:
         targets: names of its row-level targets.
         parts: one entry a split, in the order asked for.
         sampled: whether distances are those of 2,000 test rows drawn by the seed.
+        left_out: why rows are in no part of any split -> how many are.
     """
 
     title: str
@@ -103,9 +108,21 @@ class Xray:
     targets: tuple[str, ...]
     parts: tuple[SplitXray, ...]
     sampled: bool = False
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> RowCount:
+        """Its rows, and those that no split can use."""
+        return RowCount(self.n_rows, self.left_out)
+
+    def unlike(self, part: SplitXray) -> str:
+        """What one split leaves out, in a sentence, where that is not what all of them do."""
+        if part.split is None or dict(part.left_out) == dict(self.left_out):
+            return ""
+        return f"It uses {RowCount(self.n_rows, part.left_out)}."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a split: sizes, groups, leaks, distances, the largest shift of labels, one-class targets."""
+        """One row a split: sizes, what is left out and why, groups, leaks, distances, the largest shift, one class."""
         return pd.DataFrame([_row(part) for part in self.parts])
 
     def shifts_frame(self) -> pd.DataFrame:
@@ -122,6 +139,7 @@ class Xray:
                 f"{part.name}: {sizes}".rstrip(": "),
                 f"  {part.asks}" if part.asks else "",
                 f"  {part.verdict()}",
+                f"  {self.unlike(part)}",
             ]
         return "\n".join(line for line in lines if line.strip())
 
@@ -143,12 +161,12 @@ class Xray:
         return path
 
     def __repr__(self) -> str:
-        return f"X-ray of {self.title}, {self.n_rows:,} rows\n{self.text()}"
+        return f"X-ray of {self.title}, {self.rows}\n{self.text()}"
 
     def _repr_html_(self) -> str:
         from molgraph.evaluate.report_xray import draw_xray
 
-        return f"<p><b>{escape(self.title)}</b>, {self.n_rows:,} rows</p>{draw_xray(self, 'svg').decode()}"
+        return f"<p><b>{escape(self.title)}</b>, {escape(str(self.rows))}</p>{draw_xray(self, 'svg').decode()}"
 
 
 def xray(
@@ -206,12 +224,14 @@ def xray(
             test = np.sort(generator(seed, "xray").choice(test, MOST_TESTED, replace=False))
         distance = 1 - find_nearest(prints.x[test], prints.x[train], label=label).similarity
         found = one_class(table, split)
-        parts.append(SplitXray(label, split, recipe.asks, distance, find_shifts(table, split), found))
+        lost = unused_rows(table, [split])
+        parts.append(SplitXray(label, split, recipe.asks, distance, find_shifts(table, split), found, left_out=lost))
     if all(part.split is None for part in parts):
         raise (
             DataError(f"no split can divide this table: {parts[0].problem}") if parts else UsageError("no split asked")
         )
-    return Xray(title, len(table), tuple(t.name for t in table.row_targets), tuple(parts), sampled)
+    left_out = unused_rows(table, [part.split for part in parts if part.split is not None])
+    return Xray(title, len(table), tuple(t.name for t in table.row_targets), tuple(parts), sampled, left_out)
 
 
 def _split(
@@ -239,6 +259,7 @@ def _row(part: SplitXray) -> dict[str, Any]:
     split, lost = part.split, part.one_class or {}
     for name in ("train", "valid", "test", "left_out"):
         row[name] = None if split is None else split.sizes[name]
+    row["left_out_why"] = ", ".join(f"{n:,} {why}" for why, n in part.left_out.items())
     row |= {"groups": None if split is None else split.groups, "leaks": None if split is None else len(split.leaks)}
     row["leaking_rows"] = None if split is None else part.leaking
     middle, near, far = np.nan, np.nan, np.nan

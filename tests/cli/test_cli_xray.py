@@ -33,6 +33,14 @@ def test_recipes_files_and_the_tables_own_column(data: Path, capsys: pytest.Capt
     assert "written to x.csv" in said.err
 
 
+def test_what_is_left_out_is_said(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data.write_text(data.read_text() + "C1CC,3,test\n")
+    xray(str(data), split=["random"], split_column=None, out=Path("x.csv"))
+    said = capsys.readouterr().out
+    assert "d.csv, 120 of 121 rows; 1 cannot be read" in said and "left out" in said
+    assert pd.read_csv("x.csv")["left_out_why"].tolist() == ["1 cannot be read"]
+
+
 def test_without_out_the_page_is_offered(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     xray(str(data), split=["scaffold/deepchem"], split_column=None)
     assert "-o xray.html" in capsys.readouterr().err

@@ -15,15 +15,15 @@ from molgraph.base.contracts import Target
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate.benchmark.board import Board, make_boards
 from molgraph.evaluate.benchmark.board_overall import summarise
-from molgraph.evaluate.benchmark.board_rows import RowCount
 from molgraph.evaluate.benchmark.record import ABOUT, read_record
 from molgraph.evaluate.benchmark.report import report_page, write_bench_report
 from molgraph.evaluate.benchmark.report_data import gather
 from molgraph.evaluate.benchmark.report_markdown import board_lines, leaderboard
 from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run import Ran
+from molgraph.evaluate.row_count import RowCount
 from tests.evaluate.bench_scores import failed, made_up
-from tests.evaluate.bench_tables import go, recipe, small
+from tests.evaluate.bench_tables import go, recipe
 
 METHODS = {"mean": 1.9, "rf": 1.0, "knn": 0.9}
 SPLITS = [{"recipe": "random", "folds": 5}, {"recipe": "scaffold/deepchem", "label": "rare", "seeds": [0]}]

@@ -42,6 +42,22 @@ def test_every_recipe_asks_its_own_question(found: Xray) -> None:
     assert (frame["train"] + frame["valid"] + frame["test"] + frame["left_out"] == found.n_rows).all()
 
 
+def test_what_no_split_can_use_is_said_and_what_one_alone_cannot_too(found: Xray, tmp_path: Path) -> None:
+    few = make_table(["CCO", "CCN", "CCC", "CCCC", "C1CC", "", "CCCl", "CCBr"])
+    words = ["train", "train", "test", "", "train", "test", "train", "test"]
+    both = xray(few, {"random": "random", "mine": split_table(few, "column", column=words)}, fractions=(0.6, 0.2, 0.2))
+    assert both.rows.left_out == {"no molecule": 1, "cannot be read": 1}
+    frame = both.to_frame().set_index("split")
+    assert frame["left_out"].tolist() == [2, 3] and frame.loc["random", "left_out_why"].count("1 ") == 2
+    said = [both.unlike(part) for part in both.parts]
+    assert said[0] == "" and said[1].startswith("It uses 5 of 8 rows; ")
+    page = both.save(tmp_path / "x.html").read_text()
+    for text in (repr(both), page):
+        assert "6 of 8 rows; 1 no molecule, 1 cannot be read" in text and said[1] in text
+    assert f"{found.n_rows - 1} of {found.n_rows} rows; 1 cannot be read" in found._repr_html_()
+    assert " \N{MIDDLE DOT} " in found.save(tmp_path / "x.svg").read_text()
+
+
 def test_distances_are_those_of_the_nearest_training_molecule(table: Table, found: Xray) -> None:
     x = morgan(list(table.smiles)).x.astype(int)
     for part in found.parts:
@@ -85,7 +101,7 @@ def test_a_shift_that_matters_is_said_in_words() -> None:
     chains = make_table(["C" * n for n in range(1, 41)], targets=(Target("y"),), y=np.arange(40.0))
     words = np.array(["train"] * 30 + ["test"] * 10)
     part = xray(chains, [split_table(chains, "column", column=words)]).parts[0]
-    assert "y: the test's mean lies +2.3 standard deviations from training's." in part.verdict()
+    assert "The test's mean of y lies +2.3 standard deviations from training's." in part.verdict()
     classes = make_table(["C" * n for n in range(1, 41)], targets=(Target("k", "multiclass", classes=("a", "b")),),
                          y=np.repeat([0.0, 1.0], [30, 10]))  # fmt: skip
     (shift,) = find_shifts(classes, split_table(classes, "column", column=["train"] * 20 + ["test"] * 20))

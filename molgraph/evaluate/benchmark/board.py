@@ -13,8 +13,8 @@ from molgraph.evaluate.benchmark.board_cost import CELL
 from molgraph.evaluate.benchmark.board_cost import costs as costs_of
 from molgraph.evaluate.benchmark.board_folds import FoldScores, check_hashes, fold_scores
 from molgraph.evaluate.benchmark.board_primary import PLACE, leading_metrics
-from molgraph.evaluate.benchmark.board_rows import RowCount
 from molgraph.evaluate.benchmark.ranking import ALPHA, UNTESTED, Ranking, rank_methods
+from molgraph.evaluate.row_count import RowCount
 
 BOARD = [*PLACE, "metric"]
 FOREST = ("random_forest", "forest", "rf")  # names that the reference goes by, where nobody says another
@@ -134,14 +134,19 @@ class Board:
 
     def __repr__(self) -> str:
         head = f"Board {self.name}, {self.split}, {self.metric}: {self.sentence}"
-        return "\n".join([head, *filter(None, (str(self.rows), *self.notes)), self._shown().to_string(na_rep="-")])
+        return "\n".join([head, *self._said(), self._shown().to_string(na_rep="-")])
 
     def _repr_html_(self) -> str:
         from html import escape
 
         head = f"{escape(self.name)}</b>, {escape(self.split)}, {escape(self.metric)}: {escape(self.sentence)}"
-        said = "".join(f"<br>{escape(text)}" for text in (str(self.rows), *self.notes) if text)
+        said = "".join(f"<br>{escape(text)}" for text in self._said())
         return f"<p><b>{head}{said}</p>{self._shown().to_html(na_rep='-', border=0)}"
+
+    def _said(self) -> list[str]:
+        """What stands above the table: rows, notes, and why a method has no rank."""
+        unranked = (f"{name} is not ranked: {why}" for name, why in self.ranking.left_out.items())
+        return [text for text in (str(self.rows), *self.notes, *unranked) if text]
 
     def _shown(self) -> pd.DataFrame:
         """What fits on a screen, as text."""

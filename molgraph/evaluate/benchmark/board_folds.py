@@ -39,10 +39,9 @@ class FoldScores:
 
     def lacking(self, methods: Iterable[str]) -> dict[str, str]:
         """Why each of some methods has no rank: how many of all folds it has, and the first reason."""
-        has = self.folds.notna().sum()
+        has, asked = self.folds.notna().sum(), f"{len(self.folds)} fold{'s' * (len(self.folds) != 1)}"
         return {
-            name: f"{has[name]} of {len(self.folds)} folds" + (f": {self.why[name]}" if self.why.get(name) else "")
-            for name in methods
+            name: f"{has[name]} of {asked}" + (f": {self.why[name]}" if self.why.get(name) else "") for name in methods
         }
 
 

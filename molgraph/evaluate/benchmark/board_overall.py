@@ -40,9 +40,14 @@ class Overall:
     boards: Mapping[str, Board] = field(default_factory=dict)
 
     @property
+    def datasets(self) -> int:
+        """How many datasets it is a summary of."""
+        return len({board.name for board in self.boards.values()})
+
+    @property
     def over(self) -> str:
         """What it is a summary of, in words."""
-        n, k = len({board.name for board in self.boards.values()}), len(self.boards)
+        n, k = self.datasets, len(self.boards)
         datasets = f"{n} dataset{'s' * (n != 1)}"
         return datasets if n == k else f"{k} boards of {datasets}"
 
@@ -84,7 +89,7 @@ def _overall(split: str, boards: list[Board], alpha: float) -> Overall:
     table = pd.DataFrame(
         {
             "mean_place": mean_place,
-            "first": (sure == 1).sum(axis=1),
+            "first": (sure == 1).sum(axis=1).astype(int),
             "alone": [sum(sure.loc[m, d] == 1 and (sure[d] == 1).sum() == 1 for d in sure) for m in methods],
             "ranked": ranks.notna().sum(axis=1),
             "beats": [held[name].count("better") for name in methods],

@@ -13,11 +13,11 @@ from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write, missing_file
 from molgraph.evaluate.benchmark.board import Board, Ceiling
 from molgraph.evaluate.benchmark.board_overall import summarise
-from molgraph.evaluate.benchmark.board_rows import RowCount
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.records import Records
 from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of
 from molgraph.evaluate.benchmark.scoring import SCORES, read_scores
+from molgraph.evaluate.row_count import RowCount
 
 FORMAT = "molgraph-record-1"
 ABOUT, RECIPE, PACKED = "about.json", "recipe.toml", f"{SCORES}.gz"

@@ -18,11 +18,11 @@ from molgraph.data.cards import Card, card
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
 from molgraph.evaluate.benchmark.board_noise import NOISY, noise_ceiling, replicate_sd
 from molgraph.evaluate.benchmark.board_overall import Overall, summarise
-from molgraph.evaluate.benchmark.board_rows import RowCount
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 from molgraph.evaluate.benchmark.records import Records, read_records
 from molgraph.evaluate.benchmark.report_slices import Slices, slice_records
 from molgraph.evaluate.benchmark.scoring import score_records
+from molgraph.evaluate.row_count import RowCount
 
 LEAST_REPLICATES = 10  # degrees of freedom that the replicates' noise has to stand on
 

@@ -74,7 +74,7 @@ def _summary(overall: Overall) -> list[str]:
         rows.append([text(method), place, *(f"{row[c]:.0f}" for c in ("first", "alone", "loses")), *cells])
     head = ["method", "mean place", "first (shared)", "first alone", "loses to the forest", *map(text, names)]
     out = table(head, rows, right=range(1, len(head)))
-    if np.isfinite(overall.critical) and len(names) > 1:
+    if np.isfinite(overall.critical) and overall.datasets > 1:
         out += ["", f"Mean place: by mean score among methods that each of the {overall.over} ranks. Places less than "]
         out[-1] += f"{number(overall.critical)} apart are not told apart (Nemenyi, Demsar 2006)."
     return [*out, ""]

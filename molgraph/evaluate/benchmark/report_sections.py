@@ -100,7 +100,7 @@ def _overview(report: BenchReport, overall: Overall) -> dict[str, Any]:
         for r in overall.table.itertuples()
     ]
     figure, compared = "", [m for m in overall.table.index if m in overall.compared]
-    if len(boards) > 1 and len(compared) > 1:
+    if overall.datasets > 1 and len(compared) > 1:
         places = overall.table.loc[compared, "mean_place"]
         groups = [[m for m in compared if 0 <= places[m] - places[first] < overall.critical] for first in compared]
         groups = [g for i, g in enumerate(groups) if not any(set(g) < set(h) for h in groups)]
@@ -108,12 +108,12 @@ def _overview(report: BenchReport, overall: Overall) -> dict[str, Any]:
         figure = figures.critical(places, groups, label, overall.critical)
     heat = [
         {
-            "name": breakable(name),
+            "name": breakable(board.name),
             "anchor": anchor(board),
             "metric": words.metric_label(board.metric),
             "cells": [_heat(board, str(method)) for method in overall.table.index],
         }
-        for name, board in boards.items()
+        for board in boards.values()
     ]
     refused = [(breakable(name), why) for (name, split), why in report.refused_splits.items() if split == overall.split]
     said = "" if overall.omnibus is None else f"Friedman over datasets p = {overall.omnibus.p:.2g}"
@@ -127,7 +127,7 @@ def _overview(report: BenchReport, overall: Overall) -> dict[str, Any]:
         "refused": refused,
         "said": said,
         "critical": number(overall.critical) if np.isfinite(overall.critical) else "",
-        "boards": len(boards),
+        "datasets": overall.datasets,
         "over": overall.over,
         "forest": forest,
         "missing": [str(m) for m in overall.table.index if m not in overall.compared],
