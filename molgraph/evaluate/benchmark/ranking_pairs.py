@@ -17,7 +17,7 @@ from molgraph.evaluate.benchmark.ranking_tukey import range_quantile, range_tail
 COLUMNS = ["a", "b", "difference", "low", "high", "d", "d_low", "d_high", "p", "different"]
 COLUMNS += ["wide_low", "wide_high", "survives"]
 TUKEY, CONOVER, WILCOXON = "RM-ANOVA and Tukey HSD", "Friedman and Conover-Holm", "Wilcoxon signed rank"
-PAIRED = "paired t-tests, Bonferroni"
+PAIRED = "Paired t-tests, Bonferroni"
 _TINY = 1e-13  # of the scores' size: below it a spread or a difference is rounding
 
 
@@ -26,7 +26,7 @@ def choose_test(assumptions: bool, n: int, k: int, alpha: float) -> str:
 
     Example:
         >>> [choose_test(False, n, 10, 0.05) for n in (5, 25)]
-        ['paired t-tests, Bonferroni', 'Friedman and Conover-Holm']
+        ['Paired t-tests, Bonferroni', 'Friedman and Conover-Holm']
     """
     if assumptions:
         return TUKEY
