@@ -46,6 +46,8 @@ def report(
     for board in made.boards:
         if board.primary:
             say(f"{board.name}, {board.split}, {board.metric}: {board.sentence}")
+            for text in board.notes:
+                say(f"  {text}")
     for text in warnings(made):
         say(text, "yellow", err=True)
     say(f"page written to {page}", err=True)

@@ -10,8 +10,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from molgraph.base.contracts import Target
+from molgraph.cli.main import app
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate.benchmark.board import Board, make_boards
 from molgraph.evaluate.benchmark.board_overall import summarise
@@ -46,6 +48,11 @@ def test_a_method_that_declines_its_hard_rows_is_not_ranked(tmp_path: Path) -> N
         assert board.ranking.left_out == {"shy": "0 of 5 folds: predicts 3 of 12 measured rows in r0-f0"}
     assert "0 of 5 folds: predicts 3 of 12 measured rows in r0-f0" in leaderboard(made)
     assert "0 of 5 folds: predicts 3 of 12 measured rows in r0-f0" in report_page(made)
+    lone = go(tmp_path / "lone", recipe(shy))  # on its own it is the most willing, and its board says what it is
+    said = "shy predicts 3 of 12 measured rows in r0-f0."
+    assert all(b.ranking.ranked == ["shy"] and b.notes == (said,) for b in BenchmarkResult(lone).boards)
+    done = CliRunner().invoke(app, ["bench", "report", str(lone.out), "-o", str(tmp_path / "b.html"), "--brief"])
+    assert f"\n  {said}" in done.output
 
 
 def test_one_row_of_five_hundred_is_said_wherever_a_board_is_read() -> None:
