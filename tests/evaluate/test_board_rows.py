@@ -19,7 +19,7 @@ from molgraph.evaluate.benchmark.board import Board, make_boards
 from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.record import ABOUT, read_record
 from molgraph.evaluate.benchmark.report import report_page, write_bench_report
-from molgraph.evaluate.benchmark.report_data import gather
+from molgraph.evaluate.benchmark.report_data import BenchReport, gather
 from molgraph.evaluate.benchmark.report_markdown import board_lines, leaderboard
 from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run import Ran
@@ -83,9 +83,8 @@ def test_ninety_nine_of_a_hundred_rows_are_enough(most: int, share: float, fold:
     assert board.ranking.left_out == ({} if n >= 0.99 * most else {"knn": f"4 of 5 folds: {said}"})
 
 
-def gathered(boards: list[Board]):
-    from molgraph.evaluate.benchmark.report_data import BenchReport
-
+def gathered(boards: list[Board]) -> BenchReport:
+    """A report on boards alone."""
     return BenchReport("Made up", tuple(boards), tuple(summarise(boards)))
 
 
@@ -134,25 +133,6 @@ def record(run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_numbers_and_classes_of_one_dataset_lead_a_board_each(ran: Ran) -> None:
-    made = gather(ran.out)
-    leads = [(b.dataset, b.split, b.metric) for b in made.boards if b.primary]
-    assert leads == [("mixed", "random-1x5", "rmse"), ("mixed", "random-1x5", "roc_auc"), ("mixed", "rare", "rmse"),
-                     ("mixed", "rare", "roc_auc"), ("chains", "random-1x5", "rmse")]  # fmt: skip
-    first = next(o for o in made.overall if o.split == "random-1x5")
-    assert list(first.ranks.columns) == ["mixed, rmse", "mixed, roc_auc", "chains"]
-    assert first.over == "3 boards of 2 datasets"
-    metrics = [[b.metric for b in boards] for boards in made.sections() if boards[0].split == "rare"]
-    assert metrics == [["rmse", "mae", "r2", "spearman"], ["roc_auc", "prc_auc", "mcc", "brier"]]
-    page, text = report_page(made), leaderboard(made)
-    for name in ("mixed--random-1x5--rmse", "mixed--random-1x5--roc-auc", "chains--random-1x5"):
-        assert page.count(f'href="#{name}"') == 2 and page.count(f'id="{name}"') == 1
-    assert "### mixed, roc\\_auc" in text and "that each of the 3 boards of 2 datasets ranks" in text
-    assert "Calibration" in page  # of the class alone, as on a board of its own
-    rows = {"mixed random-1x5 rmse", "mixed random-1x5 roc_auc", "mixed rare rmse", "chains random-1x5 rmse"}
-    assert rows <= set(BenchmarkResult(ran).summary.index)
-
-
 def test_a_metric_that_is_asked_for_leads_its_kind_and_no_other() -> None:
     numbers, classes = made_up(METHODS, metrics=["rmse", "mae"]), made_up(METHODS, metrics=["roc_auc"], tasks=["k"])
     both = pd.concat([numbers, classes])
@@ -162,24 +142,45 @@ def test_a_metric_that_is_asked_for_leads_its_kind_and_no_other() -> None:
     assert whole.table["ranked"].tolist() == [3, 3, 3] and len(whole.boards) == 3
 
 
-def test_a_split_that_was_refused_is_a_line_and_the_others_rank(run: Path, record: Path) -> None:
-    made, again = gather(run), read_record(record)
-    (why,) = made.refused_splits.values()
-    assert list(made.refused_splits) == [("chains", "rare")] and "empty" in why
-    board = next(b for b in made.boards if (b.dataset, b.metric) == ("chains", "rmse"))
-    assert board.split == "random-1x5" and board.ranking.ranked == ["ridge", "noise"]
-    for report in (made, again):
-        assert "chains was refused under the split rare" in leaderboard(report)
-        page = report_page(report)
+@pytest.fixture(scope="module")
+def shown(run: Path, record: Path) -> list[tuple[BenchReport, str, str]]:
+    """The run's report and its record's, each with leaderboard and page."""
+    return [(made, leaderboard(made), report_page(made)) for made in (gather(run), read_record(record))]
+
+
+def test_numbers_and_classes_of_one_dataset_lead_a_board_each(ran: Ran, shown) -> None:
+    made, text, page = shown[0]
+    leads = [(b.dataset, b.split, b.metric) for b in made.boards if b.primary]
+    assert leads == [("mixed", "random-1x5", "rmse"), ("mixed", "random-1x5", "roc_auc"), ("mixed", "rare", "rmse"),
+                     ("mixed", "rare", "roc_auc"), ("chains", "random-1x5", "rmse")]  # fmt: skip
+    first = next(o for o in made.overall if o.split == "random-1x5")
+    assert list(first.ranks.columns) == ["mixed, rmse", "mixed, roc_auc", "chains"]
+    assert first.over == "3 boards of 2 datasets"
+    metrics = [[b.metric for b in boards] for boards in made.sections() if boards[0].split == "rare"]
+    assert metrics == [["rmse", "mae", "r2", "spearman"], ["roc_auc", "prc_auc", "mcc", "brier"]]
+    for name in ("mixed--random-1x5--rmse", "mixed--random-1x5--roc-auc", "chains--random-1x5"):
+        assert page.count(f'href="#{name}"') == 2 and page.count(f'id="{name}"') == 1
+    assert "### mixed, roc\\_auc" in text and "that each of the 3 boards of 2 datasets ranks" in text
+    assert "Calibration" in page  # of the class alone, as on a board of its own
+    rows = {"mixed random-1x5 rmse", "mixed random-1x5 roc_auc", "mixed rare rmse", "chains random-1x5 rmse"}
+    assert rows <= set(BenchmarkResult(ran).summary.index)
+
+
+def test_a_split_that_was_refused_is_a_line_and_the_others_rank(shown) -> None:
+    for made, text, page in shown:
+        (why,) = made.refused_splits.values()
+        assert list(made.refused_splits) == [("chains", "rare")] and "empty" in why
+        board = next(b for b in made.boards if (b.dataset, b.metric) == ("chains", "rmse"))
+        assert board.split == "random-1x5" and board.ranking.ranked == ["ridge", "noise"]
+        assert "chains was refused under the split rare" in text
         assert page.count("chains was refused under the split rare") == 1 and 'colspan="2">refused: ' in page
 
 
-def test_rows_are_said_on_every_board_and_in_a_record(run: Path, record: Path) -> None:
-    for report in (gather(run, slices=False), read_record(record)):
-        text, page = leaderboard(report), report_page(report)
+def test_rows_are_said_on_every_board_and_in_a_record(shown) -> None:
+    for made, text, page in shown:
         assert text.count("99 of 100 rows; 1 cannot be read.") == 4 and text.count(" 60 rows.") == 1
         assert page.count("<li>99 of 100 rows; 1 cannot be read</li>") == 4 and page.count("<li>60 rows</li>") == 1
-        assert "99 of 100 rows; 1 cannot be read" in repr(report.boards[0])
+        assert "99 of 100 rows; 1 cannot be read" in repr(made.boards[0])
     assert str(RowCount()) == "" and str(RowCount(9, {"a": 1, "b": 2, "c": 1, "d": 1, "e": 1})) == (
         "3 of 9 rows; 2 b, 1 a, 1 c, 2 for 2 more reasons"
     )
