@@ -11,7 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-LEAST_ROWS = 0.99  # of the rows that the most willing method predicted in a fold and task: who has fewer lacks the fold
+#: share of the rows that the most willing method predicted in a fold and task: who has fewer, and not just one row
+#: fewer, lacks the fold
+LEAST_ROWS = 0.99
 _LOST = re.compile(r"(\d+) of \d+ measured rows have no prediction")
 
 
@@ -23,7 +25,8 @@ class RowsPredicted:
         n: int [scores], rows scored.
         asked: int [scores], measured rows, those without a prediction too.
         good: bool [scores], whether there is a score.
-        short: bool [scores], whether the score stands on less than 99% of what another method predicted there.
+        short: bool [scores], whether the score stands on less than 99% of what another method predicted there, and on
+            two rows fewer at least.
     """
 
     n: np.ndarray
@@ -71,4 +74,5 @@ def rows_predicted(
     for i in np.flatnonzero(notes != ""):
         found = _LOST.search(notes[i])
         lost[i] = int(found[1]) if found else 0
-    return RowsPredicted(n, np.maximum(n + lost, most[f, t]), good, good & (n < LEAST_ROWS * most[f, t]))
+    enough = np.minimum(LEAST_ROWS * most[f, t], most[f, t] - 1)
+    return RowsPredicted(n, np.maximum(n + lost, most[f, t]), good, good & (n < enough))
