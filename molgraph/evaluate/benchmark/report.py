@@ -21,16 +21,17 @@ from molgraph.evaluate.benchmark.report_style import colours
 from molgraph.evaluate.benchmark.scoring import score_records
 
 METHOD = (
-    "Statistics as in Ash et al. 2025 (J. Chem. Inf. Model.): methods are compared on the same folds. Where residuals "
-    "are normal, variances equal and differences spherical, by repeated-measures ANOVA and Tukey's HSD with its error "
-    "term; else by Friedman's and Conover's tests with Holm's correction, a pair's p-value never below Friedman's over "
-    "any run of methods that holds both, and two are told apart only where the interval of their difference says so "
-    "too; where folds are too few for ranks, by paired t-tests with Bonferroni's correction. Folds of a "
-    "repeated cross-validation share training rows, so their intervals are too narrow: beside them stand those widened by Nadeau and Bengio's factor, "
-    "and which differences outlive it. Only cells of the same data hash and the same split hashes stand in one table. "
-    "A method that lacks a fold is shown and not ranked; so is one that predicts fewer than 99% of the rows that "
-    "another predicts in a fold, one row aside. Scores are computed from stored predictions alone. Cost is "
-    "what a cell's process took, its search of parameters too; features that cells share are made once, by the first."
+    "Statistics as in Ash et al. 2025 (J. Chem. Inf. Model.): methods are compared on the same folds. Where residuals"
+    " are normal, variances equal and differences spherical, by repeated-measures ANOVA and Tukey's HSD with its "
+    "error term; else by Friedman's and Conover's tests with Holm's correction, a pair's p-value never below "
+    "Friedman's over any run of methods that holds both, and two are told apart only where the interval of their "
+    "difference says so too; where folds are too few for ranks, by paired t-tests with Bonferroni's correction. Folds"
+    " of a repeated cross-validation share training rows, so their intervals are too narrow: beside them stand those "
+    "widened by Nadeau and Bengio's factor, and which differences outlive it. Only cells of the same data hash and "
+    "the same split hashes stand in one table. A method that lacks a fold is shown and not ranked; so is one that "
+    "predicts fewer than 99% of the rows that another predicts in a fold, one row aside. Scores are computed from "
+    "stored predictions alone. Cost is what a cell's process took, its search of parameters too; features that cells "
+    "share are made once, by the first."
 )
 
 
