@@ -26,6 +26,7 @@ class MeanPredictor(Method):
     here either, so that all methods are judged on the same rows.
 
     Example:
+        >>> from molgraph.base.contracts import Target
         >>> from molgraph.data.table import make_table
         >>> table = make_table(["C", "CC", "C(C"], targets=(Target("y"),), y=[1.0, 3.0, float("nan")])
         >>> MeanPredictor().fit(table).predict(table).value.ravel().tolist()
