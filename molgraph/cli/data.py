@@ -112,6 +112,7 @@ def split(
     fractions: Annotated[str, typer.Option(metavar="A,B,C", help="Shares of train, valid, test.")] = "0.8,0.1,0.1",
     seed: Annotated[int, typer.Option(metavar="N")] = 0,
     folds: Annotated[int, typer.Option(metavar="N", help="Cross-validation: that many splits instead of one.")] = 0,
+    repeats: Annotated[int, typer.Option(metavar="N", help="How often the folds are drawn anew.")] = 1,
     split_column: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="What --split time, group or column reads.")
     ] = None,
@@ -138,13 +139,14 @@ def split(
         molgraph data split assay.csv -o split.json
         molgraph data split assay.csv --split random --seed 1 -o split.csv
         molgraph train assay.csv -t pIC50 --split split.json
-        molgraph data split assay.csv --folds 5 -o fold.json
+        molgraph data split assay.csv --split random --folds 5 --repeats 5 -o fold.json
         molgraph data split assay.csv --split published.npz -o split.json
     """
+    from molgraph.base.errors import UsageError
     from molgraph.base.registry import get
     from molgraph.cli.show import say
     from molgraph.data.read import read_table
-    from molgraph.data.splits import kfold, split_table
+    from molgraph.data.splits import kfold, repeated_kfold, split_table
     from molgraph.data.splits.published import recipe_or_file
     from molgraph.data.standardised import standardise as standardise_table
 
@@ -153,11 +155,16 @@ def split(
     recipe, params = recipe_or_file(recipe)
     get("split", recipe)  # an unknown one is refused before the table is read
     shares = numbers("--fractions", fractions)
-    paths = [out.with_name(f"{out.stem}-{k}{out.suffix}") if folds else out for k in range(folds or 1)] if out else []
+    if repeats < 1 or (repeats > 1 and not folds):
+        raise UsageError("--repeats counts how often folds are drawn", hint="as in --folds 5 --repeats 5")
+    names = [f"r{r}-{k}" if repeats > 1 else str(k) for r in range(repeats) for k in range(folds or 1)]
+    paths = [out.with_name(f"{out.stem}-{name}{out.suffix}") if folds else out for name in names] if out else []
     _check_split_files(paths, data)
     table = read_table(data, smiles=smiles, id=id, targets=[target] if target else None, split=split_column)
     clean = standardise_table(table, standardise)
-    if folds:
+    if repeats > 1:
+        made = repeated_kfold(clean, repeats, folds, recipe, seed, with_valid=folds > 2)
+    elif folds:
         made = kfold(clean, folds, recipe, seed)
     else:
         made = [split_table(clean, recipe, fractions=shares, seed=seed, **params)]
@@ -165,7 +172,7 @@ def split(
         _write_split(one, table, path)
     for k, one in enumerate(made):
         sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in one.sizes.items())
-        say(f"{f'fold {k}, ' if folds else ''}{one.recipe}: {sizes}   hash {one.hash[:16]}")
+        say(f"{f'fold {names[k]}, ' if folds else ''}{one.recipe}: {sizes}   hash {one.hash[:16]}")
         for leak in one.leaks[:5]:
             say(f"  leak: {leak}", "yellow")
         if len(one.leaks) > 5:

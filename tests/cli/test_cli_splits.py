@@ -59,3 +59,17 @@ def test_a_target_to_sort_by_and_what_is_refused(table: Path, tmp_path: Path) ->
     code, text = run(table, "--split", tmp_path / "far.npz")
     assert code == 3
     assert "names row 99 in test; the table has rows 0 to 39" in text
+
+
+def test_folds_are_drawn_anew_for_each_repeat(table: Path, tmp_path: Path) -> None:
+    code, text = run(table, "--split", "random", "--folds", 3, "--repeats", 2, "-o", tmp_path / "f.json")
+    assert code == 0 and "fold r1-2, random" in text
+    made = {name: Split.load(tmp_path / f"f-{name}.json") for name in ("r0-0", "r0-1", "r0-2", "r1-0", "r1-1", "r1-2")}
+    assert len({split.hash for split in made.values()}) == 6
+    for r in "01":
+        tested = np.concatenate([made[f"r{r}-{k}"].test for k in range(3)])
+        assert sorted(tested) == list(range(40))
+    once, _ = run(table, "--split", "random", "--folds", 3, "-o", tmp_path / "g.json")
+    assert once == 0 and Split.load(tmp_path / "g-1.json").test.tolist() == made["r0-1"].test.tolist()
+    code, text = run(table, "--repeats", 2)
+    assert code == 2 and "--folds 5 --repeats 5" in text
