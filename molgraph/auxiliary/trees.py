@@ -58,13 +58,13 @@ class Trees:
         object.__setattr__(self, "_plan", _Plan.of(self))
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], width: int, prefix: str = "") -> Trees:
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], width: int) -> Trees:
         """Trees from a file's arrays; raises ``ModelFileError`` where one could lead a walk astray."""
         names = ("offsets", "left", "feature", "threshold", "value")
-        missing = [name for name in names if prefix + name not in arrays]
+        missing = [name for name in names if name not in arrays]
         if missing:
             raise ModelFileError(f"the forest lacks its arrays {missing}", hint="fetch the file again")
-        offsets, left, feature, threshold, value = (np.asarray(arrays[prefix + name]) for name in names)
+        offsets, left, feature, threshold, value = (np.asarray(arrays[name]) for name in names)
         return cls(offsets, left, feature, threshold, value, width)
 
     @classmethod
@@ -111,9 +111,9 @@ class Trees:
             width=width,
         )
 
-    def arrays(self, prefix: str = "") -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, np.ndarray]:
         """The five arrays by name."""
-        return {prefix + n: getattr(self, n) for n in ("offsets", "left", "feature", "threshold", "value")}
+        return {n: getattr(self, n) for n in ("offsets", "left", "feature", "threshold", "value")}
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

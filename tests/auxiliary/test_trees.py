@@ -64,7 +64,7 @@ def test_a_rows_prediction_does_not_depend_on_its_company(monkeypatch: pytest.Mo
 def test_arrays_round_trip_to_the_bit_and_no_rows_are_no_rows() -> None:
     x, y = _data(3)
     own = Trees.from_sklearn(RandomForestRegressor(5, random_state=0).fit(x, y).estimators_, x.shape[1])
-    again = Trees.from_arrays(own.arrays("a."), x.shape[1], "a.")
+    again = Trees.from_arrays(own.arrays(), x.shape[1])
     np.testing.assert_array_equal(again.predict(x), own.predict(x))
     assert own.predict(x[:0]).shape == (0, 1)
     with pytest.raises(ValueError, match="expected"):

@@ -52,6 +52,15 @@ def go(out: Path, asked: BenchRecipe, tables: dict[str, Table] | None = None, **
     return run_benchmark(asked, out, factory=FACTORY, tables=tables or {"small": small()}, **options)
 
 
+def three_and_a_failure(out: Path, tables: dict[str, Table], **more: Any) -> Path:
+    """A run of three good methods, one of them the forest by name, and one that fails; its folder."""
+    good = {"name": "ridge", "label": "random_forest"}
+    noisy = [{"name": "ridge", "label": f"noise{n}", "params": {"noise": float(n)}} for n in (1, 3)]
+    fails = {"name": "odd", "label": "broken", "params": {"how": "raise"}}
+    go(out, recipe(good, *noisy, fails, datasets=list(tables), **more), tables=tables)
+    return out
+
+
 def plain(scores: pd.DataFrame) -> pd.DataFrame:
     """Scores without what differs from run to run: seconds and memory."""
     kept = scores.drop(columns=["seconds", "cpu_seconds", "peak_mb"])

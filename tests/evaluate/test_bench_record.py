@@ -19,7 +19,7 @@ from molgraph.evaluate.benchmark.report_markdown import leaderboard
 from molgraph.evaluate.benchmark.report_picture import FIRST, cell, in_order, write_picture
 from molgraph.evaluate.benchmark.scoring import read_scores, score_records
 from tests.evaluate.bench_scores import failed, made_up
-from tests.evaluate.bench_tables import go, recipe, small
+from tests.evaluate.bench_tables import small, three_and_a_failure
 
 QUOTE = {"dataset": "small", "split": "random-1x5", "method": "Paper's", "metric": "rmse", "value": 0.1}
 QUOTE |= {"protocol": "of its own", "source": "Nobody 2020"}
@@ -28,13 +28,8 @@ QUOTE |= {"protocol": "of its own", "source": "Nobody 2020"}
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three good methods, one that fails, and a dataset that is refused; values measured more than once."""
-    out = tmp_path_factory.mktemp("bench") / "run"
-    good = {"name": "ridge", "label": "random_forest"}
-    noisy = [{"name": "ridge", "label": f"noise{n}", "params": {"noise": float(n)}} for n in (1, 3)]
-    fails = {"name": "odd", "label": "broken", "params": {"how": "raise"}}
-    asked = recipe(good, *noisy, fails, datasets=["small", "bare"], quoted=[QUOTE], title="Of nothing")
-    go(out, asked, tables={"small": small(100), "bare": small().with_targets([])})
-    return out
+    tables = {"small": small(100), "bare": small().with_targets([])}
+    return three_and_a_failure(tmp_path_factory.mktemp("bench") / "run", tables, quoted=[QUOTE], title="Of nothing")
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from molgraph.evaluate.benchmark.report_data import BenchReport, gather
 from molgraph.evaluate.benchmark.report_markdown import leaderboard
 from molgraph.evaluate.benchmark.report_slices import EDGES, Answers, Slices
 from tests.evaluate.bench_scores import failed, made_up
-from tests.evaluate.bench_tables import go, recipe, small
+from tests.evaluate.bench_tables import small, three_and_a_failure
 
 NASTY = "<script>document.title = 'broken'</script> & $x_1$ | *b*"
 QUOTE = {"dataset": "small", "split": "random-1x5", "method": "Paper's", "metric": "rmse", "value": 0.1}
@@ -34,13 +34,8 @@ QUOTE |= {"protocol": NASTY, "source": "Nobody 2020"}
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A regression and a classification, three methods and one that fails."""
-    out = tmp_path_factory.mktemp("bench") / "run"
-    good = {"name": "ridge", "label": "random_forest"}
-    noisy = [{"name": "ridge", "label": f"noise{n}", "params": {"noise": float(n)}} for n in (1, 3)]
-    fails = {"name": "odd", "label": "broken", "params": {"how": "raise"}}
-    asked = recipe(good, *noisy, fails, datasets=["small", "yes"], quoted=[QUOTE], title=NASTY)
-    go(out, asked, tables={"small": small(100), "yes": small(100, kind="binary")})
-    return out
+    tables = {"small": small(100), "yes": small(100, kind="binary")}
+    return three_and_a_failure(tmp_path_factory.mktemp("bench") / "run", tables, quoted=[QUOTE], title=NASTY)
 
 
 @pytest.fixture(scope="module")
