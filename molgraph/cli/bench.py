@@ -36,10 +36,10 @@ def run(
     """Run a benchmark: datasets x splits x methods x seeds, each cell on its own.
 
     Each cell is a process with a budget of time and memory. One that crashes or
-    goes beyond its budget is a row that says so, and the others go on. A run that
-    was stopped or killed goes on with the same command; nothing is computed twice.
-    A dataset that cannot be used, or that a split cannot divide, is refused with a
-    word; the others go on, and the exit code is 3.
+    goes beyond its budget is a row that says so, and the others go on. A run
+    that was stopped or killed goes on with the same command; nothing is computed
+    twice. A dataset that cannot be used, or that a split cannot divide, is
+    refused with a word; the others go on, and the exit code is 3.
 
     A file of your own is a dataset too; in the recipe:
         datasets = ["mine", "esol"]
@@ -49,7 +49,7 @@ def run(
         targets = ["logS"]
 
     Examples:
-        molgraph bench run quick                               # half a minute, no download
+        molgraph bench run quick    # half a minute, no download
         molgraph bench run moleculenet-small --jobs 2
         molgraph bench run mine.toml -o runs/mine --only dataset=esol,bbbp --only method=mean
         molgraph bench run mine.toml -o runs/mine --retry failed
@@ -88,9 +88,10 @@ def verify(
 
     Datasets, splits and predictions are hashed again, predictions compared with
     the split's test rows and the dataset's measured values, and every score is
-    computed anew. Any difference is named, and the exit code is 1; so is a row of
-    scores.csv without a cell, a dataset without a plan, and a folder without cells.
-    Cells that the recipe asks for and that were not computed yet are counted.
+    computed anew. Any difference is named, and the exit code is 1; so is a row
+    of scores.csv without a cell, a dataset without a plan, and a folder without
+    cells. Cells that the recipe asks for and that were not computed yet are
+    counted.
 
     Examples:
         molgraph bench verify bench/quick
