@@ -12,7 +12,6 @@ from molgraph.auxiliary import parts
 from molgraph.auxiliary.parts import Fitted, Lesson, Said
 from molgraph.auxiliary.trees import Nodes, Trees
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -103,16 +102,3 @@ def nodes_of_catboost(tree: Mapping[str, Any], columns: np.ndarray, k: int, scal
     children = np.where(leaf, -1, 2 * place + 1)
     # both libraries compare in float32: a threshold between two of its numbers means the lower
     return Nodes(children, np.where(leaf, -1, children + 1), feature, border.astype(np.float32).astype(float), value)
-
-
-def need(library: str) -> Any:
-    """The module of an optional library; raises ``UsageError`` with the command that installs it."""
-    from importlib import import_module
-
-    try:
-        return import_module(library)
-    except ImportError as error:
-        raise UsageError(
-            f"this method needs {library}, which cannot be imported ({error})",
-            hint="pip install 'molgraph-platform[bench]'",
-        ) from error

@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 
 from molgraph.auxiliary import parts
-from molgraph.auxiliary.boosted import need
 from molgraph.auxiliary.features import Features
 from molgraph.auxiliary.parts import Fitted, Lesson, Said
 from molgraph.auxiliary.reference import Reference
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import UsageError
+from molgraph.base.optional import need
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.base.space import Float, Int, Space
@@ -112,6 +112,7 @@ class GaussianProcess(Method):
     """
 
     name = "gp"
+    needs = ("gpytorch",)
 
     def __init__(
         self,

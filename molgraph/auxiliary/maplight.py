@@ -10,13 +10,14 @@ from typing import Literal, Self
 import numpy as np
 
 from molgraph.auxiliary import parts
-from molgraph.auxiliary.boosted import Boosted, constant, load_boosted, need, nodes_of_catboost
+from molgraph.auxiliary.boosted import Boosted, constant, load_boosted, nodes_of_catboost
 from molgraph.auxiliary.features import Features
 from molgraph.auxiliary.parts import Lesson
 from molgraph.auxiliary.trees import Trees
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.optional import need
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.space import Float, Int, Space
@@ -67,6 +68,7 @@ class MapLight(Method):
     """
 
     name = "maplight"
+    needs = ("catboost",)
 
     def __init__(
         self,

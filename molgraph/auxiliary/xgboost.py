@@ -9,13 +9,14 @@ from typing import Self
 import numpy as np
 
 from molgraph.auxiliary import parts
-from molgraph.auxiliary.boosted import Boosted, constant, load_boosted, need, nodes_of_xgboost
+from molgraph.auxiliary.boosted import Boosted, constant, load_boosted, nodes_of_xgboost
 from molgraph.auxiliary.features import Choice, Features
 from molgraph.auxiliary.parts import Lesson
 from molgraph.auxiliary.trees import Trees
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError
+from molgraph.base.optional import need
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.space import Float, Int, Space
@@ -59,6 +60,7 @@ class XGBoost(Method):
     """
 
     name = "xgboost"
+    needs = ("xgboost",)
 
     def __init__(
         self,

@@ -64,12 +64,14 @@ class Method(ABC):
 
     After ``fit``, ``notes`` say what a person should know about it; they are kept with the model.
     ``uses_valid`` says whether ``fit`` learns anything from its ``valid``: who cuts one off gives the rows to
-    ``table`` where it doesn't.
+    ``table`` where it doesn't. ``needs`` names the libraries, by their importable names, that ``fit`` wants and that
+    molgraph does not install by itself.
     """
 
     name: str = ""
     notes: tuple[str, ...] = ()
     uses_valid: bool = False
+    needs: tuple[str, ...] = ()
 
     @abstractmethod
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:

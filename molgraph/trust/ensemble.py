@@ -68,6 +68,11 @@ class Ensemble(Method):
         return self._member(0).uses_valid
 
     @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The libraries that the members need."""
+        return self._member(0).needs
+
+    @property
     def members(self) -> list[Method]:
         """The members, fitted or fresh."""
         return self.fitted or [self._member(i) for i in range(self._size())]

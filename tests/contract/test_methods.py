@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import molgraph.trust
 from molgraph.base import registry
 from molgraph.base.contracts import Method, State, Target
 from molgraph.base.errors import DataError, ModelFileError, UsageError
+from molgraph.base.optional import EXTRAS
 from molgraph.data.labels import check_targets
 from molgraph.data.read import read_table
 from molgraph.data.table import Table, make_table
@@ -104,6 +106,18 @@ def test_model_file_and_back(fitted, nasty, tmp_path):
     again = load_model(path)
     assert again.predict_table(nasty).value.tobytes() == model.predict_table(nasty).value.tobytes()
     assert again.save(tmp_path / "again.mgm").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_method_needs_it_says(name, monkeypatch):
+    method, table = quick(name), labelled("regression")
+    for library in {*EXTRAS, "deepchem"}:
+        monkeypatch.setitem(sys.modules, library, None)  # as where it is not installed
+    if not method.needs:
+        method.fit(table)
+    for library in method.needs:
+        with pytest.raises(UsageError, match=f"needs {library}.*\n.*pip install"):
+            method.fit(table)
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "two", True])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from molgraph.base.contracts import Target
+from molgraph.base.errors import UsageError
 from molgraph.data.splits import LeftOut, split_table
 from molgraph.data.table import make_table
 from molgraph.evaluate.benchmark.loop import Loop
@@ -44,6 +45,17 @@ def test_a_split_that_cannot_divide_a_dataset_is_refused_alone(tmp_path):
     assert verify_records(tmp_path).ok
     alone = go(tmp_path / "alone", recipe("ridge", datasets=["odd"], split=splits[1:]), tables)
     assert "would leave" in alone.refused["odd"] and not alone.refused_splits and alone.wanted == 0
+
+
+def test_a_library_that_is_not_there_is_said_before_the_first_cell(tmp_path, monkeypatch):
+    asked = recipe("ridge", {"name": "ridge", "label": "searched", "search": {"trials": 2}})
+    go(tmp_path, asked, only={"fold": ["0"]})
+    monkeypatch.setattr("molgraph.base.optional.find_spec", lambda name: None)
+    assert go(tmp_path, asked, only={"fold": ["0"]}).made == {}, "what is there needs nothing"
+    with pytest.raises(UsageError, match="searched needs optuna") as error:
+        go(tmp_path, asked)
+    assert error.value.hint == "pip install 'molgraph-platform[bench]'\nor leave them out: --only method=ridge"
+    assert go(tmp_path, asked, only={"method": ["ridge"]}).made == {"ok": 4}
 
 
 def test_rows_that_no_split_holds_are_counted_by_reason(tmp_path):

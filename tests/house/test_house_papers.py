@@ -16,6 +16,7 @@ import typer
 
 import molgraph
 from molgraph.base import errors
+from molgraph.base.optional import EXTRAS
 from molgraph.cli.main import EXIT_CODES, VERBS, app, load
 
 # Written in two halves, so that this file does not name what it looks for.
@@ -181,3 +182,10 @@ def test_exit_codes_are_documented(root: Path) -> None:
 def test_every_verb_of_the_table_is_in_the_help() -> None:
     group = typer.main.get_command(app)
     assert {v.path.split()[0] for v in VERBS} == set(group.commands)
+
+
+def test_every_extra_brings_what_is_said_of_it(root: Path) -> None:
+    extras = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    for library, extra in EXTRAS.items():
+        brought = [_plain(re.split(r"[<>=;\[ ]", each)[0]) for each in extras[extra]]
+        assert any(each.removesuffix("-cpu") == _plain(library) for each in brought), library

@@ -14,10 +14,11 @@ import numpy as np
 
 from molgraph.auxiliary.peers import groups
 from molgraph.auxiliary.peers.groups import Group, Rows
-from molgraph.auxiliary.peers.weights import need, put_weights, weights_of
+from molgraph.auxiliary.peers.weights import put_weights, weights_of
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.optional import need
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.space import Float, Int, Space
@@ -82,6 +83,7 @@ class Chemprop(Method):
     """
 
     name = "chemprop"
+    needs = ("chemprop",)
     uses_valid = True
 
     def __init__(

@@ -13,10 +13,11 @@ import numpy as np
 
 from molgraph.auxiliary.peers import groups
 from molgraph.auxiliary.peers.groups import Group, Rows
-from molgraph.auxiliary.peers.weights import need, put_weights, weights_of
+from molgraph.auxiliary.peers.weights import put_weights, weights_of
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.optional import need
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.space import Float, Space
@@ -79,6 +80,7 @@ class DeepChem(Method):
     """
 
     name = "deepchem"
+    needs = ("deepchem",)
 
     def __init__(
         self,
@@ -133,7 +135,7 @@ class DeepChem(Method):
         cores(self.threads)
 
     def _model(self, group: Group) -> Any:
-        need("deepchem", "peers")
+        need("deepchem")
         with _kept_random(derive(self.seed, "deepchem", group.kind)):
             import deepchem
             from deepchem.models.torch_models import DMPNNModel

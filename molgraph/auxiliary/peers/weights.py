@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
-from typing import Any
 
 import numpy as np
 import torch
 
-from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.base.errors import ModelFileError
 
 
 def weights_of(module: torch.nn.Module) -> dict[str, np.ndarray]:
@@ -30,14 +28,3 @@ def put_weights(module: torch.nn.Module, arrays: Mapping[str, np.ndarray]) -> No
         if given.dtype.kind == "f" and not np.isfinite(given).all():
             raise ModelFileError(f"the weight {name!r} is not finite", hint="fetch the file again")
     module.load_state_dict({name: torch.from_numpy(np.array(arrays[name])).to(own[name].dtype) for name in own})
-
-
-def need(library: str, extra: str = "peers") -> Any:
-    """The module of an optional library; raises ``UsageError`` with the command that installs it."""
-    try:
-        return import_module(library)
-    except ImportError as error:
-        raise UsageError(
-            f"this method needs {library}, which cannot be imported ({error})",
-            hint=f"pip install 'molgraph-platform[{extra}]'",
-        ) from error

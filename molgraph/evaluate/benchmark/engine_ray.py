@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from molgraph.base.errors import UsageError
+from molgraph.base.optional import need
 from molgraph.evaluate.benchmark.job import Job, Outcome
 from molgraph.evaluate.benchmark.local import LocalEngine
 
@@ -63,13 +63,7 @@ class RayEngine:
     """
 
     def __init__(self, imports: Sequence[str], slots: int = 1, threads: int = 1) -> None:
-        try:
-            import ray
-        except ImportError:
-            raise UsageError(
-                "there is no ray", hint="pip install 'molgraph-platform[ray]', or --engine local"
-            ) from None
-        self.ray: Any = ray
+        ray = self.ray = need("ray", "--engine ray")
         self.slots = slots
         self.own = not ray.is_initialized()
         if self.own:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from molgraph.base.errors import MolgraphError
+from molgraph.base.optional import need
 
 
 @lru_cache(maxsize=512)
@@ -52,7 +51,8 @@ def by_ranks(x: np.ndarray, ranks: np.ndarray, alpha: float) -> tuple[np.ndarray
     if spread <= 1e-9 * n * n:  # every fold ranks them alike, and Conover's error term is 0
         raw = np.where(ranks[0, i] == ranks[0, j], 1.0, 0.0)
     else:
-        raw = np.asarray(_posthocs().posthoc_conover_friedman(ranks), dtype=np.float64)[i, j]
+        conover = need("scikit_posthocs", "Conover's test").posthoc_conover_friedman
+        raw = np.asarray(conover(ranks), dtype=np.float64)[i, j]
     step = float(t.ppf(1 - alpha / (2 * len(i)), (n - 1) * (k - 1)))  # Holm's first
     least = step * float(np.sqrt(spread)) / n if spread > 1e-9 * n * n else nan
     return _alike(x, np.maximum(holm(raw), _runs(x)[i, j])), omnibus, least
@@ -124,13 +124,3 @@ def holm(p: np.ndarray) -> np.ndarray:
     out = np.empty(len(p))
     out[order] = np.minimum(stepped, 1.0)
     return out
-
-
-def _posthocs() -> Any:
-    try:
-        import scikit_posthocs
-    except ImportError as error:
-        raise MolgraphError(
-            "Conover's test needs scikit-posthocs, which is not there", hint="pip install 'molgraph-platform[bench]'"
-        ) from error
-    return scikit_posthocs

@@ -16,6 +16,7 @@ from molgraph.base.paths import atomic_write, storage_error
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FAILED, Cell, in_order
 from molgraph.evaluate.benchmark.claims import Claims
+from molgraph.evaluate.benchmark.installed import check_installed
 from molgraph.evaluate.benchmark.job import load_factory
 from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.loop import Engine, Loop
@@ -114,7 +115,8 @@ def run_benchmark(
     if isinstance(engine, str) and engine not in ENGINES:
         raise UsageError(f"no engine is named {engine!r}", hint=nearest(engine, ENGINES))
     _import(recipe.run.imports)
-    check_recipe(recipe, load_factory(factory), tables)
+    make = load_factory(factory)
+    check_recipe(recipe, make, tables)
     _check_only(recipe, only)
     made_by = None
     if not dry_run:
@@ -125,6 +127,8 @@ def run_benchmark(
         cells = [c for p in problems.values() for c in p.cells if _asked(c, only)]
         cells = in_order(recipe, cells, {name: p.rows for name, p in problems.items()})
         todo = [c for c in cells if _missing(out, c, again)]
+        if engine != "ray":  # its nodes have environments of their own
+            check_installed(recipe, make, {c.method for c in todo})
         ran = Ran(out, recipe, len(cells), len(cells) - len(todo), {}, (), problems, _stale(out, problems))
         if dry_run or made_by is None:
             return ran

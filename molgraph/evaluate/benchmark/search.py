@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.contracts import Prediction
-from molgraph.base.errors import MolgraphError, UsageError
+from molgraph.base.errors import MolgraphError
+from molgraph.base.optional import need
 from molgraph.base.seeds import derive
 from molgraph.base.space import Categorical, Float, Int, Range
 from molgraph.data.splits import kfold, split_table
@@ -74,10 +75,7 @@ def search(job: Job, train: Table) -> dict[str, Any]:
 
 
 def _study(seed: int) -> Any:
-    try:
-        import optuna
-    except ImportError:
-        raise UsageError("a search needs optuna", hint="pip install 'molgraph-platform[bench]'") from None
+    optuna = need("optuna", "a search")
     logging.getLogger("optuna").setLevel(logging.ERROR)
     return optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed), direction="minimize")
 
