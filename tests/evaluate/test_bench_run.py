@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from molgraph.base.errors import DataError, UsageError
+from molgraph.data.table import make_table
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.records import read_records
 from molgraph.evaluate.benchmark.report import write_bench_report
@@ -122,6 +123,8 @@ def test_other_data_under_the_same_name_are_other_cells(tmp_path):
     go(tmp_path, recipe("ridge"))
     ran = go(tmp_path, recipe("ridge"), {"small": small(seed=1)})
     assert (ran.made, ran.stale) == ({"ok": 5}, 5)
+    ran = go(tmp_path, recipe("ridge"), {"small": make_table(["CCO"])})
+    assert "no targets" in ran.refused["small"] and ran.stale == 0, "whose the cells are is not known"
 
 
 def test_two_runs_share_a_folder(tmp_path):

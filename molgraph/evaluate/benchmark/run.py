@@ -231,8 +231,9 @@ def _prepare(
 
 def _stale(out: Path, problems: Mapping[str, Problem]) -> int:
     """Folders of cells, in the datasets at hand, that the recipe does not ask for."""
-    wanted = {c.folder(out) for p in problems.values() for c in p.cells}
-    return sum(folder not in wanted for name in problems for folder in (out / "cells" / name).glob("*/*/*"))
+    usable = {name: problem for name, problem in problems.items() if not problem.refused}  # of others nothing is known
+    wanted = {c.folder(out) for p in usable.values() for c in p.cells}
+    return sum(folder not in wanted for name in usable for folder in (out / "cells" / name).glob("*/*/*"))
 
 
 @contextmanager
