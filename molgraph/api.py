@@ -129,7 +129,7 @@ def train(
     method = method_of(plan)  # what it refuses is refused before an hour of reading
     table = read_for_training(data if data is not None else plan.data.path, plan)
     clean = standardise_table(table, plan.data.standardise)
-    divided = divide(clean, plan)
+    divided = divide(clean, plan, table)
     sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in divided.sizes.items() if n)
     logger.info("split %s: %s", divided.recipe, sizes)
     parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]

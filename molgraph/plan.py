@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import MolgraphError, UsageError
 from molgraph.base.paths import missing_file
 from molgraph.base.recipe import Recipe
 from molgraph.base.registry import get
@@ -17,6 +17,7 @@ from molgraph.chem.standardise import preset
 from molgraph.data.labels import check_targets
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split, split_table
+from molgraph.data.splits.split import content_hash, row_contents
 from molgraph.data.table import Table
 
 SHOWN = 5  # targets in a line
@@ -161,8 +162,24 @@ def _read(data: Any, plan: Recipe) -> Table:
     )
 
 
-def divide(table: Table, plan: Recipe) -> Split:
-    """The split that a recipe asks for: by a recipe's name, by the table's own column, or as a file says."""
-    path = split_file(plan)
+def divide(table: Table, plan: Recipe, written: Table) -> Split:
+    """The split that a recipe asks for: by a recipe's name, by the table's own column, or as a file says.
+
+    Args:
+        table: the rows with standardised molecules.
+        plan: the recipe.
+        written: the same rows with molecules as they were read. Other people's recipes are asked of these, for a
+            standardised molecule may have another scaffold; so is a file that was made of these.
+    """
+    path, name = split_file(plan), split_name(plan)
     params: dict[str, Any] = {} if path is None else {"path": path}
-    return split_table(table, split_name(plan), fractions=plan.split.fractions, seed=plan.split.seed, **params)
+    as_written = get("split", name).reproduces or (path is not None and _is_split_of(path, written))
+    asked = written if as_written else table
+    return split_table(asked, name, fractions=plan.split.fractions, seed=plan.split.seed, **params)
+
+
+def _is_split_of(path: Path, table: Table) -> bool:
+    try:
+        return Split.load(path).content == content_hash(row_contents(table))
+    except MolgraphError:
+        return False  # a list of row numbers, or nothing that can be read: who reads it says so

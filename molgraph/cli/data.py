@@ -119,7 +119,13 @@ def split(
     target: Annotated[
         str | None, typer.Option("--target", "-t", metavar="COLUMN", help="What --split stratified/deepchem sorts by.")
     ] = None,
-    standardise: Preset = "standard",
+    standardise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRESET",
+            help="none, desalt or standard; standard, and none for other people's recipes, if not given.",
+        ),
+    ] = None,
     smiles: Smiles = None,
     id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, kept in a csv.")] = None,
     out: Annotated[
@@ -133,7 +139,8 @@ def split(
     duplicates) in one part. Other people's recipes (scaffold/deepchem,
     scaffold/chemprop) are reproduced exactly, and their leaks are listed. Row
     numbers that somebody published (JSON, npz, csv, or a folder with a file
-    for each part) are taken as they are.
+    for each part) are taken as they are. Both are asked of the molecules as
+    they are written, molgraph's own of standardised ones.
 
     Examples:
         molgraph data split assay.csv -o split.json
@@ -153,7 +160,7 @@ def split(
     if split_column is not None and recipe not in ("time", "group", "column"):
         recipe = "column"
     recipe, params = recipe_or_file(recipe)
-    get("split", recipe)  # an unknown one is refused before the table is read
+    known = get("split", recipe)  # an unknown one is refused before the table is read
     shares = numbers("--fractions", fractions)
     if repeats < 1 or (repeats > 1 and not folds):
         raise UsageError("--repeats counts how often folds are drawn", hint="as in --folds 5 --repeats 5")
@@ -161,7 +168,7 @@ def split(
     paths = [out.with_name(f"{out.stem}-{name}{out.suffix}") if folds else out for name in names] if out else []
     _check_split_files(paths, data)
     table = read_table(data, smiles=smiles, id=id, targets=[target] if target else None, split=split_column)
-    clean = standardise_table(table, standardise)
+    clean = standardise_table(table, standardise or ("none" if known.reproduces else "standard"))
     if repeats > 1:
         made = repeated_kfold(clean, repeats, folds, recipe, seed, with_valid=folds > 2)
     elif folds:

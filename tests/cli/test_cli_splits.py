@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import molgraph
 from molgraph.cli.main import app
-from molgraph.data.splits import Split
+from molgraph.data.read import read_table
+from molgraph.data.splits import Split, split_table
+from molgraph.data.standardised import standardise
 
 PARTS = {"train": [0, 2, 4, 6, 8, 10, 12], "valid": [1, 3], "test": [5, 7]}
 
@@ -44,6 +47,32 @@ def test_published_row_numbers_are_taken_as_they_are(layout: str, table: Path, t
     code, text = run(table, "--split", tmp_path / "split.json", "-o", tmp_path / "again.csv")  # molgraph's own file
     assert code == 0, text
     assert (tmp_path / "again.csv").read_text("utf-8").count(",test") == 2
+
+
+def test_other_peoples_recipes_are_asked_of_molecules_as_they_are_written(tmp_path: Path) -> None:
+    salts = [f"{'C' * n}C1CCNCC1.OS(=O)(=O)c1ccccc1" for n in range(1, 5)]  # an acid with a ring: another scaffold
+    small = ["CC1CCNCC1", "CCC1CCNCC1", "CC1CC1", "CCC1CC1", "CC1CCC1", "CCC1CCC1"]
+    rings = [*salts, *small, *(f"{'C' * n}c1ccccc1" for n in range(1, 11))]
+    path = tmp_path / "rings.csv"
+    path.write_text("smiles,y\n" + "".join(f"{s},{i}\n" for i, s in enumerate(rings)), encoding="utf-8")
+    given = read_table(str(path))
+    written = split_table(given, "scaffold/deepchem", quiet=True)
+    assert written.hash != split_table(standardise(given), "scaffold/deepchem", quiet=True).hash
+    code, text = run(path, "--split", "scaffold/deepchem", "-o", tmp_path / "made.json")
+    assert code == 0, text
+    assert Split.load(tmp_path / "made.json").hash == written.hash
+    options = {
+        "model": "random_forest",
+        "params": {"n_estimators": 2, "threads": 1},
+        "targets": ["y"],
+        "baseline": False,
+    }
+    for split in ("scaffold/deepchem", str(tmp_path / "made.json")):
+        learnt = molgraph.train(path, split=split, **options)
+        assert (learnt.split.train == written.train).all() and learnt.split.content == written.content
+    own = split_table(standardise(given), "random")
+    code, text = run(path, "--split", "random")
+    assert code == 0 and own.hash[:16] in text, "molgraph's own recipes are asked of standardised molecules"
 
 
 def test_a_target_to_sort_by_and_what_is_refused(table: Path, tmp_path: Path) -> None:

@@ -20,15 +20,16 @@ FRACTIONS = [(0.8, 0.1, 0.1), (0.6, 0.3, 0.1), (0.7, 0.0, 0.3), (0.5, 0.25, 0.25
 
 
 def deepchem_sets(table: Table, fractions: tuple[float, float, float]) -> list[list[int]]:
-    """What DeepChem's own splitter says."""
+    """What DeepChem's own splitter says of the rows that its loaders leave: those that can be read."""
     logging.getLogger("deepchem").setLevel(logging.ERROR)
     deepchem = pytest.importorskip("deepchem")
-    empty = np.zeros(len(table))
-    dataset = deepchem.data.NumpyDataset(X=empty, y=empty, ids=table.smiles)
+    rows = np.flatnonzero([parse_smiles(s).mol is not None for s in table.smiles])
+    empty = np.zeros(len(rows))
+    dataset = deepchem.data.NumpyDataset(X=empty, y=empty, ids=table.smiles[rows])
     train, valid, test = fractions
     with quiet():
         sets = deepchem.splits.ScaffoldSplitter().split(dataset, frac_train=train, frac_valid=valid, frac_test=test)
-    return [sorted(s) for s in sets]
+    return [sorted(rows[np.asarray(s, dtype=int)].tolist()) for s in sets]
 
 
 def chemprop_sets(table: Table, fractions: tuple[float, float, float], seed: int) -> list[list[int]]:
@@ -119,3 +120,19 @@ def test_bbbp_leaks_in_the_reproductions_and_not_in_ours(data_dir: Path) -> None
     theirs = split_table(table, "scaffold/deepchem", quiet=True)
     assert len(theirs.leaks) > 0
     assert split_table(table, "scaffold/balanced").leaks == ()
+
+
+@pytest.mark.data
+@pytest.mark.filterwarnings("ignore")
+def test_bbbp_as_deepchems_loader_reads_and_splits_it(data_dir: Path, tmp_path: Path) -> None:
+    deepchem = pytest.importorskip("deepchem")
+    loader = deepchem.data.CSVLoader(
+        ["p_np"], feature_field="smiles", featurizer=deepchem.feat.CircularFingerprint(size=8)
+    )
+    with quiet():
+        dataset = loader.create_dataset(str(data_dir / "bbbp/BBBP.csv"), data_dir=str(tmp_path))
+        theirs = deepchem.splits.ScaffoldSplitter().train_valid_test_split(dataset)
+    table = read_table(str(data_dir / "bbbp/BBBP.csv"), smiles="smiles")
+    ours = sets_of(split_table(table, "scaffold/deepchem", quiet=True))
+    assert [len(part) for part in ours] == [1631, 204, 204]
+    assert [sorted(table.smiles[part]) for part in ours] == [sorted(part.ids) for part in theirs]

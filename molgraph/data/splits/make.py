@@ -75,7 +75,7 @@ def split_table(
                 hint="use more rows, other fractions, or another recipe such as 'random'",
             )
     split = freeze(task, known, usable, parts, n_groups, {})
-    if known.announces_leaks and split.leaks and not quiet:
+    if known.reproduces and split.leaks and not quiet:
         print(split.text(n_leaks=20), file=sys.stderr)
     return split
 

@@ -35,11 +35,10 @@ class _Scaffolds(NamedTuple):
 def split_like_deepchem(task: Task) -> Parts:
     """The sets of DeepChem's ``ScaffoldSplitter`` (2.8.0): largest scaffolds first, cut off at the fractions.
 
-    All acyclic molecules are one scaffold there. Rows that cannot be read are in no part, but count as rows when
-    the fractions are taken, as they do there. The seed plays no part.
+    All acyclic molecules are one scaffold there. Rows that cannot be read do not count: the loaders there, such as
+    ``load_bbbp``, drop them before they split. The seed plays no part.
     """
-    found = _scaffolds_of(task)
-    return found.parts(_largest_first(found, task.fractions, len(task.table)))
+    return _largest_first(_scaffolds_of(task), task.fractions)
 
 
 def split_like_gem(task: Task) -> Parts:
@@ -48,8 +47,7 @@ def split_like_gem(task: Task) -> Parts:
     DeepChem's rule, but scaffolds keep their stereo, so that stereoisomers fall into different ones; papers on
     pre-training report their numbers on it. Rows that cannot be read do not count: the loaders there drop them first.
     """
-    found = _scaffolds_of(task, chiral=True)
-    return found.parts(_largest_first(found, task.fractions, len(found.rows)))
+    return _largest_first(_scaffolds_of(task, chiral=True), task.fractions)
 
 
 def split_like_chemprop(task: Task) -> Parts:
@@ -123,8 +121,9 @@ def _scaffolds_of(task: Task, *, unmap: bool = False, chiral: bool = False) -> _
     return _Scaffolds(task.rows[~bad], scaffold_of, sizes, first, left_out, alike)
 
 
-def _largest_first(found: _Scaffolds, fractions: tuple[float, float, float], n: int) -> np.ndarray:
-    """The part of each scaffold: largest first, of equal ones that which begins later; cut off at shares of n rows."""
+def _largest_first(found: _Scaffolds, fractions: tuple[float, float, float]) -> Parts:
+    """Largest scaffold first, of equal ones that which begins later; cut off at shares of the rows that can be read."""
+    n = len(found.rows)
     train_cutoff, valid_cutoff = fractions[0] * n, (fractions[0] + fractions[1]) * n
     part_of = np.empty(len(found.sizes), dtype=np.int64)
     filled = [0, 0, 0]
@@ -136,7 +135,7 @@ def _largest_first(found: _Scaffolds, fractions: tuple[float, float, float], n: 
             part = 2 if filled[0] + filled[1] + size > valid_cutoff else 1
         part_of[g] = part
         filled[part] += size
-    return part_of
+    return found.parts(part_of)
 
 
 def _large_then_small(sizes: np.ndarray, n_train: float, n_valid: float, n_test: float, seed: int) -> np.ndarray:
@@ -163,7 +162,7 @@ DEEPCHEM = add(
         "scaffold/deepchem",
         partition=split_like_deepchem,
         reads=True,
-        announces_leaks=True,
+        reproduces=True,
         asks="The rarest scaffolds: common ones train, and most tested ones occur once. No seed: one split.",
     ),
     "DeepChem's ScaffoldSplitter, exactly; forms of a molecule may leak",
@@ -174,7 +173,7 @@ GEM = add(
         "scaffold/gem-chiral",
         partition=split_like_gem,
         reads=True,
-        announces_leaks=True,
+        reproduces=True,
         asks="The rarest scaffolds, where another stereoisomer of a scaffold that trained counts as new.",
     ),
     "GEM's and Hu et al.'s scaffold split, exactly: DeepChem's with chiral scaffolds; forms of a molecule may leak",
@@ -185,7 +184,7 @@ CHEMPROP = add(
         "scaffold/chemprop",
         partition=split_like_chemprop,
         reads=True,
-        announces_leaks=True,
+        reproduces=True,
         asks="New scaffolds at random, small ones first; other forms of a training molecule may be tested.",
     ),
     "chemprop 2's scaffold_balanced, exactly; forms of a molecule may leak",
@@ -196,7 +195,7 @@ CHEMPROP1 = add(
         "scaffold/chemprop1",
         partition=split_like_chemprop1,
         reads=True,
-        announces_leaks=True,
+        reproduces=True,
         asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
     ),
     "chemprop 1's and GROVER's scaffold_balanced, exactly; forms of a molecule may leak",
@@ -207,7 +206,7 @@ TDC = add(
         "scaffold/tdc",
         partition=split_like_tdc,
         reads=True,
-        announces_leaks=True,
+        reproduces=True,
         asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
     ),
     "the Therapeutics Data Commons' scaffold split, exactly; forms of a molecule may leak",

@@ -187,7 +187,7 @@ INDEX = add(
     SplitRecipe(
         "index/file",
         partition=split_by_index,
-        announces_leaks=True,
+        reproduces=True,
         uses_fractions=False,
         params={"path": None, "train": None, "valid": None, "test": None, "first": 0},
         sources=("path", *PARTS),

@@ -79,7 +79,8 @@ class SplitRecipe:
         balanced: whether groups larger than half a part go to train.
         grouped: whether no form of a training molecule can be tested, so that leaks need no search.
         reads: whether it leaves out by itself what cannot be read.
-        announces_leaks: whether leaks are printed: it is a reproduction of somebody else's recipe.
+        reproduces: whether it is somebody else's recipe: it is asked of molecules as they are written, and what leaks
+            is printed.
         uses_fractions: whether the fractions matter.
         asks: the question that a score on this split answers, in words for people.
         params: names of the recipe's own settings with their defaults.
@@ -93,7 +94,7 @@ class SplitRecipe:
     balanced: bool = False
     grouped: bool = False
     reads: bool = False
-    announces_leaks: bool = False
+    reproduces: bool = False
     uses_fractions: bool = True
     asks: str = ""
     params: Mapping[str, Any] = field(default_factory=dict)

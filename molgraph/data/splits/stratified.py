@@ -50,7 +50,7 @@ STRATIFIED = add(
     SplitRecipe(
         "stratified/deepchem",
         partition=split_by_value,
-        announces_leaks=True,
+        reproduces=True,
         params={"target": None},
         asks="Molecules between those that trained: every range of values trains and is tested in the same shares.",
     ),
