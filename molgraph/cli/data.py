@@ -111,7 +111,9 @@ def split(
     ] = "scaffold/balanced",
     fractions: Annotated[str, typer.Option(metavar="A,B,C", help="Shares of train, valid, test.")] = "0.8,0.1,0.1",
     seed: Annotated[int, typer.Option(metavar="N")] = 0,
-    folds: Annotated[int, typer.Option(metavar="N", help="Cross-validation: that many splits instead of one.")] = 0,
+    folds: Annotated[
+        int, typer.Option(metavar="N", help="Cross-validation: that many splits; of 3 or more, one fold is valid.")
+    ] = 0,
     repeats: Annotated[int, typer.Option(metavar="N", help="How often the folds are drawn anew.")] = 1,
     split_column: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="What --split time, group or column reads.")
