@@ -138,6 +138,7 @@ def _graphs(table: Table) -> dict[str, Any]:
 
 
 def _repeats(table: Table, rows: np.ndarray, texts: list[str]) -> Repeats:
+    """Groups of rows with one text; contradictory are those whose values differ at all, unlike in curated editions."""
     codes, _ = pd.factorize(np.array(texts, dtype=object))
     repeated = np.bincount(codes, minlength=1)[codes] > 1 if len(codes) else np.zeros(0, bool)
     rows, codes = rows[repeated], codes[repeated]

@@ -30,8 +30,10 @@ def card_lines(card: Card) -> Iterator[tuple[str, str]]:
     for name, edition in card.edition.items():
         yield f"{card.name}@{name}", f"{edition.rows:,} rows, hash {edition.hash[:12]} (rdkit {edition.rdkit})"
         for what, n in edition.changes.items():
-            yield "", f"- {what}: {n:,}"
-        yield "", edition.rule.replace("the tolerance", _tolerance(card))
+            how = f" ({_contradiction(card, _tolerance(card))})" if what.endswith("contradictory") else ""
+            yield "", f"- {what}{how}: {n:,}"
+        by = f" (a value by more than {_tolerance(card)})" if _kinds(card)[1] else ""
+        yield "", edition.rule.replace(" (a value by more than the tolerance)", by)
     if not card.edition and card.target and card.entity == "molecule":
         values = any(t.kind in VALUES and t.name not in card.tolerances for t in card.targets)
         why = "no tolerance is known within which its values would agree" if values else "its files were not at hand"
@@ -51,6 +53,19 @@ def _tolerance(card: Card) -> str:
     """The tolerance in words, where all values share one."""
     stated = {f"{value:g} {card.units[name]}".strip() for name, value in card.tolerances.items()}
     return stated.pop() if len(stated) == 1 else "its tolerance" if stated else "nothing"
+
+
+def _kinds(card: Card) -> tuple[bool, bool]:
+    """Whether the card has targets of classes, and of values."""
+    values = [target.kind in VALUES for target in card.targets]
+    return not all(values), any(values)
+
+
+def _contradiction(card: Card, line: str = "") -> str:
+    """What sets contradictory labels apart; ``line`` is how far values may lie apart, empty for not at all."""
+    classes, values = _kinds(card)
+    apart = f"values more than {line} apart" if line else "values that differ at all"
+    return " or ".join(["different labels"] * classes + [apart] * values)
 
 
 def _task(card: Card) -> str:
@@ -78,6 +93,8 @@ def audit_lines(card: Card) -> Iterator[tuple[str, str]]:
     for how, repeats in by.items():
         if repeats.groups:
             differ = f"{repeats.contradictory_groups:,} contradictory"
+            if repeats.contradictory_groups:
+                differ += f" ({repeats.contradictory_rows:,} rows; {_contradiction(card)})"
             yield "", f"repeated {how}: {repeats.groups:,} groups ({repeats.rows:,} rows), {differ}"
     if found.undefined_stereo:
         centres = f"{found.undefined_centres:,} ({found.undefined_centres / found.rows:.1%}) at a centre"

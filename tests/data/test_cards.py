@@ -162,3 +162,14 @@ def test_every_edition_that_is_here_loads_as_its_card_says(name: str) -> None:
 def test_a_card_without_a_curated_edition_says_why() -> None:
     assert "no edition: no tolerance" in card_text(card("pdbbind")) and "were not at hand" in card_text(card("muv"))
     assert not any("no edition" in card_text(card(name)) for name in ("bbbp", "zinc250k", "mutag"))
+
+
+def test_what_makes_labels_contradictory_stands_beside_each_count() -> None:
+    esol, tox21 = (" ".join(card_text(card(name)).split()) for name in ("esol", "tox21"))
+    assert "6 contradictory (12 rows; values that differ at all)" in esol
+    assert "- out: contradictory (values more than 0.5 log10(mol/L) apart): 2" in esol
+    assert "differs between them (a value by more than 0.5 log10(mol/L)) is out" in esol
+    assert "60 contradictory (146 rows; different labels)" in tox21
+    assert "- label out: contradictory (different labels): 81" in tox21
+    assert "a label that differs between them is out" in tox21 and "nothing" not in tox21
+    assert ", 0 contradictory (" not in " ".join(card_text(card(name)) for name in card_names())

@@ -110,7 +110,7 @@ class Board:
         return "better" if ranked.index(method) < ranked.index(self.reference) else "worse"
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a method: the ranking's table, the difference from the best with its interval, cost, failures.
+        """A row a method: the ranking's table, the difference from the first with its interval, cost, failures.
 
         Columns beside those of ``Ranking.table``: ``to_best``, ``to_best_low``, ``to_best_high``, ``d`` (Cohen's, of
         that difference), ``reference`` (against the forest), ``cpu_minutes``, ``seconds``, ``peak_mb``,
@@ -153,8 +153,10 @@ class Board:
         frame = self.to_frame()
         columns = ["rank", "mean", "low", "high", "groups", "to_best", "to_best_low", "to_best_high", "cpu_minutes"]
         shown = frame[[*columns, "failures"]].map(lambda v: f"{v:.3g}" if isinstance(v, float) and v == v else v)
+        if not self.tested:
+            shown["rank"] = float("nan")
         for name in ("mean", "low", "high"):
-            shown[name] = [f"{v:.3f}" if v == v else None for v in frame[name]]
+            shown[name] = [f"{v:.3f}" if v == v else v for v in frame[name]]
         return shown
 
     @property

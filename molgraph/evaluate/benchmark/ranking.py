@@ -202,7 +202,7 @@ def _compare(x: pd.DataFrame, higher: bool, alpha: float, ratio: float | None) -
         means = values.mean(axis=0) if n else np.zeros(k)
         first = np.argsort(-means if higher else means, kind="stable")
         names = [str(x.columns[i]) for i in first]
-        notes = () if k < 2 or n >= 2 else ("one fold cannot tell methods apart: all ranked methods share rank 1",)
+        notes = () if k < 2 or n >= 2 else ("one fold cannot tell methods apart, so none has a rank",)
         empty = pd.DataFrame(columns=PAIR_COLUMNS)
         mean_ranks = inner.mean(axis=0)[first] if names else np.empty(0)
         ones = np.ones(len(names), dtype=np.int64)

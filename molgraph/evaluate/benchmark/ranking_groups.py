@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -57,6 +58,20 @@ def letter_groups(different: np.ndarray, order: Iterable[int] | None = None) -> 
         groups = [g for g in unique if g and not any(g < other for other in unique)]
     groups.sort(key=lambda group: sorted(place[i] for i in group))
     return ["".join(_letter(n) for n, group in enumerate(groups) if i in group) for i in range(k)]
+
+
+def group_members(letters: Mapping[str, str]) -> dict[str, list[str]]:
+    """Letter -> its methods, from the letters of each method.
+
+    Example:
+        >>> group_members({"x": "a", "y": "ab1", "z": "b1"})
+        {'a': ['x', 'y'], 'b1': ['y', 'z']}
+    """
+    out: dict[str, list[str]] = {}
+    for method, text in letters.items():
+        for letter in re.findall(r"\D\d*", text):
+            out.setdefault(letter, []).append(method)
+    return dict(sorted(out.items(), key=lambda item: (int(item[0][1:] or 0), item[0])))
 
 
 def _letter(n: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -10,77 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from molgraph.evaluate.benchmark.report_style import CARD, COLOURS, INK, LINE, SOFT, WIDTH, drawn, short
-
-
-@drawn
-def critical(position: pd.Series, groups: Sequence[Sequence[str]], label: str, width: float) -> Figure | None:
-    """A critical-difference diagram: methods on a line, bars below it join those that are not told apart.
-
-    Args:
-        position: by method, best first: its mean rank, or mean place.
-        groups: methods of each bar.
-        label: what the axis shows.
-        width: length of the ruler that shows the critical difference; NaN for none.
-    """
-    k = len(position)
-    if k < 2:
-        return None
-    bars = [g for g in groups if len(g) > 1]
-    lanes = -(-k // 2)
-    height = 0.75 + 0.2 * lanes + 0.11 * len(bars)
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    axis = figure.subplots()
-    low, high = float(position.min()), float(position.max())
-    reach = (high - low) or 1.0
-    axis.set_xlim(low - 0.45 * reach, high + 0.45 * reach)
-    left, right = axis.get_xlim()
-    step = 0.11
-    for i, group in enumerate(bars):
-        ends = position[list(group)]
-        y = -0.12 - step * i
-        axis.plot(
-            [ends.min() - 0.008 * reach, ends.max() + 0.008 * reach],
-            [y, y],
-            color=SOFT,
-            linewidth=3.2,
-            solid_capstyle="round",
-        )
-    base = -0.12 - step * len(bars)
-    half = (k + 1) // 2
-    for i, (name, x) in enumerate(position.items()):
-        first = i < half
-        y = base - 0.2 * ((i if first else k - 1 - i) + 0.5)
-        edge = left + (0.02 if first else 0.98) * (right - left)
-        axis.plot([x, x, edge], [0, y, y], color=INK, linewidth=0.8)
-        axis.plot([x], [0], marker="o", markersize=3.5, color=INK)
-        axis.annotate(
-            short(str(name)),
-            (edge, y),
-            xytext=(0, 1.5),
-            textcoords="offset points",
-            ha="left" if first else "right",
-            va="bottom",
-            fontsize=8.5,
-        )
-    if np.isfinite(width) and width < 1.8 * reach:
-        start = left + 0.02 * (right - left)
-        stop = start + width
-        axis.plot([start, stop], [0.26, 0.26], color=COLOURS[1], linewidth=2, marker="|", markersize=6)
-        axis.annotate(
-            f"critical difference {width:.3g}", (start, 0.26), xytext=(0, 4), textcoords="offset points", fontsize=8
-        )
-    axis.set_ylim(base - 0.2 * (half + 0.2), 0.5)
-    axis.spines[["left", "bottom"]].set_visible(False)
-    axis.spines["top"].set_visible(True)
-    axis.spines["top"].set_position(("data", 0))
-    axis.xaxis.set_ticks_position("top")
-    axis.tick_params(axis="x", labelsize=8, pad=1)
-    axis.set_yticks([])
-    ticks = [t for t in axis.get_xticks() if low - 0.12 * reach <= t <= high + 0.12 * reach]
-    axis.set_xticks(ticks)
-    axis.set_title(label, fontsize=9, loc="left", color=SOFT)
-    return figure
+from molgraph.evaluate.benchmark.report_style import CARD, INK, LINE, SOFT, WIDTH, drawn, short
 
 
 @drawn
@@ -214,17 +145,28 @@ def distance(
     figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
     axis = figure.subplots()
     axis.grid(axis="y")
+    middle = [(a + b) / 2 for a, b in pairwise(edges)]
     for name, error in errors.items():
-        axis.plot(
-            range(len(counts)), error, marker="o", markersize=4, linewidth=1.6, color=colour[name], label=short(name)
-        )
-    words = [f"{a:g} to {b:g}\n{n:,}" for a, b, n in zip(edges, edges[1:], counts, strict=False)]
-    axis.set_xticks(range(len(counts)), words)
-    axis.set_xlim(min(shown) - 0.3, max(shown) + 0.3)
+        axis.plot(middle, error, marker="o", markersize=4, linewidth=1.6, color=colour[name], label=short(name))
+    axis.set_xticks(edges, [f"{edge:g}" for edge in edges])
+    axis.set_xticks(middle, [_count(int(n)) for n in counts], minor=True)
+    axis.tick_params(axis="x", which="minor", length=0, pad=16, labelsize=8, labelcolor=SOFT)
+    axis.set_xlim(edges[min(shown)], edges[max(shown) + 1])
     axis.set_ylim(bottom=0)
-    axis.set(xlabel="Tanimoto distance to the nearest training molecule; labels in the bin", ylabel=label)
+    axis.set_xlabel("Tanimoto distance to training; below, labels in each bin", loc="left")
+    axis.set_ylabel(label)
     axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
     return figure
+
+
+def _count(n: int) -> str:
+    """A number that fits under a bin.
+
+    Example:
+        >>> _count(1234), _count(77_946), _count(1_234_567)
+        ('1,234', '78k', '1,235k')
+    """
+    return f"{n:,}" if n < 10_000 else f"{n / 1000:,.0f}k"
 
 
 @drawn

@@ -10,13 +10,16 @@ from markupsafe import Markup
 from molgraph.evaluate.benchmark import report_figures as figures
 from molgraph.evaluate.benchmark import report_words as words
 from molgraph.evaluate.benchmark.board import Board
+from molgraph.evaluate.benchmark.ranking_groups import group_members
+from molgraph.evaluate.benchmark.report_critical import critical
 from molgraph.evaluate.benchmark.report_slices import EDGES, Slices
 from molgraph.evaluate.benchmark.report_style import placed
 from molgraph.evaluate.report_parts import number
 
 LINES = 6  # methods in a figure of lines
 _BINS = 10
-CRITICAL = "Critical-difference diagram: a bar joins methods that are not told apart."
+CRITICAL = "Critical-difference diagram: a line joins the methods with a dot on it, which are not told apart; at a gap"
+CRITICAL += " it passes by a method that is none of them. The letters are the table's groups."
 FOLDS = "A point a fold; box, quartiles and whiskers; the diamond is the mean. A fold is easy or hard for all methods"
 FOLDS += " alike, so compare them within folds, as the test does."
 COST = (
@@ -35,10 +38,9 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
     ranked = ranking.ranked
     out: list[tuple[str, str]] = []
     if len(ranked) > 1:
-        letters = sorted({c for text in ranking.table["groups"] for c in _letters(text)})
-        groups = [[m for m in ranked if c in _letters(ranking.table.loc[m, "groups"])] for c in letters]
+        groups = group_members({m: str(ranking.table.loc[m, "groups"]) for m in ranked})
         position = ranking.table.loc[ranked, "mean_rank"].sort_values(kind="stable")
-        svg = figures.critical(position, groups, "mean rank over folds (left is best)", ranking.rank_floor)
+        svg = critical(position, groups, "mean rank over folds (left is best)", ranking.rank_floor)
         out.append((svg, CRITICAL))
     lines = {f"noise ceiling {number(c.value)}": c.value for c in board.ceilings[:1]}
     lines |= {f"{q.method}, quoted": q.value for q in board.quoted[:2]}
@@ -77,16 +79,6 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
                 )
             )
     return [(Markup(placed(svg, f"{key}-{i}")), caption) for i, (svg, caption) in enumerate(out) if svg]
-
-
-def _letters(text: str) -> list[str]:
-    out: list[str] = []
-    for c in text:
-        if c.isdigit() and out:
-            out[-1] += c
-        else:
-            out.append(c)
-    return out
 
 
 def _shown(board: Board, slices: Slices) -> list[str]:

@@ -30,6 +30,8 @@ def leaderboard(report: BenchReport) -> str:
         "A rank is one more than the number of methods that are significantly better on the same folds; methods that",
         "share a letter are not told apart. Scores are means over folds with Student's 95% interval, which says",
         "nothing about differences: those are tested in pairs. Methods that lack folds are shown and not ranked.",
+        "Boards go by rank, then by mean; tested by ranks (Conover, Wilcoxon), by mean rank over folds, so that the",
+        "first need not have the best mean. Differences are to the first.",
         "",
     ]
     for overall in report.overall:
@@ -86,12 +88,15 @@ def board_lines(board: Board) -> list[str]:
     arrow = "higher" if board.ranking.higher_is_better else "lower"
     used = f" {board.rows}." if str(board.rows) else ""
     out = [f"{label}, {arrow} is better.{used} **{text(board.sentence)}.**", ""]
-    said = (words.resolution(board), words.ceiling(board), words.tasks(board), words.how_tested(board), *board.notes)
+    said = [words.resolution(board), words.ceiling(board), words.tasks(board), words.how_tested(board)]
+    said += [words.best_mean(board), *board.notes]
     out += [text(" ".join(t for t in said if t)), ""]
-    head = ["rank", "method", label, "groups", "to the best", "folds", "CPU a cell", "failed", "against the forest"]
+    frame, places = board.to_frame(), words.decimals(board)
+    unit, cost = words.cost_column(frame["cpu_minutes"])
+    head = ["rank", "method", label, "groups", "to the first", "folds", f"CPU a cell, {unit}", "failed"]
+    head += ["against the forest"]
     rows = []
-    places = words.decimals(board)
-    for row in board.to_frame().itertuples():
+    for row, cpu in zip(frame.itertuples(), cost, strict=True):
         name = str(row.Index)
         rank = f"{row.rank:.0f}" if np.isfinite(row.rank) and board.tested else NONE
         note = f" ({text(row.note)})" if row.note else ""
@@ -100,7 +105,7 @@ def board_lines(board: Board) -> list[str]:
             step = f"{words.signed(row.to_best)} ({number(row.to_best_low)} to {number(row.to_best_high)})"
         forest = words.against_forest(board, name)
         cells = [rank, text(name) + note, words.plus_minus(row.mean, row.low, row.high, places), row.groups, step]
-        rows.append([*cells, str(row.folds), words.minutes(row.cpu_minutes), str(row.failures), forest])
+        rows.append([*cells, str(row.folds), cpu, str(row.failures), forest])
     for q in board.quoted:
         cells = [
             "",

@@ -9,10 +9,11 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from molgraph.chem.draw import draw_molecule
-from molgraph.evaluate.benchmark import report_figures as figures
 from molgraph.evaluate.benchmark import report_words as words
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.board_overall import Overall
+from molgraph.evaluate.benchmark.ranking_groups import group_members, letter_groups
+from molgraph.evaluate.benchmark.report_critical import critical
 from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.report_gallery import gallery
 from molgraph.evaluate.benchmark.report_slices import Slices
@@ -48,8 +49,9 @@ def breakable(name: str) -> Markup:
 def board_rows(board: Board) -> list[dict[str, Any]]:
     """A row a method, the quoted numbers last; texts with the numbers that they sort by."""
     frame, places = board.to_frame(), words.decimals(board)
+    _, cost = words.cost_column(frame["cpu_minutes"])
     rows = []
-    for row in frame.itertuples():
+    for row, cpu in zip(frame.itertuples(), cost, strict=True):
         name = str(row.Index)
         ranked = np.isfinite(row.rank)
         step = NONE if not np.isfinite(row.to_best) else f"{words.signed(row.to_best)}"
@@ -67,7 +69,7 @@ def board_rows(board: Board) -> list[dict[str, Any]]:
                 "span": span,
                 "d": number(row.d) if np.isfinite(row.d) else NONE,
                 "folds": f"{row.folds}",
-                "cpu": words.minutes(row.cpu_minutes),
+                "cpu": cpu,
                 "cpu_value": row.cpu_minutes,
                 "failures": row.failures,
                 "forest": words.against_forest(board, name),
@@ -102,10 +104,10 @@ def _overview(report: BenchReport, overall: Overall) -> dict[str, Any]:
     figure, compared = "", [m for m in overall.table.index if m in overall.compared]
     if overall.datasets > 1 and len(compared) > 1:
         places = overall.table.loc[compared, "mean_place"]
-        groups = [[m for m in compared if 0 <= places[m] - places[first] < overall.critical] for first in compared]
-        groups = [g for i, g in enumerate(groups) if not any(set(g) < set(h) for h in groups)]
+        apart = np.abs(places.to_numpy()[:, None] - places.to_numpy()) >= overall.critical
+        groups = group_members(dict(zip(compared, letter_groups(apart), strict=True)))
         label = f"mean place over {overall.over} (left is best)"
-        figure = figures.critical(places, groups, label, overall.critical)
+        figure = critical(places, groups, label, overall.critical)
     heat = [
         {
             "name": breakable(board.name),
@@ -185,12 +187,15 @@ def section(report: BenchReport, boards: Sequence[Board], colour: Mapping[str, s
                 words.ceiling(main),
                 words.tasks(main),
                 words.how_tested(main),
+                words.best_mean(main),
                 *main.notes,
             )
             if t
         ],
         "metric": words.metric_label(main.metric),
         "forest": bool(main.reference),
+        "order": words.order(main),
+        "unit": words.cost_column(main.to_frame()["cpu_minutes"])[0],
         "rows": board_rows(main),
         "quoted": main.quoted,
         "figures": gallery(main, slices, colour, anchor(main)),
@@ -222,7 +227,8 @@ def _short(board: Board) -> dict[str, Any]:
         "metric": f"{words.metric_label(board.metric)} {arrow}",
         "rows": board_rows(board),
         "quoted": board.quoted,
-        "resolution": words.resolution(board),
+        "unit": words.cost_column(board.to_frame()["cpu_minutes"])[0],
+        "words": " ".join(text for text in (words.resolution(board), words.order(board)) if text),
     }
 
 

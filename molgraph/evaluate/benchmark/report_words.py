@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import UsageError
 from molgraph.evaluate.benchmark.board import Board
-from molgraph.evaluate.benchmark.ranking import PAIRED, TUKEY, UNTESTED
+from molgraph.evaluate.benchmark.ranking import CONOVER, PAIRED, TUKEY, UNTESTED, WILCOXON
 from molgraph.evaluate.benchmark.ranking_checks import NORMAL
 from molgraph.evaluate.benchmark.ranking_ranks import least_p
 from molgraph.evaluate.metrics import get_metric
@@ -64,16 +66,38 @@ def signed(value: float) -> str:
     return ("+" if value > 0 else "") + number(value)
 
 
-def minutes(value: float) -> str:
-    """CPU-minutes, or seconds where there is less than a tenth of a minute.
+def cost_column(minutes: Iterable[float]) -> tuple[str, list[str]]:
+    """A column of CPU-minutes in one unit, the largest in which half of them are 1 or more: the unit, and the cells.
 
     Example:
-        >>> minutes(2.5), minutes(0.02)
-        ('2.50 min', '1.20 s')
+        >>> cost_column([5.96 / 60, 0.145]), cost_column([0.5, 90, float("nan"), 300])
+        (('s', ['5.96', '8.70']), ('h', ['0.00833', '1.50', '—', '5.00']))
     """
-    if not np.isfinite(value):
-        return NONE
-    return f"{number(value * 60)} s" if value < 0.1 else f"{number(value)} min"
+    each = np.array(list(minutes), dtype=np.float64)
+    known = each[np.isfinite(each)]
+    typical = float(np.median(known)) if len(known) else 0.0
+    unit, size = next((u, n) for u, n in (("h", 60.0), ("min", 1.0), ("s", 0.0)) if typical >= n)
+    return unit, [number(float(value / (size or 1 / 60))) for value in each]
+
+
+def order(board: Board) -> str:
+    """By what the methods stand under one another."""
+    if not board.tested:
+        return "Methods stand by mean."
+    by_ranks = board.ranking.test in (CONOVER, WILCOXON)
+    return f"Methods stand by rank, then by mean{' rank over folds' if by_ranks else ''}."
+
+
+def best_mean(board: Board) -> str:
+    """That the first has not the best mean, which a test by ranks allows; empty where it has."""
+    ranked = board.ranking.ranked
+    if not ranked:
+        return ""
+    means = board.ranking.table.loc[ranked, "mean"]
+    best = str(means.idxmax() if board.ranking.higher_is_better else means.idxmin())
+    if best == ranked[0]:
+        return ""
+    return f"{best} has the best mean; {ranked[0]} stands first by its mean rank over folds, which is what is tested."
 
 
 def how_tested(board: Board) -> str:
