@@ -12,7 +12,7 @@
     molgraph.audit(molgraph.read_table("assay.csv", targets=["pIC50"]))     # what is wrong with a table
     molgraph.datasets()                              # public datasets, what is known for and against each
     molgraph.load_dataset("bbbp@c1").table           # one of them, checked against its card; c1 is curated
-    molgraph.xray(molgraph.load_dataset("bbbp").table)                      # what each split asks, before training
+    molgraph.xray("dataset:bbbp")                    # what each split asks, before training
     molgraph.benchmark("quick", "bench/quick").boards                       # methods on the same folds, ranked
     molgraph.MoleculeRegressor("dmpnn")              # in scikit-learn's cross_validate, GridSearchCV, Pipeline
     molgraph.names("method")                         # what there is; `molgraph.register` adds your own

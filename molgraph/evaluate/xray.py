@@ -18,6 +18,8 @@ from molgraph.base.registry import get
 from molgraph.base.seeds import generator
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.nearest import find_nearest
+from molgraph.data.datasets import Dataset
+from molgraph.data.read import Targets, read_table
 from molgraph.data.splits import Split, one_class, split_table
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.unused import unused_rows
@@ -170,12 +172,14 @@ class Xray:
 
 
 def xray(
-    table: Table,
+    data: Any,
     splits: Iterable[str | Split] | Mapping[str, str | Split] | None = None,
     *,
+    smiles: str | None = None,
+    targets: Targets = None,
     fractions: tuple[float, float, float] = (0.8, 0.1, 0.1),
     seed: int = 0,
-    title: str = "table",
+    title: str | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Xray:
     """Look through a table's splits before any training.
@@ -183,24 +187,29 @@ def xray(
     Distances are those of the nearest training molecule by Morgan fingerprints (radius 2, 2,048 bits), 1 - Tanimoto.
 
     Args:
-        table: rows of one molecule column.
+        data: rows of one molecule column: a table, a dataset as ``load_dataset`` gives it, or anything else that
+            ``read_table`` reads, such as a path, a frame, or ``dataset:esol`` (with its card's targets).
         splits: recipes by name, splits that were made for this table, or a mapping of labels to either; by default
             molgraph's own recipes and the field's.
+        smiles: the column of SMILES; found by its name where it is not given.
+        targets: labels, for their shifts and classes.
         fractions: train, valid and test of the recipes.
         seed: of the recipes, and of the draw of test rows where there are more than 2,000.
-        title: what the table is called.
+        title: what the table is called; the file's or dataset's name where it has one.
         settings: a recipe's name to its own settings.
 
     Raises:
         UsageError: an unknown recipe.
         DataError: a table without a molecule column, or none that can be read.
+        StorageError: a file that is not there.
 
     Example:
-        >>> from molgraph.data.sources.builtin import chembl2321810
-        >>> found = xray(chembl2321810().take(np.arange(200)), ["random", "scaffold/deepchem"])
-        >>> found.to_frame()["split"].tolist()
-        ['random', 'scaffold/deepchem']
+        >>> found = xray("builtin:chembl2321810", ["random", "scaffold/deepchem"])
+        >>> found.title, found.to_frame()["split"].tolist()
+        ('builtin:chembl2321810', ['random', 'scaffold/deepchem'])
     """
+    title = title or _title(data)
+    table = read_table(data.table if isinstance(data, Dataset) else data, smiles=smiles, targets=targets)
     if [e.kind for e in table.entities] != ["molecule"]:
         raise DataError("an X-ray needs one molecule column", hint="split tables of other things by random or group")
     asked = dict(splits) if isinstance(splits, Mapping) else {_label(each): each for each in splits or RECIPES}
@@ -238,6 +247,10 @@ def _split(
     table: Table, recipe: str, fractions: tuple[float, float, float], seed: int, settings: Mapping[str, Any]
 ) -> Split:
     return split_table(table, recipe, fractions=fractions, seed=seed, quiet=True, **settings.get(recipe, {}))
+
+
+def _title(data: Any) -> str:
+    return data.name if isinstance(data, Dataset) else Path(data).name if isinstance(data, str | Path) else "table"
 
 
 def _label(each: str | Split) -> str:

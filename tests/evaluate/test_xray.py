@@ -10,8 +10,9 @@ import pytest
 from scipy.stats import ks_2samp
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import DataError, StorageError, UsageError
 from molgraph.chem.fingerprints import morgan
+from molgraph.data.datasets import load_dataset
 from molgraph.data.sources.builtin import chembl2321810
 from molgraph.data.splits import split_table
 from molgraph.data.table import Entities, Table, make_table
@@ -116,6 +117,22 @@ def test_a_recipe_that_cannot_divide_a_table_is_a_row_that_says_so() -> None:
     assert found._repr_html_() and "cannot divide" in repr(found)
     with pytest.raises(DataError, match="no split can divide"):
         xray(make_table(["CCO", "OCC"]), ["random"])
+
+
+def test_what_is_read_elsewhere_is_read_here(tmp_path: Path) -> None:
+    data = load_dataset("chembl2321810")
+    of_dataset = xray(data, ["random"])
+    assert of_dataset.title == "chembl2321810" and of_dataset.targets == ("pActivity",)
+    assert xray("dataset:chembl2321810", ["random"]).text() == of_dataset.text()
+    data.table.take(np.arange(200)).to_frame().to_csv(tmp_path / "a.csv", index=False)
+    read = xray(tmp_path / "a.csv", ["random"], smiles="smiles", targets=["pActivity"])
+    assert (read.title, read.targets, read.n_rows) == ("a.csv", ("pActivity",), 200)
+    assert xray(str(tmp_path / "a.csv"), ["random"], title="mine").title == "mine"
+    assert xray(["C" * n for n in range(1, 30)], ["random"]).title == "table"
+    with pytest.raises(StorageError, match="'chembl2321810'\n  did you mean 'dataset:chembl2321810'"):
+        xray("chembl2321810")
+    with pytest.raises(DataError, match="cannot read a table from int"):
+        xray(5)
 
 
 def test_wrong_questions_are_refused(table: Table) -> None:
