@@ -37,7 +37,7 @@ def benchmark(
 
     Args:
         recipe: a TOML file, the name of one that ships with molgraph (``molgraph.base.shipped.recipe_names()``: such
-            as ``quick``), or its content as plain values.
+            as ``quick``), or its content as plain values, whose ``name`` is ``unnamed`` where they say none.
         out: the folder of cells; ``bench/NAME`` where not given.
         tables: datasets of your own by name, which the recipe's ``datasets`` name: anything that ``read_table`` reads
             with its targets, such as a table. A recipe's own ``[[table]]`` says the same of a file.
@@ -61,7 +61,7 @@ def benchmark(
     if isinstance(recipe, str | Path):
         recipe = BenchRecipe.from_toml(recipe_path(recipe))
     elif not isinstance(recipe, BenchRecipe):
-        recipe = BenchRecipe.from_dict(recipe)
+        recipe = BenchRecipe.from_dict({"name": "unnamed"} | dict(recipe))  # a file's name is its own
     own = {name: read_table(data) for name, data in (tables or {}).items()}
     for each in recipe.table:
         if each.name not in own:

@@ -67,6 +67,8 @@ def recipe_error(error: ValidationError, whole: type[Section], section: str = ""
         return UsageError(f"the recipe has no key {where!r}", hint=nearest(str(loc[-1]), _known(whole, loc[:-1])))
     if problem["type"] == "missing":
         return UsageError(f"the recipe lacks {where!r}", hint="the recipes that ship with molgraph show how it is said")
+    if problem["type"] in ("too_short", "string_too_short") and not problem["input"]:
+        return UsageError(f"recipe, {where}: it is empty", hint="give at least one")
     words, value = problem["msg"].removeprefix("Value error, "), problem["input"]
     told = "" if isinstance(value, Mapping | Section) else f"it is {value!r}"
     return UsageError(f"recipe{', ' * bool(where)}{where}: {words[:1].lower() + words[1:]}", hint=told)

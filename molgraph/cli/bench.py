@@ -39,7 +39,8 @@ def run(
     goes beyond its budget is a row that says so, and the others go on. A run
     that was stopped or killed goes on with the same command; nothing is computed
     twice. A dataset that cannot be used, or that a split cannot divide, is
-    refused with a word; the others go on, and the exit code is 3.
+    refused with a word; the others go on, and the exit code is 3. It is 1 where
+    cells were computed and none of them is ok.
 
     A file of your own is a dataset too; in the recipe:
         datasets = ["mine", "esol"]
@@ -79,6 +80,8 @@ def run(
     command(["molgraph", "bench", "verify", ran.out], "hash and score everything once more")
     if ran.refusals:
         raise typer.Exit(3)
+    if ran.none_ok:
+        raise typer.Exit(1)
 
 
 def verify(
@@ -141,6 +144,8 @@ def _show(result: Any) -> None:
         say(f"  {cell}: {status}: {reason}", "yellow")
     if len(ran.failures) > 5:
         say(f"  and {len(ran.failures) - 5:,} more", "yellow")
+    if ran.none_ok:
+        say(f"of {sum(ran.made.values()):,} cells computed, none is ok", "red")
     _warn(ran)
     if ran.stale:
         say(f"{ran.stale:,} cells of another recipe stand there too; they are kept and not read", "dim")

@@ -129,6 +129,26 @@ def test_the_same_from_python_on_tables_of_ones_own(tmp_path):
         molgraph.benchmark(values, tmp_path / "other")
 
 
+def test_plain_values_need_no_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    values = {"datasets": ["mine"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
+    result = molgraph.benchmark(values, tables={"mine": small()}, dry_run=True)
+    assert result.out == Path("bench/unnamed") and result.ran.wanted == 1
+    with pytest.raises(UsageError, match="the recipe lacks 'datasets'"):
+        molgraph.benchmark({"method": []})
+
+
+def test_a_run_of_which_no_cell_is_ok_is_exit_code_1_and_one_that_goes_on_is_not(write, tmp_path):
+    recipe, out = write('"chembl2321810"'), tmp_path / "out"
+    failed = call("bench", "run", recipe, "-o", out, "--only", "method=refuses,fold=0")
+    assert failed.exit_code == 1 and "of 1 cells computed, none is ok" in failed.output
+    assert f"molgraph bench run {recipe} -o {out} --retry failed" in failed.output
+    more = call("bench", "run", recipe, "-o", out, "--only", "fold=0", "--retry", "failed")
+    assert more.exit_code == 0 and "1 ok, 1 refused" in more.output and "none is ok" not in more.output
+    text = " ".join(call("bench", "run", "--help").output.replace("│", " ").split())
+    assert "It is 1 where cells were computed and none of them is ok." in text
+
+
 def test_a_file_of_ones_own_is_benchmarked_from_a_shell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = small(kind="binary")

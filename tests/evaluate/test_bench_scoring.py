@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import shutil
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ from molgraph.evaluate.benchmark.plan import metrics_of
 from molgraph.evaluate.benchmark.records import read_records
 from molgraph.evaluate.benchmark.scoring import COLUMNS, score_records
 from molgraph.evaluate.benchmark.store import work_folder
-from tests.evaluate.bench_tables import go, recipe, small
+from tests.evaluate.bench_tables import go, plain, recipe, small
 from tests.evaluate.odd_methods import Ridge
 
 
@@ -105,6 +107,27 @@ def test_predictions_that_are_not_there_or_damaged_are_said(records, tmp_path):
     own.path(own.done[0].cell).write_bytes(b"PAR1")
     with pytest.raises(DataError, match="is damaged"):
         own.predictions(own.done[0].cell)
+
+
+def test_predictions_that_were_changed_by_hand_are_not_scored(tmp_path):
+    asked = recipe("ridge")
+    go(tmp_path, asked)
+    records = read_records(tmp_path)
+    before = plain(score_records(records))
+    cell = records.done[2].cell
+    path = records.path(cell)
+    made = pq.read_table(path)
+    better = made.set_column(made.schema.get_field_index("p:y"), "p:y", made["y:y"])  # a valid file of right answers
+    pq.write_table(better, path)
+    for look in (lambda: score_records(read_records(tmp_path)), lambda: records.predictions(cell)):
+        with pytest.raises(DataError, match=f"{path} was changed: its sha256 is not the one") as error:
+            look()
+        assert error.value.hint == "delete its folder and run the recipe again"
+    with pytest.raises(DataError, match="was changed"):
+        go(tmp_path, asked)
+    shutil.rmtree(path.parent)
+    assert go(tmp_path, asked).made == {"ok": 1}
+    pd.testing.assert_frame_equal(plain(score_records(read_records(tmp_path))), before)
 
 
 def test_manifests_as_a_frame(records):

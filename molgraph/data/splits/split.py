@@ -18,6 +18,8 @@ from molgraph.data.table import Table
 
 FORMAT = "molgraph-split-1"
 PARTS = ("train", "valid", "test")
+# stands in the message, not the hint: of a split that is refused, a benchmark's run shows the message alone
+_WAY_OUT = "where a benchmark's run wrote it, delete its folder and run again"
 
 
 class Leak(NamedTuple):
@@ -155,10 +157,14 @@ class Split:
                 groups=None if raw["groups"] is None else int(raw["groups"]),
             )
         except OSError as error:
-            raise DataError(f"cannot read the split {path}: {error.strerror}") from error
+            raise DataError(f"cannot read the split {path}: {error.strerror}; {_WAY_OUT}") from error
         except (ValueError, KeyError, TypeError, OverflowError) as error:
-            raise DataError(f"{path} is not a molgraph split: {error}", hint="write one with Split.save") from error
-        check_parts(parts, split.n_rows, str(path))
+            words = f"{path} is not a molgraph split: {error}; {_WAY_OUT}"
+            raise DataError(words, hint="write one with Split.save") from error
+        try:
+            check_parts(parts, split.n_rows, str(path))
+        except DataError as error:
+            raise DataError(f"{error.message}; {_WAY_OUT}") from error
         return split
 
     def __repr__(self) -> str:

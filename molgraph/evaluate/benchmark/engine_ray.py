@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import platform
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typing import Any
 from molgraph.base.optional import need
 from molgraph.evaluate.benchmark.job import Job, Outcome
 from molgraph.evaluate.benchmark.local import LocalEngine
+from molgraph.evaluate.benchmark.worker import disk_full
 
 LEAVE = 10.0  # seconds for the nodes to tidy up
 LOSSES = 2  # how often a cell is begun again whose node went away
@@ -33,6 +35,14 @@ class Seat:
 
     def run(self, job: Job, table: bytes, split: bytes) -> tuple[Outcome, dict[str, bytes]]:
         """Run a cell; its outcome and the files that its process wrote."""
+        try:
+            return self._run(job, table, split)
+        except OSError as error:
+            if not disk_full(error):
+                raise
+            return Outcome("disk", f"{platform.node()}: {error.strerror}", {}, 0.0, None, None), {}
+
+    def _run(self, job: Job, table: bytes, split: bytes) -> tuple[Outcome, dict[str, bytes]]:
         here = self.folder / Path(job.table).name
         if not here.exists():  # the name holds the data's hash
             here.write_bytes(table)

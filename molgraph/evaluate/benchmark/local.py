@@ -18,7 +18,7 @@ from typing import Any
 from molgraph.evaluate.benchmark.job import Job, Outcome
 from molgraph.evaluate.benchmark.server import kill_group
 from molgraph.evaluate.benchmark.watch import memory_mb
-from molgraph.evaluate.benchmark.worker import BEGUN, FOUND, LOG
+from molgraph.evaluate.benchmark.worker import BEGUN, DISK_FULL, FOUND, LOG
 
 TICK = 0.05  # seconds between two looks at what runs
 IMPORT_SECONDS = 300.0  # that a process of its own may take before its cell begins
@@ -229,7 +229,10 @@ def _environment() -> dict[str, str]:
 
 
 def _outcome(running: _Running, code: int, cpu: float | None, peak_mb: float) -> Outcome:
-    """How a process ended: by its own word where it left one, else by its budget, signal or exit code."""
+    """How a process ended: by its own word where it left one, else by its budget, signal or exit code.
+
+    ``disk``, where there was no room for that word, is no cell's status: the run stops there.
+    """
     seconds, folder = time.monotonic() - running.started, Path(running.job.folder)
     found: Mapping[str, Any] = {}
     if (folder / FOUND).is_file():
@@ -237,6 +240,8 @@ def _outcome(running: _Running, code: int, cpu: float | None, peak_mb: float) ->
         status, reason = found["status"], found["reason"]
     elif running.ended_by is not None:
         status, reason = running.ended_by
+    elif code == DISK_FULL:
+        status, reason = "disk", _last_line(folder / LOG) or "no space left on device"
     else:
         status = "crashed"
         reason = "; ".join(filter(None, (_ending(code), _last_line(folder / LOG))))

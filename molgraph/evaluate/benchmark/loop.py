@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import shutil
 import time
 from collections import Counter, deque
 from collections.abc import Collection, Mapping
@@ -11,6 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from molgraph.base import progress
+from molgraph.base.errors import StorageError
+from molgraph.base.paths import storage_error
 from molgraph.evaluate.benchmark.cells import Cell, file_of_split
 from molgraph.evaluate.benchmark.claims import Claims
 from molgraph.evaluate.benchmark.forecast import Forecast, in_words
@@ -19,6 +23,8 @@ from molgraph.evaluate.benchmark.plan import WORK, Problem
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.store import keep, read_manifest, work_folder
 
+# what a disk or a folder answers where it can take nothing more
+NO_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 LOOK = 2.0  # seconds between two looks at cells that another run works on
 logger = logging.getLogger("molgraph")
 
@@ -64,7 +70,11 @@ class Loop:
         self.before = {c.key: made_at(out, c) for p in problems.values() for c in p.cells} if again else {}
 
     def run(self, todo: list[Cell]) -> None:
-        """Compute the cells; those that another run works on are waited for, and taken over where it gives them up."""
+        """Compute the cells; those that another run works on are waited for, and taken over where it gives them up.
+
+        Raises:
+            StorageError: the disk is full, or the folder takes nothing more; the cell at hand is not kept.
+        """
         left, elsewhere, numbers, look = deque(todo), list[Cell](), count(), 0.0
         with progress.bar(self.recipe.name, total=len(todo)) as bar:
             try:
@@ -77,14 +87,19 @@ class Loop:
                         if state == "elsewhere":
                             elsewhere.append(cell)
                         bar.advance(state == "there")
-                    for number, outcome in self.engine.wait():
+                    for number, outcome in sorted(self.engine.wait(), key=lambda each: each[1].status == "disk"):
                         cell = self._end(number, outcome)
                         bar.advance()
                         self._tell(cell, [*left, *elsewhere])
                     bar.describe(self._words([*left, *elsewhere]))
             except KeyboardInterrupt as stop:
-                stop.add_note(f"{sum(self.made.values())} cells were kept; the same command goes on from here")
+                stop.add_note(self._kept)
                 raise
+            except OSError as error:
+                if error.errno not in NO_WRITING:
+                    raise
+                found = storage_error(f"cannot write the benchmark's folder {self.out}", error)
+                raise self._no_room(found.message, error) from error
             finally:
                 self.claims.close()
 
@@ -109,8 +124,15 @@ class Loop:
     def _end(self, number: int, outcome: Outcome) -> Cell:
         cell, job = self.running.pop(number)
         problem, split = self.problems[cell.dataset], self.recipe.of_split(cell.split)
+        if outcome.status == "disk":
+            shutil.rmtree(job.folder, ignore_errors=True)
+            raise self._no_room(f"{cell} was not computed: {outcome.reason}", OSError(errno.ENOSPC, ""))
         label = {"recipe": split.recipe, "params": split.params, "seed": split.seeds[0 if split.folds else cell.repeat]}
-        keep(self.out, cell, problem, job, label, outcome)
+        try:
+            keep(self.out, cell, problem, job, label, outcome)
+        except OSError:
+            shutil.rmtree(job.folder, ignore_errors=True)
+            raise
         self.claims.release(cell.key)
         self.made[outcome.status] += 1
         if outcome.status != "ok":
@@ -118,6 +140,14 @@ class Loop:
             logger.info("%s: %s: %s", cell, outcome.status, outcome.reason)
         self.forecast.add(cell, outcome.seconds)
         return cell
+
+    @property
+    def _kept(self) -> str:
+        return f"{sum(self.made.values())} cells were kept; the same command goes on from here"
+
+    def _no_room(self, message: str, error: OSError) -> StorageError:
+        """What ends the run, with what to do about it and what is kept."""
+        return StorageError(message, hint=f"{storage_error('', error).hint}\n{self._kept}")
 
     def _tell(self, ended: Cell, left: list[Cell]) -> None:
         """Say so when the last fold of a method on a dataset has ended: the progress of a run without a terminal."""

@@ -6,13 +6,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
 from molgraph.base.errors import nearest
 from molgraph.base.recipe import NotNegative, Positive
 from molgraph.base.sections import Section, read_toml, recipe_error, write_toml
 
-Label = Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._+@=-]*)?$", max_length=80)]  # names folders
+
+def _of(signs: str) -> AfterValidator:
+    """A text that names files: letters and digits without marks, and after the first of them these signs."""
+
+    def check(text: str) -> str:
+        known = "".join(c for c in text if c in signs or (c.isascii() and c.isalnum()))
+        if known != text or text[:1] in tuple(signs):
+            raise ValueError(f"only letters A to Z, digits and {' '.join(signs)} may be used, a letter or digit first")
+        return text
+
+    return AfterValidator(check)
+
+
+Label = Annotated[str, Field(max_length=80), _of("._+@=-")]  # names folders
 Params = dict[str, Any]
 
 
@@ -169,7 +182,7 @@ class BenchRecipe(Section):
         ('random-1x5', 5)
     """
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    name: Annotated[str, Field(min_length=1), _of("._-")]
     title: str = ""
     datasets: Annotated[tuple[str, ...], Field(min_length=1)]
     table: tuple[OwnTable, ...] = ()

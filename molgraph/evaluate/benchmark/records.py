@@ -16,7 +16,7 @@ from molgraph.base.paths import missing_file
 from molgraph.evaluate.benchmark.cells import Cell
 from molgraph.evaluate.benchmark.plan import PLAN, Problem
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.store import read_manifest
+from molgraph.evaluate.benchmark.store import read_manifest, sha256_of
 from molgraph.evaluate.benchmark.worker import PREDICTIONS
 
 
@@ -102,17 +102,22 @@ class Records:
         """A cell's predictions."""
         return cell.folder(self.out) / PREDICTIONS
 
-    def predictions(self, cell: Cell) -> Predicted:
+    def predictions(self, cell: Cell, manifest: Mapping[str, Any] | None = None) -> Predicted:
         """A cell's predictions.
+
+        Args:
+            cell: one that ended well.
+            manifest: its own, where it is at hand; else it is read.
 
         Raises:
             StorageError: it has none: it failed, or was not computed.
-            DataError: the file is damaged.
+            DataError: the file is damaged, or is not the one whose sha256 stands in the manifest.
         """
         path = self.path(cell)
-        if not path.is_file():
+        manifest = manifest or read_manifest(self.out, cell)
+        if manifest is None or not path.is_file():
             raise StorageError(f"{cell} has no predictions", hint="its manifest says why, where it was computed")
-        return read_predictions(path)
+        return read_predictions(path, str(manifest.get("predictions_sha256")))
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.done)
@@ -141,19 +146,23 @@ def read_records(out: str | Path) -> Records:
     return Records(out, recipe, problems)
 
 
-def read_predictions(path: Path) -> Predicted:
-    """Read a file that a cell wrote; one that is damaged raises ``DataError``."""
+def read_predictions(path: Path, stated: str) -> Predicted:
+    """Read a file that a cell wrote; one that is damaged, or has another sha256 than stated, raises ``DataError``."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    again = "delete its folder and run the recipe again"
     try:
-        made = pq.ParquetFile(pa.BufferReader(path.read_bytes())).read(use_threads=False)
+        content = path.read_bytes()
+        made = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
         numbers: dict[str, dict[str, np.ndarray]] = {"y": {}, "p": {}, "spread": {}}
         for name in made.column_names:
             kind, colon, rest = name.partition(":")
             if colon:
                 numbers[kind][rest] = made[name].to_numpy()
         rows, ids, status, reason = (made[name].to_numpy() for name in ("row", "id", "status", "reason"))
-        return Predicted(rows, ids, status, reason, numbers["y"], numbers["p"], numbers["spread"])
     except (OSError, KeyError, pa.ArrowException) as error:
-        raise DataError(f"{path} is damaged: {error}", hint="delete its folder and run the recipe again") from error
+        raise DataError(f"{path} is damaged: {error}", hint=again) from error
+    if sha256_of(content) != stated:
+        raise DataError(f"{path} was changed: its sha256 is not the one in its manifest", hint=again)
+    return Predicted(rows, ids, status, reason, numbers["y"], numbers["p"], numbers["spread"])

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from molgraph.base import progress
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import StorageError, UsageError, nearest
 from molgraph.base.paths import atomic_write, storage_error
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FAILED, Cell, in_order
@@ -19,7 +19,7 @@ from molgraph.evaluate.benchmark.claims import Claims
 from molgraph.evaluate.benchmark.installed import check_installed
 from molgraph.evaluate.benchmark.job import load_factory
 from molgraph.evaluate.benchmark.local import LocalEngine
-from molgraph.evaluate.benchmark.loop import Engine, Loop
+from molgraph.evaluate.benchmark.loop import NO_WRITING, Engine, Loop
 from molgraph.evaluate.benchmark.plan import PLAN, WORK, Problem, check_recipe, prepare
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.records import read_records
@@ -73,6 +73,11 @@ class Ran:
         return tuple(line for problem in self.problems.values() for line in problem.refusals)
 
     @property
+    def none_ok(self) -> bool:
+        """Whether cells were computed and all of them failed."""
+        return bool(self.made) and not self.made.get("ok")
+
+    @property
     def unused(self) -> tuple[str, ...]:
         """Rows of the datasets that no method is given, and why, a line each."""
         return tuple(problem.unused for problem in self.problems.values() if problem.unused)
@@ -107,7 +112,7 @@ def run_benchmark(
 
     Raises:
         UsageError: something in the recipe or the arguments that nobody knows, before anything runs.
-        StorageError: the folder cannot be written.
+        StorageError: the folder cannot be written, or the disk is full; cells that were done are kept.
     """
     started = time.perf_counter()
     tables, only = dict(tables or {}), {k: set(map(str, v)) for k, v in (only or {}).items()}
@@ -135,6 +140,10 @@ def run_benchmark(
         loop = Loop(recipe, out, factory, problems, made_by, again)
         loop.run(todo)
         write_scores(read_records(out))
+    except OSError as error:
+        if error.errno not in NO_WRITING:
+            raise
+        raise storage_error(f"cannot write the benchmark's folder {out}", error) from error
     finally:
         if made_by is not None and made_by is not engine:
             made_by.close()
@@ -222,11 +231,20 @@ def _prepare(
         if name in only.get("dataset", recipe.datasets):
             with _alone(out / WORK / "claims", f"prepare-{name}", write):
                 found[name] = prepare(recipe, out, name, tables.get(name), write=write)
+                _check_written(found[name], out)
                 if write:
                     found[name].save(out)
             for line in found[name].refusals:
                 logger.warning("%s", line)
     return found
+
+
+def _check_written(problem: Problem, out: Path) -> None:
+    """Stop where a dataset or split was refused for no fault of its own: its file cannot be written into the folder."""
+    for why in (problem.refused, *problem.refused_splits.values()):
+        if why.startswith((f"cannot write {out / 'splits'}", f"cannot write {out / WORK}")):
+            hint = "free some space, or choose another folder; the same command goes on from here"
+            raise StorageError(why, hint=hint)
 
 
 def _stale(out: Path, problems: Mapping[str, Problem]) -> int:

@@ -77,7 +77,7 @@ def score_cell(record: Record, problem: Problem, records: Records) -> Iterator[t
     )  # fmt: skip
     status, reason = manifest["status"], manifest["reason"]
     cost = (manifest["seconds"]["total"], manifest["cpu_seconds"], manifest["peak_mb"])
-    predicted = records.predictions(cell) if status == "ok" else None
+    predicted = records.predictions(cell, manifest) if status == "ok" else None
     for target in problem.targets:
         found = _of_target(predicted, target, manifest)
         for name in problem.metrics[target.name]:

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from molgraph.evaluate.benchmark.about import machine, versions
 from molgraph.evaluate.benchmark.job import Job
-from molgraph.evaluate.benchmark.worker import LOG, carry_out, die_with
+from molgraph.evaluate.benchmark.worker import DISK_FULL, LOG, carry_out, die_with, disk_full
 
 
 def n_threads() -> int:
@@ -95,8 +95,9 @@ class Server:
             nothing = os.open(os.devnull, os.O_RDONLY)
             for target, source in ((0, nothing), (1, log), (2, log)):
                 os.dup2(source, target)
-            carry_out(job)
-            code = 0
+            code = carry_out(job)
+        except OSError as error:
+            code = DISK_FULL if disk_full(error) else code
         finally:
             with contextlib.suppress(Exception):
                 sys.stdout.flush()

@@ -129,4 +129,9 @@ def read_manifest(out: Path, cell: Cell) -> dict[str, Any] | None:
 
 def sha256(path: Path) -> str:
     """Of a file's bytes."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return sha256_of(path.read_bytes())
+
+
+def sha256_of(content: bytes) -> str:
+    """Of bytes at hand."""
+    return hashlib.sha256(content).hexdigest()

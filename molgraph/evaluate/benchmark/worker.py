@@ -6,6 +6,7 @@ Runs inside a cell's own process: one that ``server.py`` forked, or (``python -m
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import resource
@@ -30,6 +31,7 @@ from molgraph.evaluate.benchmark.learning import blind, fit
 from molgraph.evaluate.benchmark.search import search
 
 PREDICTIONS, FOUND, LOG, BEGUN = "predictions.parquet", "found.json", "stderr.txt", "begun"
+DISK_FULL = 74  # exit code of a process that found no room on the disk: no result of its method
 
 
 def run_job(job: Job) -> dict[str, Any]:
@@ -93,28 +95,70 @@ def _check(prediction: Prediction, test: Table, job: Job) -> None:
         )
 
 
-def carry_out(job: Job) -> None:
-    """Run a job and write what became of it, failures too; never raises what a method raised."""
+def carry_out(job: Job) -> int:
+    """Run a job and write what became of it, failures too; never raises what a method raised.
+
+    Returns:
+        The process's exit code: 0, or ``DISK_FULL`` where there was no room on the disk, and so nothing is written.
+    """
     started = time.process_time()
+    try:
+        found = _found(job)
+        found |= {"versions": versions(), "machine": machine()}
+        found["cpu_seconds"] = time.process_time() - started
+        found["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        path = Path(job.folder) / FOUND
+        path.with_suffix(".part").write_text(json.dumps(found), encoding="utf-8")
+        path.with_suffix(".part").rename(path)
+    except (Exception, SystemExit) as error:
+        if not disk_full(error):
+            raise
+        with contextlib.suppress(OSError):
+            words = error.message if isinstance(error, MolgraphError) else _in_words(error)
+            print(words, file=sys.stderr, flush=True)
+        return DISK_FULL
+    return 0
+
+
+def _found(job: Job) -> dict[str, Any]:
+    """What a job gave, or how it failed; a full disk is no failure of its own, and raises."""
     try:
         for module in job.imports:
             import_module(module)
         set_threads(job.threads)
-        found = run_job(job)
-    except MolgraphError as error:
-        found = {"status": "refused", "reason": error.message}
-    except MemoryError as error:
-        found = {"status": "memory", "reason": f"out of memory: {error}".removesuffix(": ")}
+        return run_job(job)
     except (Exception, SystemExit) as error:
+        if disk_full(error):
+            raise
+        if isinstance(error, MolgraphError):
+            return {"status": "refused", "reason": error.message}
+        if isinstance(error, MemoryError):
+            return {"status": "memory", "reason": f"out of memory: {error}".removesuffix(": ")}
         traceback.print_exc()
-        words = " ".join(str(error).split())
-        found = {"status": "crashed", "reason": f"{type(error).__name__}: {words}"[:500]}
-    found |= {"versions": versions(), "machine": machine()}
-    found["cpu_seconds"] = time.process_time() - started
-    found["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    path = Path(job.folder) / FOUND
-    path.with_suffix(".part").write_text(json.dumps(found), encoding="utf-8")
-    path.with_suffix(".part").rename(path)
+        return {"status": "crashed", "reason": _in_words(error)}
+
+
+def disk_full(error: BaseException | None) -> bool:
+    """Whether an error, or one that led to it, says that a disk or quota is used up; libraries say it in their words.
+
+    Example:
+        >>> disk_full(OSError(errno.ENOSPC, "")), disk_full(RuntimeError("write: No space left on device"))
+        (True, True)
+        >>> disk_full(OSError(errno.EACCES, "permission denied"))
+        False
+    """
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if "no space left on device" in str(error).lower():
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _in_words(error: BaseException) -> str:
+    """An error's class and message in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
 
 
 def set_threads(n: int) -> None:
@@ -143,8 +187,15 @@ def main() -> None:
     with contextlib.suppress(OSError):
         os.setsid()
     job = Job.from_json(Path(path).read_text(encoding="utf-8"))
-    (Path(job.folder) / BEGUN).touch()
-    carry_out(job)
+    try:
+        (Path(job.folder) / BEGUN).touch()
+        code = carry_out(job)
+    except OSError as error:
+        if not disk_full(error):
+            raise
+        code = DISK_FULL
+    if code:
+        os._exit(code)  # what Python would still write out on its way gives another code where the disk is full
 
 
 if __name__ == "__main__":
