@@ -75,7 +75,7 @@ class Outcome:
     """How a cell ended.
 
     Args:
-        status: ``ok``, ``crashed``, ``timeout``, ``memory`` or ``refused``.
+        status: ``ok``, ``crashed``, ``timeout``, ``memory`` or ``refused``; ``disk``, a full one, ends the run.
         reason: one line where it is not ok.
         found: what the process said of itself: seconds, notes, parameters chosen.
         seconds: wall time from its start to its end, as the runner saw it.
