@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, MolgraphError, UsageError, nearest
-from molgraph.base.paths import atomic_write
+from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError, nearest
+from molgraph.base.paths import atomic_write, storage_error
 from molgraph.base.registry import get
 from molgraph.data.content import content_hash as hash_of
 from molgraph.data.splits import Split, repeated_kfold, split_table
@@ -165,6 +165,9 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
     Returns:
         The problem; ``refused`` says why where it cannot be used, such as a hash that is not the card's. A split that
         cannot divide it is refused by itself, unless all are.
+
+    Raises:
+        StorageError: the folder cannot be written.
     """
     try:
         if table is None:
@@ -181,10 +184,17 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
             raise DataError(f"{name} has no targets", hint="it is a set to generate from: leave it out")
         metrics = metrics_of(recipe, table.row_targets, leading)
         problem = Problem(name, edition, digest, len(table), table.row_targets, metrics)
+    except MolgraphError as error:
+        return Problem(name, refused=error.message, metrics={}, split_hash={})
+    try:
         if write and not problem.table_file(out).exists():
             problem.table_file(out).parent.mkdir(parents=True, exist_ok=True)
             write_table(table, problem.table_file(out))
         made, refused = _splits(recipe, out, name, table, write=write)
+    except StorageError:
+        raise
+    except OSError as error:
+        raise storage_error(f"cannot write into {out}", error) from error
     except MolgraphError as error:
         return Problem(name, refused=error.message, metrics={}, split_hash={})
     if refused and not made:
@@ -210,6 +220,8 @@ def _splits(
     for split in recipe.split_of(name):
         try:
             parts = frozen(out, name, split, table, write=write)
+        except StorageError:  # no fault of the split's: the folder cannot be written
+            raise
         except MolgraphError as error:
             refused[split.name] = error.message
         else:

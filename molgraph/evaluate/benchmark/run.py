@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 
 from molgraph.base import progress
-from molgraph.base.errors import StorageError, UsageError, nearest
+from molgraph.base.errors import UsageError, nearest
 from molgraph.base.paths import atomic_write, storage_error
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FAILED, Cell, in_order
@@ -231,20 +231,11 @@ def _prepare(
         if name in only.get("dataset", recipe.datasets):
             with _alone(out / WORK / "claims", f"prepare-{name}", write):
                 found[name] = prepare(recipe, out, name, tables.get(name), write=write)
-                _check_written(found[name], out)
                 if write:
                     found[name].save(out)
             for line in found[name].refusals:
                 logger.warning("%s", line)
     return found
-
-
-def _check_written(problem: Problem, out: Path) -> None:
-    """Stop where a dataset or split was refused for no fault of its own: its file cannot be written into the folder."""
-    for why in (problem.refused, *problem.refused_splits.values()):
-        if why.startswith((f"cannot write {out / 'splits'}", f"cannot write {out / WORK}")):
-            hint = "free some space, or choose another folder; the same command goes on from here"
-            raise StorageError(why, hint=hint)
 
 
 def _stale(out: Path, problems: Mapping[str, Problem]) -> int:
