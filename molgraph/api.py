@@ -83,7 +83,8 @@ def train(
         targets: the columns to learn; an empty cell is a missing value.
         model: a registered model, such as ``dmpnn``, ``mpnn`` or ``random_forest``.
         params: that model's own parameters, such as ``{"depth": 4}``.
-        split: a split recipe, such as ``scaffold/balanced`` or ``random``.
+        split: a split recipe, such as ``scaffold/balanced`` or ``random``; other people's (``scaffold/deepchem``)
+            are asked of the molecules as they are written, before ``standardise``.
         fractions: shares of train, valid and test.
         seed: of the split and of the training; the same seed gives the same result on the same machine.
         epochs: passes over the train part, at most.
