@@ -55,7 +55,7 @@ def predictions(folder: Path, change, *, covered: bool) -> None:
     change(frame)
     frame.to_parquet(folder / PREDICTIONS, index=False)
     if covered:
-        write(folder / MANIFEST, lambda raw: raw.update(predictions_sha256=sha256(folder / PREDICTIONS)))
+        write(folder / MANIFEST, lambda raw: raw.update(predictions_sha256=sha256((folder / PREDICTIONS).read_bytes())))
 
 
 def test_what_was_not_touched_is_right(whole):

@@ -12,7 +12,7 @@ from typing import Any
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError, nearest
-from molgraph.base.paths import atomic_write, storage_error
+from molgraph.base.paths import atomic_write
 from molgraph.base.registry import get
 from molgraph.data.content import content_hash as hash_of
 from molgraph.data.splits import Split, repeated_kfold, split_table
@@ -193,8 +193,6 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
         made, refused = _splits(recipe, out, name, table, write=write)
     except StorageError:
         raise
-    except OSError as error:
-        raise storage_error(f"cannot write into {out}", error) from error
     except MolgraphError as error:
         return Problem(name, refused=error.message, metrics={}, split_hash={})
     if refused and not made:

@@ -16,7 +16,7 @@ from molgraph.base.paths import missing_file
 from molgraph.evaluate.benchmark.cells import Cell
 from molgraph.evaluate.benchmark.plan import PLAN, Problem
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.store import read_manifest, sha256_of
+from molgraph.evaluate.benchmark.store import read_manifest, sha256
 from molgraph.evaluate.benchmark.worker import PREDICTIONS
 
 
@@ -163,6 +163,6 @@ def read_predictions(path: Path, stated: str) -> Predicted:
         rows, ids, status, reason = (made[name].to_numpy() for name in ("row", "id", "status", "reason"))
     except (OSError, KeyError, pa.ArrowException) as error:
         raise DataError(f"{path} is damaged: {error}", hint=again) from error
-    if sha256_of(content) != stated:
-        raise DataError(f"{path} was changed: its sha256 is not the one in its manifest", hint=again)
+    if (found := sha256(content)) != stated:
+        raise DataError(f"predictions were changed: {path} has sha256 {found}, the manifest {stated}", hint=again)
     return Predicted(rows, ids, status, reason, numbers["y"], numbers["p"], numbers["spread"])

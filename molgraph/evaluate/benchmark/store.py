@@ -83,7 +83,7 @@ def keep(
         "versions": dict(found.get("versions") or versions()),
         "machine": dict(found.get("machine") or machine()),
         "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "predictions_sha256": sha256(predictions) if ok else None,
+        "predictions_sha256": sha256(predictions.read_bytes()) if ok else None,
     }
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
     for each in folder.iterdir():
@@ -127,11 +127,6 @@ def read_manifest(out: Path, cell: Cell) -> dict[str, Any] | None:
     return manifest
 
 
-def sha256(path: Path) -> str:
-    """Of a file's bytes."""
-    return sha256_of(path.read_bytes())
-
-
-def sha256_of(content: bytes) -> str:
-    """Of bytes at hand."""
+def sha256(content: bytes) -> str:
+    """Of a file's content, as manifests have it."""
     return hashlib.sha256(content).hexdigest()

@@ -20,7 +20,7 @@ from molgraph.evaluate.benchmark.handed import read_handed
 from molgraph.evaluate.benchmark.plan import PLAN, Problem
 from molgraph.evaluate.benchmark.records import Predicted, Record, Records, read_records
 from molgraph.evaluate.benchmark.scoring import score_records
-from molgraph.evaluate.benchmark.store import read_manifest, sha256
+from molgraph.evaluate.benchmark.store import read_manifest
 from molgraph.evaluate.benchmark.verify_scores import differences, read_stored, without_cell
 
 Splits = dict[tuple[str, str, int, int], Split]
@@ -195,17 +195,14 @@ def _check_cell(records: Records, record: Record, table: Table | None, splits: S
         yield "its key is not that of the recipe's data, split, method, parameters and seed"
     if manifest["status"] != "ok":
         return
-    path = records.path(cell)
-    if not path.is_file():
+    if not records.path(cell).is_file():
         yield "its predictions are gone"
-    elif sha256(path) != manifest["predictions_sha256"]:
-        yield f"its predictions were changed: sha256 {sha256(path)}, the manifest has {manifest['predictions_sha256']}"
+        return
+    try:
+        predicted = records.predictions(cell, manifest)
+    except MolgraphError as error:
+        yield error.message
     else:
-        try:
-            predicted = records.predictions(cell)
-        except MolgraphError as error:
-            yield error.message
-            return
         yield from _check_predicted(predicted, problem, table, splits.get(_split_of(cell)))
 
 
