@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from typing import TypeVar
 
 from molgraph.base import progress
 from molgraph.base.cores import cores
+from molgraph.base.process import die_with
 
 R = TypeVar("R")
 PIECE = 500
@@ -54,9 +56,18 @@ def map_texts(
             # Python 3.12 warns of forking beside threads; the children run RDKit alone, and no thread of ours
             # holds a lock that they need.
             warnings.simplefilter("ignore", DeprecationWarning)
-            # gc.freeze: a child that looked through all objects of its parent for garbage would copy their memory.
-            with ProcessPoolExecutor(min(workers, len(pieces)), mp_context=context, initializer=gc.freeze) as pool:
+            start = {"initializer": _begin, "initargs": (os.getpid(),)}
+            with ProcessPoolExecutor(min(workers, len(pieces)), mp_context=context, **start) as pool:  # type: ignore[arg-type]
                 for piece, results in zip(pieces, pool.map(function, pieces), strict=True):
                     out += results
                     bar.advance(len(piece))
     return out
+
+
+def _begin(parent: int) -> None:
+    """In a child: end with the parent, however that ends, and leave its memory alone.
+
+    A child that looked through all objects of its parent for garbage would copy their memory.
+    """
+    die_with(parent)
+    gc.freeze()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal  # the functions that ``signal`` wraps: a twentieth of their time, which counts once a molecule
 import re
 import threading
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ _LONG = 2_000  # texts of so many characters are looked at for what would keep R
 # RDKit's log streams belong to the whole process, so two threads that capture at once would read each
 # other's words: one at a time.
 _log = threading.RLock()
+_SIGINT = 2  # the number as it is: an enum's member takes longer to look up than the call takes
 _quiet_depth = 0
 _blocker: rdBase.BlockLogs | None = None
 _CLOCK = re.compile(r"^\[\d\d:\d\d:\d\d\] ", re.MULTILINE)
@@ -38,7 +40,7 @@ class Parsed(NamedTuple):
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep RDKit's messages off the terminal; may be nested and used from several threads."""
+    """Keep RDKit's messages off the terminal and its hands off Ctrl-C; may be nested and used from several threads."""
     global _quiet_depth, _blocker
     with _log:
         if _quiet_depth == 0:
@@ -51,6 +53,17 @@ def quiet() -> Iterator[None]:
             _quiet_depth -= 1
             if _quiet_depth == 0:
                 _blocker = None
+        _restore_ctrl_c()
+
+
+def _restore_ctrl_c() -> None:
+    """Put Python's handler of SIGINT back where RDKit has left its own.
+
+    RDKit's searches for substructures set a handler for their time; one that runs within another puts the wrong one
+    back, and Ctrl-C does nothing from then on (rdkit 2026.3.5, ``ControlCHandler``).
+    """
+    if threading.current_thread() is threading.main_thread() and (handler := _signal.getsignal(_SIGINT)) is not None:
+        _signal.signal(_SIGINT, handler)
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from molgraph import __version__
 from molgraph.base.errors import MolgraphError
+from molgraph.cli.interrupt import at_work
 
 TRAIN, INSPECT, DATA, BENCH = "Train & predict", "Inspect", "Data", "Benchmarks"
 
@@ -127,6 +128,7 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
     """The verb's function with its failures turned into a sentence and an exit code."""
 
     @functools.wraps(function)
+    @at_work()
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             with warnings.catch_warnings():
@@ -258,12 +260,3 @@ app.add_typer(
     data_app, rich_help_panel=DATA, help="Find datasets; audit a table, split it without leaks, build its graphs ahead."
 )
 app.add_typer(bench_app, rich_help_panel=BENCH, help="Compare methods over datasets, splits and seeds.")
-
-
-def main() -> None:
-    """The console script."""
-    app(prog_name="molgraph")
-
-
-if __name__ == "__main__":
-    main()

@@ -25,13 +25,13 @@ def test_import_molgraph_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"]])
 def test_help_loads_nothing_heavy(words: list[str]) -> None:
-    code = f"import sys; sys.argv = ['molgraph', *{words!r}]\nfrom molgraph.cli.main import main\n"
+    code = f"import sys; sys.argv = ['molgraph', *{words!r}]\nfrom molgraph.__main__ import main\n"
     assert loaded(code + "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code") == set()
 
 
 @pytest.mark.parametrize("verb", ["train", "predict", "evaluate", "verify", "models", "doctor", "demo", "data"])
 def test_a_verbs_help_does_not_wait_for_torch(verb: str) -> None:
-    code = f"import sys; sys.argv = ['molgraph', {verb!r}, '--help']\nfrom molgraph.cli.main import main\n"
+    code = f"import sys; sys.argv = ['molgraph', {verb!r}, '--help']\nfrom molgraph.__main__ import main\n"
     found = loaded(code + "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code")
     assert found <= {"pydantic"}  # typer itself reads options with it
 

@@ -19,9 +19,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from molgraph.base.process import die_with
 from molgraph.evaluate.benchmark.about import machine, versions
 from molgraph.evaluate.benchmark.job import Job
-from molgraph.evaluate.benchmark.worker import DISK_FULL, LOG, carry_out, die_with, disk_full
+from molgraph.evaluate.benchmark.worker import DISK_FULL, LOG, carry_out, disk_full
 
 
 def n_threads() -> int:

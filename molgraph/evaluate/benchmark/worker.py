@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import resource
-import signal
 import sys
 import time
 import traceback
@@ -22,6 +21,7 @@ import numpy as np
 
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError, MolgraphError
+from molgraph.base.process import die_with
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.about import machine, versions
@@ -168,16 +168,6 @@ def set_threads(n: int) -> None:
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(n)
-
-
-def die_with(parent: int) -> None:
-    """Let the system end this process when its parent ends (Linux), and end it now where that has happened already."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-        if os.getppid() != parent:
-            os._exit(1)
 
 
 def main() -> None:

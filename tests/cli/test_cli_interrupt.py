@@ -1,0 +1,122 @@
+"""Ctrl-C ends every verb within two seconds with exit code 130, also where a library would keep it from Python."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rdkit import Chem
+
+from molgraph.chem.smiles import quiet
+from molgraph.data.sources.builtin import chembl2321810
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT there")
+ROOT = Path(__file__).resolve().parents[2]
+LATEST = 10  # seconds, on a busy machine; idle, each takes less than two
+# In the background Ctrl-C may be ignored, which a process hands on. The verb tells when it has called ``at`` once.
+BEGIN = """
+import importlib, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from molgraph.__main__ import main
+def tell(place):
+    module, _, path = place.partition(":")
+    owner = importlib.import_module(module)
+    *owners, name = path.split(".")
+    for each in owners:
+        owner = getattr(owner, each)
+    real = getattr(owner, name)
+    def told(*args, **kwargs):
+        print("working", file=sys.stderr, flush=True)
+        setattr(owner, name, real)
+        return real(*args, **kwargs)
+    setattr(owner, name, told)
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table that keeps every verb busy: 9,000 different molecules, each charged, so that rdkit searches in it."""
+    folder = tmp_path_factory.mktemp("library")
+    smiles = [Chem.CanonSmiles(s) for s in chembl2321810().to_frame()["smiles"][:300]]
+    rows = [f"{s}.[NH4+].{'C' * n},{n + i / 300},1,2" for n in range(1, 31) for i, s in enumerate(smiles)]
+    (folder / "library.csv").write_text("smiles,y,f,g\n" + "\n".join(rows), encoding="utf-8")
+    (folder / "small.csv").write_text("smiles,y,f,g\n" + "\n".join(rows[:900]), encoding="utf-8")
+    return folder
+
+
+def pressed(code: str, *words: object, cwd: Path, wait: float = 0.1) -> tuple[int, str, float]:
+    """Exit code, standard error and seconds to the end of a process that gets SIGINT while it works."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code, *map(str, words)]
+    with subprocess.Popen(command, cwd=cwd, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            lines = iter(process.stderr.readline, "")
+            before = "".join(iter(lambda: next(lines, "working\n"), "working\n"))
+            time.sleep(wait)
+            assert process.poll() is None, before + process.stderr.read()
+            start = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            process.wait(LATEST)
+            seconds = time.monotonic() - start
+        finally:
+            process.kill()
+        return process.returncode, before + process.stderr.read(), seconds
+
+
+@pytest.mark.parametrize(
+    ("place", "words", "kept"),
+    [
+        ("molgraph.chem.standardise:map_texts", "predict FOREST LIBRARY -o out.csv", "out.csv.part"),
+        ("molgraph.chem.descriptors:_compute", "predict FOREST SMALL -o out.csv --threads 1", "out.csv.part"),
+        ("molgraph.train.ahead:_start", "predict NETWORK LIBRARY -o out.csv", "out.csv.part"),
+        ("molgraph.chem.standardise:map_texts", "train LIBRARY -t y --epochs 1 -o m.mgm", ""),
+        ("molgraph.evaluate.benchmark.local:LocalEngine.start", "bench run quick -o bench", "goes on from here"),
+        ("molgraph.data.store:featurize", "data featurize SMALL -o store", ""),
+    ],
+)
+def test_ctrl_c_while_rows_are_worked_on(library: Path, tmp_path: Path, place: str, words: str, kept: str) -> None:
+    files = {"FOREST": "tests/golden/0.1.0-forest.mgm", "NETWORK": "tests/golden/0.1.0-dmpnn.mgm"}
+    files = {
+        "LIBRARY": library / "library.csv",
+        "SMALL": library / "small.csv",
+        **{name: ROOT / path for name, path in files.items()},
+    }
+    told = [files.get(word, word) for word in words.split()]
+    code, text, seconds = pressed(BEGIN + f"tell({place!r})\nmain()", *told, cwd=tmp_path)
+    assert code == 130 and seconds < LATEST, text
+    assert "stopped" in text and kept in text and "Traceback" not in text
+    assert not [path for path in tmp_path.iterdir() if path.name in ("out.csv", "m.mgm", "store")]
+
+
+def test_ctrl_c_ends_a_call_that_python_cannot_interrupt(tmp_path: Path) -> None:
+    body = "print('working', file=sys.stderr, flush=True); hashlib.pbkdf2_hmac('sha256', b'', b'', 2 * 10**8)"
+    code = "import hashlib, sys\nfrom molgraph.cli import interrupt, main\ninterrupt.answer_ctrl_c()\n"
+    code = BEGIN + code + f"main.guarded(lambda: ({body.replace('; ', ', ')}))()"
+    found, text, seconds = pressed(code, cwd=tmp_path)
+    assert (found, text) == (130, "stopped; files and checkpoints that were already written are kept\n")
+    assert seconds < LATEST
+
+
+def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it(tmp_path: Path) -> None:
+    code = "import signal, sys, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nfrom molgraph.cli import interrupt"
+    code += "\ninterrupt.answer_ctrl_c()\nprint('working', file=sys.stderr, flush=True)\ntime.sleep(1)"
+    assert pressed(code, cwd=tmp_path, wait=0)[:2] == (0, "")
+
+
+def test_rdkit_leaves_ctrl_c_to_python() -> None:
+    mol, pattern = Chem.MolFromSmiles("CC(=O)[O-]"), Chem.MolFromSmarts("CC")
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with quiet():
+            mol.GetSubstructMatches(pattern)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
