@@ -13,7 +13,7 @@ from molgraph.base.errors import ModelFileError
 from molgraph.base.registry import register
 from molgraph.data.labels import check_targets
 from molgraph.data.table import OK, UNREADABLE, Table
-from molgraph.data.unlearned import leave_empty, notes_of, restore_unlearned
+from molgraph.data.unlearned import notes_of, restore_unlearned
 
 AGAIN = "fetch the file again"
 
@@ -63,14 +63,15 @@ class MeanPredictor(Method):
         bad = np.flatnonzero(why != "")
         marked = table.with_status(bad, UNREADABLE, why[bad])
         value = np.where((marked.status == OK)[:, None], row, np.nan)
-        made = Prediction(table.ids, targets, value, marked.status, marked.reason, inputs=table.smiles)
-        return leave_empty(made, unlearned)
+        return Prediction(
+            table.ids, targets, value, marked.status, marked.reason, inputs=table.smiles, unlearned=unlearned
+        )
 
     def state(self) -> State:
         """The row of values."""
         targets, row, unlearned = whole(self)
         described = [target_meta(t) for t in targets]
-        return State({"row": row}, {"params": {}, "targets": described, "unlearned": unlearned})
+        return State({"row": np.nan_to_num(row)}, {"params": {}, "targets": described, "unlearned": unlearned})
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -15,9 +15,10 @@ from molgraph.base import progress
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.cores import cores
 from molgraph.base.errors import ModelFileError
+from molgraph.base.finite import check_finite
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
-from molgraph.data.unlearned import leave_empty, notes_of, restore_unlearned
+from molgraph.data.unlearned import notes_of, restore_unlearned
 from molgraph.train.outputs import ClassWeights, class_tables
 
 BLOCK = 10_000  # rows predicted at once
@@ -124,7 +125,9 @@ def learn(
             rows = np.flatnonzero(use)
             x = matrix.x if len(rows) == len(matrix.x) else matrix.x[use]
             place = rows if made is None else made.place[rows]
-            parts.append(grow(Lesson(target, x, y[use, j], w, place, made, bar.advance)))
+            grown = grow(Lesson(target, x, y[use, j], w, place, made, bar.advance))
+            check_finite(grown.arrays())
+            parts.append(grown)
             bar.advance(0 if steps else 1)
     notes = () if made is None else made.notes
     if table.feature_names and made is not None:
@@ -148,8 +151,10 @@ def predict(method: Method, table: Table) -> Prediction:
         if len(matrix.rows):
             value[start + matrix.rows], spread[start + matrix.rows] = _values(fitted, matrix.x)
     known = None if np.isnan(spread).all() else spread
-    made = Prediction(table.ids, fitted.targets, value, status, reason, spread=known, inputs=table.smiles)
-    return leave_empty(made, fitted.unlearned)
+    empty = fitted.unlearned
+    return Prediction(
+        table.ids, fitted.targets, value, status, reason, spread=known, inputs=table.smiles, unlearned=empty
+    )
 
 
 def state(method: Method) -> State:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
 
+from molgraph.base.finite import check_finite, fail_rows
 from molgraph.base.space import Space
 
 if TYPE_CHECKING:  # the table itself lives one floor up
@@ -20,6 +21,7 @@ if TYPE_CHECKING:  # the table itself lives one floor up
 Kind = Literal["regression", "binary", "multiclass", "bounded"]
 LevelName = Literal["row", "atom", "bond"]
 _SHOWN = 5  # rows and targets in a plain shell
+_NAMED = 3  # targets in a reason
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,19 @@ class Target:
 
 @dataclass(frozen=True)
 class State:
-    """What a fitted method is, without pickle: named arrays and plain JSON values."""
+    """A fitted method without pickle: named arrays and plain JSON values.
+
+    Every model passes here when it is written and when it is read, so weights that are not finite are refused here.
+
+    Raises:
+        MolgraphError: an array holds NaN or infinity.
+    """
 
     arrays: Mapping[str, np.ndarray]
     meta: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        check_finite(self.arrays)
 
 
 class Method(ABC):
@@ -164,17 +175,22 @@ class Metric:
 class Prediction:
     """One row for every input row, in order.
 
+    Every method's predictions are made here, so this is the one place where a number that is not finite becomes NaN,
+    and its row ``failed`` with a reason, and where a target that was not learned is left empty.
+
     Args:
         ids: the rows' ids, text, verbatim.
         targets: what was predicted.
         value: float64 [n, columns of all targets]: a value, a probability of class 1, or one a class;
             NaN where there is none.
-        status: ``ok`` or why not, in one word (see ``molgraph.data.table.Status``).
+        status: ``ok``, ``unreadable`` or ``missing`` (see ``molgraph.data.table``), or ``failed``: the molecule was
+            read, and the model gives no finite number for it.
         reason: one line for each row that lacks a value, else empty.
         spread: standard deviation over an ensemble's members, same shape as ``value``, or None.
         interval: (low, high), each of ``value``'s shape, or None.
         inputs: the molecules as they were given, for display.
-        unlearned: why, for each target that the training labels could not teach; its columns are NaN.
+        unlearned: why, for each target that the training labels could not teach; its columns are NaN, since a
+            constant would look like a value that was learned.
         index: the labels of the rows in the pandas object that was predicted, which frames keep; or None.
     """
 
@@ -197,6 +213,16 @@ class Prediction:
         for name in ("status", "reason"):
             if len(getattr(self, name)) != n:
                 raise ValueError(f"{name} has {len(getattr(self, name))} rows, expected {n}")
+        value, status, reason = self.value, self.status, self.reason
+        learned = np.array([t.name not in self.unlearned for t in self.targets for _ in t.columns], dtype=bool)
+        if not learned.all():
+            value, reason = np.where(learned, value, np.nan), reason.copy()
+            reason[(status == "ok") & (reason == "")] = _not_learned(self.unlearned)
+        found = fail_rows(self.columns, value, learned, status, reason)
+        for name, array in zip(("value", "status", "reason"), found, strict=True):
+            object.__setattr__(self, name, array)  # frozen for everybody else
+        if self.spread is not None:
+            object.__setattr__(self, "spread", np.where(np.isfinite(self.spread), self.spread, np.nan))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -253,3 +279,9 @@ class Prediction:
 
     def _repr_html_(self) -> str:
         return self.to_frame()._repr_html_()
+
+
+def _not_learned(unlearned: Mapping[str, str]) -> str:
+    words = [f"{name} ({why})" for name, why in unlearned.items()]
+    more = len(words) - _NAMED
+    return "not learned: " + "; ".join(words[:_NAMED] + [f"and {more} more"] * (more > 0))

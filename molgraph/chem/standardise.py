@@ -81,14 +81,24 @@ def largest_fragment(mol: Chem.Mol) -> Chem.Mol:
 def neutral(mol: Chem.Mol) -> Chem.Mol:
     """The molecule with charges removed where hydrogens can be added or taken; others stay.
 
-    So does a molecule that RDKit would leave with an impossible valence (``[2H-][H]``).
+    So does a molecule that RDKit would leave with an impossible valence (``[2H-][H]``), or with an aromatic ring that
+    its charge alone made aromatic (``[cH-]1cccc1``, the rings of ferrocene).
     """
     charges = [atom.GetFormalCharge() for atom in mol.GetAtoms()]
     if not any(charges):
         return mol
     changed = _uncharger().uncharge(mol)
-    same = [atom.GetFormalCharge() for atom in changed.GetAtoms()] == charges
-    return mol if same or Chem.DetectChemistryProblems(changed) else changed
+    differ = [
+        atom for atom, before in zip(changed.GetAtoms(), charges, strict=True) if atom.GetFormalCharge() != before
+    ]
+    if not differ or Chem.DetectChemistryProblems(changed):
+        return mol
+    return mol if any(atom.GetIsAromatic() for atom in differ) and not _readable(changed) else changed
+
+
+def _readable(mol: Chem.Mol) -> bool:
+    """Whether RDKit reads again the SMILES that it writes."""
+    return parse_smiles(Chem.MolToSmiles(mol)).mol is not None
 
 
 def has_dot(text: str) -> bool:
@@ -182,6 +192,9 @@ def _apply(chosen: Preset, text: str) -> tuple[str, str]:
     try:
         for step in chosen.steps:
             changed = step(changed)
-        return (text if changed is mol else Chem.MolToSmiles(changed)), ""
+        if changed is mol:
+            return text, ""
+        made = Chem.MolToSmiles(changed)
+        return (made if parse_smiles(made).mol is not None else text), ""  # a readable molecule stays one
     except (RuntimeError, ValueError) as error:
         return text, f"standardiser {chosen.name}: {' '.join(str(error).split())[:200]}"

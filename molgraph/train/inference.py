@@ -13,7 +13,6 @@ from molgraph.base.contracts import Prediction
 from molgraph.data.loader import make_ahead
 from molgraph.data.store import Graphs, store_for
 from molgraph.data.table import OK, Table
-from molgraph.data.unlearned import leave_empty
 from molgraph.train.descriptors import Descriptors
 from molgraph.train.network import Network
 from molgraph.train.outputs import Outputs
@@ -88,9 +87,14 @@ def predict_networks(
                     raw, _ = network(sample)
                 value[piece] = member.outputs.values(raw.float().cpu().numpy())
     return [
-        leave_empty(
-            Prediction(table.ids, member.outputs.targets, value, status, reason, inputs=table.smiles),
-            member.outputs.unlearned,
+        Prediction(
+            table.ids,
+            member.outputs.targets,
+            value,
+            status,
+            reason,
+            inputs=table.smiles,
+            unlearned=member.outputs.unlearned,
         )
         for member, value in zip(members, values, strict=True)
     ]

@@ -17,6 +17,7 @@ from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.finite import check_finite
 from molgraph.base.paths import store_folder
 from molgraph.base.recipe import DEFAULTS
 from molgraph.base.registry import register
@@ -142,6 +143,7 @@ class GraphMethod(Method):
             plan = self._plan(made, None if workdir is None else Path(workdir))
             fit = Fit(Supervised(made.outputs), made.train, made.valid, plan)
             learned = fabric.launch(cast(Any, fit), network)
+        check_finite(learned.weights)
         network.cpu().load_state_dict({name: torch.from_numpy(value) for name, value in learned.weights.items()})
         self.fitted = Fitted(network.eval(), made.outputs, made.descriptors, made.featuriser, made.d_atom, made.d_bond)
         self.curves = pd.DataFrame(learned.curves, columns=list(CURVES)).astype({"epoch": int})

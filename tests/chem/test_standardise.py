@@ -40,6 +40,10 @@ def one(text: str, name: str) -> str:
         ("C1.C1", "C1.C1", "C1.C1"),
         ("C[C@H](N)C(=O)[O-].[K+]", "C[C@H](N)C(=O)[O-]", "C[C@H](N)C(=O)O"),
         ("Oc1ccccn1", "Oc1ccccn1", "Oc1ccccn1"),
+        # charges that make a ring aromatic: without them no Kekule structure is left
+        ("[cH-]1cccc1", "[cH-]1cccc1", "[cH-]1cccc1"),
+        ("[cH-]1cccc1.[cH-]1cccc1.[Fe+2]", "c1cc[cH-]c1", "c1cc[cH-]c1"),
+        ("[cH+]1cccccc1", "[cH+]1cccccc1", "[cH+]1cccccc1"),
     ],
 )
 def test_presets(text: str, desalted: str, standard: str) -> None:

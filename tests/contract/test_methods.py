@@ -16,7 +16,7 @@ import molgraph.models
 import molgraph.trust
 from molgraph.base import registry
 from molgraph.base.contracts import Method, State, Target
-from molgraph.base.errors import DataError, ModelFileError, UsageError
+from molgraph.base.errors import DataError, ModelFileError, MolgraphError, UsageError
 from molgraph.base.optional import EXTRAS
 from molgraph.data.labels import check_targets
 from molgraph.data.read import read_table
@@ -147,6 +147,24 @@ def test_state_with_a_part_missing_or_odd_is_refused(fitted):
                 type(fitted).from_state(State(state.arrays, {k: v for k, v in state.meta.items() if k != key}))
     with pytest.raises(ModelFileError):
         type(fitted).from_state(State({}, {}))
+
+
+def test_numbers_that_are_not_finite_are_never_a_value(fitted):
+    state = fitted.state()
+    floats = [name for name, array in state.arrays.items() if array.dtype.kind == "f" and array.size]
+    for name in floats[:: max(len(floats) // 6, 1)]:
+        for wrong in (np.nan, np.inf):
+            with pytest.raises(MolgraphError, match="not finite"):
+                State({**state.arrays, name: np.full_like(state.arrays[name], wrong)}, state.meta)
+        huge = state.arrays[name] * np.array(np.finfo(state.arrays[name].dtype).max * 1e-8, state.arrays[name].dtype)
+        try:
+            method = type(fitted).from_state(State({**state.arrays, name: huge}, state.meta))
+        except MolgraphError:
+            continue
+        with np.errstate(all="ignore"):
+            found = method.predict(series(8))
+        assert (np.abs(found.value[found.ok]) <= np.finfo(np.float32).max).all()
+        assert not np.isfinite(found.value[~found.ok]).any() and all(found.reason[~found.ok])
 
 
 def test_order_and_company_do_not_matter(fitted):

@@ -11,9 +11,10 @@ import numpy as np
 from molgraph.auxiliary.targets import reasons, target_from_meta, target_meta, whole
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import DataError, ModelFileError, UsageError
+from molgraph.base.finite import check_finite
 from molgraph.data.labels import check_targets
 from molgraph.data.table import UNREADABLE, Table
-from molgraph.data.unlearned import leave_empty, notes_of, restore_unlearned
+from molgraph.data.unlearned import notes_of, restore_unlearned
 
 AGAIN = "fetch the file again"
 M = TypeVar("M", bound=Method)
@@ -118,6 +119,7 @@ def learn(
             judged = judged if judged.smiles else None
         assert rows.smiles
         peers.append(train(group, rows, judged))
+        check_finite(peers[-1].arrays())
     method.notes = notes_of(labels.unlearned)
     return Fitted(targets, dict(labels.unlearned), scale, names, extra, groups, tuple(peers))
 
@@ -144,8 +146,10 @@ def predict(method: Method, table: Table) -> Prediction:
                 if target.kind == "bounded" and target.bounds is not None:
                     one = np.clip(one, *target.bounds)
                 value[rows, columns] = one
-    made = Prediction(table.ids, fitted.targets, value, table.status, table.reason, inputs=table.smiles)
-    return leave_empty(made, fitted.unlearned)
+    empty = fitted.unlearned
+    return Prediction(
+        table.ids, fitted.targets, value, table.status, table.reason, inputs=table.smiles, unlearned=empty
+    )
 
 
 def state(method: Method) -> State:
