@@ -9,7 +9,8 @@
 
     molgraph.predict_file("assay.mgm", "library.csv", "predicted.csv")      # a file of any size
     molgraph.read_table("assay.csv")                 # every row kept; bad ones carry a reason
-    molgraph.audit(molgraph.read_table("assay.csv", targets=["pIC50"]))     # what is wrong with a table
+    molgraph.audit("assay.csv", targets=["pIC50"])   # what is wrong with a table
+    molgraph.curate(molgraph.read_table("assay.csv", targets=["pIC50"])).table              # duplicates merged
     molgraph.datasets()                              # public datasets, what is known for and against each
     molgraph.load_dataset("bbbp@c1").table           # one of them, checked against its card; c1 is curated
     molgraph.xray("dataset:bbbp")                    # what each split asks, before training
@@ -37,6 +38,7 @@ _HOMES = {
     "load_dataset": "molgraph.data.datasets",
     "datasets": "molgraph.data.datasets",
     "audit": "molgraph.data.audit",
+    "curate": "molgraph.data.editions",
     "xray": "molgraph.evaluate.xray",
     "MoleculeRegressor": "molgraph.sklearn_adapters",
     "MoleculeClassifier": "molgraph.sklearn_adapters",
@@ -64,6 +66,7 @@ __all__ = [
     "__version__",
     "audit",
     "benchmark",
+    "curate",
     "datasets",
     "entry",
     "load",
@@ -84,6 +87,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.catalogue import entry, names
     from molgraph.data.audit import audit
     from molgraph.data.datasets import datasets, load_dataset
+    from molgraph.data.editions import curate
     from molgraph.data.read import read_table
     from molgraph.evaluate.xray import xray
     from molgraph.sklearn_adapters import MoleculeClassifier, MoleculeRegressor

@@ -63,6 +63,12 @@ def train(
     features: Sequence[str] | None = None,
     split_column: str | None = None,
     on_error: OnError | None = None,
+    decimal: str | None = None,
+    qualifiers: str | None = None,
+    unit: str | None = None,
+    log: bool | None = None,
+    duplicates: str | None = None,
+    tolerance: float | None = None,
     device: str | None = None,
     threads: int | None = None,
     precision: str | None = None,
@@ -99,6 +105,13 @@ def train(
         features: columns of extra descriptors, which prediction will need too.
         split_column: a column that says ``train``, ``valid`` or ``test``; it replaces ``split``.
         on_error: rows that cannot be read are kept with a reason, dropped, or an error.
+        decimal: ``,`` where values have decimal commas and it cannot be told from the file.
+        qualifiers: labels such as ``>8.0`` are refused, left out (``drop``), or read as the number (``strip``).
+        unit: what values with units (``251 nM``, or a column ``units``) are brought to, such as ``nM``.
+        log: whether log10 of each regression target is learned; predictions are named ``log10_...``.
+        duplicates: rows of one molecule are all learned from (``keep``), or become one row with the ``mean`` or
+            ``median`` of their labels; ``drop`` takes labels out that differ.
+        tolerance: how far labels of one molecule may lie apart to be merged; any distance where not given.
         device: ``cpu``, ``cuda`` or ``auto``.
         threads: CPU threads.
         precision: ``float32`` or ``bfloat16``.
@@ -252,7 +265,7 @@ def _model(made: Contestant, table: Table, plan: Recipe, divided: Split, scores:
         split_hash=divided.hash,
         scores=tuple(own.replace({np.nan: None}).to_dict("records")),
         recipe=json.loads(plan.to_json()),
-        notes=tuple(getattr(made.method, "notes", ())),
+        notes=(*table.notes, *getattr(made.method, "notes", ())),
     )
     return Model(
         made.method,

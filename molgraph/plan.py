@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,13 @@ from molgraph.base.paths import missing_file
 from molgraph.base.recipe import Recipe
 from molgraph.base.registry import get
 from molgraph.chem.standardise import preset
+from molgraph.data.columns import with_kind
+from molgraph.data.editions import curate
 from molgraph.data.labels import check_targets
+from molgraph.data.log import log_targets
+from molgraph.data.profile import decades_of
 from molgraph.data.read import read_table
+from molgraph.data.replicates import find_replicates
 from molgraph.data.splits import Split, split_table
 from molgraph.data.splits.split import content_hash, row_contents
 from molgraph.data.table import Table
@@ -24,11 +30,14 @@ SHOWN = 5  # targets in a line
 MAX_LOOK = 10  # different whole numbers that may be meant as classes
 logger = logging.getLogger("molgraph")
 
+READING = ("decimal", "qualifiers", "unit", "log")  # how cells of values are read
+WIDE = 4  # decades of positive values that are better learned as logarithms
+
 #: keyword of ``train`` -> the recipe's keys that it sets
 KEYS: dict[str, tuple[tuple[str, str], ...]] = {
     "path": (("data", "path"),),
     **{name: (("data", name),) for name in ("smiles", "targets", "id", "weight", "features", "split_column")},
-    **{name: (("data", name),) for name in ("on_error", "standardise")},
+    **{name: (("data", name),) for name in ("on_error", "standardise", *READING, "duplicates", "tolerance")},
     "split": (("split", "recipe"),),
     "fractions": (("split", "fractions"),),
     "model": (("model", "name"),),
@@ -117,8 +126,53 @@ def read_for_training(data: Any, plan: Recipe) -> Table:
     else:
         table = _read(data, plan)
     check_targets(table)  # before the split, which says no more than that a part is empty
+    if isinstance(data, Table) and said.log:
+        table = log_targets(table)
+    table = _settle_replicates(table, plan)
+    table = replace(table, notes=(*table.notes, *_range_notes(table)))
+    for note in table.notes:
+        logger.info(note)
     logger.info("learning %s", describe_targets(table, asked=said.targets or ()))
     return table
+
+
+def _settle_replicates(table: Table, plan: Recipe) -> Table:
+    """The table with its replicates merged as the recipe asks, or a note on those that are learned as they are."""
+    said = plan.data
+    if said.duplicates != "keep":
+        if split_file(plan) is not None:
+            raise UsageError(
+                "merged duplicates change the rows that the split file counts",
+                hint=f"merge them first: molgraph data curate FILE --duplicates {said.duplicates} -o clean.csv",
+            )
+        made = curate(table, replicates=said.duplicates, tolerance=said.tolerance, replicates_alone=True)
+        note = f"duplicates ({said.duplicates}): {made.sentence}"
+        check_targets(made.table)
+        return replace(made.table, notes=(*made.table.notes, note))
+    found = find_replicates(table)
+    if not len(found.rows):
+        return table
+    differ = f", {int(found.contradictory.sum()):,} of them with labels that contradict each other"
+    note = f"{len(found.rows):,} rows are duplicates of a molecule{differ * bool(found.contradictory.any())}"
+    way = "learned as they are; --duplicates mean (or median, drop) merges them"
+    return replace(table, notes=(*table.notes, f"{note}: {way}"))
+
+
+def _range_notes(table: Table) -> list[str]:
+    """A note on each regression target whose positive values go over many decades, or which holds two numbers alone."""
+    notes = []
+    for j, target in enumerate(table.row_targets):
+        values = np.empty(0) if table.y is None else table.y[~np.isnan(table.y[:, j]), j]
+        if target.kind != "regression" or not len(values):
+            continue
+        if (decades := decades_of(values)) > WIDE:
+            notes.append(f"{target.name}: positive values over {decades:.1f} decades; --log learns their logarithms")
+        if len(pair := np.unique(values)) == 2:
+            way = with_kind(target.name, "multiclass")
+            notes.append(
+                f"{target.name}: holds {pair[0]:g} and {pair[1]:g} alone and is learned as numbers; {way} for classes"
+            )
+    return notes
 
 
 def describe_targets(table: Table, asked: Sequence[str] = ()) -> str:
@@ -136,7 +190,7 @@ def describe_targets(table: Table, asked: Sequence[str] = ()) -> str:
     """
     words = []
     for j, target in enumerate(table.row_targets[:SHOWN]):
-        advice = f"; {target.name}:multiclass for classes"
+        advice = f"; {with_kind(target.name, 'multiclass')} for classes"
         told = f"{target.name}:{target.kind}" in asked
         looks = target.kind == "regression" and table.y is not None and _look_like_classes(table.y[:, j])
         words.append(f"{target.name} ({target.kind}{advice if looks and not told else ''})")
@@ -159,6 +213,7 @@ def _read(data: Any, plan: Recipe) -> Table:
         split=said.split_column,
         on_error=said.on_error,
         need_targets=True,
+        **said.model_dump(include=set(READING)),
     )
 
 

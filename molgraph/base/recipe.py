@@ -29,6 +29,12 @@ class DataSection(Section):
     split_column: str | None = None
     on_error: Literal["keep", "drop", "stop"] = "keep"
     standardise: str = "standard"
+    decimal: Literal[".", ","] | None = None
+    qualifiers: Literal["refuse", "drop", "strip"] = "refuse"
+    unit: str | None = None
+    log: bool = False
+    duplicates: Literal["keep", "mean", "median", "drop"] = "keep"
+    tolerance: Annotated[float, Field(ge=0)] | None = None
 
 
 class SplitSection(Section):

@@ -7,19 +7,23 @@ from typing import Annotated
 
 import typer
 
-from molgraph.cli.options import check_writable
+from molgraph.cli.options import Decimal, Qualifiers, Unit, check_writable
 
 
 def evaluate(
     model: Annotated[str, typer.Argument(help="A model file (.mgm).")],
     data: Annotated[str, typer.Argument(help="A table that has the model's target columns; - for standard input.")],
     smiles: Annotated[str | None, typer.Option(help="Column of SMILES; else found.")] = None,
+    qualifiers: Qualifiers = None,
+    decimal: Decimal = None,
+    unit: Unit = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the scores as csv, too.")] = None,
 ) -> None:
     """Score a model on molecules whose values are known.
 
     Rows without a measured value, and molecules that cannot be read, are
-    not scored; column n says how many were. A score that these rows cannot
+    not scored; column n says how many were. Values are read as in training
+    (decimal commas, qualifiers, units, logarithms), unless said otherwise. A score that these rows cannot
     give is a dash, with the reason below.
 
     Examples:
@@ -29,9 +33,11 @@ def evaluate(
     check_writable(out, inputs=(model, data))
     from molgraph import api
     from molgraph.base.paths import atomic_write
-    from molgraph.cli.show import say, table
+    from molgraph.cli.show import say, steps, table
 
-    scores = api.evaluate(model, data, **({"smiles": smiles} if smiles is not None else {}))
+    given = {"smiles": smiles, "qualifiers": qualifiers, "decimal": decimal, "unit": unit}
+    with steps():
+        scores = api.evaluate(model, data, **{name: value for name, value in given.items() if value})
     notes = [note for note in dict.fromkeys(scores["note"]) if note]
     shown = scores.set_index("target").drop(columns="note")
     table(shown)

@@ -55,6 +55,7 @@ VERBS = (
     Verb("data info", DATA, "Show a dataset's card: what it is, what is known against it.", "datasets"),
     Verb("data get", DATA, "Download datasets into the cache, check them, and say what came.", "datasets"),
     Verb("data audit", DATA, "Count and list what is wrong with a table before anything learns from it.", "data"),
+    Verb("data curate", DATA, "Merge duplicates, take unreadable rows out; write the rest, and a list why.", "curate"),
     Verb("data split", DATA, "Divide a table into train, valid and test without leaks; write the lists.", "data"),
     Verb("data featurize", DATA, "Build a table's graphs ahead, once, on disk.", "data"),
     Verb("bench run", BENCH, "Run a benchmark: datasets x splits x methods x seeds, each cell on its own.", "bench"),

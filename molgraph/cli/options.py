@@ -5,12 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
+
+import typer
 
 from molgraph.base.errors import StorageError, UsageError
 
 PRECISION = "float32 or bfloat16: faster on GPUs and on processors with AMX, slower on others"
 Named: TypeAlias = str | Path | None
+_DECIMAL, _UNIT = "A comma where values have decimal commas.", "Bring values (251 nM, or a column units) to this unit."
+_QUALIFIERS = "Labels such as >8.0: left out, or read as 8.0."
+Decimal: TypeAlias = Annotated[str | None, typer.Option("--decimal", metavar="SIGN", help=_DECIMAL)]
+Unit: TypeAlias = Annotated[str | None, typer.Option("--unit", metavar="UNIT", help=_UNIT)]
+Qualifiers: TypeAlias = Annotated[
+    str | None, typer.Option("--qualifiers", metavar="refuse|drop|strip", help=_QUALIFIERS)
+]
 
 
 def numbers(option: str, text: str) -> tuple[float, float, float]:

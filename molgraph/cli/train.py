@@ -51,6 +51,22 @@ def train(
     on_error: Annotated[
         Text, _column(metavar="keep|drop|stop", help="Rows that cannot be read.", default="keep")
     ] = None,
+    duplicates: Annotated[
+        Text,
+        _column(
+            metavar="keep|mean|median|drop",
+            help="Rows of one molecule: learned as they are, or merged.",
+            default="keep",
+        ),
+    ] = None,
+    qualifiers: Annotated[
+        Text, _column(metavar="refuse|drop|strip", help="Labels such as >8.0: left out, or 8.0.", default="refuse")
+    ] = None,
+    decimal: Annotated[Text, _column(metavar="SIGN", help="A comma where values have decimal commas.")] = None,
+    unit: Annotated[
+        Text, _column(metavar="UNIT", help="Bring values with units (251 nM, or a column units) to this one.")
+    ] = None,
+    log: Annotated[bool | None, _column("--log", metavar="", help="Learn log10 of the target.")] = None,
     standardise: Annotated[
         Text, _column(metavar="PRESET", help="none, desalt or standard; kept with the model.", default="standard")
     ] = None,
@@ -117,6 +133,7 @@ def train(
         "split_column": split_column,
         "on_error": on_error,
     }
+    named |= {"duplicates": duplicates, "qualifiers": qualifiers, "decimal": decimal, "unit": unit, "log": log}
     named |= {"standardise": standardise, "model": model, "split": split, "epochs": epochs, "batch_size": batch_size}
     named |= {"learning_rate": learning_rate, "patience": patience, "ensemble": ensemble, "baseline": baseline}
     named |= {"seed": seed, "device": device, "threads": threads, "precision": precision, "store": store}

@@ -1,10 +1,10 @@
-"""A table in; what is odd in it out: unreadable rows, duplicates, contradictory labels, open stereo, salts."""
+"""Audit a table: unreadable rows and cells, duplicates, contradictory labels, open stereo, salts, targets."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,138 +12,54 @@ import pandas as pd
 from molgraph.base.contracts import Target
 from molgraph.chem.facts import Facts, facts_of
 from molgraph.chem.parallel import map_texts
+from molgraph.data.cells import COMMA, OTHER, QUALIFIER, UNIT, read_cell
+from molgraph.data.findings import Audit, Finding
+from molgraph.data.profile import OUTLIER_Z, SIMILAR, Profile, cliffs, profile, robust_z, similar_pairs
+from molgraph.data.read import read_source
+from molgraph.data.replicates import ROUNDING
 from molgraph.data.table import MISSING, Table
+from molgraph.data.value_column import OddCell, Reading
 
-SHOWN = 5  # rows a finding in the text
+__all__ = ["Audit", "Finding", "audit"]
 
-
-@dataclass(frozen=True)
-class Finding:
-    """One kind of oddity and the rows that show it.
-
-    Args:
-        kind: a word or two.
-        meaning: what it is, in one line.
-        rows: int64 [k]: row numbers, from 0; those of one group stand together.
-        details: object array [k]: one line for each.
-        groups: int64 [k]: rows of one number belong together (forms of one molecule).
-    """
-
-    kind: str
-    meaning: str
-    rows: np.ndarray
-    details: np.ndarray
-    groups: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.rows)
+OUTLIER = f"further than {OUTLIER_Z} robust standard deviations from the median"
+CLIFF = f"similar molecules (Tanimoto from {SIMILAR}), values 2 standard deviations apart, or other classes"
+ODD = {
+    COMMA: "a comma in a number; --decimal , reads it as a decimal sign",
+    QUALIFIER: "bounds, no measured values; --qualifiers drop takes them out",
+    UNIT: "numbers with a unit; --unit nM brings all to one",
+    OTHER: "text where a number should stand",
+}
 
 
-@dataclass(frozen=True)
-class Audit:
-    """What an audit found; shows well in a notebook and on a terminal.
-
-    Args:
-        ids: object array [n]: ids of all rows.
-        inputs: object array [n]: molecules as given.
-        findings: one for each kind, also where no row shows it.
-        n_molecules: distinct standardised parents among the readable rows.
-    """
-
-    ids: np.ndarray
-    inputs: np.ndarray
-    findings: tuple[Finding, ...]
-    n_molecules: int
-
-    def finding(self, kind: str) -> Finding:
-        """The finding of that kind."""
-        return next(f for f in self.findings if f.kind == kind)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One line for each row and finding: finding, group, row (from 1), id, input, detail."""
-        parts = [
-            {
-                "finding": f.kind,
-                "group": int(g),
-                "row": int(r) + 1,
-                "id": self.ids[r],
-                "input": self.inputs[r],
-                "detail": d,
-            }
-            for f in self.findings
-            for r, d, g in zip(f.rows, f.details, f.groups, strict=True)
-        ]
-        return pd.DataFrame(parts, columns=["finding", "group", "row", "id", "input", "detail"])
-
-    def text(self, width: int = 110) -> str:
-        """The counts, then the first rows of each finding, for a terminal."""
-        from rich.console import Console
-        from rich.table import Table as Grid
-
-        grid = Grid("finding", "rows", "what it is", box=None, pad_edge=False, header_style="bold")
-        for f in self.findings:
-            grid.add_row(f.kind, str(len(f)), f.meaning)
-        lists = Grid("finding", "row", box=None, pad_edge=False, header_style="bold")
-        for name in ("id", "molecule", "detail"):
-            lists.add_column(name, overflow="fold")
-        for cells in self._examples():
-            lists.add_row(*cells)
-        console = Console(width=width, color_system=None, markup=False, highlight=False)
-        with console.capture() as captured:
-            console.print(self._title())
-            console.print(grid)
-            if lists.row_count:
-                console.print()
-                console.print(lists)
-        return captured.get()
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _title(self) -> str:
-        return f"{len(self.ids)} rows, {self.n_molecules} different molecules"
-
-    def _examples(self) -> Iterator[tuple[str, str, str, str, str]]:
-        for f in self.findings:
-            for i, (row, detail) in enumerate(zip(f.rows[:SHOWN], f.details[:SHOWN], strict=True)):
-                yield f.kind if i == 0 else "", str(row + 1), _cut(self.ids[row]), _cut(self.inputs[row]), detail
-            if len(f) > SHOWN:
-                yield "", "", f"and {len(f) - SHOWN} more", "", ""
-
-    def _repr_html_(self) -> str:
-        head = "".join(
-            f"<tr><td>{escape(f.kind)}</td><td>{len(f)}</td><td style='text-align:left'>{escape(f.meaning)}</td></tr>"
-            for f in self.findings
-        )
-        rows = "".join(
-            "<tr>" + "".join(f"<td style='text-align:left'>{escape(c)}</td>" for c in cells) + "</tr>"
-            for cells in self._examples()
-        )
-        return (
-            f"<p>{self._title()}</p><table><tr><th>finding</th><th>rows</th><th>what it is</th></tr>{head}</table>"
-            f"<table><tr><th>finding</th><th>row</th><th>id</th><th>molecule</th><th>detail</th></tr>{rows}</table>"
-        )
-
-
-def audit(table: Table, *, workers: int | None = None) -> Audit:
+def audit(data: Any, *, workers: int | None = None, **columns: Any) -> Audit:
     """Look at every molecule and label of a table; nothing is changed.
 
     Two rows hold the same molecule where their standardised parents (largest fragment, neutral, stereo kept)
     have one canonical SMILES, and of pairs the same sequence. Labels contradict where such rows have different values.
+    Cells of a target that are no plain number (``>8.0``, ``251 nM``, ``4,62``, text) are counted, never an error.
 
     Args:
-        table: any table with a molecule column.
+        data: a table with a molecule column, or whatever ``read_table`` reads. Odd cells of targets can be counted in
+            what has not been read yet.
         workers: processes; None decides by the number of molecules.
+        columns: ``smiles``, ``id`` and ``targets``, as for ``read_table``, and how cells are read: ``decimal``,
+            ``qualifiers``, ``unit``.
 
     Returns:
-        Findings with the rows that show them.
+        Findings with the rows that show them, and a profile of each target.
 
     Example:
         >>> from molgraph.data.table import make_table
         >>> found = audit(make_table(["CCO", "OCC", "C(C", "CC(=O)[O-].[Na+]"]))
         >>> {f.kind: f.rows.tolist() for f in found.findings if len(f)}
         {'unreadable': [2], 'duplicate': [0, 1], 'salt or mixture': [3]}
+        >>> messy = audit({"smiles": ["CCO", "CCN"], "y": ["5.1", ">8"]}, targets=["y"])
+        >>> messy.finding("qualifier in y").details.tolist()
+        ['>8']
     """
+    given = {key: columns.pop(key) for key in ("decimal", "qualifiers", "unit") if key in columns}
+    table, odd = read_source(data, Reading(**given, lenient=True), **columns)
     readable = np.flatnonzero(table.ok)
     codes, texts = pd.factorize(table.smiles[readable])
     facts: list[Facts] = map_texts(facts_of, list(texts), label="audit", workers=workers)
@@ -192,7 +108,56 @@ def audit(table: Table, *, workers: int | None = None) -> Audit:
             np.array([f"{parts[i]} parts, largest {each[i].parent}" for i in mixed], dtype=object),
         ),
     )
-    return Audit(table.ids, table.smiles, findings, len(parents))
+    molecule = np.full(len(table), -1, dtype=np.int64)
+    molecule[rows] = group
+    profiles, more, notes = _targets(table, molecule, rows, [f.parent for f in each])
+    findings = (*findings, *_odd_cells(odd), *more)
+    return Audit(table.ids, table.smiles, findings, len(parents), profiles, (*table.notes, *notes))
+
+
+def _odd_cells(odd: list[OddCell]) -> Iterator[Finding]:
+    """A finding for each column and kind of cell that is no plain number."""
+    for column, kind in dict.fromkeys((cell.column, cell.kind) for cell in odd):
+        these = [cell for cell in odd if (cell.column, cell.kind) == (column, kind)]
+        units = Counter(read_cell(cell.text).unit for cell in these)
+        counts = ", ".join(f"{unit} {n:,}" for unit, n in units.most_common(4) if unit)
+        details = np.array([cell.text[:60] for cell in these], dtype=object)
+        meaning = ODD[kind] + f" ({counts})" * bool(counts)
+        yield _finding(f"{kind} in {column}", meaning, np.array([cell.row for cell in these]), details)
+
+
+def _targets(
+    table: Table, molecule: np.ndarray, rows: np.ndarray, parents: list[str]
+) -> tuple[tuple[Profile, ...], list[Finding], list[str]]:
+    """Profiles, findings (outliers and cliffs, where there are any) and notes on the targets."""
+    if table.y is None or not table.row_targets:
+        return (), [], []
+    first = np.unique(molecule[rows], return_index=True)[1]
+    some = first[~np.isnan(table.y[rows[first]]).all(axis=1)]
+    pairs = similar_pairs(np.array(parents, dtype=object)[some], rows[some])
+    profiles, findings = [], []
+    for j, target in enumerate(table.row_targets):
+        y = table.y[:, j]
+        profiles.append(profile(target, y, molecule))
+        z = np.zeros(len(y))
+        if target.kind == "regression":
+            z[~np.isnan(y)] = robust_z(y[~np.isnan(y)])
+        far = np.flatnonzero(np.abs(z) > OUTLIER_Z)
+        far = far[np.argsort(-np.abs(z[far]), kind="stable")]
+        if len(far):
+            details = [f"{y[i]:g}, {z[i]:+.1f} robust standard deviations from the median" for i in far]
+            findings.append(_finding(f"outlier in {target.name}", OUTLIER, far, np.array(details, dtype=object)))
+        if found := cliffs(target, y, pairs):
+            at = np.array([(c.first, c.second) for c in found]).ravel()
+            details = [
+                f"{shown(target, y[a])}; row {b + 1} has {shown(target, y[b])}, similarity {c.similarity:.2f}"
+                for c in found
+                for a, b in ((c.first, c.second), (c.second, c.first))
+            ]
+            group = np.repeat(np.arange(len(found)), 2)
+            findings.append(_finding(f"cliff in {target.name}", CLIFF, at, np.array(details, dtype=object), group))
+    sampled = f"cliffs were sought among {pairs.n_molecules:,} of {len(some):,} molecules"
+    return tuple(profiles), findings, [sampled] * (pairs.n_molecules < len(some))
 
 
 def _finding(
@@ -208,25 +173,23 @@ def _contradictions(table: Table, target: Target, j: int, rows: np.ndarray, grou
     rows, groups, y = rows[known], groups[known], y[known]
     by_group = pd.Series(y).groupby(groups)
     low, high = by_group.transform("min").to_numpy(), by_group.transform("max").to_numpy()
-    differ = high - low > 1e-9 * np.maximum(1.0, np.abs(high))
-    order = np.flatnonzero(differ)
+    order = np.flatnonzero(high - low > ROUNDING * np.maximum(1.0, np.abs(high)))
     order = order[np.lexsort((rows[order], groups[order], (low - high)[order]))]
 
-    def shown(value: float) -> str:
-        return target.classes[int(value)] if target.kind == "multiclass" else f"{value:g}"
-
-    details = [f"{shown(y[i])}; the molecule has {shown(low[i])} to {shown(high[i])}" for i in order]
+    details = [
+        f"{shown(target, y[i])}; the molecule has {shown(target, low[i])} to {shown(target, high[i])}" for i in order
+    ]
     meaning = f"rows of one molecule with different values of {target.name}"
     return _finding(
         f"contradiction in {target.name}", meaning, rows[order], np.array(details, dtype=object), groups[order]
     )
 
 
+def shown(target: Target, value: float) -> str:
+    """A label as people read it."""
+    return target.classes[int(value)] if target.kind == "multiclass" else f"{value:g}"
+
+
 def _stereo_line(centres: int, bonds: int) -> str:
     parts = [(centres, "stereo centre"), (bonds, "double bond")]
     return ", ".join(f"{n} {word}{'s' if n > 1 else ''}" for n, word in parts if n)
-
-
-def _cut(text: str, limit: int = 40) -> str:
-    text = "".join(c if c.isprintable() else "?" for c in str(text)[: limit + 1])
-    return text if len(text) <= limit else text[: limit - 3] + "..."

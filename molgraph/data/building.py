@@ -36,6 +36,11 @@ class Plan:
         one = [self.smiles, self.id, self.weight, self.split, *self.features, *(a.column for a in self.asked)]
         return list(dict.fromkeys(name for name in one if name is not None))
 
+    @property
+    def numbers(self) -> list[str]:
+        """The columns of weights and descriptors."""
+        return [*self.features, *([self.weight] if self.weight is not None else [])]
+
 
 def build(chunk: Chunk, plan: Plan, targets: tuple[Target, ...]) -> Table:
     """One chunk as a table."""

@@ -23,6 +23,7 @@ from molgraph.data.datasets import RAW, Dataset
 from molgraph.data.editions import RULES, VALUES, curate, identify
 from molgraph.data.featurize import rdkit_version
 from molgraph.data.graph_audit import graph_codes
+from molgraph.data.replicates import differing
 from molgraph.data.table import MISSING, Table
 
 MARK = "# Below this line: written by `molgraph data audit NAME --write`, checked by tests."
@@ -142,12 +143,7 @@ def _repeats(table: Table, rows: np.ndarray, texts: list[str]) -> Repeats:
     codes, _ = pd.factorize(np.array(texts, dtype=object))
     repeated = np.bincount(codes, minlength=1)[codes] > 1 if len(codes) else np.zeros(0, bool)
     rows, codes = rows[repeated], codes[repeated]
-    differs = np.zeros(len(rows), dtype=bool)
-    y = np.empty((len(table), 0)) if table.y is None else table.y
-    for j in range(y.shape[1]):
-        by_group = pd.Series(y[rows, j]).groupby(codes)
-        low, high = by_group.transform("min").to_numpy(), by_group.transform("max").to_numpy()
-        differs |= high - low > 1e-9 * np.maximum(1.0, np.abs(high))
+    differs = differing(table, rows, codes).any(axis=1)
     return Repeats(
         groups=len(np.unique(codes)),
         rows=len(rows),

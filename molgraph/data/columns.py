@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 
 import numpy as np
@@ -99,7 +100,7 @@ def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = (
     if found:
         raise DataError(
             f"several columns hold SMILES: {', '.join(map(repr, found))}",
-            hint=f"say which: --smiles {found[0]!r} (in Python smiles={found[0]!r})",
+            hint=f"say which: --smiles {shlex.quote(found[0])} (in Python smiles={found[0]!r})",
         )
     raise DataError(
         "no column holds SMILES", hint=f"name it with --smiles NAME; the columns are: {', '.join(names)}"[:500]
@@ -138,6 +139,16 @@ def numeric(sample: pa.Table, names: Sequence[str]) -> list[str]:
         if not np.isnan(values).all():
             out.append(name)
     return out
+
+
+def with_kind(name: str, kind: str) -> str:
+    """A target with its kind as it is typed in a shell.
+
+    Example:
+        >>> with_kind("pChEMBL mean", "multiclass")
+        "'pChEMBL mean:multiclass'"
+    """
+    return shlex.quote(f"{name}:{kind}")
 
 
 def find_id(names: Sequence[str], taken: Sequence[str]) -> str | None:
@@ -222,9 +233,9 @@ def _slowly(texts: list[str | None], name: str, start: int, hint: str) -> pa.Arr
 
 def _advice(text: str) -> str:
     if re.fullmatch(r"[+-]?\d+,\d+", text):
-        return "write decimals with a point, not a comma"
+        return "write decimals with a point, or say --decimal , (in Python decimal=',')"
     if re.match(r"[\u2010-\u2015\u2212]\d", text):
         return "write a minus sign as -, the plain hyphen"
     if re.match(r"[<>~=]", text):
-        return "put the relation (<, >) into a column of its own, or leave censored cells empty"
+        return "leave a cell with a bound (<, >) empty, or write a number that stands for it"
     return ""

@@ -1,8 +1,8 @@
-"""A raw table and a rule in; the curated table out, with a reason for every row that was taken out or merged."""
+"""Curate a table by a rule, with a reason for every row that is taken out or merged."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,8 +23,10 @@ RULES = {
         "that all have). A row without any label left is out; replicates become one row, that of the first."
     )
 }
-COLUMNS = ["id", "smiles", "action", "target", "reason", "kept_as"]
+COLUMNS = ["row", "id", "smiles", "action", "target", "reason", "kept_as"]
+REPLICATES = {"mean": np.mean, "median": np.median, "drop": np.mean}  # dropped where they differ at all
 VALUES = ("regression", "bounded")  # kinds of targets whose replicates may lie apart
+Note = tuple[int, str, str, str, int | None]  # row, action, target, reason, the row that stands for it
 ROUNDING = 1 + 1e-9  # 1.6 - 1.0 is more than 0.6 by the last bit
 
 
@@ -34,17 +36,33 @@ class Curated:
 
     Args:
         table: the rows that stayed, in the order of the first row of each, with that row's id.
-        taken_out: what was done: ``out`` (a row), ``merged`` (a row, into ``kept_as``), ``label out`` (one label).
+        taken_out: what was done to which row (from 1): ``out`` (a row), ``merged`` (a row, into the one of the id
+            ``kept_as``), ``label out`` (one label).
+        rows: int64, the rows of the raw table that stayed, from 0.
     """
 
     table: Table
     taken_out: pd.DataFrame
+    rows: np.ndarray
 
     @property
     def counts(self) -> dict[str, int]:
         """Rows (of ``label out``: labels) by what was done and why, in few words."""
         words = self.taken_out["action"] + ": " + self.taken_out["reason"].str.split(";").str[0]
         return {str(word): int(n) for word, n in words.value_counts(sort=False).items()}
+
+    @property
+    def sentence(self) -> str:
+        """The counts in a line.
+
+        Example:
+            >>> from molgraph.data.table import make_table
+            >>> curate(make_table(["CCO", "OCC", "C(C"])).sentence
+            '1 of 3 rows stay (out: unreadable 1; merged: replicate 1)'
+        """
+        gone = self.taken_out[self.taken_out["action"] != "label out"]["row"].nunique()
+        done = "; ".join(f"{what} {n:,}" for what, n in self.counts.items())
+        return f"{len(self.rows):,} of {len(self.rows) + gone:,} rows stay" + (f" ({done})" if done else "")
 
 
 def identify(table: Table, *, workers: int | None = None) -> list[Identity | None]:
@@ -62,17 +80,29 @@ def curate(
     table: Table,
     rule: str = "c1",
     *,
-    tolerance: float | Mapping[str, float] = 0.0,
+    replicates: str = "mean",
+    tolerance: float | Mapping[str, float] | None = None,
+    replicates_alone: bool = False,
+    standardiser: str = "standard",
     workers: int | None = None,
     who: list[Identity | None] | None = None,
 ) -> Curated:
     """Apply a curation rule to a table of molecules; nothing is changed in place.
 
+    Replicates are rows of one molecule (largest fragment, neutral, stereo kept) that agree in whatever else the table
+    says of them: descriptors, the partner's sequence, the split.
+
     Args:
         table: with a molecule column and targets.
         rule: ``c1``, see ``RULES``.
-        tolerance: how far replicates of a value may lie apart, in the target's unit; a mapping says it for each
-            target, and those that it leaves out may not differ.
+        replicates: what replicates become: their ``mean`` or ``median`` (classes: the one that all have), or
+            ``drop``, which takes every label out that differs between them.
+        tolerance: how far replicates of a value may lie apart, in the target's unit; a label beyond is taken out. None
+            sets no bound (with ``drop``: 0); a mapping says it for each target, and those that it leaves out may not
+            differ.
+        replicates_alone: whether molecules that cannot be read or have no carbon stay, and molecules as they are
+            written.
+        standardiser: the preset that molecules of the edition go through.
         workers: processes; None decides by the number of molecules.
         who: what ``identify`` gave for the table, where that is known already.
 
@@ -89,61 +119,86 @@ def curate(
     """
     if rule not in RULES:
         raise UsageError(f"no curation rule is named {rule!r}", hint=nearest(rule, RULES))
+    if replicates not in REPLICATES:
+        raise UsageError(f"replicates is {replicates!r}", hint=nearest(replicates, REPLICATES))
     who = identify(table, workers=workers) if who is None else who
-    notes: list[tuple[int, str, str, str, int | None]] = []
-    groups: dict[str, list[int]] = {}
+    notes: list[Note] = []
+    groups: dict[Hashable, list[int]] = {}
     for row, one in enumerate(who):
-        if one is None or one.reason:
+        unreadable, bare = one is None or one.reason != "", one is not None and not one.carbon
+        if (unreadable or bare) and replicates_alone:
+            key: Hashable = row if unreadable or one is None else (one.parent, _condition(table, row))
+            groups.setdefault(key, []).append(row)
+        elif unreadable or one is None:
             notes.append((row, "out", "", f"unreadable; {one.reason if one else table.reason[row]}", None))
-        elif not one.carbon:
+        elif bare:
             notes.append((row, "out", "", f"no carbon; its largest fragment is {one.parent}", None))
         else:
-            groups.setdefault(one.parent, []).append(row)
+            groups.setdefault((one.parent, _condition(table, row)), []).append(row)
     y = np.empty((len(table), 0)) if table.y is None else table.y.copy()
-    may = {
-        t.name: (tolerance.get(t.name, 0.0) if isinstance(tolerance, Mapping) else tolerance) * (t.kind in VALUES)
-        for t in table.row_targets
-    }
-    kept = [rows[0] for parent, rows in groups.items() if _merge(table, y, parent, rows, may, notes)]
-    kept.sort()
-    made = standardise(replace(table, y=y if table.y is not None else None).take(np.array(kept, dtype=np.int64)))
-    return Curated(made, _frame(table, notes))
+    merge = _Merge(table, y, who, _bounds(table, replicates, tolerance), REPLICATES[replicates], notes)
+    kept = [rows[0] for rows in groups.values() if (replicates_alone and len(rows) == 1) or merge(rows)]
+    at = np.array(sorted(kept), dtype=np.int64)
+    made = replace(table, y=y if table.y is not None else None).take(at)
+    return Curated(made if replicates_alone else standardise(made, standardiser), _frame(table, notes), at)
 
 
-def _merge(
-    table: Table,
-    y: np.ndarray,
-    parent: str,
-    rows: list[int],
-    tolerance: Mapping[str, float],
-    notes: list[tuple[int, str, str, str, int | None]],
-) -> bool:
-    """Settle the labels of one molecule's rows in ``y`` of its first row; whether that row stays."""
-    settled = y[rows[0]].copy()
-    differing: list[str] = []
-    for j, target in enumerate(table.row_targets):
-        values = y[rows, j]
-        values = values[~np.isnan(values)]
-        spread = values.max() - values.min() if len(values) else 0.0
-        if spread > tolerance[target.name] * ROUNDING:
-            settled[j] = np.nan
-            differing.append(target.name)
-        elif len(values):
-            settled[j] = values.mean()
-    where = f"contradictory; {len(rows)} rows of {parent}"
-    if table.row_targets and np.isnan(settled).all():
-        why = where if differing else "no label; no target has a value"
-        notes.extend((row, "out", "", why, None) for row in rows)
-        return False
-    notes.extend((rows[0], "label out", name, where, rows[0]) for name in differing)
-    notes.extend((row, "merged", "", f"replicate; of {parent}", rows[0]) for row in rows[1:])
-    y[rows[0]] = settled
-    return True
+def _bounds(table: Table, replicates: str, tolerance: float | Mapping[str, float] | None) -> dict[str, float]:
+    """How far labels of each target may lie apart."""
+    bounds = {}
+    for target in table.row_targets:
+        asked = tolerance.get(target.name, 0.0) if isinstance(tolerance, Mapping) else tolerance
+        open_end = 0.0 if replicates == "drop" else np.inf
+        bounds[target.name] = (open_end if asked is None else asked) if target.kind in VALUES else 0.0
+    return bounds
 
 
-def _frame(table: Table, notes: list[tuple[int, str, str, str, int | None]]) -> pd.DataFrame:
+def _condition(table: Table, row: int) -> Hashable:
+    """Whatever a table says of a row beside its first molecule and its labels: rows that differ are no replicates."""
+    others = tuple(e.values[row] for e in table.entities if e.kind == "sequence")
+    features = None if table.features is None else table.features[row].tobytes()
+    return others, features, None if table.split is None else table.split[row]
+
+
+@dataclass(frozen=True)
+class _Merge:
+    """Settles the labels of one molecule's rows in ``y`` of its first row; says whether that row stays."""
+
+    table: Table
+    y: np.ndarray
+    who: list[Identity | None]
+    bounds: Mapping[str, float]
+    average: Callable[[np.ndarray], float]
+    notes: list[Note]
+
+    def __call__(self, rows: list[int]) -> bool:
+        settled = self.y[rows[0]].copy()
+        differing: list[str] = []
+        for j, target in enumerate(self.table.row_targets):
+            values = self.y[rows, j]
+            values = values[~np.isnan(values)]
+            spread = values.max() - values.min() if len(values) else 0.0
+            if spread > self.bounds[target.name] * ROUNDING:
+                settled[j] = np.nan
+                differing.append(target.name)
+            elif len(values):
+                settled[j] = self.average(values)
+        one = self.who[rows[0]]
+        parent = "" if one is None else one.parent
+        where = f"contradictory; {len(rows)} rows of {parent}"
+        if self.table.row_targets and np.isnan(settled).all():
+            why = where if differing else "no label; no target has a value"
+            self.notes.extend((row, "out", "", why, None) for row in rows)
+            return False
+        self.notes.extend((rows[0], "label out", name, where, rows[0]) for name in differing)
+        self.notes.extend((row, "merged", "", f"replicate; of {parent}", rows[0]) for row in rows[1:])
+        self.y[rows[0]] = settled
+        return True
+
+
+def _frame(table: Table, notes: list[Note]) -> pd.DataFrame:
     cells = [
-        (table.ids[row], table.smiles[row], action, target, reason, "" if kept is None else table.ids[kept])
+        (row + 1, table.ids[row], table.smiles[row], action, target, reason, "" if kept is None else table.ids[kept])
         for row, action, target, reason, kept in notes
     ]
     return pd.DataFrame(cells, columns=COLUMNS)

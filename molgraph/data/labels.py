@@ -9,7 +9,8 @@ import numpy as np
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
-from molgraph.data.table import Table
+from molgraph.data.columns import with_kind
+from molgraph.data.table import Table, row_name
 
 SHOWN = 5
 
@@ -99,7 +100,7 @@ def check_weights(table: Table) -> None:
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(wrong):
         raise DataError(
-            f"the weight of row {wrong[0] + 1} (id {table.ids[wrong[0]]}) is {weights[wrong[0]]:g}",
+            f"the weight of {row_name(int(wrong[0]), table.ids[wrong[0]])} is {weights[wrong[0]]:g}",
             hint="every row needs a finite weight of 0 or more",
         )
 
@@ -120,7 +121,7 @@ def check_labels(targets: Sequence[Target], y: np.ndarray, ids: np.ndarray) -> N
         >>> check_labels([Target("a", "binary")], np.array([[0.0], [2.0]]), np.array(["x", "007"], dtype=object))
         Traceback (most recent call last):
         ...
-        molgraph.base.errors.DataError: target 'a' is 2 in row 007; a binary target has labels 0 and 1
+        molgraph.base.errors.DataError: target 'a' is 2 in the row of id 007; a binary target has labels 0 and 1
           ask for a:multiclass or a:regression
     """
     for j, target in enumerate(targets):
@@ -149,7 +150,7 @@ def misfits(target: Target, values: np.ndarray) -> tuple[np.ndarray, str, str]:
         wrong = known & ~np.isin(values, (0.0, 1.0))
         rule, hint = (
             "a binary target has labels 0 and 1",
-            f"ask for {target.name}:multiclass or {target.name}:regression",
+            f"ask for {with_kind(target.name, 'multiclass')} or {with_kind(target.name, 'regression')}",
         )
     elif target.kind == "multiclass":
         wrong = known & ~np.isin(values, np.arange(len(target.classes)))
@@ -200,6 +201,6 @@ def _fault(target: Target, values: np.ndarray) -> _Fault | None:
 
 
 def _rows(ids: np.ndarray) -> str:
-    """``row 7`` or ``rows 1, 2, 3, 4, 5 and 12 more``, by their ids."""
+    """``the row of id 7`` or ``the rows of ids 1, 2, 3, 4, 5 and 12 more``; an id may be a row number from 0."""
     words = ", ".join(map(str, ids[:SHOWN])) + (f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else "")
-    return f"row{'s' if len(ids) > 1 else ''} {words}"
+    return f"the row{'s' * (len(ids) > 1)} of id{'s' * (len(ids) > 1)} {words}"

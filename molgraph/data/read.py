@@ -1,8 +1,10 @@
-"""Files, frames and lists in; tables out, whole or chunk by chunk, every input row kept."""
+"""Read files, frames and lists as tables, whole or chunk by chunk, every input row kept."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,10 +15,14 @@ from molgraph.data import columns as cols
 from molgraph.data.building import Plan, build, no_rows
 from molgraph.data.checked import check_molecules
 from molgraph.data.chunks import Chunk, Reader
-from molgraph.data.formats import reader_for
+from molgraph.data.delimited import DelimitedReader
+from molgraph.data.formats import Held, reader_for
+from molgraph.data.log import before_log, log_targets
 from molgraph.data.sources import builtin
-from molgraph.data.table import Table
+from molgraph.data.table import Table, row_name
 from molgraph.data.targets import Asked, Findings, parse_targets
+from molgraph.data.value_column import OddCell, Reading
+from molgraph.data.values import find_beside, tidy
 
 OnError = Literal["keep", "drop", "stop"]
 Targets = str | Target | Iterable[str | Target] | None
@@ -33,6 +39,10 @@ def read_table(
     split: str | None = None,
     on_error: OnError = "keep",
     need_targets: bool = False,
+    decimal: str | None = None,
+    qualifiers: str = "refuse",
+    unit: str | None = None,
+    log: bool = False,
 ) -> Table:
     """Read a whole source into a table; every input row stays a row, in order.
 
@@ -41,7 +51,7 @@ def read_table(
             has a card), ``builtin:NAME``, a pandas frame, a mapping of columns, a list of SMILES, or a table.
         smiles: the column of SMILES; found by its name or by values that parse where not given.
         targets: what is to be learnt: names, with a kind where it is not plain (``class:multiclass``).
-        id: the column of ids, kept verbatim; a column named id where not given, else the row's number.
+        id: the column of ids, kept verbatim; a column named id where not given, else the row's number, from 0.
         weight: a column of finite weights, not negative.
         features: columns of numbers that describe a row beside its molecule.
         split: a column of the source's own split words.
@@ -49,9 +59,14 @@ def read_table(
             ``drop`` and ``stop`` parse every molecule here; ``keep`` leaves that to the featuriser and marks
             what needs no parsing.
         need_targets: whether to refuse, with the candidates listed, where ``targets`` is None.
+        decimal: ``,`` where values have decimal commas; without it they are read where commas do not part the
+            columns and every cell of a column fits.
+        qualifiers: labels such as ``>8.0`` are refused, left out (``drop``), or read as the number (``strip``).
+        unit: what values with units (``251 nM``, or a column ``units``) are brought to, such as ``nM``.
+        log: whether regression targets become their decimal logarithms, named ``log10_...``.
 
     Returns:
-        The table.
+        The table; its ``notes`` say what was read otherwise than it stands there.
 
     Raises:
         DataError: a column that is missing, doubled, or cannot be what it should be.
@@ -62,7 +77,29 @@ def read_table(
         >>> list(table.status), table.y[:, 0]
         (['ok', 'missing', 'ok'], array([1.5, 2. , nan]))
     """
-    _known(on_error)
+    reading = Reading(decimal, qualifiers, unit)
+    columns: dict[str, Any] = {"smiles": smiles, "id": id, "weight": weight, "features": features, "split": split}
+    table = read_source(source, reading, targets=targets, need_targets=need_targets, log=log, **columns)[0]
+    return _handle(table, on_error)
+
+
+def read_source(
+    source: Any,
+    reading: Reading,
+    *,
+    targets: Targets = None,
+    need_targets: bool = False,
+    log: bool = False,
+    **columns: Any,
+) -> tuple[Table, list[OddCell]]:
+    """The whole table of a source, every row kept, and the cells that a lenient reading could not read.
+
+    Args:
+        source: as for ``read_table``.
+        reading: how cells of values are read.
+        targets, need_targets, log: as for ``read_table``.
+        columns: ``smiles``, ``id``, ``weight``, ``features`` and ``split``, as for ``read_table``.
+    """
     if _named(source):
         source = _load_named(source)
         if targets is None:
@@ -71,13 +108,23 @@ def read_table(
         table = _choose(source, targets)
         if need_targets and not table.targets:
             raise DataError("the table has no target", hint="read another one, or make it with targets")
-        return _handle(table, on_error)
+        return log_targets(table) if log else table, []
     reader = reader_for(source)
-    plan = make_plan(reader, smiles, targets, id, weight, features, split, need_targets)
-    chunks = list(reader.chunks(plan.columns, None))
-    found = _decide(plan.asked, chunks)
-    tables = [build(chunk, plan, found) for chunk in chunks] or [no_rows(plan, found)]
-    return _handle(tables[0], on_error)
+    if log and targets is not None:
+        targets = before_log([targets] if isinstance(targets, str | Target) else targets, reader.names)
+    plan = make_plan(reader, targets=targets, need_targets=need_targets, **columns)
+    beside = find_beside(reader.names, plan.columns, [a.column for a in plan.asked])
+    more = [name for each in beside.values() for name in each.values()]
+    read, notes, odd = [], [], []
+    for chunk in reader.chunks(list(dict.fromkeys([*plan.columns, *more])), None):
+        chunk, found = tidy(chunk, plan.asked, plan.numbers, beside, reading, guess=_parts_by_no_comma(reader))
+        read.append(chunk)
+        notes += found.notes
+        odd += found.odd
+    kinds = _decide(plan.asked, read)
+    table = next(iter([build(chunk, plan, kinds) for chunk in read] or [no_rows(plan, kinds)]))
+    table = replace(table, notes=tuple(notes))
+    return log_targets(table) if log else table, odd
 
 
 def iter_tables(
@@ -91,6 +138,7 @@ def iter_tables(
     features: Sequence[str] = (),
     split: str | None = None,
     on_error: OnError = "keep",
+    decimal: str | None = None,
 ) -> Iterator[Table]:
     """Read a source in chunks of exactly ``chunk_rows`` rows (the last may have fewer), in constant memory.
 
@@ -103,6 +151,7 @@ def iter_tables(
         source: as for ``read_table``.
         chunk_rows: rows a chunk.
         smiles, targets, id, weight, features, split, on_error: as for ``read_table``.
+        decimal: as for ``read_table``, of weights and features.
 
     Example:
         >>> [len(t) for t in iter_tables(["C", "CC", "CCC"], chunk_rows=2)]
@@ -118,6 +167,7 @@ def iter_tables(
         return
     reader = reader_for(source)
     plan = make_plan(reader, smiles, targets, id, weight, features, split)
+    reading, guess = Reading(decimal), _parts_by_no_comma(reader)
     found: tuple[Target, ...] | None = None
     if reader.rereadable or all(_settled(a) for a in plan.asked):
         open_ones = [a.column for a in plan.asked if not _settled(a)]
@@ -125,10 +175,17 @@ def iter_tables(
     any_chunk = False
     for chunk in reader.chunks(plan.columns, chunk_rows):
         any_chunk = True
+        chunk = tidy(chunk, (), plan.numbers, {}, reading, guess=guess)[0]
         found = found if found is not None else _decide(plan.asked, [chunk])
         yield _handle(build(chunk, plan, found), on_error, chunk.start)
     if not any_chunk:
         yield no_rows(plan, found if found is not None else _decide(plan.asked, []))
+
+
+def _parts_by_no_comma(reader: Reader) -> bool:
+    """Whether a comma in a cell can be a decimal sign: the file's columns are parted by something else."""
+    reader = reader.reader if isinstance(reader, Held) else reader
+    return isinstance(reader, DelimitedReader) and reader.delimiter != ","
 
 
 def _named(source: Any) -> bool:
@@ -152,12 +209,12 @@ def _known(on_error: str) -> None:
 
 def make_plan(
     reader: Reader,
-    smiles: str | None,
-    targets: Targets,
-    id: str | None,
-    weight: str | None,
-    features: Sequence[str],
-    split: str | None,
+    smiles: str | None = None,
+    targets: Targets = None,
+    id: str | None = None,
+    weight: str | None = None,
+    features: Sequence[str] = (),
+    split: str | None = None,
     need_targets: bool = False,
 ) -> Plan:
     """Find every column, or raise ``DataError`` with what there is."""
@@ -189,7 +246,7 @@ def make_plan(
         numeric = cols.numeric(sample, [n for n in names if n not in (*taken, id)])
         raise DataError(
             f"no target was named; columns of numbers: {', '.join(numeric) or 'none'}"[:500],
-            hint=f"say which: --target {numeric[0] if numeric else 'NAME'} (in Python targets=[NAME])",
+            hint=f"say which: --target {shlex.quote(numeric[0]) if numeric else 'NAME'} (in Python targets=[NAME])",
         )
     return Plan(smiles, id, weight, described, split, asked)
 
@@ -231,7 +288,7 @@ def _handle(table: Table, on_error: OnError, start: int = 0) -> Table:
     if on_error == "stop" and len(bad):
         row = bad[0]
         raise DataError(
-            f"row {start + row + 1} (id {table.ids[row]!r}): {table.reason[row]}",
+            f"{row_name(start + row, table.ids[row])}: {table.reason[row]}",
             hint="correct it, or use on_error='keep' (--on-error keep) to carry on with a reason in its row",
         )
     return table.take(table.ok)

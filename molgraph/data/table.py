@@ -51,7 +51,7 @@ class Table:
     A row that lacks one of its descriptors is not ``ok``: no method has to guess what stood there.
 
     Args:
-        ids: object array [n] of text, verbatim from the file, or the row's number.
+        ids: object array [n] of text, verbatim from the file, or the row's number, from 0 as pandas counts.
         entities: one or more entity columns.
         targets: what is to be learnt; may be empty.
         y: float64 [n, number of row-level targets], in the order of ``row_targets``; NaN is missing.
@@ -63,6 +63,7 @@ class Table:
         status: object array [n]: ``ok``, ``unreadable`` or ``missing``.
         reason: object array [n]: one line where a row is not ``ok``, else empty.
         index: the labels of the rows in the pandas object that they came from, or None.
+        notes: sentences on what was read otherwise than it stands in the source.
     """
 
     ids: np.ndarray
@@ -77,6 +78,7 @@ class Table:
     feature_names: tuple[str, ...] = ()
     split: np.ndarray | None = None
     index: pd.Index | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.ids)
@@ -201,6 +203,18 @@ class Table:
 
     def _repr_html_(self) -> str:
         return self.to_frame()._repr_html_()
+
+
+def row_name(row: int, id: Any) -> str:
+    """A row as messages call it: counted from 1, and by its id where the source has one.
+
+    Ids of a source without any are row numbers from 0, as pandas counts, which would be a second number for one row.
+
+    Example:
+        >>> row_name(2, "AB-7"), row_name(2, "2")
+        ("row 3 (id 'AB-7')", 'row 3')
+    """
+    return f"row {row + 1}" if str(id) == str(row) else f"row {row + 1} (id {str(id)!r})"
 
 
 def _take_packed(packed: Packed, rows: np.ndarray) -> Packed:

@@ -11,16 +11,11 @@ import pyarrow as pa
 
 from molgraph.base.contracts import Kind, Target
 from molgraph.base.errors import DataError
-from molgraph.data.columns import MISSING_WORDS, as_numbers, as_text, resolve
+from molgraph.data.columns import MISSING_WORDS, as_numbers, as_text, resolve, with_kind
 from molgraph.data.labels import misfits
+from molgraph.data.value_column import WORDS
 
 MAX_CLASSES = 1000
-#: Words for the labels of a binary target. They are fixed, so that class 1 is the same in every file, whichever words
-#: it holds.
-WORDS = {
-    **dict.fromkeys(("true", "yes", "active", "positive", "toxic"), "1"),
-    **dict.fromkeys(("false", "no", "inactive", "negative", "nontoxic", "non-toxic"), "0"),
-}
 
 
 @dataclass(frozen=True)
@@ -37,8 +32,8 @@ def parse_targets(given: str | Target | Iterable[str | Target] | None, names: Se
 
     A target is a column's name, or a name and a kind: ``class:multiclass``, ``toxic:binary``,
     ``score:regression``. Without a kind, labels that are all 0 or 1 make it binary, else it is a regression.
-    For 1 and 0 a column may hold true and false, yes and no, active and inactive, positive and negative, or toxic and
-    nontoxic.
+    For 1 and 0 a column may hold true and false, t and f, yes and no, y and n, active and inactive, positive and
+    negative, pos and neg, or toxic and nontoxic.
     A ready ``Target`` (with its classes or bounds, as from a model file) may stand for a text.
 
     Args:
@@ -105,7 +100,7 @@ class Findings:
             if len(self.classes) > MAX_CLASSES:
                 raise DataError(
                     f"target {name!r} has more than {MAX_CLASSES} classes",
-                    hint=f"is it a number? then {name}:regression",
+                    hint=f"is it a number? then {with_kind(name, 'regression')}",
                 )
         elif kind is None and self.binary:
             values = numbers_of(column, Target(name), start, words=True)
@@ -177,9 +172,10 @@ def numbers_of(column: pa.ChunkedArray, target: Target, start: int, *, words: bo
                 hint=f"its classes are: {', '.join(target.classes)}"[:300],
             )
         return np.array([code[label] for label in labels], dtype=np.float64)
-    hint = f"if these are classes, ask for {name}:multiclass"
+    hint = f"if these are classes, ask for {with_kind(name, 'multiclass')}"
     if target.kind == "binary":
-        hint = f"a binary target is 1 or 0, or in words {', '.join(WORDS)}; for others ask for {name}:multiclass"
+        others = f"for others ask for {with_kind(name, 'multiclass')}"
+        hint = f"a binary target is 1 or 0, or in words {', '.join(WORDS)}; {others}"
     if words or target.kind == "binary":
         column = _words_to_digits(column)
     values = as_numbers(column, name, start, hint=hint)

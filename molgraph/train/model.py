@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
@@ -13,11 +14,14 @@ import pandas as pd
 
 from molgraph.base.contracts import Method, Prediction, Target
 from molgraph.base.errors import DataError, UsageError
+from molgraph.data.log import log_targets
 from molgraph.data.read import read_table
 from molgraph.data.standardised import standardise
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics
 from molgraph.train.card import Card
+
+logger = logging.getLogger("molgraph")
 
 
 class Model:
@@ -83,10 +87,17 @@ class Model:
 
         Args:
             data: a path, a frame or a table that has the model's target columns.
-            columns: which columns are which (``smiles="..."``, ``weight="..."``).
+            columns: which columns are which (``smiles="..."``, ``weight="..."``), and how values are read
+                (``decimal``, ``qualifiers``, ``unit``, ``log``), where it is otherwise than in the training.
         """
-        # read as the model's own targets, so that classes keep their order and kinds are not guessed again
-        table = self.read(data, **({} if isinstance(data, Table) else {"targets": self.targets}), **columns)
+        said = self.card.recipe.get("data", {})
+        reading = {name: said[name] for name in ("decimal", "qualifiers", "unit", "log") if said.get(name)} | columns
+        if isinstance(data, Table):
+            table = log_targets(data) if reading.get("log") else data
+        else:  # read as the model's own targets, so that classes keep their order and kinds are not guessed again
+            table = self.read(data, targets=self.targets, **reading)
+        for note in table.notes:
+            logger.info(note)
         table = _coded(table.with_targets([t.name for t in self.targets]), self.targets)
         return metrics.scores_frame(metrics.score(table, self.predict_table(table)))
 

@@ -20,7 +20,7 @@ from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.paths import storage_error
 from molgraph.base.progress import bar
-from molgraph.data.table import make_table
+from molgraph.data.table import make_table, row_name
 from molgraph.train.overlap import Predictor, predict_tables
 from molgraph.train.partfile import PartFile
 from molgraph.train.rowformat import RowFormat, column_names, columns, row_format
@@ -217,7 +217,7 @@ def _chunk(
     if on_error == "stop" and not ok.all():
         row = int(np.flatnonzero(~ok)[0])
         raise DataError(
-            f"row {result.rows + row + 1} (id {prediction.ids[row]}): {prediction.reason[row]}",
+            f"{row_name(result.rows + row, prediction.ids[row])}: {prediction.reason[row]}",
             hint="--on-error keep writes such rows with their reason, --on-error drop leaves them out",
         )
     result.rows += len(table)

@@ -21,12 +21,12 @@ REFUSED = {
     "constant": (REG, [3, NAN, 3], "'r' is 3 in every row that has it"),
     "one class": (BIN, [1, 1, NAN], "'b' is 1 in every row that has it"),
     "one class of several": (MULTI, [2, 2, 2], "'m' is z in every row that has it"),
-    "infinite": (REG, [np.inf, 1, -np.inf], "'r' is infinite in rows 007, c$"),
-    "infinite in many": (REG, [np.inf] * 8, "'r' is infinite in rows 007, b, c, d, e and 3 more$"),
-    "labels 0/1/2": (BIN, [0, 1, 2], "'b' is 2 in row c; a binary target has labels 0 and 1"),
-    "a class too many": (MULTI, [0, 1, 3], "'m' is 3 in row c; its classes are numbered 0 to 2"),
-    "no class number": (MULTI, [0.5, 1, 2], "'m' is 0.5 in row 007"),
-    "out of bounds": (BOUND, [0, 4, 4], "'u' is 4 in rows b, c; its bounds are -1 and 3"),
+    "infinite": (REG, [np.inf, 1, -np.inf], "'r' is infinite in the rows of ids 007, c$"),
+    "infinite in many": (REG, [np.inf] * 8, "'r' is infinite in the rows of ids 007, b, c, d, e and 3 more$"),
+    "labels 0/1/2": (BIN, [0, 1, 2], "'b' is 2 in the row of id c; a binary target has labels 0 and 1"),
+    "a class too many": (MULTI, [0, 1, 3], "'m' is 3 in the row of id c; its classes are numbered 0 to 2"),
+    "no class number": (MULTI, [0.5, 1, 2], "'m' is 0.5 in the row of id 007"),
+    "out of bounds": (BOUND, [0, 4, 4], "'u' is 4 in the rows of ids b, c; its bounds are -1 and 3"),
     "no bounds": (Target("u", "bounded"), [0, 1, 2], "'u' is bounded, but has no bounds"),
     "bounds the wrong way": (Target("u", "bounded", bounds=(1.0, 1.0)), [0, 1, 2], "has no bounds"),
     "a target of atoms": (Target("a", level="atom"), [0, 1, 2], "'a' belongs to each atom"),
@@ -53,7 +53,7 @@ def test_targets_that_can(target: Target, values: list[float]) -> None:
 
 def test_rows_that_cannot_be_read_do_not_count() -> None:
     table = make_table(["C", None, "C", "oops"], targets=(REG,), y=[1, np.inf, 2, np.inf])
-    with pytest.raises(DataError, match="row 3"):
+    with pytest.raises(DataError, match="the row of id 3"):
         check_targets(table)
     check_targets(table, np.array([True, True, True, False]))
     with pytest.raises(DataError, match="one readable row alone"):
@@ -75,7 +75,9 @@ def test_a_target_among_others_that_teaches_nothing_is_masked_with_a_reason() ->
     }
     np.testing.assert_array_equal(found.y[:, [0, 4]], y[:, [0, 4]])
     assert np.isnan(found.y[:, 1:4]).all() and y[0, 1] == 0
-    with pytest.raises(DataError, match=r"'b' is 2 in row"):  # a wrong label is an error, however many targets
+    with pytest.raises(
+        DataError, match=r"'b' is 2 in the rows of ids"
+    ):  # a wrong label is an error, however many targets
         check_targets(make_table(["C", "CC"], targets=(REG, BIN), y=[[1, 2], [2, 2]]))
     with pytest.raises(DataError, match="'m' has no classes"):
         check_targets(make_table(["C", "CC"], targets=(REG, Target("m", "multiclass")), y=[[1, NAN], [2, NAN]]))
@@ -83,6 +85,6 @@ def test_a_target_among_others_that_teaches_nothing_is_masked_with_a_reason() ->
 
 def test_the_first_wrong_value_is_named_with_all_its_rows() -> None:
     y = np.array([[0.0], [7.0], [2.0], [7.0]])
-    with pytest.raises(DataError, match=r"is 7 in rows b, d;"):
+    with pytest.raises(DataError, match=r"is 7 in the rows of ids b, d;"):
         check_labels((BIN,), y, np.array(IDS[:4], dtype=object))
     assert misfits(REG, y[:, 0])[0].size == 0

@@ -55,7 +55,7 @@ def test_classes_are_ordered_numbers_first() -> None:
     [
         (["1", "high"], "y", "column 'y' holds 'high' in row 2", "y:multiclass"),
         (["1", "5,48"], "y", "'5,48' in row 2", "with a point"),
-        (["1.5", ">10"], "y", "'>10' in row 2", "relation"),
+        (["1.5", ">10"], "y", "'>10' in row 2", "--qualifiers drop"),
         (["1.5", "inf"], "y", "infinite in row 2", "empty"),
         (["1.5", "1e999"], "y", "infinite in row 2", "empty"),
         ([1.5, float("-inf")], "y", "infinite in row 2", "empty"),

@@ -1,8 +1,6 @@
-"""Measured values and the noise of measuring come in; the best score that a perfect model would reach goes out."""
+"""Estimate the best score that a perfect model would reach, given the noise of measuring."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,29 +8,6 @@ from molgraph.base.seeds import generator
 from molgraph.evaluate.metrics import evaluate_metric, get_metric
 
 NOISY = ("rmse", "mae", "r2", "spearman", "kendall")
-
-
-def replicate_sd(keys: Sequence[str], y: np.ndarray) -> tuple[float, int]:
-    """Standard deviation of a single measurement, pooled over molecules that were measured more than once.
-
-    Args:
-        keys: n texts that are equal for the same molecule.
-        y: float [n]; NaN rows are left out.
-
-    Returns:
-        The deviation (NaN without replicates) and the degrees of freedom that it stands on.
-
-    Example:
-        >>> replicate_sd(["a", "a", "b"], np.array([1.0, 3.0, 9.0]))
-        (1.4142135623730951, 1)
-    """
-    use = np.isfinite(y)
-    _, code = np.unique(np.asarray(keys, dtype=str)[use], return_inverse=True)
-    value = y[use]
-    n = np.bincount(code)
-    mean = np.bincount(code, value) / np.maximum(n, 1)
-    df = int((n - 1).sum())
-    return (float(np.sqrt(((value - mean[code]) ** 2).sum() / df)) if df else float("nan")), df
 
 
 def noise_ceiling(y: np.ndarray, sd: float, metric: str, *, rows: int = 0, n: int = 200, seed: int = 0) -> float:

@@ -15,8 +15,9 @@ import pandas as pd
 from molgraph.base import progress
 from molgraph.base.errors import DataError, MolgraphError
 from molgraph.data.cards import Card, card
+from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
-from molgraph.evaluate.benchmark.board_noise import NOISY, noise_ceiling, replicate_sd
+from molgraph.evaluate.benchmark.board_noise import NOISY, noise_ceiling
 from molgraph.evaluate.benchmark.board_overall import Overall, summarise
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 from molgraph.evaluate.benchmark.records import Records, read_records

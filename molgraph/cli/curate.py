@@ -1,0 +1,123 @@
+"""``molgraph data curate``: merge the duplicates of a table, and write it with the user's columns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from molgraph.cli.data import Data, Preset, Smiles
+from molgraph.cli.options import Decimal, Qualifiers, Unit, check_writable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from molgraph.data.chunks import Chunk
+    from molgraph.data.editions import Curated
+    from molgraph.data.table import Table
+
+
+def curate(
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The clean table: .csv or .csv.gz.")],
+    target: Annotated[
+        list[str] | None,
+        typer.Option("--target", "-t", metavar="COLUMN", help="Labels that duplicates share; again for several."),
+    ] = None,
+    duplicates: Annotated[
+        str, typer.Option(metavar="mean|median|drop", help="Labels of one molecule; drop takes out those that differ.")
+    ] = "mean",
+    tolerance: Annotated[
+        float | None, typer.Option(metavar="X", help="Labels of one molecule that lie further apart are taken out.")
+    ] = None,
+    removed: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A csv of every row taken out or merged, with the reason.")
+    ] = None,
+    standardise: Preset = "standard",
+    qualifiers: Qualifiers = None,
+    decimal: Decimal = None,
+    unit: Unit = None,
+    smiles: Smiles = None,
+    id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, named in the list.")] = None,
+) -> None:
+    """Merge duplicates, take unreadable rows out; write the rest, and a list why.
+
+    Rows of one molecule (largest fragment, neutral, stereo kept) become one:
+    the first, with the mean or median of their labels. Rows without a
+    readable molecule, a carbon atom or a label are taken out. All columns
+    stay; only SMILES (by --standardise) and labels change. It is the rule of
+    the curated editions of datasets, such as bbbp@c1.
+
+    Examples:
+        molgraph data curate assay.csv -t pIC50 -o clean.csv
+        molgraph data curate assay.csv -t pIC50 -o clean.csv --removed why.csv
+        molgraph data curate assay.csv -t pIC50 --duplicates drop --tolerance 0.5 -o clean.csv
+    """
+    from molgraph.base.errors import UsageError
+    from molgraph.base.paths import atomic_write
+    from molgraph.cli.show import command, say
+    from molgraph.data.columns import numeric
+    from molgraph.data.editions import curate as merge
+    from molgraph.data.formats import Held, reader_for
+    from molgraph.data.read import read_table
+
+    if not out.name.endswith((".csv", ".csv.gz")):
+        raise UsageError(f"cannot write {out.name!r}: unknown ending", hint="known: .csv, .csv.gz")
+    check_writable(out, removed, inputs=[data])
+    reader = Held(reader_for(data))
+    table = read_table(
+        reader, smiles=smiles, targets=target, id=id, qualifiers=qualifiers or "refuse", decimal=decimal, unit=unit
+    )
+    made = merge(table, replicates=duplicates, tolerance=tolerance, standardiser=standardise)
+    frame = _clean(reader.chunk, table, made)
+    with atomic_write(out, "wb") as file:
+        frame.to_csv(file, index=False, compression="gzip" if out.suffix == ".gz" else None)
+    if removed is not None:
+        with atomic_write(removed, "w") as file:
+            made.taken_out.to_csv(file, index=False)
+    for note in table.notes:
+        say(note, "dim", err=True)
+    say(made.sentence)
+    if not target and (loose := [n for n in numeric(reader.sample(), reader.names) if n != id]):
+        shown = ", ".join(loose[:5])
+        say(f"no --target was named: of duplicates, {shown} and all others are the first row's", "yellow", err=True)
+    say(f"written to {out}", err=True)
+    if removed is not None:
+        say(f"what was taken out or merged, and why: {removed}", err=True)
+    elif len(made.taken_out):
+        say("the list of what was taken out or merged: --removed why.csv", "dim", err=True)
+    if target:
+        say("next:", err=True)
+        command(["molgraph", "train", out, *(word for t in target for word in ("-t", t))], err=True)
+
+
+def _clean(chunk: Chunk, table: Table, made: Curated) -> pd.DataFrame:
+    """The rows that stayed with all columns of the source; cells stand as they were where they mean the same."""
+    import numpy as np
+    import pyarrow as pa
+
+    from molgraph.data.columns import as_text
+
+    frame = chunk.columns.take(pa.array(made.rows)).to_pandas()
+    frame[table.entity("molecule").name] = made.table.smiles
+    for j, target in enumerate(table.row_targets):
+        before, after = table.y[made.rows, j], made.table.y[:, j]  # type: ignore[index]
+        told = as_text(chunk.columns[target.name])[made.rows]
+        plain = np.array([_says(text, value, target.classes) for text, value in zip(told, before, strict=True)])
+        same = plain & ((before == after) | (np.isnan(before) & np.isnan(after)))
+        texts = ["" if v != v else target.classes[int(v)] if target.classes else f"{v:.12g}" for v in after]
+        frame[target.name] = np.where(same, told, np.array(texts, dtype=object))
+    return frame
+
+
+def _says(text: str, value: float, classes: tuple[str, ...]) -> bool:
+    """Whether a cell, read by anyone, says what it was read as."""
+    if value != value:
+        return False
+    if classes:
+        return text.strip() == classes[int(value)]
+    try:
+        return float(text) == value
+    except ValueError:
+        return text.strip().isalpha()  # a word for a class

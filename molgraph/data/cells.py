@@ -1,0 +1,112 @@
+"""Read the text of one cell of measured values: its qualifier, its number and its unit."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from molgraph.data.columns import MISSING_WORDS
+
+PLAIN, COMMA, THOUSANDS = "number", "decimal comma", "thousands"
+QUALIFIER, UNIT, OTHER = "qualifier", "unit", "not a number"
+
+#: Units that can be converted into each other: the quantity, and the power of ten of its base unit.
+UNITS: dict[str, tuple[str, int]] = {
+    **{
+        f"{prefix}M": ("molar", power)
+        for prefix, power in {"": 0, "m": -3, "u": -6, "n": -9, "p": -12, "f": -15}.items()
+    },
+    **{f"{prefix}mol/L": ("molar", power) for prefix, power in {"": 0, "m": -3, "u": -6, "n": -9, "p": -12}.items()},
+    "g/L": ("mass", 0),
+    "mg/mL": ("mass", 0),
+    "mg/L": ("mass", -3),
+    "ug/mL": ("mass", -3),
+    "ug/L": ("mass", -6),
+    "ng/mL": ("mass", -6),
+}
+#: Other words, in small letters, that are units behind a number; so is whatever holds a % or a /.
+_OTHER_UNITS = {"h", "hr", "min", "s", "k", "c", "°c", "da", "kda", "ev", *map(str.lower, UNITS)}
+_NUMBER = r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?"
+_CELL = re.compile(
+    rf"(?P<qualifier><<|>>|[<>]=?|=[<>]?|[~≈≤≥]|ca\.|)\s*(?P<number>{_NUMBER})\s*(?P<unit>[A-Za-zµμ%°][\w%°/·*^.\- ]*|)"
+)
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_DECIMAL = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+
+
+class Cell(NamedTuple):
+    """What a cell says.
+
+    Args:
+        kind: ``number``, ``decimal comma``, ``thousands`` (``1,234``, which is one of the two), ``qualifier``,
+            ``unit`` or ``not a number``; the first of them from the right that holds.
+        number: the number's text, its decimal sign as it stands.
+        qualifier: ``<``, ``>``, ``~``, ... or empty; ``=`` says nothing and is left out.
+        unit: with u for micro, or empty.
+    """
+
+    kind: str
+    number: str = ""
+    qualifier: str = ""
+    unit: str = ""
+
+    @property
+    def comma(self) -> str:
+        """Whether the number holds a comma: ``decimal comma``, ``thousands`` or empty."""
+        return THOUSANDS if _THOUSANDS.fullmatch(self.number) else COMMA if _DECIMAL.fullmatch(self.number) else ""
+
+
+def read_cell(text: str) -> Cell:
+    """Take a cell apart.
+
+    Example:
+        >>> [read_cell(text).kind for text in ("4.62", "4,62", "1,234", "> 8.0", "251.2 nM", "high")]
+        ['number', 'decimal comma', 'thousands', 'qualifier', 'unit', 'not a number']
+        >>> read_cell("<= 3,5 µM")
+        Cell(kind='qualifier', number='3,5', qualifier='<=', unit='uM')
+    """
+    found = _CELL.fullmatch(text.strip()) if text.isascii() or not _foreign(text) else None
+    if found is None:
+        return Cell(OTHER)
+    number, qualifier, unit = found["number"], found["qualifier"].replace("=<", "<=").replace("=>", ">="), found["unit"]
+    unit = plain_unit(unit)
+    if unit and unit.lower() not in _OTHER_UNITS and not re.search("[/%]", unit):
+        return Cell(OTHER)
+    cell = Cell(PLAIN, number, "" if qualifier == "=" else qualifier, unit)
+    return cell._replace(kind=QUALIFIER if cell.qualifier else UNIT if unit else cell.comma or PLAIN)
+
+
+def plain_unit(text: str) -> str:
+    """A unit without stray blanks, with u for micro.
+
+    Example:
+        >>> plain_unit(" µM ")
+        'uM'
+    """
+    return text.strip().replace("µ", "u").replace("μ", "u")
+
+
+def convert(value: float, unit: str, wanted: str) -> float | None:
+    """A value in another unit; None where the units cannot be converted.
+
+    Example:
+        >>> convert(0.25, "uM", "nM"), convert(3.0, "mg/L", "nM")
+        (250.0, None)
+    """
+    if unit == wanted:
+        return value
+    (quantity, power), (other, wanted_power) = UNITS.get(unit, ("", 0)), UNITS.get(wanted, ("?", 0))
+    if quantity != other:
+        return None
+    shift = power - wanted_power
+    return value * 10.0**shift if shift >= 0 else value / 10.0**-shift  # powers from 1 on are exact
+
+
+def is_missing(text: str) -> bool:
+    """Whether a cell says that there is no value."""
+    return text.strip().lower() in MISSING_WORDS
+
+
+def _foreign(text: str) -> bool:
+    """Whether a text holds signs beyond ASCII that no cell needs: other scripts' digits, dashes."""
+    return not set(re.sub(r"[\x00-\x7f]", "", text)) <= set("µμ°·≈≤≥")

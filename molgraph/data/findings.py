@@ -1,0 +1,160 @@
+"""The findings of an audit, as text for a terminal, as a frame, and as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from molgraph.data.profile import Profile
+
+SHOWN = 5  # rows a finding in the text
+PROFILES = 12  # targets in the text
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One kind of oddity and the rows that show it.
+
+    Args:
+        kind: a word or two.
+        meaning: what it is, in one line.
+        rows: int64 [k]: row numbers, from 0; those of one group stand together.
+        details: object array [k]: one line for each.
+        groups: int64 [k]: rows of one number belong together (forms of one molecule).
+    """
+
+    kind: str
+    meaning: str
+    rows: np.ndarray
+    details: np.ndarray
+    groups: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found; shows well in a notebook and on a terminal.
+
+    Args:
+        ids: object array [n]: ids of all rows.
+        inputs: object array [n]: molecules as given.
+        findings: one for each kind, also where no row shows it.
+        n_molecules: distinct standardised parents among the readable rows.
+        targets: what the values of each target look like.
+        notes: sentences on how cells were read, and on what was compared.
+    """
+
+    ids: np.ndarray
+    inputs: np.ndarray
+    findings: tuple[Finding, ...]
+    n_molecules: int
+    targets: tuple[Profile, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def finding(self, kind: str) -> Finding:
+        """The finding of that kind."""
+        return next(f for f in self.findings if f.kind == kind)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line for each row and finding: finding, group, row (from 1), id, input, detail."""
+        parts = [
+            {
+                "finding": f.kind,
+                "group": int(g),
+                "row": int(r) + 1,
+                "id": self.ids[r],
+                "input": self.inputs[r],
+                "detail": d,
+            }
+            for f in self.findings
+            for r, d, g in zip(f.rows, f.details, f.groups, strict=True)
+        ]
+        return pd.DataFrame(parts, columns=["finding", "group", "row", "id", "input", "detail"])
+
+    def target_frame(self) -> pd.DataFrame:
+        """One line for each target: its kind, values, range, histogram, classes and noise."""
+        return pd.DataFrame([asdict(p) for p in self.targets], columns=[f.name for f in fields(Profile)])
+
+    def text(self, width: int = 110) -> str:
+        """The counts, then the first rows of each finding, for a terminal."""
+        from rich.console import Console
+        from rich.table import Table as Grid
+
+        grid = Grid("finding", "rows", "what it is", box=None, pad_edge=False, header_style="bold")
+        for f in self.findings:
+            grid.add_row(f.kind, str(len(f)), f.meaning)
+        lists = Grid("finding", "row", box=None, pad_edge=False, header_style="bold")
+        for name in self._columns:
+            lists.add_column(name, overflow="fold")
+        for cells in self._examples():
+            lists.add_row(*cells)
+        console = Console(width=width, color_system=None, markup=False, highlight=False)
+        with console.capture() as captured:
+            console.print(self._title())
+            console.print(grid)
+            for line in self._lines():
+                console.print(line, soft_wrap=not line.startswith("note"))
+            if lists.row_count:
+                console.print()
+                console.print(lists)
+        return captured.get()
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _title(self) -> str:
+        return f"{len(self.ids)} rows, {self.n_molecules} different molecules"
+
+    @property
+    def _columns(self) -> list[str]:
+        """Columns behind the row's number; ids that are row numbers again, from 0, would only confuse."""
+        own = any(str(id) != str(row) for row, id in enumerate(self.ids))
+        return ["id"] * own + ["molecule", "detail"]
+
+    def _lines(self) -> Iterator[str]:
+        """An empty line, the profiles of the targets, and the notes."""
+        if self.targets or self.notes:
+            yield ""
+        for one in self.targets[:PROFILES]:
+            yield from one.lines()
+        if len(self.targets) > PROFILES:
+            yield f"and {len(self.targets) - PROFILES:,} more targets; in Python target_frame() has them all"
+        for note in self.notes:
+            yield f"note: {note}"
+
+    def _examples(self) -> Iterator[tuple[str, ...]]:
+        first = ("id" in self._columns) * 1
+        for f in self.findings:
+            for i, (row, detail) in enumerate(zip(f.rows[:SHOWN], f.details[:SHOWN], strict=True)):
+                id_cell = (_cut(self.ids[row]),)[:first]
+                yield f.kind if i == 0 else "", str(row + 1), *id_cell, _cut(self.inputs[row]), detail
+            if len(f) > SHOWN:
+                yield "", "", f"and {len(f) - SHOWN} more", *("",) * (first + 1)
+
+    def _repr_html_(self) -> str:
+        head = "".join(
+            f"<tr><td>{escape(f.kind)}</td><td>{len(f)}</td><td style='text-align:left'>{escape(f.meaning)}</td></tr>"
+            for f in self.findings
+        )
+        rows = "".join(
+            "<tr>" + "".join(f"<td style='text-align:left'>{escape(c)}</td>" for c in cells) + "</tr>"
+            for cells in self._examples()
+        )
+        columns = "".join(f"<th>{name}</th>" for name in ("finding", "row", *self._columns))
+        lines = escape("\n".join(self._lines()).strip())
+        return (
+            f"<p>{self._title()}</p><table><tr><th>finding</th><th>rows</th><th>what it is</th></tr>{head}</table>"
+            + f"<pre>{lines}</pre>" * bool(lines)
+            + f"<table><tr>{columns}</tr>{rows}</table>"
+        )
+
+
+def _cut(text: str, limit: int = 40) -> str:
+    text = "".join(c if c.isprintable() else "?" for c in str(text)[: limit + 1])
+    return text if len(text) <= limit else text[: limit - 3] + "..."

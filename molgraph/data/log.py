@@ -1,0 +1,57 @@
+"""Turn targets into their decimal logarithms, named ``log10_...``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError
+from molgraph.data.table import Table
+
+PREFIX = "log10_"
+
+
+def log_targets(table: Table) -> Table:
+    """The table with log10 of every regression target; one whose name says that it is a logarithm stays.
+
+    Raises:
+        DataError: a value that has no logarithm.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> made = log_targets(make_table(["C", "CC"], targets=(Target("IC50"),), y=[10.0, 1000.0]))
+        >>> made.targets[0].name, made.y[:, 0]
+        ('log10_IC50', array([1., 3.]))
+    """
+    targets, notes = list(table.row_targets), list(table.notes)
+    y = None if table.y is None else table.y.copy()
+    for j, target in enumerate(targets):
+        if y is None or target.kind != "regression" or target.name.startswith(PREFIX):
+            continue
+        wrong = np.flatnonzero(y[:, j] <= 0)
+        if len(wrong):
+            raise DataError(
+                f"target {target.name!r} is {y[wrong[0], j]:g} in row {wrong[0] + 1}, which has no logarithm",
+                hint="leave such cells empty, or learn the values as they are, without --log",
+            )
+        y[:, j] = np.log10(y[:, j])
+        targets[j] = replace(target, name=PREFIX + target.name)
+        notes.append(f"{target.name}: read as its decimal logarithm, {targets[j].name}")
+    others = tuple(t for t in table.targets if t.level != "row")
+    return replace(table, targets=(*targets, *others), y=y, notes=tuple(notes))
+
+
+def before_log(targets: Iterable[str | Target], names: Sequence[str]) -> list[str | Target]:
+    """Targets as the columns to read: ``log10_IC50`` is made of ``IC50`` where the source has that one alone."""
+    out: list[str | Target] = []
+    for one in targets:
+        name = one.name if isinstance(one, Target) else one
+        source = name.removeprefix(PREFIX)
+        if name in names or source not in names:
+            out.append(one)
+        else:
+            out.append(replace(one, name=source) if isinstance(one, Target) else source)
+    return out

@@ -1,0 +1,205 @@
+"""Describe the values of a target: range, histogram, balance of classes, outliers, activity cliffs, noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from molgraph.base.contracts import Kind, Target
+from molgraph.base.seeds import generator
+from molgraph.chem.fingerprints import morgan
+from molgraph.data.replicates import replicate_sd
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+BINS = 24
+OUTLIER_Z = 3.5  # Iglewicz and Hoaglin 1993, How to Detect and Handle Outliers
+WIDE = 4  # decades of positive values that are better learned as logarithms
+SIMILAR, APART = 0.85, 2.0  # of a cliff: Tanimoto similarity, and standard deviations between the values
+CLIFF_MOLECULES = 4_000  # whose pairs are looked at; of more, a sample
+_STEP = 500
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the values of one target look like; of classes, range, mean and deviation are NaN.
+
+    Args:
+        target, kind: its name and kind.
+        n, missing: rows with and without a value.
+        low, median, high, mean, sd: of the values.
+        histogram: counts in equal bins from low to high, as one line of blocks.
+        classes: values of each class, by label.
+        noise, noise_df: standard deviation of one measurement, by replicates, and its degrees of freedom.
+        decades: log10 of the largest over the smallest value, where all are positive; else 0.
+    """
+
+    target: str
+    kind: Kind
+    n: int
+    missing: int
+    low: float
+    median: float
+    high: float
+    mean: float
+    sd: float
+    histogram: str
+    classes: dict[str, int]
+    noise: float
+    noise_df: int
+    decades: float
+
+    def lines(self) -> list[str]:
+        """The profile in a few short lines."""
+        gone = f", {self.missing:,} missing" if self.missing else ""
+        lines = [f"{self.target} ({self.kind}): {self.n:,} values{gone}"]
+        if not self.n:
+            return lines
+        if self.classes:
+            shown = sorted(self.classes.items(), key=lambda item: -item[1])[:6]
+            more = len(self.classes) - len(shown)
+            counts = ", ".join(f"{label} {n:,} ({n / self.n:.1%})" for label, n in shown)
+            return [*lines, f"  classes {counts}" + (f" and {more:,} more classes" if more else "")]
+        lines.append(f"  {self.low:.4g} {self.histogram} {self.high:.4g}")
+        lines.append(f"  mean {self.mean:.4g}, median {self.median:.4g}, standard deviation {self.sd:.4g}")
+        if self.noise_df:
+            lines.append(
+                f"  replicates differ: one measurement has a deviation of {self.noise:.3g} ({self.noise_df:,} df)"
+            )
+        if self.decades > WIDE:
+            lines.append(f"  positive values over {self.decades:.1f} decades: train --log learns their logarithms")
+        return lines
+
+
+def profile(target: Target, y: np.ndarray, molecule: np.ndarray) -> Profile:
+    """Describe one target.
+
+    Args:
+        target: its kind decides what is said.
+        y: float64 [n], NaN where missing.
+        molecule: int64 [n], equal for the same molecule; -1 where it cannot be read.
+
+    Example:
+        >>> made = profile(Target("y"), np.array([1.0, 2.0, 4.0, np.nan]), np.array([0, 0, 1, 2]))
+        >>> made.n, made.missing, made.median, round(made.noise, 3), made.noise_df
+        (3, 1, 2.0, 0.707, 1)
+    """
+    known = y[np.isfinite(y)]
+    classes: dict[str, int] = {}
+    low = median = high = mean = sd = noise = float("nan")
+    histogram, df = "", 0
+    if target.kind in ("binary", "multiclass"):
+        labels = target.classes or ("0", "1")
+        classes = {label: int((known == code).sum()) for code, label in enumerate(labels)}
+    elif len(known):
+        low, median, high = float(known.min()), float(np.median(known)), float(known.max())
+        mean, sd = float(known.mean()), float(known.std(ddof=1)) if len(known) > 1 else 0.0
+        histogram = draw(known)
+        use = molecule >= 0
+        noise, df = replicate_sd(molecule[use], y[use])
+    values = (low, median, high, mean, sd, histogram, classes, noise, df)
+    return Profile(
+        target.name, target.kind, len(known), len(y) - len(known), *values, 0.0 if classes else decades_of(known)
+    )
+
+
+def draw(values: np.ndarray) -> str:
+    """A histogram in one line; a bin with any value shows at least the lowest block.
+
+    Example:
+        >>> draw(np.array([0.0, 1.0, 1.0, 1.0]))[::BINS - 1]
+        '▃█'
+    """
+    scaled = values / (np.abs(values).max() or 1.0)  # so that no range overflows
+    width = scaled.max() - scaled.min()
+    bins = np.minimum((scaled - scaled.min()) / (width or 1.0) * BINS, BINS - 1).astype(int)
+    counts = np.bincount(bins, minlength=BINS)
+    level = np.ceil(counts / counts.max() * (len(BLOCKS) - 1)).astype(int)
+    return "".join(BLOCKS[i] for i in level)
+
+
+def decades_of(values: np.ndarray) -> float:
+    """Powers of ten between the smallest and the largest value; 0 where not all are positive.
+
+    Example:
+        >>> decades_of(np.array([0.1, 1000.0])), decades_of(np.array([-1.0, 1000.0]))
+        (4.0, 0.0)
+    """
+    if not len(values) or values.min() <= 0:
+        return 0.0
+    return float(np.log10(values.max()) - np.log10(values.min()))
+
+
+def robust_z(values: np.ndarray) -> np.ndarray:
+    """Distances from the median in robust standard deviations; 0 where the values have no spread.
+
+    Half the values or more may be equal; then the mean deviation stands for the median one (Iglewicz and Hoaglin).
+
+    Example:
+        >>> robust_z(np.array([1.0, 2.0, 3.0, 100.0])).round(1).tolist()
+        [-1.0, -0.3, 0.3, 65.8]
+    """
+    if not len(values):
+        return values
+    away = values - np.median(values)
+    spread = 1.4826 * np.median(np.abs(away)) or 1.2533 * np.abs(away).mean()
+    return away / spread if spread else np.zeros(len(values))
+
+
+class Cliff(NamedTuple):
+    """Two similar molecules whose values lie far apart: their rows, and their Tanimoto similarity."""
+
+    first: int
+    second: int
+    similarity: float
+
+
+class Pairs(NamedTuple):
+    """Similar pairs of molecules: rows of the first and the second, their similarity, and how many were compared."""
+
+    first: np.ndarray
+    second: np.ndarray
+    similarity: np.ndarray
+    n_molecules: int
+
+
+def similar_pairs(smiles: np.ndarray, rows: np.ndarray, seed: int = 0) -> Pairs:
+    """All pairs of different molecules with alike Morgan fingerprints, among 4,000 at most.
+
+    Args:
+        smiles: object array [n], one text for each molecule.
+        rows: int64 [n], the row that stands for each.
+        seed: of the sample, where there are more.
+    """
+    if len(rows) > CLIFF_MOLECULES:
+        chosen = np.sort(generator(seed, "activity cliffs").choice(len(rows), CLIFF_MOLECULES, replace=False))
+        smiles, rows = smiles[chosen], rows[chosen]
+    bits = morgan(smiles.tolist()).x.astype(np.float32)
+    size = bits.sum(axis=1)
+    found = []
+    for start in range(0, len(rows), _STEP):
+        both = bits[start : start + _STEP] @ bits.T
+        union = size[start : start + _STEP, None] + size[None] - both
+        i, j = np.nonzero(both >= SIMILAR * np.maximum(union, 1))
+        above = i + start < j
+        found.append(np.stack([i[above] + start, j[above], (both / np.maximum(union, 1))[i[above], j[above]]], axis=1))
+    pairs = np.concatenate(found) if found else np.empty((0, 3))
+    first, second = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
+    return Pairs(rows[first], rows[second], pairs[:, 2], len(rows))
+
+
+def cliffs(target: Target, y: np.ndarray, pairs: Pairs) -> list[Cliff]:
+    """Pairs whose values lie two standard deviations apart, or whose classes differ; the widest apart first.
+
+    Args:
+        target: its kind decides what is far apart.
+        y: float64 [rows], NaN where missing.
+        pairs: what ``similar_pairs`` gave.
+    """
+    apart = np.abs(y[pairs.first] - y[pairs.second])
+    known = y[np.isfinite(y)]
+    least = 0.5 if target.kind in ("binary", "multiclass") else APART * (known.std() if len(known) else np.inf)
+    far = np.flatnonzero(apart > max(least, 0.0)) if least else np.arange(0)
+    far = far[np.lexsort((pairs.first[far], -pairs.similarity[far], -apart[far]))]
+    return [Cliff(int(pairs.first[k]), int(pairs.second[k]), float(pairs.similarity[k])) for k in far]
