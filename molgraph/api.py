@@ -27,7 +27,7 @@ from molgraph.data.store import store_for
 from molgraph.data.table import Table
 from molgraph.data.unlearned import notes_of
 from molgraph.evaluate import metrics
-from molgraph.plan import KEYS, divide, read_for_training, recipe_of
+from molgraph.plan import KEYS, divide, read_for_training, recipe_of, units_of
 from molgraph.results import FLOOR, Contestant, TrainingResult
 from molgraph.train.card import Card
 from molgraph.train.method import GraphMethod
@@ -258,6 +258,7 @@ def _model(made: Contestant, table: Table, plan: Recipe, divided: Split, scores:
     n_train, n_valid, n_test = (len(rows) for rows in (divided.train, divided.valid, divided.test))
     card = Card(
         name=made.name,
+        units=units_of(table, plan),
         n_train=n_train,
         n_valid=n_valid,
         n_test=n_test,

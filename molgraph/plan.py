@@ -18,8 +18,8 @@ from molgraph.chem.standardise import preset
 from molgraph.data.columns import with_kind
 from molgraph.data.editions import curate
 from molgraph.data.labels import check_targets
-from molgraph.data.log import log_targets
-from molgraph.data.profile import decades_of
+from molgraph.data.log import PREFIX, log_targets
+from molgraph.data.profile import WIDE, decades_of
 from molgraph.data.read import read_table
 from molgraph.data.replicates import find_replicates
 from molgraph.data.splits import Split, split_table
@@ -31,7 +31,6 @@ MAX_LOOK = 10  # different whole numbers that may be meant as classes
 logger = logging.getLogger("molgraph")
 
 READING = ("decimal", "qualifiers", "unit", "log")  # how cells of values are read
-WIDE = 4  # decades of positive values that are better learned as logarithms
 
 #: keyword of ``train`` -> the recipe's keys that it sets
 KEYS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -152,9 +151,10 @@ def _settle_replicates(table: Table, plan: Recipe) -> Table:
     found = find_replicates(table)
     if not len(found.rows):
         return table
-    differ = f", {int(found.contradictory.sum()):,} of them with labels that contradict each other"
-    note = f"{len(found.rows):,} rows are duplicates of a molecule{differ * bool(found.contradictory.any())}"
-    way = "learned as they are; --duplicates mean (or median, drop) merges them"
+    differ = f", {int(found.contradictory.sum()):,} of them with contradictory labels"
+    many = f"{len(np.unique(found.group)):,} molecules stand in {len(found.rows):,} rows"
+    note = f"duplicates: {many}{differ * bool(found.contradictory.any())}"
+    way = "all are learned as they stand; --duplicates mean, median or drop merges them"
     return replace(table, notes=(*table.notes, f"{note}: {way}"))
 
 
@@ -173,6 +173,13 @@ def _range_notes(table: Table) -> list[str]:
                 f"{target.name}: holds {pair[0]:g} and {pair[1]:g} alone and is learned as numbers; {way} for classes"
             )
     return notes
+
+
+def units_of(table: Table, plan: Recipe) -> dict[str, str]:
+    """The unit of each regression target, where all values were brought to one."""
+    unit = plan.data.unit
+    names = [t.name for t in table.row_targets if t.kind == "regression"] if unit else []
+    return {name: f"log10({unit})" if name.startswith(PREFIX) else str(unit) for name in names}
 
 
 def describe_targets(table: Table, asked: Sequence[str] = ()) -> str:
@@ -200,7 +207,7 @@ def describe_targets(table: Table, asked: Sequence[str] = ()) -> str:
 
 def _look_like_classes(values: np.ndarray) -> bool:
     distinct = np.unique(values[np.isfinite(values)])
-    return len(distinct) <= MAX_LOOK and bool((distinct == np.round(distinct)).all())
+    return len(distinct) != 2 and len(distinct) <= MAX_LOOK and bool((distinct == np.round(distinct)).all())
 
 
 def _read(data: Any, plan: Recipe) -> Table:

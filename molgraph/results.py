@@ -200,12 +200,12 @@ class TrainingResult:
 
     def __repr__(self) -> str:
         scores = self.shown.to_string(float_format="{:.3f}".format, na_rep="-")
-        return "\n".join([f"TrainingResult({self.model!r})", scores, *self.notes, self.verdict])
+        return "\n".join([f"TrainingResult({self.model!r})", scores, *self.notes, self.verdict, *self.table.notes])
 
     def _repr_html_(self) -> str:
         shown = self.shown
         table = shown.to_html(float_format="{:.3f}".format, na_rep="-", border=0) if shown.size else ""
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in (*self.table.notes, *self.notes))
         rows = ", ".join(f"{n:,} {part}" for part, n in self.split.sizes.items())
         about = f"{self.model.kind}, {self.recipe.split.recipe} split ({rows}), {self.seconds:.0f} s"
         return f"<p>{escape(about)}</p>{table}{notes}<p>{escape(self.verdict)}</p>"

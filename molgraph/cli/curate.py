@@ -75,7 +75,9 @@ def curate(
         frame.to_csv(file, index=False, compression="gzip" if out.suffix == ".gz" else None)
     if removed is not None:
         with atomic_write(removed, "w") as file:
-            made.taken_out.to_csv(file, index=False)
+            listed = made.taken_out.replace({"kept_row": {0: ""}})
+            numbered = all(str(one) == str(row) for row, one in enumerate(table.ids))  # no ids of the source's own
+            listed.drop(columns=["id", "kept_as"] if numbered else []).to_csv(file, index=False)
     for note in table.notes:
         say(note, "dim", err=True)
     say(made.sentence)

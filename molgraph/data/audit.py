@@ -12,9 +12,9 @@ import pandas as pd
 from molgraph.base.contracts import Target
 from molgraph.chem.facts import Facts, facts_of
 from molgraph.chem.parallel import map_texts
-from molgraph.data.cells import COMMA, OTHER, QUALIFIER, UNIT, read_cell
+from molgraph.data.cells import COMMA, OTHER, QUALIFIER, UNIT, UNITS, read_cell
 from molgraph.data.findings import Audit, Finding
-from molgraph.data.profile import OUTLIER_Z, SIMILAR, Profile, cliffs, profile, robust_z, similar_pairs
+from molgraph.data.profile import APART, OUTLIER_Z, SIMILAR, Profile, cliffs, profile, robust_z, scaled, similar_pairs
 from molgraph.data.read import read_source
 from molgraph.data.replicates import ROUNDING
 from molgraph.data.table import MISSING, Table
@@ -22,12 +22,12 @@ from molgraph.data.value_column import OddCell, Reading
 
 __all__ = ["Audit", "Finding", "audit"]
 
-OUTLIER = f"further than {OUTLIER_Z} robust standard deviations from the median"
-CLIFF = f"similar molecules (Tanimoto from {SIMILAR}), values 2 standard deviations apart, or other classes"
+OUTLIER = f"over {OUTLIER_Z} robust standard deviations from the median (of logarithms, over many decades)"
+CLIFF = f"similar molecules (Tanimoto from {SIMILAR}) with values {APART:g} deviations apart, or in other classes"
 ODD = {
     COMMA: "a comma in a number; --decimal , reads it as a decimal sign",
     QUALIFIER: "bounds, no measured values; --qualifiers drop takes them out",
-    UNIT: "numbers with a unit; --unit nM brings all to one",
+    UNIT: "numbers with a unit; --unit {way} brings all to one",
     OTHER: "text where a number should stand",
 }
 
@@ -122,7 +122,8 @@ def _odd_cells(odd: list[OddCell]) -> Iterator[Finding]:
         units = Counter(read_cell(cell.text).unit for cell in these)
         counts = ", ".join(f"{unit} {n:,}" for unit, n in units.most_common(4) if unit)
         details = np.array([cell.text[:60] for cell in these], dtype=object)
-        meaning = ODD[kind] + f" ({counts})" * bool(counts)
+        way = next((unit for unit, _ in units.most_common() if unit in UNITS), "nM")
+        meaning = ODD[kind].format(way=way) + f" ({counts})" * bool(counts)
         yield _finding(f"{kind} in {column}", meaning, np.array([cell.row for cell in these]), details)
 
 
@@ -141,11 +142,12 @@ def _targets(
         profiles.append(profile(target, y, molecule))
         z = np.zeros(len(y))
         if target.kind == "regression":
-            z[~np.isnan(y)] = robust_z(y[~np.isnan(y)])
+            z[~np.isnan(y)] = robust_z(scaled(target, y[~np.isnan(y)]))
         far = np.flatnonzero(np.abs(z) > OUTLIER_Z)
         far = far[np.argsort(-np.abs(z[far]), kind="stable")]
         if len(far):
-            details = [f"{y[i]:g}, {z[i]:+.1f} robust standard deviations from the median" for i in far]
+            sides = ["above" if z[i] > 0 else "below" for i in far]
+            details = [f"{y[i]:g}, {abs(z[i]):.1f} deviations {s} the median" for i, s in zip(far, sides, strict=True)]
             findings.append(_finding(f"outlier in {target.name}", OUTLIER, far, np.array(details, dtype=object)))
         if found := cliffs(target, y, pairs):
             at = np.array([(c.first, c.second) for c in found]).ravel()

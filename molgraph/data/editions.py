@@ -23,7 +23,7 @@ RULES = {
         "that all have). A row without any label left is out; replicates become one row, that of the first."
     )
 }
-COLUMNS = ["row", "id", "smiles", "action", "target", "reason", "kept_as"]
+COLUMNS = ["row", "id", "smiles", "action", "target", "reason", "kept_as", "kept_row"]
 REPLICATES = {"mean": np.mean, "median": np.median, "drop": np.mean}  # dropped where they differ at all
 VALUES = ("regression", "bounded")  # kinds of targets whose replicates may lie apart
 Note = tuple[int, str, str, str, int | None]  # row, action, target, reason, the row that stands for it
@@ -36,8 +36,8 @@ class Curated:
 
     Args:
         table: the rows that stayed, in the order of the first row of each, with that row's id.
-        taken_out: what was done to which row (from 1): ``out`` (a row), ``merged`` (a row, into the one of the id
-            ``kept_as``), ``label out`` (one label).
+        taken_out: what was done to which row (from 1): ``out`` (a row), ``merged`` (a row, into ``kept_row`` of the
+            id ``kept_as``), ``label out`` (one label).
         rows: int64, the rows of the raw table that stayed, from 0.
     """
 
@@ -198,7 +198,8 @@ class _Merge:
 
 def _frame(table: Table, notes: list[Note]) -> pd.DataFrame:
     cells = [
-        (row + 1, table.ids[row], table.smiles[row], action, target, reason, "" if kept is None else table.ids[kept])
+        (row + 1, table.ids[row], table.smiles[row], action, target, reason)
+        + (("", 0) if kept is None else (table.ids[kept], kept + 1))
         for row, action, target, reason, kept in notes
     ]
     return pd.DataFrame(cells, columns=COLUMNS)

@@ -29,7 +29,7 @@ class Profile:
         target, kind: its name and kind.
         n, missing: rows with and without a value.
         low, median, high, mean, sd: of the values.
-        histogram: counts in equal bins from low to high, as one line of blocks.
+        histogram: counts in equal bins from low to high, as one line of blocks; of logarithms, over many decades.
         classes: values of each class, by label.
         noise, noise_df: standard deviation of one measurement, by replicates, and its degrees of freedom.
         decades: log10 of the largest over the smallest value, where all are positive; else 0.
@@ -61,12 +61,11 @@ class Profile:
             more = len(self.classes) - len(shown)
             counts = ", ".join(f"{label} {n:,} ({n / self.n:.1%})" for label, n in shown)
             return [*lines, f"  classes {counts}" + (f" and {more:,} more classes" if more else "")]
-        lines.append(f"  {self.low:.4g} {self.histogram} {self.high:.4g}")
+        scale = ", of logarithms" if self.decades > WIDE else ""
+        lines.append(f"  {self.low:.4g} {self.histogram} {self.high:.4g}{scale}")
         lines.append(f"  mean {self.mean:.4g}, median {self.median:.4g}, standard deviation {self.sd:.4g}")
-        if self.noise_df:
-            lines.append(
-                f"  replicates differ: one measurement has a deviation of {self.noise:.3g} ({self.noise_df:,} df)"
-            )
+        if self.noise_df and self.noise:
+            lines.append(f"  noise of one measurement {self.noise:.3g}, by replicates ({self.noise_df:,} df)")
         if self.decades > WIDE:
             lines.append(f"  positive values over {self.decades:.1f} decades: train --log learns their logarithms")
         return lines
@@ -95,7 +94,7 @@ def profile(target: Target, y: np.ndarray, molecule: np.ndarray) -> Profile:
     elif len(known):
         low, median, high = float(known.min()), float(np.median(known)), float(known.max())
         mean, sd = float(known.mean()), float(known.std(ddof=1)) if len(known) > 1 else 0.0
-        histogram = draw(known)
+        histogram = draw(scaled(target, known))
         use = molecule >= 0
         noise, df = replicate_sd(molecule[use], y[use])
     values = (low, median, high, mean, sd, histogram, classes, noise, df)
@@ -111,9 +110,8 @@ def draw(values: np.ndarray) -> str:
         >>> draw(np.array([0.0, 1.0, 1.0, 1.0]))[::BINS - 1]
         '▃█'
     """
-    scaled = values / (np.abs(values).max() or 1.0)  # so that no range overflows
-    width = scaled.max() - scaled.min()
-    bins = np.minimum((scaled - scaled.min()) / (width or 1.0) * BINS, BINS - 1).astype(int)
+    small = values / (np.abs(values).max() or 1.0)  # so that no range overflows
+    bins = np.minimum((small - small.min()) / (np.ptp(small) or 1.0) * BINS, BINS - 1).astype(int)
     counts = np.bincount(bins, minlength=BINS)
     level = np.ceil(counts / counts.max() * (len(BLOCKS) - 1)).astype(int)
     return "".join(BLOCKS[i] for i in level)
@@ -129,6 +127,17 @@ def decades_of(values: np.ndarray) -> float:
     if not len(values) or values.min() <= 0:
         return 0.0
     return float(np.log10(values.max()) - np.log10(values.min()))
+
+
+def scaled(target: Target, y: np.ndarray) -> np.ndarray:
+    """The values as they are compared: their logarithms where they go over many decades.
+
+    Example:
+        >>> scaled(Target("y"), np.array([1.0, 1e5])), scaled(Target("y"), np.array([1.0, 2.0]))
+        (array([0., 5.]), array([1., 2.]))
+    """
+    wide = target.kind == "regression" and decades_of(y[np.isfinite(y)]) > WIDE
+    return np.log10(y) if wide else y
 
 
 def robust_z(values: np.ndarray) -> np.ndarray:
@@ -197,6 +206,7 @@ def cliffs(target: Target, y: np.ndarray, pairs: Pairs) -> list[Cliff]:
         y: float64 [rows], NaN where missing.
         pairs: what ``similar_pairs`` gave.
     """
+    y = scaled(target, y)
     apart = np.abs(y[pairs.first] - y[pairs.second])
     known = y[np.isfinite(y)]
     least = 0.5 if target.kind in ("binary", "multiclass") else APART * (known.std() if len(known) else np.inf)

@@ -20,6 +20,7 @@ WORDS = {
     **dict.fromkeys(("true", "yes", "active", "positive", "toxic", "t", "y", "pos"), "1"),
     **dict.fromkeys(("false", "no", "inactive", "negative", "nontoxic", "non-toxic", "f", "n", "neg"), "0"),
 }
+FEW = 20  # different texts that may be classes
 QUALIFIERS = ("refuse", "drop", "strip")
 _EXACT = ("", "=")
 _WAYS = "in train, evaluate and data curate; molgraph data audit lists such cells"
@@ -46,6 +47,8 @@ class Reading:
             raise UsageError(f"decimal is {self.decimal!r}", hint="a point or a comma: '.' or ','")
         if self.qualifiers not in QUALIFIERS:
             raise UsageError(f"qualifiers is {self.qualifiers!r}", hint=f"one of {', '.join(QUALIFIERS)}")
+        if self.unit == "none":  # for who evaluates a model that was trained with one
+            object.__setattr__(self, "unit", None)
         if self.unit is not None and cells.plain_unit(self.unit) not in cells.UNITS:
             raise UsageError(f"the unit {self.unit!r} is not known", hint=f"known: {', '.join(cells.UNITS)}")
 
@@ -80,6 +83,7 @@ class ValueColumn:
     odd: list[OddCell] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     units: Counter[str] = field(default_factory=Counter)
+    n_texts: int = 0
 
     def read(self, column: pa.ChunkedArray, units: np.ndarray | None = None) -> pa.ChunkedArray:
         """The cells as they are meant; ``column`` itself where nothing has to be done.
@@ -98,7 +102,7 @@ class ValueColumn:
             return column
         texts = as_text(column).astype(str)
         distinct, code = np.unique(texts, return_inverse=True)
-        counts = np.bincount(code, minlength=len(distinct)).tolist()
+        counts, self.n_texts = np.bincount(code, minlength=len(distinct)).tolist(), len(distinct)
         made = self._settle(distinct.tolist(), counts, unit)
         kinds = np.array([kind for _, kind in made], dtype=object)[code]
         for row in np.flatnonzero(kinds.astype(bool)):
@@ -124,7 +128,8 @@ class ValueColumn:
         if unit is not None and not any(self.units.values()) and any(found) and not any(kind for _, kind in made):
             raise DataError(
                 f"column {self.name!r} has no units to bring to {unit}",
-                hint="a unit stands behind each number (251.2 nM), or in a column named units or standard_units",
+                hint="a unit stands behind each number (251.2 nM), or in a column named units or standard_units; "
+                "--unit none reads values as they stand",
             )
         if done["comma"]:
             self.notes.append(f"{self.name}: {done['comma']:,} cells with decimal commas were read, 4,62 as 4.62")
@@ -219,7 +224,7 @@ class ValueColumn:
         if converted or lost:
             self.notes.append(f"{self.name}: {converted:,} values were brought to {unit}{self._unit_counts()}")
         if lost:
-            self.notes.append(f"{self.name}: {lost:,} values whose unit is not known or another kind are missing")
+            self.notes.append(f"{self.name}: {lost:,} values without a unit that can be brought to {unit} are missing")
 
     def _note_words(self, words: Mapping[str, str]) -> None:
         sides = {side: " and ".join(sorted(w for w, s in words.items() if s == side)[:3]) for side in "10"}
@@ -252,6 +257,7 @@ class ValueColumn:
             way = f"--unit {self._way()} brings all values to {self._way()}, {_WAYS}" if self._way() else ""
             return DataError(f"{where}: a number with a unit{self._unit_counts()}", hint=way or "write numbers alone")
         if self.reading.decimal != "," or "." not in first.text:
-            classes = f"if these are classes, ask for {with_kind(self.name, 'multiclass')}"
-            as_numbers(pa.chunked_array([[first.text]]), self.name, first.row, hint=classes)
+            way = f"if these are classes, ask for {with_kind(self.name, 'multiclass')}"
+            way = way if self.n_texts <= FEW else ""  # of nearly as many texts as rows no classes are made
+            as_numbers(pa.chunked_array([[first.text]]), self.name, first.row, hint=way)
         return DataError(f"{where}, beside decimal commas", hint="write all decimals with a point, or all with a comma")

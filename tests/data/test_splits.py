@@ -204,7 +204,7 @@ def test_errors_say_what_to_do_next(table: Table) -> None:
         split_table(make_table(["CCO", "OCC", "C(O)C"]), "random")
     with pytest.raises(DataError, match="none of the table's 2 rows"):
         split_table(make_table([None, ""]))
-    with pytest.raises(DataError, match="can use none of 1 rows; row 0"):
+    with pytest.raises(DataError, match="can use none of 1 rows; row 1"):
         split_table(make_table(["C1CC"]))
     with pytest.raises(UsageError, match="has no folds"):
         kfold(table, 5, "scaffold/deepchem")
@@ -260,5 +260,5 @@ def test_text_tells_sizes_leaks_and_what_was_left_out(capsys: pytest.CaptureFixt
     text = split_table(table, "column", column=words).text()
     assert "LEAKS: 2 test rows" in text
     assert "train 0 and test 1: duplicate" in text
-    assert "left out: row 2" in text
+    assert "left out: row 3" in text
     assert capsys.readouterr().err == ""

@@ -81,7 +81,7 @@ def test_the_split_column_is_taken_at_its_word(table: Table) -> None:
     split = split_table(table, "column", column=words)
     assert len(split.valid) == 0
     assert split.left_out[0].row == 8
-    with pytest.raises(DataError, match=r"says 'exam' in row 9"):
+    with pytest.raises(DataError, match=r"says 'exam' in row 10"):
         split_table(table, "column", column=[*words[:9], "exam"])
     with pytest.raises(DataError, match="leave test empty"):
         split_table(table, "column", column=["train"] * 10)

@@ -146,7 +146,7 @@ def _by_words(task: Task, words: list[str], source: str) -> Parts:
         elif word in _NOT_USED:
             left_out[row] = f"in no part of {source}"
         else:
-            raise DataError(f"{source} says {word!r} in row {row}", hint="use train, valid or test")
+            raise DataError(f"{source} says {word!r} in row {row + 1}", hint="use train, valid or test")
     return Parts.of(task.rows, part_of, left_out)
 
 

@@ -112,7 +112,7 @@ def usable_rows(table: Table, recipe: SplitRecipe) -> Usable:
         left_out |= {int(row): str(why) for row, why in zip(rows, keys.reasons, strict=True) if why}
         rows = rows[[not why for why in keys.reasons]]
     if not len(rows):
-        first = f"; row 0: {left_out[0]}" if 0 in left_out else ""
+        first = f"; row 1: {left_out[0]}" if 0 in left_out else ""
         raise DataError(f"none of the table's {len(table)} rows can be used{first}", hint="look at their reasons")
     return Usable(rows, left_out, parents)
 
@@ -120,7 +120,7 @@ def usable_rows(table: Table, recipe: SplitRecipe) -> Usable:
 def _enough(grouping: Grouping, recipe: SplitRecipe, task: Task) -> None:
     if not len(grouping.rows):
         row, why = next(iter(grouping.left_out.items()))
-        raise DataError(f"the split {recipe.name!r} can use none of {len(task.rows)} rows; row {row}: {why}")
+        raise DataError(f"the split {recipe.name!r} can use none of {len(task.rows)} rows; row {row + 1}: {why}")
 
 
 def _fill(grouping: Grouping, recipe: SplitRecipe, task: Task) -> Parts:

@@ -117,7 +117,7 @@ class Split:
             if len(self.leaks) > n_leaks:
                 lines.append(f"  and {len(self.leaks) - n_leaks} more pairs")
         for out in self.left_out[:n_leaks]:
-            lines.append(f"left out: row {out.row}, {out.reason}")
+            lines.append(f"left out: row {out.row + 1}, {out.reason}")
         if len(self.left_out) > n_leaks:
             lines.append(f"left out: {len(self.left_out) - n_leaks} more rows")
         return "\n".join([*lines, f"hash {self.hash}"])

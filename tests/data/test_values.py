@@ -1,0 +1,169 @@
+"""Messy cells of values: decimal commas, qualifiers, units and words are read as asked or refused, and said."""
+
+from __future__ import annotations
+
+import gzip
+import random
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import molgraph
+from molgraph.base.errors import DataError, UsageError
+from molgraph.data.cells import convert, is_missing, read_cell
+from molgraph.data.read import iter_tables, read_table
+
+nan = float("nan")
+
+
+def messy(values: list, **more: list) -> dict[str, list]:
+    return {"smiles": ["C" * (i + 1) + "O" for i in range(len(values))], "y": values, **more}
+
+
+def read(values: list, asked: str = "y", *, beside: dict[str, list] | None = None, **options):
+    return read_table(messy(values, **(beside or {})), targets=[asked], **options)
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "expected", "note"),
+    [
+        (["4,62", "5", "-0,5"], {"decimal": ","}, [4.62, 5, -0.5], "2 cells with decimal commas"),
+        (["1,234", "5"], {"decimal": ","}, [1.234, 5], "1 cells with decimal commas"),
+        ([">8.0", "5.1", "~ 2"], {"qualifiers": "drop"}, [nan, 5.1, nan], "2 labels with a qualifier .* taken out"),
+        ([">8.0", "5.1", "<=2"], {"qualifiers": "strip"}, [8, 5.1, 2], "2 labels .* as if they were exact"),
+        (["=8.0", "5.1"], {}, [8, 5.1], None),
+        (["250 nM", "0.25 uM", "0.3 µM"], {"unit": "nM"}, [250, 250, 300], "3 values were brought to nM"),
+        (["250 nM", "3 mg/L", "7"], {"unit": "uM"}, [0.25, nan, nan], "2 values without a unit"),
+        ([">10 uM", "5 uM"], {"unit": "nM", "qualifiers": "drop"}, [nan, 5000], "1 labels with a qualifier"),
+        (["5 %", "1,5"], {"unit": "M", "decimal": ","}, [nan, nan], "without a unit"),
+    ],
+)
+def test_cells_are_read_as_asked_and_the_table_says_so(values, options, expected, note) -> None:
+    table = read(values, **options)
+    np.testing.assert_array_equal(table.y[:, 0], expected)
+    if note is None:
+        assert table.notes == ()
+    else:
+        assert any(pd.Series(table.notes).str.contains(note)), table.notes
+
+
+@pytest.mark.parametrize(
+    ("values", "words", "hint"),
+    [
+        (["1.5", "1,234"], "'1,234' in row 2: a decimal comma, or one of thousands", "--decimal ,"),
+        (["1.5", ">10", "<1"], r"'>10' in row 2: a bound, no measured value \(2 such cells\)", "qualifiers='drop'"),
+        (["251.2 nM", "0.3 uM", "4 nM"], r"'251.2 nM' in row 1: a number with a unit \(nM 2, uM 1\)", "--unit nM"),
+        (["3 %", "4 %"], "a number with a unit", "numbers alone"),
+        ([*(f"{i}.5" for i in range(30)), "high"], "'high' in row 31, which is no number", "correct the cell"),
+    ],
+)
+def test_cells_that_nobody_asked_to_read_are_refused_with_the_way_out(values, words, hint) -> None:
+    with pytest.raises(DataError, match=words) as caught:
+        read(values)
+    assert hint in caught.value.hint and "multiclass" not in caught.value.hint
+
+
+def test_options_are_checked_and_a_unit_needs_units() -> None:
+    for options in ({"decimal": ";"}, {"qualifiers": "keep"}, {"unit": "parsec"}):
+        with pytest.raises(UsageError):
+            read(["1"], **options)
+    with pytest.raises(DataError, match="no units to bring to nM"):
+        read(["1", "2.5"], unit="nM")
+    assert read(["1", "2.5"], unit="none").y[:, 0].tolist() == [1, 2.5]
+    with pytest.raises(DataError, match="beside decimal commas"):
+        read(["1,5", "2.5"], decimal=",")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_a_column_of_decimal_commas_is_read_where_no_comma_parts_the_columns(tmp_path: Path, suffix: str) -> None:
+    text = "smiles;y;dose;n\nCCO;4,62;1,5;1\nCCN;5;2;2\nCCC;;0,25;3\n"
+    path = tmp_path / f"in{suffix}"
+    path.write_bytes(gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode())
+    table = read_table(path, targets=["y"], features=["dose"])
+    np.testing.assert_array_equal(table.y[:, 0], [4.62, 5, nan])
+    assert table.features[:, 0].tolist() == [1.5, 2, 0.25] and "1 cells with decimal commas" in table.notes[0]
+    parts = list(iter_tables(path, chunk_rows=2, features=["dose"]))
+    assert [p.features[:, 0].tolist() for p in parts] == [[1.5, 2], [0.25]]
+    for cell in ("1,234", "4.5"):  # thousands, perhaps; or a column of both signs
+        path = tmp_path / "doubt.csv"
+        path.write_text(f"smiles;y\nCCO;{cell}\nCCN;{'2,345' if cell == '1,234' else '2,34'}\n")
+        with pytest.raises(DataError, match="a decimal comma") as caught:
+            read_table(path, targets=["y"])
+        assert "--decimal ," in caught.value.hint
+
+
+def test_columns_of_relations_and_units_are_noticed_and_used() -> None:
+    beside = {"standard_relation": ["=", ">", "'<'"], "standard_units": ["nM", "uM", "nM"]}
+    raw = read(["5", "6", "7"], beside=beside)
+    assert raw.y[:, 0].tolist() == [5, 6, 7]
+    assert "several units (nM 2, uM 1)" in raw.notes[0] and "--unit nM" in raw.notes[0]
+    assert (
+        "2 labels with <, > or ~ in column 'standard_relation'" in raw.notes[1] and "--qualifiers drop" in raw.notes[1]
+    )
+    made = read(["5", "6", "7"], beside=beside, unit="nM", qualifiers="drop")
+    np.testing.assert_array_equal(made.y[:, 0], [5, nan, nan])
+    assert read(["5", "6"], beside={"y_units": ["uM", "nM"]}, unit="nM").y[:, 0].tolist() == [5000, 6]
+    assert read(["5", "6"], beside={"operator": ["Anna", "Ben"]}).notes == ()  # who measured
+    assert read(["5", "6"], beside={"x_units": ["uM", "nM"]}).notes == ()  # another column's
+
+
+def test_a_target_becomes_its_logarithm() -> None:
+    table = read(["10", "1000", ""], log=True)
+    assert table.targets[0].name == "log10_y" and "log10_y" in table.notes[0]
+    np.testing.assert_array_equal(table.y[:, 0], [1, 3, nan])
+    assert read(["0", "1"], log=True).targets[0].name == "y"  # classes have none
+    with pytest.raises(DataError, match="is 0 in row 2, which has no logarithm"):
+        read(["10", "0", "3"], log=True)
+
+
+def test_converting_keeps_numbers_exact() -> None:
+    assert convert(251.2, "nM", "nM") == 251.2 and convert(0.001, "uM", "nM") == 1.0
+    assert convert(convert(3.7, "nM", "uM"), "uM", "nM") == 3.7
+    assert convert(1.0, "nM", "mg/L") is None
+
+
+@pytest.mark.parametrize(
+    ("pair", "note"),
+    [(("Y", "N"), "Y is class 1, N is class 0"), (("t", "F"), "t is class 1"), (("pos", "NEG"), "pos")],
+)
+def test_two_words_are_classes_and_the_mapping_is_told(pair: tuple[str, str], note: str) -> None:
+    table = read([pair[1], pair[0], "", pair[0]])
+    assert table.targets[0].kind == "binary" and note in table.notes[0]
+    np.testing.assert_array_equal(table.y[:, 0], [0, 1, nan, 1])
+
+
+@pytest.mark.parametrize("pair", [(1, 2), (1, -1)])
+def test_two_other_numbers_are_learned_as_numbers_and_the_model_says_so(pair: tuple[int, int]) -> None:
+    result = molgraph.train(messy(list(pair) * 12), targets=["y"], model="mean", split="random")
+    note = next(n for n in result.model.card.notes if "alone and is learned as numbers; y:multiclass" in n)
+    assert note in repr(result) and note in result._repr_html_()
+
+
+def test_fuzz_no_cell_ends_an_audit_and_none_is_lost() -> None:
+    draw = random.Random(0)
+    pool = [
+        *"<>~=,.-+eE %µnuM/19",
+        "nan",
+        "inf",
+        "1e999",
+        "٣",
+        "−5",
+        "\u200b",
+        "yes",
+        "N",
+        "",
+        "1,5",
+        "> 3 nM",
+        "ca. 5",
+    ]
+    for _ in range(60):
+        cells = ["".join(draw.choices(pool, k=draw.randint(0, 4))) for _ in range(12)]
+        found = molgraph.audit(messy(cells), targets=["y"], workers=1)
+        odd = ("decimal comma", "qualifier", "unit", "not a number")
+        listed = sum(len(f) for f in found.findings if f.kind.removesuffix(" in y") in odd)
+        assert found.text(80) and found._repr_html_() and found.targets[0].n + found.targets[0].missing == 12
+        assert found.targets[0].missing == listed + sum(map(is_missing, cells))
+        for cell in cells:
+            assert read_cell(cell).kind
