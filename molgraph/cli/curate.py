@@ -57,7 +57,6 @@ def curate(
     from molgraph.base.errors import UsageError
     from molgraph.base.paths import atomic_write
     from molgraph.cli.show import command, say
-    from molgraph.data.columns import numeric
     from molgraph.data.editions import curate as merge
     from molgraph.data.formats import Held, reader_for
     from molgraph.data.read import read_table
@@ -81,9 +80,8 @@ def curate(
     for note in table.notes:
         say(note, "dim", err=True)
     say(made.sentence)
-    if not target and (loose := [n for n in numeric(reader.sample(), reader.names) if n != id]):
-        shown = ", ".join(loose[:5])
-        say(f"no --target was named: of duplicates, {shown} and all others are the first row's", "yellow", err=True)
+    if not table.targets and (made.taken_out["action"] == "merged").any():
+        say("no --target was named: of duplicates, the first row's cells stay", "yellow", err=True)
     say(f"written to {out}", err=True)
     if removed is not None:
         say(f"what was taken out or merged, and why: {removed}", err=True)
