@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from molgraph.cli.data import Data, Preset, Smiles
+from molgraph.cli.data import Preset, Smiles
 from molgraph.cli.options import Decimal, Qualifiers, Unit, check_writable
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def curate(
-    data: Data,
+    data: Annotated[str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, or - for standard input.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The clean table: .csv or .csv.gz.")],
     target: Annotated[
         list[str] | None,
@@ -52,7 +52,7 @@ def curate(
     Examples:
         molgraph data curate assay.csv -t pIC50 -o clean.csv
         molgraph data curate assay.csv -t pIC50 -o clean.csv --removed why.csv
-        molgraph data curate assay.csv -t pIC50 --duplicates drop --tolerance 0.5 -o clean.csv
+        molgraph data curate assay.csv -t pIC50 --tolerance 0.5 -o clean.csv
     """
     from molgraph.base.errors import UsageError
     from molgraph.base.paths import atomic_write
@@ -63,6 +63,8 @@ def curate(
 
     if not out.name.endswith((".csv", ".csv.gz")):
         raise UsageError(f"cannot write {out.name!r}: unknown ending", hint="known: .csv, .csv.gz")
+    if data.startswith(("dataset:", "builtin:")):
+        raise UsageError(f"{data} is no file", hint="curated editions of datasets: molgraph data info NAME")
     check_writable(out, removed, inputs=[data])
     reader = Held(reader_for(data))
     table = read_table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,11 @@ RULES = {
     )
 }
 COLUMNS = ["row", "id", "smiles", "action", "target", "reason", "kept_as", "kept_row"]
-REPLICATES = {"mean": np.mean, "median": np.median, "drop": np.mean}  # dropped where they differ at all
+REPLICATES: dict[str, Callable[[np.ndarray], Any]] = {
+    "mean": np.mean,
+    "median": np.median,
+    "drop": np.mean,
+}  # dropped where they differ at all
 VALUES = ("regression", "bounded")  # kinds of targets whose replicates may lie apart
 Note = tuple[int, str, str, str, int | None]  # row, action, target, reason, the row that stands for it
 ROUNDING = 1 + 1e-9  # 1.6 - 1.0 is more than 0.6 by the last bit
@@ -168,7 +173,7 @@ class _Merge:
     y: np.ndarray
     who: list[Identity | None]
     bounds: Mapping[str, float]
-    average: Callable[[np.ndarray], float]
+    average: Callable[[np.ndarray], Any]
     notes: list[Note]
 
     def __call__(self, rows: list[int]) -> bool:

@@ -59,7 +59,7 @@ def find_replicates(table: Table) -> Replicates:
     group = pd.factorize(pd.Series(keys, dtype=object))[0]
     twice = np.bincount(group, minlength=1)[group] > 1 if len(group) else np.zeros(0, dtype=bool)
     rows, group = rows[twice], group[twice]
-    return Replicates(rows, group, differing(table, rows, group).any(axis=1))
+    return Replicates(rows, group, np.any(differing(table, rows, group), axis=1))
 
 
 def differing(table: Table, rows: np.ndarray, group: np.ndarray) -> np.ndarray:

@@ -112,4 +112,4 @@ def _classes_alone(texts: pa.ChunkedArray, column: ValueColumn) -> pa.ChunkedArr
     column.odd += [
         OddCell(column.name, column.start + int(row), cells.OTHER, str(given[row])) for row in np.flatnonzero(bad)
     ]
-    return pa.chunked_array([pa.array(np.where(bad, None, given), pa.string())]) if bad.any() else texts
+    return pa.chunked_array([pa.array(given, pa.string(), mask=bad)]) if bad.any() else texts

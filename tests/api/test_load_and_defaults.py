@@ -52,7 +52,7 @@ def test_the_recipe_is_the_methods_signature() -> None:
 
 def test_the_shells_help_tells_the_recipes_defaults() -> None:
     recipe = Recipe()
-    known = {"on_error": recipe.data.on_error, "standardise": recipe.data.standardise, "model": recipe.model.name}
+    known = recipe.data.model_dump() | {"model": recipe.model.name}
     known |= {"split": recipe.split.recipe, "fractions": ",".join(map(str, recipe.split.fractions))}
     known |= recipe.training.model_dump() | {"baseline": "on"}
     told = {}
