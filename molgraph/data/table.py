@@ -212,9 +212,9 @@ def row_name(row: int, id: Any) -> str:
 
     Example:
         >>> row_name(2, "AB-7"), row_name(2, "2")
-        ("row 3 (id 'AB-7')", 'row 3')
+        ('row 3 (id AB-7)', 'row 3')
     """
-    return f"row {row + 1}" if str(id) == str(row) else f"row {row + 1} (id {str(id)!r})"
+    return f"row {row + 1}" if str(id) in ("", str(row)) else f"row {row + 1} (id {id})"
 
 
 def _take_packed(packed: Packed, rows: np.ndarray) -> Packed:

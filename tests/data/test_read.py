@@ -160,7 +160,7 @@ def test_the_nasty_list_row_by_row(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert capfd.readouterr().err == ""
     assert list(read_table(path, on_error="drop").smiles) == [line[0] for line in lines if line[1] == "ok"]
     first = next(i for i, line in enumerate(lines) if line[1] != "ok")
-    with pytest.raises(DataError, match=rf"row {first + 1} "):
+    with pytest.raises(DataError, match=f"row {first + 1}:"):
         read_table(path, on_error="stop")
 
 

@@ -52,9 +52,9 @@ def test_odd_rows_are_rows_with_a_reason(tmp_path: Path) -> None:
 def test_on_error_drops_them_or_stops_at_the_first(tmp_path: Path) -> None:
     path = write(tmp_path, ODD)
     assert list(read_table(path, on_error="drop").ids) == ["a", "007", "d"]
-    with pytest.raises(DataError, match=r"row 2 \(id ''\): the row has 2 cells, the header has 4"):
+    with pytest.raises(DataError, match=r"row 2: the row has 2 cells, the header has 4"):
         read_table(path, on_error="stop")
-    with pytest.raises(DataError, match=r"row 2 "):
+    with pytest.raises(DataError, match="row 2:"):
         list(iter_tables(path, chunk_rows=1, on_error="stop"))
 
 
