@@ -12,11 +12,12 @@ import numpy as np
 from molgraph.auxiliary import parts
 from molgraph.auxiliary.features import Choice, Features
 from molgraph.auxiliary.parts import Fitted, Lesson, Said
-from molgraph.auxiliary.trees import Trees
+from molgraph.auxiliary.trees import Trees, tree_size
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.cores import cores
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Categorical, Int, Space
 from molgraph.data.table import Table
 from molgraph.train.outputs import ClassWeights
@@ -126,6 +127,11 @@ class RandomForest(Method):
     def from_state(cls, state: State) -> Self:
         """Rebuild a fitted forest; raises ``ModelFileError`` where an array could lead a walk astray."""
         return parts.restore(cls, state, load_forest)
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What the stored state needs to predict."""
+        return parts.size_of(meta, shapes, tree_size)
 
     def space(self) -> Space:
         """Columns that a split looks at, leaves, and the features."""

@@ -18,6 +18,7 @@ from molgraph.base.errors import UsageError
 from molgraph.base.optional import need
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
+from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Float, Int, Space
 from molgraph.data.table import Table
 
@@ -154,6 +155,11 @@ class GaussianProcess(Method):
         """Rebuild; raises ``ModelFileError`` where the state is not whole."""
         return parts.restore(cls, state, _load, compare=True)
 
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What the stored state needs to predict."""
+        return parts.size_of(meta, shapes, _size)
+
     def space(self) -> Space:
         """The fingerprint and the classes' pseudo-count; the rest is chosen by the marginal likelihood."""
         return {"radius": Int(1, 3), "pseudo_count": Float(0.001, 0.1, log=True)}
@@ -274,6 +280,12 @@ def _whiten(factor: Any, columns: np.ndarray) -> np.ndarray:
     with torch_settings(1):
         solved = torch.linalg.solve_triangular(factor, torch.from_numpy(np.ascontiguousarray(columns)), upper=False)
         return solved.square_().sum(dim=0).numpy()
+
+
+def _size(shapes: Shapes, width: int) -> Size:
+    """The kernel of the training rows, its factor, and the room in which one is made of the other."""
+    n, k = shapes["alpha"]
+    return Size(bytes=24 * n * n, operations=k * n**3 // 3 + n * n * width, row_operations=2 * k * n * n)
 
 
 def _load(arrays: Mapping[str, np.ndarray], target: Target, base: Fitted) -> _Process:

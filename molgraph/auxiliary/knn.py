@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from molgraph.auxiliary.parts import Fitted, Lesson, Said
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import UsageError
 from molgraph.base.registry import register
+from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Categorical, Int, Space
 from molgraph.data.table import Table
 
@@ -113,6 +114,11 @@ class NearestNeighbours(Method):
         """Rebuild; raises ``ModelFileError`` where the state is not whole."""
         return parts.restore(cls, state, _load, compare=True)
 
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What the stored state needs to predict."""
+        return parts.size_of(meta, shapes, _size)
+
     def space(self) -> Space:
         """Neighbours, and how much nearness counts."""
         return {"k": Int(1, 30, log=True), "power": Categorical((0.0, 1.0, 3.0, 6.0)), "radius": Int(1, 3)}
@@ -123,6 +129,10 @@ class NearestNeighbours(Method):
         says = says if not n else parts.shares(lesson.target, says)
         weights = np.ones(len(says)) if lesson.weights is None else lesson.weights
         return _Neighbours(lesson.rows, says, weights, int(self.k), float(self.power))
+
+
+def _size(shapes: Shapes, width: int) -> Size:
+    return Size(row_operations=10 * shapes["rows"][0])
 
 
 def _load(arrays: Mapping[str, np.ndarray], target: Target, base: Fitted) -> _Neighbours:

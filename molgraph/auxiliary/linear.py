@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from molgraph.auxiliary.parts import Fitted, Lesson, Said
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import UsageError
 from molgraph.base.registry import register
+from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Categorical, Float, Space
 from molgraph.data.table import Table
 from molgraph.train.outputs import ClassWeights
@@ -110,6 +112,11 @@ class Linear(Method):
         """Rebuild; raises ``ModelFileError`` where the state is not whole."""
         return parts.restore(cls, state, _load)
 
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What the stored state needs to predict."""
+        return parts.size_of(meta, shapes, _size)
+
     def space(self) -> Space:
         """The pull, and the features."""
         return {"alpha": Float(1.0, 30_000.0, log=True), "features": Categorical(("morgan+descriptors", "morgan"))}
@@ -154,6 +161,10 @@ def _classify(x: np.ndarray, lesson: Lesson, alpha: float) -> tuple[np.ndarray, 
         coef, intercept = np.concatenate([-coef / 2, coef / 2]), np.concatenate([-intercept / 2, intercept / 2])
     slope[:, model.classes_], height[model.classes_] = coef.T, intercept
     return slope, np.where(np.isfinite(height), height, height[model.classes_].min() - 50.0)
+
+
+def _size(shapes: Shapes, width: int) -> Size:
+    return Size(row_operations=math.prod(shapes["slope"]))
 
 
 def _load(arrays: Mapping[str, np.ndarray], target: Target, base: Fitted) -> _Plane:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -13,13 +14,14 @@ from molgraph.auxiliary import parts
 from molgraph.auxiliary.boosted import Boosted, constant, load_boosted, nodes_of_catboost
 from molgraph.auxiliary.features import Features
 from molgraph.auxiliary.parts import Lesson
-from molgraph.auxiliary.trees import Trees
+from molgraph.auxiliary.trees import Trees, tree_size
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.optional import need
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Float, Int, Space
 from molgraph.data.table import Table
 from molgraph.train.outputs import ClassWeights
@@ -118,6 +120,11 @@ class MapLight(Method):
     def from_state(cls, state: State) -> Self:
         """Rebuild; raises ``ModelFileError`` where an array could lead a walk astray."""
         return parts.restore(cls, state, load_boosted)
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What the stored state needs to predict."""
+        return parts.size_of(meta, shapes, tree_size)
 
     def space(self) -> Space:
         """The usual ones of boosted trees."""

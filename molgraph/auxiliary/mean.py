@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from molgraph.auxiliary.targets import reasons, target_from_meta, target_meta, whole
+from molgraph.auxiliary.targets import reasons, target_meta, whole
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.errors import ModelFileError
 from molgraph.base.registry import register
+from molgraph.base.size import Shapes, Size
 from molgraph.data.labels import check_targets
 from molgraph.data.table import OK, UNREADABLE, Table
+from molgraph.data.target_json import targets_from_json
 from molgraph.data.unlearned import notes_of, restore_unlearned
 
 AGAIN = "fetch the file again"
@@ -37,6 +41,11 @@ class MeanPredictor(Method):
 
     def __init__(self) -> None:
         pass
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What the stored state needs to predict: a value a column."""
+        return Size(row_bytes=40 * math.prod(shapes["row"]), row_operations=math.prod(shapes["row"]))
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Average the readable rows; ``valid`` and ``workdir`` are not used."""
@@ -77,7 +86,7 @@ class MeanPredictor(Method):
     def from_state(cls, state: State) -> Self:
         """Rebuild; raises ``ModelFileError`` where the values do not fit the targets."""
         try:
-            targets = tuple(target_from_meta(t) for t in state.meta["targets"])
+            targets = targets_from_json(state.meta["targets"])
             row = np.asarray(state.arrays["row"], dtype=np.float64)
             unlearned = restore_unlearned(state.meta, targets)
         except (KeyError, TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""A table and a way to learn one target in; a fitted part for each target, and their predictions and state, out."""
+"""Fit one part for each target of a table, predict with the parts, and store them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import numpy as np
 
 from molgraph.auxiliary.features import Features
 from molgraph.auxiliary.reference import Reference
-from molgraph.auxiliary.targets import target_from_meta, target_meta, whole
+from molgraph.auxiliary.targets import target_meta, whole
 from molgraph.base import progress
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.cores import cores
 from molgraph.base.errors import ModelFileError
 from molgraph.base.finite import check_finite
+from molgraph.base.size import Shapes, Size, by_owner, together
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
+from molgraph.data.target_json import targets_from_json
 from molgraph.data.unlearned import notes_of, restore_unlearned
 from molgraph.train.outputs import ClassWeights, class_tables
 
-BLOCK = 10_000  # rows predicted at once
+BLOCK, BUDGET = 10_000, 1 << 30  # rows predicted at once, at most, and bytes that they may take
 AGAIN = "fetch the file again"
 Said = tuple[np.ndarray, np.ndarray | None]  # values [n, columns], and their standard deviations or None
 M = TypeVar("M", bound=Method)
@@ -143,9 +145,11 @@ def predict(method: Method, table: Table) -> Prediction:
     width = sum(len(t.columns) for t in fitted.targets)
     value, spread = np.full((len(table), width), np.nan), np.full((len(table), width), np.nan)
     status, reason = table.status.copy(), table.reason.copy()
-    for start in range(0, len(table), BLOCK):
-        block = slice(start, start + BLOCK)
-        part = table if len(table) <= BLOCK else table.take(np.arange(start, min(start + BLOCK, len(table))))
+    n_reference = 0 if fitted.reference is None else len(fitted.reference)
+    rows = max(1, min(BLOCK, BUDGET // row_bytes(fitted.features.width, n_reference, width)))
+    for start in range(0, len(table), rows):
+        block = slice(start, start + rows)
+        part = table if len(table) <= rows else table.take(np.arange(start, min(start + rows, len(table))))
         matrix = fitted.features.of(part, threads, store)
         status[block], reason[block] = matrix.status, matrix.reason
         if len(matrix.rows):
@@ -195,23 +199,48 @@ def restore(
     try:
         given = state.meta["params"]  # an older molgraph's may lack one, or have one that is gone
         params = {name: given[name] for name in cls.param_names() if name in given}
-        targets = tuple(target_from_meta(t) for t in state.meta["targets"])
+        targets = targets_from_json(state.meta["targets"])
         features = Features.from_meta(state.meta["features"], np.asarray(state.arrays["fill"]))
         unlearned = restore_unlearned(state.meta, targets)
         notes = tuple(str(note) for note in state.meta.get("notes", notes_of(unlearned)))
         made = Reference.from_arrays(state.arrays, features) if compare else None
         base = Fitted(targets, features, (), unlearned, made)
-        parts = []
+        own, parts = by_owner(state.arrays), []
         for j, target in enumerate(targets):
-            prefix = f"target_{j}."
-            own = {k.removeprefix(prefix): np.asarray(v) for k, v in state.arrays.items() if k.startswith(prefix)}
-            parts.append(None if target.name in unlearned else load(own, target, base))
+            parts.append(None if target.name in unlearned else load(own.get(f"target_{j}", {}), target, base))
         method = cls(**params)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"the model's description is not whole: {error}", hint=AGAIN) from error
     method._fitted = Fitted(targets, features, tuple(parts), unlearned, made)  # type: ignore[attr-defined]
     method.notes = notes
     return method
+
+
+def size_of(
+    meta: Mapping[str, Any], shapes: Shapes, each: Callable[[Mapping[str, tuple[int, ...]], int], Size]
+) -> Size:
+    """What a stored method needs to predict.
+
+    Args:
+        meta: the JSON values of its state.
+        shapes: the shapes of its arrays.
+        each: what one target's part needs, by the shapes of its arrays and the width of the features.
+    """
+    features = Features.from_meta(meta["features"], np.zeros(shapes["fill"], dtype=np.float32))
+    targets = targets_from_json(meta["targets"])
+    n, columns = shapes.get("reference", (0,))[0], sum(len(target.columns) for target in targets)
+    own = by_owner(shapes)
+    found = together(each(own[name], features.width) for j in range(len(targets)) if (name := f"target_{j}") in own)
+    return replace(
+        found,
+        row_bytes=found.row_bytes + row_bytes(features.width, n, columns),
+        row_operations=found.row_operations + features.width * (n + 1),
+    )
+
+
+def row_bytes(width: int, n_reference: int, n_columns: int) -> int:
+    """Bytes that a row takes while it is predicted: features, likenesses to the reference, values."""
+    return 12 * width + 44 * n_reference + 40 * n_columns
 
 
 def array(arrays: Mapping[str, np.ndarray], name: str, *shape: int | None, finite: bool = True) -> np.ndarray:
@@ -228,8 +257,8 @@ def array(arrays: Mapping[str, np.ndarray], name: str, *shape: int | None, finit
 def rows_of(arrays: Mapping[str, np.ndarray], base: Fitted) -> np.ndarray:
     """A file's row numbers; raises ``ModelFileError`` where one is not in the reference."""
     rows = array(arrays, "rows", None)
-    if base.reference is None or rows.dtype.kind not in "iu" or not len(rows):
-        raise ModelFileError("the model's rows are not whole", hint=AGAIN)
+    if base.reference is None or rows.dtype.kind not in "iu" or not len(rows) or (rows[1:] <= rows[:-1]).any():
+        raise ModelFileError("the model's rows are not whole, or one is named twice", hint=AGAIN)
     if rows.min() < 0 or rows.max() >= len(base.reference):
         raise ModelFileError(f"the model asks for a row beyond its {len(base.reference)}", hint=AGAIN)
     return rows.astype(np.int64)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import UsageError
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
+from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Float, Int, Space
 from molgraph.data.table import Table
 
@@ -113,6 +115,11 @@ class SupportVectors(Method):
     def from_state(cls, state: State) -> Self:
         """Rebuild; raises ``ModelFileError`` where the state is not whole."""
         return parts.restore(cls, state, _load, compare=True)
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What the stored state needs to predict."""
+        return parts.size_of(meta, shapes, _size)
 
     def space(self) -> Space:
         """Cost, margin and radius."""
@@ -213,6 +220,10 @@ def platt(decision: np.ndarray, is_one: np.ndarray, weights: np.ndarray | None =
 
 def _mean_one(weights: np.ndarray | None) -> np.ndarray | None:
     return None if weights is None else weights / weights.mean()
+
+
+def _size(shapes: Shapes, width: int) -> Size:
+    return Size(row_operations=math.prod(shapes["weight"]))
 
 
 def _load(arrays: Mapping[str, np.ndarray], target: Target, base: Fitted) -> _Surface:

@@ -1,7 +1,8 @@
-"""A fitted scikit-learn forest comes in; flat arrays that can be saved, checked and walked by numpy go out."""
+"""Turn fitted trees into flat arrays that can be saved, checked and walked by numpy."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.errors import ModelFileError
+from molgraph.base.size import Shapes, Size
 
 PAIRS = 40_000  # (row, tree) pairs walked at once: their arrays stay in the processor's cache
+DEEPEST = 5_000  # levels of a tree
 FIRST_DROP = 4  # level from which pairs that reached a leaf are set aside
 
 
@@ -158,8 +161,25 @@ class Trees:
         # children after their parent and inside the tree: a walk moves forward and ends
         if (inner & ((self.left <= place) | (self.left >= size - 1))).any():
             raise ModelFileError("a tree of the forest points outside itself", hint="fetch the file again")
+        self._check_paths(o, inner)
         if (self.feature < 0).any() or (self.feature >= self.width).any():
             raise ModelFileError(f"the forest looks at a column beyond its {self.width}", hint="fetch the file again")
+
+    def _check_paths(self, offsets: np.ndarray, inner: np.ndarray) -> None:
+        """Every node but a root is one node's child, and no path is longer than trees of data grow."""
+        root = np.repeat(offsets[:-1], np.diff(offsets))
+        first = root + self.left
+        parents = np.zeros(len(root), dtype=np.int8)
+        parents[first[inner]] += 1
+        parents[first[inner] + 1] += 1
+        parents[offsets[:-1]] += 1
+        levels, nodes = 0, offsets[:-1]
+        if 2 * int(inner.sum()) + len(offsets) - 1 == len(root) and (parents == 1).all():
+            while len(nodes) and levels <= DEEPEST:
+                nodes = first[nodes[inner[nodes]]]
+                nodes, levels = np.concatenate([nodes, nodes + 1]), levels + 1
+        if len(nodes):
+            raise ModelFileError("a tree of the forest is none, or too deep to be walked", hint="fetch the file again")
 
 
 @dataclass(frozen=True)
@@ -240,6 +260,12 @@ class _Plan:
             node = (word >> self.left_shift) + (code > rank)
             level += 1
         return leaves.reshape(n_trees, n)
+
+
+def tree_size(shapes: Shapes, width: int) -> Size:
+    """What stored trees need: the words of a walk, which visits a node at most once a row."""
+    nodes = math.prod(shapes["left"])
+    return Size(bytes=64 * nodes, row_operations=nodes)
 
 
 def _siblings_adjacent(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,13 +13,14 @@ from molgraph.auxiliary import parts
 from molgraph.auxiliary.boosted import Boosted, constant, load_boosted, nodes_of_xgboost
 from molgraph.auxiliary.features import Choice, Features
 from molgraph.auxiliary.parts import Lesson
-from molgraph.auxiliary.trees import Trees
+from molgraph.auxiliary.trees import Trees, tree_size
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError
 from molgraph.base.optional import need
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Float, Int, Space
 from molgraph.data.table import Table
 from molgraph.train.outputs import ClassWeights
@@ -108,6 +110,11 @@ class XGBoost(Method):
     def from_state(cls, state: State) -> Self:
         """Rebuild; raises ``ModelFileError`` where an array could lead a walk astray."""
         return parts.restore(cls, state, load_boosted)
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What the stored state needs to predict."""
+        return parts.size_of(meta, shapes, tree_size)
 
     def space(self) -> Space:
         """What Sheridan et al. 2016 found to matter, and the rate."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 import numpy as np
 
 from molgraph.base.finite import check_finite, fail_rows
+from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Space
 
 if TYPE_CHECKING:  # the table itself lives one floor up
@@ -20,6 +22,7 @@ if TYPE_CHECKING:  # the table itself lives one floor up
 
 Kind = Literal["regression", "binary", "multiclass", "bounded"]
 LevelName = Literal["row", "atom", "bond"]
+RUN_ONLY = ("device", "devices", "strategy", "threads", "predict_batch", "checkpoint_seconds", "store")
 _SHOWN = 5  # rows and targets in a plain shell
 _NAMED = 3  # targets in a reason
 
@@ -76,13 +79,15 @@ class Method(ABC):
     After ``fit``, ``notes`` say what a person should know about it; they are kept with the model.
     ``uses_valid`` says whether ``fit`` learns anything from its ``valid``: who cuts one off gives the rows to
     ``table`` where it doesn't. ``needs`` names the libraries, by their importable names, that ``fit`` wants and that
-    molgraph does not install by itself.
+    molgraph does not install by itself. ``run_only`` names parameters that say how and where this machine works, not
+    what is learned: a model file's values for them are dropped on load.
     """
 
     name: str = ""
     notes: tuple[str, ...] = ()
     uses_valid: bool = False
     needs: tuple[str, ...] = ()
+    run_only: tuple[str, ...] = RUN_ONLY
 
     @abstractmethod
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
@@ -100,6 +105,22 @@ class Method(ABC):
     @abstractmethod
     def from_state(cls, state: State) -> Self:
         """Rebuild a fitted method; raise ``ModelFileError`` where the state is not whole."""
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What ``from_state`` and ``predict`` would need for such a state; nothing is built to find out.
+
+        By default the arrays are all that counts: each number is read once a row.
+
+        Args:
+            meta: the state's JSON values, of which nothing is known yet.
+            shapes: the shape of each of its arrays.
+
+        Raises:
+            ModelFileError: the state asks for what no model has; ``KeyError``, ``TypeError`` and ``ValueError`` where
+                it is not whole are turned into one by the loader.
+        """
+        return Size(row_operations=sum(math.prod(shape) for shape in shapes.values()))
 
     def space(self) -> Space:
         """Hyper-parameters that a search may try, each with its range; nothing by default."""

@@ -1,4 +1,4 @@
-"""Threads as somebody asked for them in; how many cores to use out."""
+"""Decide how many cores to use."""
 
 from __future__ import annotations
 
@@ -7,19 +7,26 @@ from numbers import Integral
 
 from molgraph.base.errors import UsageError
 
+MOST = 256  # threads that a machine of fewer cores may still be asked for
+
 
 def cores(threads: int | None = None) -> int:
     """The cores to use: those asked for, else all that this process may use.
 
     Raises:
-        UsageError: not a whole number from 1.
+        UsageError: not a whole number from 1, or more than a machine can start.
 
     Example:
         >>> cores(3), cores() >= 1
         (3, True)
     """
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return here
     if not isinstance(threads, Integral) or isinstance(threads, bool) or threads < 1:
         raise UsageError(f"threads is {threads!r}, expected a whole number from 1, or None for all")
+    if threads > max(here, MOST):
+        raise UsageError(
+            f"threads is {threads}, at most {max(here, MOST)} make sense here", hint="leave it out for all"
+        )
     return int(threads)

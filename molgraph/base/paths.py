@@ -21,6 +21,8 @@ _HINTS = {
     errno.EFBIG: "the file system or a limit allows no file this large; nothing was replaced",
     errno.EACCES: "you may not write there: choose another folder or change its permissions",
     errno.EPERM: "you may not write there: choose another folder or change its permissions",
+    errno.EMFILE: "this process has as many files open as it may: close some, or raise the limit (ulimit -n)",
+    errno.ENFILE: "this machine has as many files open as it can: close some programs",
     errno.EROFS: "that file system is read-only: choose another folder",
     errno.ENOENT: "the folder does not exist: make it first",
     errno.ENOTDIR: "a part of that path is a file, not a folder",

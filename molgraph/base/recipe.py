@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator
 
+from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.paths import atomic_write
 from molgraph.base.sections import Section, read_toml, recipe_error, write_toml
 
 Positive = Annotated[int, Field(ge=1)]
 NotNegative = Annotated[int, Field(ge=0)]
+Threads = Annotated[Positive, AfterValidator(cores)]
 
 
 class DataSection(Section):
@@ -73,7 +75,7 @@ class TrainingSection(Section):
     store: str | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     device: str = "cpu"
-    threads: Positive | None = None
+    threads: Threads | None = None
     seed: NotNegative = 0
     ensemble: Positive = 1
     baseline: bool = True

@@ -52,6 +52,8 @@ class DMPNN(Encoder):
         UsageError: an unknown readout.
     """
 
+    repeats = ("depth",)
+
     def __init__(
         self,
         d_atom: int,

@@ -41,6 +41,8 @@ class MPNN(Encoder):
         UsageError: an unknown readout.
     """
 
+    repeats = ("rounds",)
+
     def __init__(
         self,
         d_atom: int,

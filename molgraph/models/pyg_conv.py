@@ -52,6 +52,8 @@ class PyGConv(Encoder):
         ValueError: fewer than 0 convolutions, or a width that the heads do not divide.
     """
 
+    repeats = ("options",)
+
     def __init__(
         self,
         d_atom: int,

@@ -46,10 +46,12 @@ class Encoder(nn.Module):
 
     A subclass takes ``d_atom`` and ``d_bond`` (widths of the features) and then its hyper-parameters
     as keyword arguments with defaults, sets ``d_out``, and is registered with
-    ``@register("encoder", name, paper=..., line=...)``.
+    ``@register("encoder", name, paper=..., line=...)``. ``repeats`` names the hyper-parameters that say how often the
+    same weights are used: a model file's values for them are bounded by what that costs.
     """
 
     d_out: int
+    repeats: tuple[str, ...] = ()
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the batch's index work (relations) ahead, in the loader; nothing by default."""

@@ -1,46 +1,45 @@
-"""The zip of a model file: members in, a whole file out; and back, nothing read before its size is known."""
+"""Write a model's parts as one zip, and read them back from a file that nobody vouches for."""
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import math
 import os
+import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from molgraph.base.errors import ModelFileError
+from molgraph.base.errors import ModelFileError, MolgraphError, StorageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
 
 FORMAT, FORMAT_VERSION = "molgraph model", 1
 MANIFEST, WEIGHTS = "manifest.json", "weights.safetensors"
 PARTS = ("method.json", "standardiser.json", "targets.json", "calibration.json", "card.json", "vectors.json")
 LARGEST_FILE = 4 << 30
-LARGEST_JSON = 64 << 20
+LARGEST_JSON = 4 << 20  # of all parts together
 LARGEST_MANIFEST = 64 << 10
 LARGEST_DIRECTORY = 16 << 10
 LARGEST_HEADER = 8 << 20
+MOST_ARRAYS, MOST_DIMENSIONS = 100_000, 8
 END = struct.Struct("<4s4H2LH")  # the zip's last record: signature, disks, entries, directory size and place
 DTYPES = {"F64": 8, "F32": 4, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8, "U32": 4, "U16": 2, "U8": 1, "BOOL": 1}
-_FAULTS: tuple[type[Exception], ...] = (
-    zipfile.BadZipFile,
-    zlib.error,
-    OSError,
-    EOFError,
-    ValueError,
-    RuntimeError,
-    KeyError,
-    IndexError,
-)
-_FAULTS += (struct.error, NotImplementedError, TypeError, OverflowError, RecursionError, MemoryError)
+FAULTS: tuple[type[Exception], ...] = (  # what damaged or hostile contents make libraries raise
+    zipfile.BadZipFile, zlib.error, struct.error, SafetensorError, OSError, EOFError, ValueError, TypeError,
+    LookupError, ArithmeticError, AttributeError, AssertionError, RuntimeError, MolgraphError,
+)  # fmt: skip
+MACHINE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ESTALE)  # no fault of the file
 
 
 def write_archive(path: Path, parts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -66,20 +65,43 @@ def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         StorageError: there is no such file, or it may not be read.
     """
     try:
-        size = os.path.getsize(path)
+        about = os.stat(path)
+        if not stat.S_ISREG(about.st_mode) and not stat.S_ISDIR(
+            about.st_mode
+        ):  # opening a pipe would wait for its writer
+            raise StorageError(
+                f"cannot read the model file {path}: it is a pipe or device", hint="copy it to a file first"
+            )
         file = open(path, "rb")  # noqa: SIM115 - opened apart from reading: other errors, other words
     except FileNotFoundError:
         raise missing_file(path, "model file") from None
     except OSError as error:
         raise storage_error(f"cannot read the model file {path}", error) from error
-    with file:
-        try:
-            return _read(file, size)
-        except ModelFileError as error:
-            raise ModelFileError(f"{path}: {error.message}", hint=error.hint) from error.__cause__
-        except _FAULTS as error:
-            hint = "copy or download it again, or use another copy"
-            raise ModelFileError(f"{path}: the model file is damaged ({_line(error)})", hint=hint) from error
+    with file, refused(path, "the model file is damaged"):
+        return _read(file, about.st_size)
+
+
+@contextmanager
+def refused(path: Path, words: str) -> Iterator[None]:
+    """Turn whatever a file's contents make go wrong into a ``ModelFileError`` that names the file.
+
+    Args:
+        path: the file.
+        words: what is wrong, where the error itself does not say it.
+    """
+    try:
+        yield
+    except StorageError:
+        raise
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error.message}", hint=error.hint) from error.__cause__
+    except MolgraphError as error:
+        raise ModelFileError(f"{path}: {words} ({error.message})", hint=error.hint) from error
+    except FAULTS as error:
+        if isinstance(error, OSError) and error.errno in MACHINE:
+            raise storage_error(f"cannot read the model file {path}", error) from error
+        hint = "copy or download it again, or use another copy"
+        raise ModelFileError(f"{path}: {words} ({_line(error)})", hint=hint) from error
 
 
 def dump_json(value: Any) -> bytes:
@@ -97,11 +119,15 @@ def _read(file: Any, size: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             raise ModelFileError("this zip is no molgraph model file", hint="model files end in .mgm")
         manifest = load_json(_member(archive, infos[MANIFEST], LARGEST_MANIFEST, size), MANIFEST)
         digests = _check_manifest(manifest, set(infos))
+        claimed = sum(info.file_size for name, info in infos.items() if name != WEIGHTS)
+        if claimed > LARGEST_JSON:
+            raise ModelFileError(f"the model file claims {claimed:,} bytes of JSON, which no model needs")
         parts, arrays = {}, {}
         for name, digest in digests.items():
             limit = LARGEST_FILE if name == WEIGHTS else LARGEST_JSON
             data = _member(archive, infos[name], limit, size)
-            if len(data) != digest["size"] or hashlib.sha256(data).hexdigest() != digest["sha256"]:
+            found = (len(data), hashlib.sha256(data).hexdigest())
+            if not isinstance(digest, dict) or found != (digest.get("size"), digest.get("sha256")):
                 raise ModelFileError(f"the model file is damaged: {name} does not match its checksum")
             if name == WEIGHTS:
                 arrays = _tensors(data)
@@ -161,14 +187,20 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int, size: i
 
 
 def load_json(data: bytes, name: str) -> Any:
-    """Strict JSON."""
+    """Strict JSON: no NaN, no number that becomes infinite, no half of a character."""
 
     def refuse(word: str) -> None:
-        raise ModelFileError(f"the model file's {name} holds {word}, which is no JSON")
+        raise ModelFileError(f"the model file's {name} holds {word[:40]}, which is no JSON")
+
+    def finite(word: str) -> float:
+        return value if math.isfinite(value := float(word)) else refuse(word)  # type: ignore[return-value]
 
     try:
-        return json.loads(data.decode("utf-8"), parse_constant=refuse)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        value = json.loads(data.decode("utf-8"), parse_constant=refuse, parse_float=finite)
+        if b"\\ud" in data or b"\\uD" in data:  # half a pair could not be printed or written anywhere
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except (ValueError, RecursionError) as error:
         raise ModelFileError(f"the model file's {name} is no JSON ({_line(error)})") from error
 
 
@@ -178,21 +210,32 @@ def _tensors(data: bytes) -> dict[str, np.ndarray]:
     if len(data) < 8 or length > min(LARGEST_HEADER, len(data) - 8):
         raise ModelFileError("the model file's weights have an impossible header")
     header = load_json(data[8 : 8 + length], WEIGHTS)
-    spans = []
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        begin, end = (int(v) for v in entry["data_offsets"])
-        shape = [int(v) for v in entry["shape"]]
-        width = DTYPES.get(entry["dtype"])
-        if width is None or min(shape, default=0) < 0 or math.prod(shape) * width != end - begin:
-            raise ModelFileError(f"the model file's array {name[:80]!r} has a type or shape unlike its bytes")
-        spans.append((begin, end))
-    spans.sort()
+    if not isinstance(header, dict) or len(header) > MOST_ARRAYS:
+        raise ModelFileError("the model file's weights have an impossible header")
+    about = header.pop("__metadata__", {})
+    if not isinstance(about, dict) or not all(isinstance(value, str) for value in about.values()):
+        raise ModelFileError("the model file's weights have metadata that is no text")
+    spans = sorted(_span(name, entry) for name, entry in header.items())
     edges = [0] + [end for _, end in spans]
     if [begin for begin, _ in spans] != edges[:-1] or edges[-1] != len(data) - 8 - length:
         raise ModelFileError("the model file's arrays overlap or leave gaps")
     return load_tensors(data)
+
+
+def _span(name: str, entry: Any) -> tuple[int, int]:
+    """Where an array begins and ends, once its type and shape fit its bytes."""
+    words = f"the model file's array {name[:80]!r} has a type or shape unlike its bytes"
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise ModelFileError(words)
+    shape, offsets, width = entry["shape"], entry["data_offsets"], DTYPES.get(str(entry["dtype"]))
+    whole = isinstance(shape, list) and isinstance(offsets, list) and len(offsets) == 2
+    if width is None or not whole or len(shape) > MOST_DIMENSIONS:
+        raise ModelFileError(words)
+    if not all(type(value) is int and 0 <= value <= LARGEST_FILE for value in (*shape, *offsets)):
+        raise ModelFileError(words)
+    if math.prod(shape) * width != offsets[1] - offsets[0]:
+        raise ModelFileError(words)
+    return offsets[0], offsets[1]
 
 
 def _line(error: BaseException) -> str:

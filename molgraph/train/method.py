@@ -22,6 +22,7 @@ from molgraph.base.paths import store_folder
 from molgraph.base.recipe import DEFAULTS
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Categorical, Float, Space
 from molgraph.data.store import Graphs
 from molgraph.data.table import Table
@@ -31,10 +32,9 @@ from molgraph.train.network import Network, build_network, encoder_params
 from molgraph.train.objective import Supervised
 from molgraph.train.outputs import ClassWeights
 from molgraph.train.preparation import NO_VALID, Prepared, prepare
-from molgraph.train.restore import CURVES, restore
+from molgraph.train.restore import CURVES, restore, size_of
 from molgraph.train.runtime import check_precision, lightning_quiet, make_fabric, resolve_device, torch_settings
 
-RUN_ONLY = ("device", "devices", "strategy", "threads", "predict_batch", "checkpoint_seconds", "store")
 logger = logging.getLogger("molgraph")
 
 
@@ -127,7 +127,7 @@ class GraphMethod(Method):
             Interrupted: Ctrl-C; its message says where the checkpoint is.
         """
         self.check()
-        recipe = {k: v for k, v in self.get_params().items() if k not in RUN_ONLY}
+        recipe = {k: v for k, v in self.get_params().items() if k not in self.run_only}
         cache = None if self.store is None else store_folder(self.store)
         made = prepare(table, valid, self.class_weights, recipe, cache, self.threads)
         if NO_VALID in made.notes:  # those on targets are said once by the run, not by each method
@@ -194,6 +194,11 @@ class GraphMethod(Method):
     def from_state(cls, state: State) -> Self:
         """Rebuild; the network's shapes are compared with the arrays before any weight is made."""
         return restore(cls, state)
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What the stored network needs to predict."""
+        return size_of(meta, shapes)
 
     def space(self) -> Space:
         """The step size and the head; what is the encoder's own stays as its paper has it."""

@@ -1,22 +1,24 @@
-"""The model file: a model in, one ``.mgm`` file that a stranger may open without risk out, and back."""
+"""Write a model as one ``.mgm`` file, and read one that nobody vouches for."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from molgraph.base import registry
 from molgraph.base.contracts import Method, State
-from molgraph.base.errors import ModelFileError, MolgraphError, UsageError, nearest
+from molgraph.base.errors import ModelFileError, UsageError, nearest
+from molgraph.base.params import measure
 from molgraph.data.standardised import standardise
-from molgraph.data.table import Table
-from molgraph.train.archive import read_archive, write_archive
+from molgraph.data.table import Table, make_table
+from molgraph.data.target_json import targets_from_json
+from molgraph.train.archive import read_archive, refused, write_archive
 from molgraph.train.card import Card
 from molgraph.train.model import Model
-from molgraph.train.restore import restore_targets
 from molgraph.train.vectors import TOLERANCE, compare_vectors, make_vectors, vector_table
 
 STANDARDISER_VERSION = 1
@@ -87,34 +89,49 @@ def verify(path: str | Path) -> Verified:
         ModelFileError: the file is not whole, or the model answers otherwise than when it was saved.
     """
     model, vectors = _load(Path(path))
-    try:
+    with refused(Path(path), "the model cannot answer"):
         n, gap = compare_vectors(model.method, _vector_table(model), vectors)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error.message}", hint=error.hint) from error
     return Verified(model, n, gap)
 
 
 def _load(path: Path) -> tuple[Model, Any]:
     parts, arrays = read_archive(path)
-    try:
-        entry, preset = parts["method.json"], parts["standardiser.json"]
+    with refused(path, "the model file's parts do not fit together"):
+        preset = parts["standardiser.json"]
         if int(preset["version"]) > STANDARDISER_VERSION:
             raise ModelFileError("the model file needs a newer standardiser", hint="install a newer molgraph")
-        cls = _method_class(str(entry["name"]))
-        if not isinstance(entry["meta"], dict):
-            raise ModelFileError("the model file's method part is not a JSON object")
-        method = cls.from_state(State(arrays, entry["meta"]))
-        targets = restore_targets(parts["targets.json"]["targets"])
-        names = tuple(str(name) for name in parts["targets.json"]["feature_names"])
         registry.entry("standardiser", str(preset["preset"]))
+        targets = targets_from_json(parts["targets.json"]["targets"])
+        names = tuple(str(name) for name in parts["targets.json"]["feature_names"])
         card = Card.from_dict(parts["card.json"])
+        method = _method(parts["method.json"], arrays)
+        nothing = make_table([], features=np.zeros((0, len(names))) if names else None, feature_names=names)
+        if [t.columns for t in method.predict(nothing).targets] != [t.columns for t in targets]:
+            raise ModelFileError("the model file's targets are not those of its method")
         model = Model(method, targets=targets, standardiser=preset["preset"], feature_names=names, card=card)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error.message}", hint=error.hint) from error
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, MolgraphError) as error:
-        words = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ModelFileError(f"{path}: the model file's parts do not fit together ({words})") from error
     return model, parts["vectors.json"]
+
+
+def _method(entry: Any, arrays: Mapping[str, np.ndarray]) -> Method:
+    """The method of a file, built once the file's values are of their types and its size is bounded."""
+    cls = _method_class(str(entry["name"]))
+    if not isinstance(entry["meta"], dict):
+        raise ModelFileError("the model file's method part is not a JSON object")
+    run_only = {name for each in registry.names("method") for name in registry.get("method", each).run_only}
+    meta = cast(dict[str, Any], _without(entry["meta"], run_only))
+    size = measure(cls, meta, {name: array.shape for name, array in arrays.items()})
+    size.check(sum(array.nbytes for array in arrays.values()))
+    return cls.from_state(State(arrays, meta))
+
+
+def _without(value: Any, names: Collection[str], *, inside: bool = False) -> Any:
+    """JSON values without the parameters of these names, however deep they are nested in ``params``."""
+    if isinstance(value, dict):
+        kept = {key: each for key, each in value.items() if not (inside and key in names)}
+        return {key: _without(each, names, inside=inside or key == "params") for key, each in kept.items()}
+    if isinstance(value, list):
+        return [_without(each, names, inside=inside) for each in value]
+    return value
 
 
 def _method_class(name: str) -> type[Method]:

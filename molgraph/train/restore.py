@@ -1,7 +1,8 @@
-"""A fitted graph method from the arrays and JSON of a model file, none of which is trusted."""
+"""Rebuild a fitted graph method from the arrays and JSON of a model file, none of which is trusted."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -9,18 +10,27 @@ import numpy as np
 import pandas as pd
 import torch
 
-from molgraph.base.contracts import State, Target
+from molgraph.base import registry
+from molgraph.base.contracts import State
 from molgraph.base.errors import ModelFileError, MolgraphError
+from molgraph.base.params import check_types
+from molgraph.base.size import Shapes, Size
+from molgraph.data.features import D_ATOM, D_BOND, FEATURISER
+from molgraph.data.table import make_table
+from molgraph.data.target_json import targets_from_json
 from molgraph.data.unlearned import restore_unlearned
+from molgraph.train.building import bounded_by
 from molgraph.train.descriptors import Descriptors
-from molgraph.train.inference import Fitted
+from molgraph.train.inference import Fitted, Running, predict_networks
 from molgraph.train.network import Network
 from molgraph.train.outputs import Outputs
+from molgraph.train.runtime import check_precision
 
 if TYPE_CHECKING:
     from molgraph.train.method import GraphMethod
 
-LIMIT = 1 << 20  # no whole number among the hyper-parameters is larger
+LIMIT, INNER_LIMIT = 1 << 20, 4096  # no whole number among the hyper-parameters, and the encoder's own, is larger
+BONDS, A_USE = 64, 1 << 20  # directed bonds of a molecule; what calling a layer costs, in multiply-adds
 CURVES = ("epoch", "train_loss", "valid_loss", "learning_rate", "seconds")
 PREFIX = "network."
 M = TypeVar("M", bound="GraphMethod")
@@ -34,48 +44,43 @@ def restore(cls: type[M], state: State) -> M:
     """
     meta, arrays = state.meta, state.arrays
     try:
-        params = dict(meta["params"])
-        _check_sizes(params, len(arrays))
-        method = cls(**params)
-        method.set_params(device="cpu", devices=1, strategy="auto", threads=None)
-        targets = restore_targets(meta["targets"])
+        method = cls(**meta["params"])
+        check_types(registry.get("encoder", method.encoder), method.params or {})
+        check_precision(method.precision)
+        targets = targets_from_json(meta["targets"])
         names = tuple(str(name) for name in meta["feature_names"])
         centre, spread = _column(arrays, "target.mean", len(targets)), _scale(arrays, "target", len(targets))
         outputs = Outputs(targets, centre, spread, restore_unlearned(meta, targets))
         mean, scale = _column(arrays, "feature.mean", len(names)), _scale(arrays, "feature", len(names))
-        widths = {"d_atom": int(meta["d_atom"]), "d_bond": int(meta["d_bond"])}
-        _check_sizes(widths, len(arrays))
-        network = _network(method, arrays, d_extra=len(names), d_out=outputs.d_out, **widths)
-        method.fitted = Fitted(network, outputs, Descriptors(names, mean, scale), str(meta["featuriser"]), **widths)
+        _check_featuriser(meta)
+        network = _network(method, arrays, d_atom=D_ATOM, d_bond=D_BOND, d_extra=len(names), d_out=outputs.d_out)
+        method.fitted = Fitted(network, outputs, Descriptors(names, mean, scale), FEATURISER, D_ATOM, D_BOND)
         method.curves = restore_curves(meta.get("curves", []))
         method.best_epoch = None if meta.get("best_epoch") is None else int(meta["best_epoch"])
         method.notes = tuple(str(note) for note in meta.get("notes", []))
+        _try(method.fitted)
     except ModelFileError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError, OverflowError, MolgraphError) as error:
-        words = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ModelFileError(f"the model's parts do not fit together: {words}") from error
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError) as error:
+        raise _unfit(error) from error
+    except (RuntimeError, MolgraphError) as error:
+        raise _unfit(error) from error
     return method
 
 
-def restore_targets(values: Any) -> tuple[Target, ...]:
-    """Targets from JSON."""
-    targets = []
-    for value in values:
-        bounds = value.get("bounds")
-        target = Target(
-            name=str(value["name"]),
-            kind=value["kind"],
-            level=value["level"],
-            classes=tuple(str(c) for c in value["classes"]),
-            bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
-        )
-        if target.kind not in ("regression", "binary", "multiclass", "bounded") or target.level != "row":
-            raise ModelFileError(f"the model has a target of unknown kind {target.kind!r} or level {target.level!r}")
-        targets.append(target)
-    if not targets:
-        raise ModelFileError("the model has no targets")
-    return tuple(targets)
+def size_of(meta: Mapping[str, Any], shapes: Shapes) -> Size:
+    """What a stored graph method needs: its weights twice, and each weight once for a bond and a use.
+
+    Raises:
+        ModelFileError: a hyper-parameter that no model has.
+    """
+    params = meta["params"]
+    _check_sizes(params, len(shapes))
+    inner = params.get("params") or {}
+    uses = max(1, *(_largest(inner.get(name)) for name in registry.get("encoder", params["encoder"]).repeats), 0)
+    weights = sum(math.prod(shape) for name, shape in shapes.items() if name.startswith(PREFIX))
+    columns = sum(len(target.columns) for target in targets_from_json(meta["targets"]))
+    return Size(bytes=8 * weights, row_bytes=40 * columns, row_operations=uses * (BONDS * weights + A_USE))
 
 
 def restore_curves(rows: Any) -> pd.DataFrame | None:
@@ -87,7 +92,8 @@ def restore_curves(rows: Any) -> pd.DataFrame | None:
 
 
 def _network(method: GraphMethod, arrays: Mapping[str, np.ndarray], **widths: int) -> Network:
-    with torch.device("meta"):  # shapes without memory, whatever the file asks for
+    with torch.device("meta"), bounded_by({name: array.shape for name, array in arrays.items()}):
+        # shapes without memory, and no more of them than the file has
         expected = method.build(**widths).state_dict()
     given = {name.removeprefix(PREFIX): value for name, value in arrays.items() if name.startswith(PREFIX)}
     if set(given) != set(expected):
@@ -104,20 +110,49 @@ def _network(method: GraphMethod, arrays: Mapping[str, np.ndarray], **widths: in
     return network.eval()
 
 
-def _check_sizes(values: Mapping[str, Any], n_arrays: int) -> None:
+def _check_sizes(params: Mapping[str, Any], n_arrays: int) -> None:
     """No number that would ask for absurd work or memory."""
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            _check_sizes(value, n_arrays)
-        elif isinstance(value, int) and name != "seed" and abs(value) > LIMIT:
-            raise ModelFileError(f"the model's {name} is {value}, which no model has")
-    if "head_layers" in values and values["head_layers"] > n_arrays:
-        raise ModelFileError(f"the model claims {values['head_layers']} layers in its head, but has fewer weights")
-    inner = values.get("params")
-    if isinstance(inner, Mapping):
-        for name, value in inner.items():
-            if isinstance(value, int) and value > 4096:
-                raise ModelFileError(f"the model's {name} is {value}, which no model has")
+    for name, value in params.items():
+        limit = INNER_LIMIT if name == "params" else LIMIT
+        if name != "seed" and _largest(value) > limit:
+            raise ModelFileError(f"the model's {name} is {_shown(value)}, which no model has")
+    if params.get("head_layers", 1) > n_arrays:
+        raise ModelFileError(f"the model claims {params['head_layers']} layers in its head, but has fewer weights")
+
+
+def _largest(value: Any) -> int:
+    """The largest whole number among nested values, whatever its sign."""
+    if isinstance(value, Mapping):
+        return max(map(_largest, value.values()), default=0)
+    if isinstance(value, list | tuple):
+        return max(map(_largest, value), default=0)
+    return abs(value) if isinstance(value, int) else 0
+
+
+def _check_featuriser(meta: Mapping[str, Any]) -> None:
+    """The features that the network was trained on are those that this molgraph makes."""
+    found = (meta["featuriser"], meta["d_atom"], meta["d_bond"])
+    if found != (FEATURISER, D_ATOM, D_BOND):
+        raise ModelFileError(
+            f"the model was trained on features {_shown(found)}, this molgraph makes {(FEATURISER, D_ATOM, D_BOND)}",
+            hint="install the version of molgraph that wrote it, or train it again",
+        )
+
+
+def _try(fitted: Fitted) -> None:
+    """Predict one molecule, so that settings which no forward pass can use are found while the file is loaded."""
+    names = fitted.descriptors.names
+    table = make_table(["CO"], features=np.zeros((1, len(names))) if names else None, feature_names=names)
+    predict_networks([fitted], table, Running())
+
+
+def _unfit(error: Exception) -> ModelFileError:
+    words = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return ModelFileError(f"the model's parts do not fit together: {words[:200]}")
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:60]
 
 
 def _column(arrays: Mapping[str, np.ndarray], name: str, n: int) -> np.ndarray:

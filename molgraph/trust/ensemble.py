@@ -1,4 +1,4 @@
-"""Ensembles: one method and a number in, the mean of that many fits and their spread out."""
+"""Fit one method several times: their mean, and their spread as an uncertainty."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import pandas as pd
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.base.params import measure
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.base.size import Shapes, Size, by_owner, together
 from molgraph.data.store import Graphs
 from molgraph.data.table import Table
 from molgraph.train.inference import predict_networks
@@ -121,21 +123,23 @@ class Ensemble(Method):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Rebuild every member; raises ``ModelFileError`` where one is not whole or of another method."""
+        member, metas = _members(state.meta)
         try:
-            params, metas, name = dict(state.meta["params"]), list(state.meta["members"]), str(state.meta["member"])
-            ensemble = cls(**params)
-            n, dicts = len(metas), all(isinstance(meta, Mapping) for meta in metas)
+            ensemble = cls(**state.meta["params"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelFileError(f"the ensemble's parts do not fit together ({error})") from error
-        if not 1 <= n <= LARGEST or not dicts or name == cls.name or name not in registry.names("method"):
-            raise ModelFileError(f"the ensemble has {n} members of the method {name[:60]!r}, which cannot be")
-        member = registry.get("method", name)
-        for i, meta in enumerate(metas):
-            prefix = f"member-{i}."
-            own = {k.removeprefix(prefix): v for k, v in state.arrays.items() if k.startswith(prefix)}
-            ensemble.fitted.append(member.from_state(State(own, meta)))
+        own = by_owner(state.arrays)
+        ensemble.fitted = [member.from_state(State(own.get(f"member-{i}", {}), m)) for i, m in enumerate(metas)]
         ensemble.notes = _notes(ensemble.fitted)
         return ensemble
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What the members need, one after the other, and the values of all of them."""
+        member, metas = _members(meta)
+        own = by_owner(shapes)
+        size = together(measure(member, m, own.get(f"member-{i}", {})) for i, m in enumerate(metas))
+        return replace(size, row_bytes=size.row_bytes * (1 + len(metas) // 2))
 
     def _predictions(self, table: Table, graphs: Graphs | None = None) -> list[Prediction]:
         """One prediction a member; graph members that share a featuriser share its work and their batches."""
@@ -157,6 +161,18 @@ class Ensemble(Method):
         if not isinstance(self.n, (int, np.integer)) or not 1 <= self.n <= LARGEST:
             raise UsageError(f"n is {self.n!r}, expected a number of members from 1 to {LARGEST}")
         return int(self.n)
+
+
+def _members(meta: Mapping[str, Any]) -> tuple[type[Method], list[Mapping[str, Any]]]:
+    """The members' class and the JSON values of each; raises ``ModelFileError`` where no ensemble has such."""
+    try:
+        metas, name = list(meta["members"]), str(meta["member"])
+    except (KeyError, TypeError) as error:
+        raise ModelFileError(f"the ensemble's parts do not fit together ({error})") from error
+    dicts = all(isinstance(each, Mapping) for each in metas)
+    if not 1 <= len(metas) <= LARGEST or not dicts or name == Ensemble.name or name not in registry.names("method"):
+        raise ModelFileError(f"the ensemble has {len(metas)} members of the method {name[:60]!r}, which cannot be")
+    return registry.get("method", name), metas
 
 
 def _notes(members: list[Method]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from molgraph.base.errors import UsageError, nearest
 from molgraph.base.optional import need
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Float, Int, Space
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.table import Table
@@ -136,6 +137,11 @@ class Chemprop(Method):
             return _Network(model.eval(), group, method.batch_size, method.threads)
 
         return groups.restore(cls, state, load)
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What the stored networks need to predict."""
+        return groups.size_of(meta, shapes, "depth")
 
     def space(self) -> Space:
         """What chemprop's own search tries."""

@@ -20,6 +20,7 @@ from molgraph.base.errors import UsageError, nearest
 from molgraph.base.optional import need
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Float, Space
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.smiles import parse_smiles, quiet
@@ -123,6 +124,11 @@ class DeepChem(Method):
             return _Network(model, group, method)
 
         return groups.restore(cls, state, load)
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What the stored networks need to predict."""
+        return groups.size_of(meta, shapes)
 
     def space(self) -> Space:
         """Dropout and the step size."""

@@ -1,20 +1,25 @@
-"""A table in; what a network of one kind of target learns from, and its answers as a prediction, out."""
+"""Fit one network for each kind of target of a table, predict with the networks, and store them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from molgraph.auxiliary.targets import reasons, target_from_meta, target_meta, whole
+from molgraph.auxiliary.targets import reasons, target_meta, whole
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import DataError, ModelFileError, UsageError
 from molgraph.base.finite import check_finite
+from molgraph.base.size import Shapes, Size, by_owner
 from molgraph.data.labels import check_targets
 from molgraph.data.table import UNREADABLE, Table
+from molgraph.data.target_json import targets_from_json
 from molgraph.data.unlearned import notes_of, restore_unlearned
+from molgraph.train.building import bounded_by
+from molgraph.train.restore import A_USE, BONDS
 
 AGAIN = "fetch the file again"
 M = TypeVar("M", bound=Method)
@@ -171,7 +176,7 @@ def restore(cls: type[M], state: State, load: Callable[[M, Group, Mapping[str, n
     """Rebuild a fitted method; raises ``ModelFileError`` where the state is not whole."""
     try:
         method = cls(**state.meta["params"])
-        targets = tuple(target_from_meta(t) for t in state.meta["targets"])
+        targets = targets_from_json(state.meta["targets"])
         unlearned = restore_unlearned(state.meta, targets)
         names = tuple(str(name) for name in state.meta["feature_names"])
         scale, extra = np.asarray(state.arrays["scale"]), np.asarray(state.arrays["extra"])
@@ -180,16 +185,32 @@ def restore(cls: type[M], state: State, load: Callable[[M, Group, Mapping[str, n
         if not (np.isfinite(scale).all() and np.isfinite(extra).all() and (extra[1] > 0).all()):
             raise ValueError("the scales are not finite")
         groups = groups_of(targets, unlearned, len(names))
-        peers = []
+        own, peers = by_owner(state.arrays), []
         for i, group in enumerate(groups):
-            prefix = f"group_{i}."
-            own = {k.removeprefix(prefix): v for k, v in state.arrays.items() if k.startswith(prefix)}
-            peers.append(load(method, group, own))
-    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            arrays = own.get(f"group_{i}", {})
+            with bounded_by({name: array.shape for name, array in arrays.items()}):
+                peer = load(method, group, arrays)
+            peer.predict(["CO"], np.zeros((1, len(names)), dtype=np.float32))  # settings that no prediction can use
+            peers.append(peer)
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError, AssertionError) as error:
         raise ModelFileError(f"the model's description is not whole: {error}"[:500], hint=AGAIN) from error
     method._fitted = Fitted(targets, unlearned, scale, names, extra, groups, tuple(peers))  # type: ignore[attr-defined]
     method.notes = notes_of(unlearned)
     return method
+
+
+def size_of(meta: Mapping[str, Any], shapes: Shapes, repeats: str = "") -> Size:
+    """What stored networks need: their weights twice, and each weight once for a bond and a use.
+
+    Args:
+        meta: the JSON values of a state.
+        shapes: the shapes of its arrays.
+        repeats: the parameter that says how often the same weights are used.
+    """
+    numbers = sum(math.prod(shape) for shape in shapes.values())
+    columns = sum(len(target.columns) for target in targets_from_json(meta["targets"]))
+    uses = int(meta["params"].get(repeats, 1))
+    return Size(bytes=8 * numbers, row_bytes=40 * columns, row_operations=uses * (BONDS * numbers + A_USE))
 
 
 def check_counts(method: Method, names: tuple[str, ...], most: int = 100_000) -> None:
