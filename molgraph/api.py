@@ -217,8 +217,8 @@ def predict_file(
         running: ``device`` (the CPU if not given), ``threads`` (all) or ``precision`` (the training's).
         columns: ``smiles`` and ``id``, the input's columns.
     """
-    hashed = "" if isinstance(model, Model) else hash_of_file(model)
     loaded = model if isinstance(model, Model) else load(model)
+    hashed = "" if isinstance(model, Model) else hash_of_file(model)
     _set_running(loaded.method, running or {})
     hashed = hashed and f"{hashed} {sorted((running or {}).items())}"
     columns = {"features": loaded.feature_names} | columns

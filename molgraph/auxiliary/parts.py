@@ -147,7 +147,7 @@ def predict(method: Method, table: Table) -> Prediction:
     status, reason = table.status.copy(), table.reason.copy()
     n_reference = 0 if fitted.reference is None else len(fitted.reference)
     rows = max(1, min(BLOCK, BUDGET // row_bytes(fitted.features.width, n_reference, width)))
-    for start in range(0, len(table), rows):
+    for start in range(0, max(len(table), 1), rows):  # a table of no rows lacks columns as another does
         block = slice(start, start + rows)
         part = table if len(table) <= rows else table.take(np.arange(start, min(start + rows, len(table))))
         matrix = fitted.features.of(part, threads, store)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 import numpy as np
 
 from molgraph.base.finite import check_finite, fail_rows
+from molgraph.base.printable import printable
 from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Space
 
@@ -296,7 +297,7 @@ class Prediction:
         lost = f"{int((~self.ok).sum()):,} without a value"
         unlearned = f", not learned: {', '.join(self.unlearned)}" if self.unlearned else ""
         rows = self.to_frame().head(_SHOWN).to_string(max_colwidth=32, max_cols=10)
-        return f"Prediction of {shown}: {len(self):,} rows, {lost}{unlearned}\n{rows}"
+        return printable(f"Prediction of {shown}: {len(self):,} rows, {lost}{unlearned}\n{rows}")
 
     def _repr_html_(self) -> str:
         return self.to_frame()._repr_html_()

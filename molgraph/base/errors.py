@@ -6,6 +6,8 @@ import difflib
 import re
 from collections.abc import Iterable
 
+from molgraph.base.printable import printable
+
 SHOWN = 20  # names in a list of known ones
 FLOOR = 0.6  # likeness of two names, from 0 to 1, under which one is no slip of the other
 
@@ -25,6 +27,7 @@ class MolgraphError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, *, hint: str = "") -> None:
+        message, hint = printable(message), printable(hint)
         super().__init__(f"{message}\n  {hint}" if hint else message)
         self.message, self.hint = message, hint
 

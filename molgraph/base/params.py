@@ -38,9 +38,11 @@ def check_types(make: Callable[..., Any], values: Mapping[str, Any]) -> None:
         if name not in values:
             continue
         try:
-            adapter.validate_python(values[name], strict=True)
+            same = adapter.validate_python(values[name]) == values[name]  # 15.0 is a whole number too, "15" is not
         except (ValidationError, RecursionError):
-            raise UsageError(f"{name} is {repr(values[name])[:40]}, expected {words}") from None
+            same = False
+        if not same:
+            raise UsageError(f"{name} is {repr(values[name])[:40]}, expected {words}")
     for name, value in values.items():
         if _beyond(value):
             raise UsageError(f"{name} is {repr(value)[:40]}, which is too large")

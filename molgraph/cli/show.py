@@ -1,4 +1,4 @@
-"""How verbs speak: tables, notices and numbers in; text for a terminal, or plain lines for a pipe, out."""
+"""Print what a verb has to say: coloured on a terminal, plain in a pipe, harmless in both."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from molgraph.base.printable import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,14 +29,14 @@ def say(text: str, style: str = "", *, err: bool = False) -> None:
     """Print one line as it is, without markup."""
     from rich.text import Text
 
-    console(err=err).print(Text(text, style=style))
+    console(err=err).print(Text(printable(text), style=style))
 
 
 def command(words: Sequence[Any], note: str = "", *, err: bool = False) -> None:
     """Print a command that a person could type next."""
     from rich.text import Text
 
-    text = Text("  ").append(" ".join(shlex.quote(str(w)) for w in words), style="cyan")
+    text = Text("  ").append(printable(" ".join(shlex.quote(str(w)) for w in words)), style="cyan")
     console(err=err).print(text.append(f"   # {note}", style="dim") if note else text)
 
 
@@ -54,12 +56,12 @@ def table(frame: pd.DataFrame, *, title: str = "", marks: Collection[tuple[int, 
     shown.add_column(str(frame.index.name or ""), overflow="fold")
     room = "  " * bool(marks)
     for name in frame.columns:
-        shown.add_column(f"{name}{room}", justify="right")
+        shown.add_column(Text(printable(f"{name}{room}")), justify="right")
     for i, (label, *values) in enumerate(frame.itertuples()):
-        cells = [Text(str(label))]
+        cells = [Text(printable(str(label)))]
         for j, value in enumerate(values):
             star = (i, j) in marks
-            cells.append(Text(number(value) + (" *" if star else room), "bold green" if star else ""))
+            cells.append(Text(printable(number(value)) + (" *" if star else room), "bold green" if star else ""))
         shown.add_row(*cells)
     console(err=err).print(shown)
 

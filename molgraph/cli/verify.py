@@ -27,9 +27,9 @@ def verify(
         say(f"{name:13s} {value}")
     if checked.model.card.scores:
         main = [
-            f"{row['target']} {row['metric']} {row['value']:.3f}"
+            f"{row.get('target', '')} {row.get('metric', '')} {row['value']:.3f}"
             for row in checked.model.card.scores
-            if row["value"] is not None
+            if row.get("value") is not None
         ]
         say(f"{'test scores':13s} {', '.join(main)}")
     gap = f"largest relative difference {checked.largest_gap:.1e}, allowed {checked.tolerance:.0e}"

@@ -46,6 +46,12 @@ def write_archive(path: Path, parts: Mapping[str, Any], arrays: Mapping[str, np.
     """Write JSON parts and arrays as one file, complete or not at all; the same content gives the same bytes."""
     members = {name: dump_json(parts[name]) for name in PARTS}
     members[WEIGHTS] = save_tensors({name: np.ascontiguousarray(value) for name, value in sorted(arrays.items())})
+    size = json_size(parts)
+    if size > LARGEST_JSON:
+        raise ModelFileError(
+            f"the model's description has {size:,} bytes, at most {LARGEST_JSON:,} may be",
+            hint="train fewer members or targets at once",
+        )
     digests = {name: {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)} for name, data in members.items()}
     written_by = {key: parts["card.json"]["versions"].get(key, "") for key in ("molgraph",)}
     manifest = {"format": FORMAT, "version": FORMAT_VERSION, "members": digests} | written_by
@@ -55,6 +61,11 @@ def write_archive(path: Path, parts: Mapping[str, Any], arrays: Mapping[str, np.
             info.external_attr = 0o644 << 16
             info.compress_type = zipfile.ZIP_STORED if name == WEIGHTS else zipfile.ZIP_DEFLATED
             archive.writestr(info, data)
+
+
+def json_size(parts: Mapping[str, Any]) -> int:
+    """Bytes of the JSON parts in a file."""
+    return sum(len(dump_json(part)) for part in parts.values())
 
 
 def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -1,4 +1,4 @@
-"""What a model is, for whoever finds its file: plain values in, the same as JSON and as a readable table out."""
+"""Describe a model for whoever finds its file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
 
 import molgraph
-from molgraph.base.errors import ModelFileError
+from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.base.params import check_types
 
 LIBRARIES = ("torch", "rdkit", "numpy", "scikit-learn", "safetensors", "cuik-molmaker-pin")
 
@@ -73,8 +74,16 @@ class Card:
             raise ModelFileError("the model's card is not a JSON object")
         known = {f.name for f in fields(cls)}
         chosen: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items() if k in known}
-        for name, value in chosen.items():
-            expected = type(getattr(cls(created="", versions={}), name))
-            if not isinstance(value, expected):
-                raise ModelFileError(f"the model card's {name!r} is a {type(value).__name__}, not {expected.__name__}")
+        try:
+            check_types(cls, chosen)
+        except UsageError as error:
+            raise ModelFileError(f"the model card's {error.message}") from error
+        if not all(_is_score(row) for row in chosen.get("scores", ())):
+            raise ModelFileError("the model card's scores are not rows of plain values")
         return cls(**chosen)
+
+
+def _is_score(row: Mapping[str, Any]) -> bool:
+    """Whether a row of scores holds plain values alone, and numbers where it has any."""
+    plain = all(isinstance(each, str | int | float | None) for each in row.values())
+    return plain and all(not isinstance(row.get(key), str) for key in ("value", "n"))

@@ -16,7 +16,7 @@ from molgraph.base.params import measure
 from molgraph.data.standardised import standardise
 from molgraph.data.table import Table, make_table
 from molgraph.data.target_json import targets_from_json
-from molgraph.train.archive import read_archive, refused, write_archive
+from molgraph.train.archive import LARGEST_JSON, json_size, read_archive, refused, write_archive
 from molgraph.train.card import Card
 from molgraph.train.model import Model
 from molgraph.train.vectors import TOLERANCE, compare_vectors, make_vectors, vector_table
@@ -36,6 +36,7 @@ def save_model(path: str | Path, model: Model) -> Path:
 
     Raises:
         StorageError: the file cannot be written there.
+        ModelFileError: the model is larger than what a file may ask for when it is loaded.
     """
     path = Path(path)
     path = path if path.suffix else path.with_suffix(".mgm")
@@ -51,6 +52,11 @@ def save_model(path: str | Path, model: Model) -> Path:
         "card.json": plain(model.card.to_dict()),
         "vectors.json": make_vectors(model.method, _vector_table(model)),
     }
+    _bounded(type(model.method), parts["method.json"]["meta"], state.arrays)  # what could not be loaded is not written
+    if (
+        json_size(parts) > LARGEST_JSON
+    ):  # so many epochs or members that their learning curves take more than a file has
+        parts["method.json"] = _without(parts["method.json"], {"curves"}, inside=True)
     write_archive(path, parts, state.arrays)
     return path
 
@@ -117,11 +123,16 @@ def _method(entry: Any, arrays: Mapping[str, np.ndarray]) -> Method:
     cls = _method_class(str(entry["name"]))
     if not isinstance(entry["meta"], dict):
         raise ModelFileError("the model file's method part is not a JSON object")
+    return cls.from_state(State(arrays, _bounded(cls, entry["meta"], arrays)))
+
+
+def _bounded(cls: type[Method], meta: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """A state's JSON values without run-only parameters, once their types and the state's size are checked."""
     run_only = {name for each in registry.names("method") for name in registry.get("method", each).run_only}
-    meta = cast(dict[str, Any], _without(entry["meta"], run_only))
+    meta = cast(dict[str, Any], _without(meta, run_only))
     size = measure(cls, meta, {name: array.shape for name, array in arrays.items()})
     size.check(sum(array.nbytes for array in arrays.values()))
-    return cls.from_state(State(arrays, meta))
+    return meta
 
 
 def _without(value: Any, names: Collection[str], *, inside: bool = False) -> Any:

@@ -24,7 +24,6 @@ from molgraph.train.descriptors import Descriptors
 from molgraph.train.inference import Fitted, Running, predict_networks
 from molgraph.train.network import Network
 from molgraph.train.outputs import Outputs
-from molgraph.train.runtime import check_precision
 
 if TYPE_CHECKING:
     from molgraph.train.method import GraphMethod
@@ -46,7 +45,7 @@ def restore(cls: type[M], state: State) -> M:
     try:
         method = cls(**meta["params"])
         check_types(registry.get("encoder", method.encoder), method.params or {})
-        check_precision(method.precision)
+        method.check()
         targets = targets_from_json(meta["targets"])
         names = tuple(str(name) for name in meta["feature_names"])
         centre, spread = _column(arrays, "target.mean", len(targets)), _scale(arrays, "target", len(targets))

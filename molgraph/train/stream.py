@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from molgraph import __version__
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.paths import storage_error
+from molgraph.base.printable import printable
 from molgraph.base.progress import bar
 from molgraph.data.table import make_table, row_name
 from molgraph.train.overlap import Predictor, predict_tables
@@ -172,7 +173,7 @@ def _straight(
 @contextmanager
 def _opened(path: str) -> Iterator[IO[bytes]]:
     if path == "-":
-        yield sys.stdout.buffer
+        yield cast(IO[bytes], _Screen()) if sys.stdout.isatty() else sys.stdout.buffer
         return
     try:
         descriptor = os.open(path, os.O_WRONLY)
@@ -180,6 +181,17 @@ def _opened(path: str) -> Iterator[IO[bytes]]:
         raise storage_error(f"cannot write {path}", error) from error
     with os.fdopen(descriptor, "wb", buffering=0) as file:
         yield file
+
+
+class _Screen:
+    """Standard output that is a terminal: what a name or a molecule's text would make it do is written out."""
+
+    def write(self, data: bytes) -> int:
+        sys.stdout.buffer.write(printable(data.decode("utf-8", "surrogateescape")).encode())
+        return len(data)
+
+    def flush(self) -> None:
+        sys.stdout.buffer.flush()
 
 
 def _predicted(

@@ -138,8 +138,9 @@ def predict(method: Method, table: Table) -> Prediction:
     rows = np.flatnonzero(table.ok)
     edges = np.cumsum([0] + [len(t.columns) for t in fitted.targets])
     value = np.full((len(table), edges[-1]), np.nan)
+    extra = _extra(fitted, table)[rows]
     if len(rows):
-        smiles, extra = list(table.smiles[rows]), _extra(fitted, table)[rows]
+        smiles = list(table.smiles[rows])
         for group, peer in zip(fitted.groups, fitted.peers, strict=True):
             found = peer.predict(smiles, extra)
             for i, j in enumerate(group.columns):

@@ -1,0 +1,18 @@
+"""Make text from a file harmless for a terminal."""
+
+from __future__ import annotations
+
+import re
+
+# control characters but tab and newline; marks that turn the direction of writing; halves of characters
+_HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    r"""The text with every character that a terminal would act on written out.
+
+    Example:
+        >>> printable("logS\x1b[2J (mol/l)")
+        'logS\\x1b[2J (mol/l)'
+    """
+    return _HARMFUL.sub(lambda found: found.group().encode("unicode_escape").decode(), text)

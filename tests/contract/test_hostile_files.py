@@ -1,0 +1,110 @@
+"""What every registered method's file must withstand, whoever wrote the method."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from molgraph.base import registry
+from molgraph.base.contracts import Method, Target
+from molgraph.base.errors import UsageError
+from molgraph.train.method import make_method
+from molgraph.train.model import Model
+from molgraph.train.modelfile import load_model
+from molgraph.train.network import encoder_params
+from pipelines.attack.mutate import pack, unpack
+from pipelines.attack.run import Worker
+from tests.contract.test_methods import NAMES, labelled, quick
+
+DEFAULT = {name: make_method(name).get_params() for name in NAMES if name in registry.names("method")}
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A small file of each method."""
+    fitted = quick(request.param).fit(labelled("regression", 16))
+    return Model(fitted, targets=(Target("y"),)).save(tmp_path_factory.mktemp("file") / "a.mgm").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    made = Worker()
+    yield made
+    made.close()
+
+
+def parts_of(method: Method) -> list[Method]:
+    return [method, *(part for member in getattr(method, "members", ()) for part in parts_of(member))]
+
+
+def test_run_only_parameters_are_dropped_on_load(whole, tmp_path):
+    opened = unpack(whole)
+    meta = opened.parts["method.json"]["meta"]
+    folder = tmp_path / "made by a stranger"
+    hostile = {"store": str(folder), "threads": 1_000_000, "device": "cuda:7", "devices": 99, "strategy": "ddp"}
+    hostile |= {"predict_batch": 0, "checkpoint_seconds": -1.0}
+    cls = registry.get("method", opened.parts["method.json"]["name"])
+    for each, kind in [(meta, cls), *((m, registry.get("method", meta["member"])) for m in meta.get("members", []))]:
+        each["params"] |= {name: value for name, value in hostile.items() if name in kind.param_names()}
+        if "method" in each["params"]:
+            each["params"]["params"] |= hostile
+    (tmp_path / "odd.mgm").write_bytes(pack(opened))
+    model = load_model(tmp_path / "odd.mgm")
+    for part in parts_of(model.method):
+        run_only = set(part.run_only) & set(part.param_names())
+        given = part.get_params()
+        plain = type(part)().get_params()
+        assert {name: given[name] for name in run_only} == {name: plain[name] for name in run_only}
+    model.predict(["CCO"] * 20)
+    assert not folder.exists() and sorted(p.name for p in tmp_path.iterdir()) == ["odd.mgm"]
+
+
+def test_no_encoder_calls_a_parameter_by_a_run_only_name():
+    for name in registry.names("encoder"):
+        assert not set(encoder_params(name)) & set(Method.run_only)
+
+
+def test_every_method_says_how_large_it_will_be():
+    for name in registry.names("method"):
+        assert "size_of" in vars(registry.get("method", name)), f"{name} has no size_of of its own"
+
+
+def _whole_numbers(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found = [path] if isinstance(value, int) and not isinstance(value, bool) else []
+    return found + [place for key, each in items for place in _whole_numbers(each, (*path, key))]
+
+
+def test_no_whole_number_of_a_file_is_a_bomb(whole, worker, tmp_path):
+    """Every number of the description at two absurd values: refused, or without consequence, in no time and space."""
+    (tmp_path / "sound.mgm").write_bytes(whole)
+    assert worker.ask(tmp_path / "sound.mgm")["ended"] == "answered"
+    opened = unpack(whole)
+    meta = opened.parts["method.json"]["meta"]
+    places = [p for p in _whole_numbers(meta) if "curves" not in p and p[:2] != ("members", 1)]
+    assert places or meta["params"] == {}
+    for place in places:
+        for number in (4096, 1 << 20):
+            changed = unpack(whole)
+            holder = changed.parts["method.json"]["meta"]
+            for key in place[:-1]:
+                holder = holder[key]
+            holder[place[-1]] = number
+            (tmp_path / "odd.mgm").write_bytes(pack(changed))
+            told = worker.ask(tmp_path / "odd.mgm")
+            assert told["ended"] in ("refused", "answered"), (place, number, told)
+            assert told["seconds"] < 1 and told["peak_mb"] - told["before_mb"] < 300, (place, number, told)
+
+
+def test_a_model_that_could_not_be_loaded_is_not_written(tmp_path):
+    fitted = quick("gp").fit(labelled("regression", 16))
+    fitted.set_params(radius="two")
+    with pytest.raises(UsageError, match="radius is 'two'"):
+        Model(fitted, targets=(Target("y"),)).save(tmp_path / "a.mgm")
+    assert not list(tmp_path.iterdir())
