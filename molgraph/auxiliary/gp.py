@@ -283,8 +283,7 @@ def _whiten(factor: Any, columns: np.ndarray) -> np.ndarray:
 
 
 def _size(shapes: Shapes, width: int) -> Size:
-    """The kernel of the training rows, its factor, and the room in which one is made of the other."""
-    n, k = shapes["alpha"]
+    n, k = shapes["alpha"]  # the kernel, its factor, and room to make one of the other
     return Size(bytes=24 * n * n, operations=k * n**3 // 3 + n * n * width, row_operations=2 * k * n * n)
 
 
@@ -293,11 +292,8 @@ def _load(arrays: Mapping[str, np.ndarray], target: Target, base: Fitted) -> _Pr
     assert base.reference is not None
     k = parts.classes_of(target) or 1
     alpha, noise = parts.array(arrays, "alpha", len(rows), k), parts.array(arrays, "noise", len(rows), k)
-    mean, signal, unit = (
-        parts.array(arrays, "mean", k),
-        parts.array(arrays, "signal", k),
-        parts.array(arrays, "unit", 2),
-    )
+    mean, signal = parts.array(arrays, "mean", k), parts.array(arrays, "signal", k)
+    unit = parts.array(arrays, "unit", 2)
     if not ((noise > 0).all() and (signal > 0).all()):
         raise ValueError("variances that are not above 0")
     return _Process(target, base.reference, rows, alpha, noise, mean, signal, unit)

@@ -1,4 +1,4 @@
-"""``molgraph verify``: a model file in, whether it still answers as on the day it was saved out."""
+"""``molgraph verify``: check that a model file still answers as on the day it was saved."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ def verify(
     The file's own test molecules are predicted again, and compared with
     what it said when it was saved. Its checksums are compared too. Nothing
     in a model file is run, so a stranger's may be verified.
+
+    It cannot tell who made a file: who changes a model can write new
+    checksums and answers. Nor does it see a change that none of the 25 test
+    molecules meets, such as leaves of a forest that they do not reach.
 
     Examples:
         molgraph verify model.mgm

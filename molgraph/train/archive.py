@@ -45,7 +45,7 @@ MACHINE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.ESTALE)  #
 def write_archive(path: Path, parts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Write JSON parts and arrays as one file, complete or not at all; the same content gives the same bytes."""
     members = {name: dump_json(parts[name]) for name in PARTS}
-    members[WEIGHTS] = save_tensors({name: np.ascontiguousarray(value) for name, value in sorted(arrays.items())})
+    members[WEIGHTS] = save_tensors({name: np.asarray(value, order="C") for name, value in sorted(arrays.items())})
     size = json_size(parts)
     if size > LARGEST_JSON:
         raise ModelFileError(
@@ -130,7 +130,7 @@ def _read(file: Any, size: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             raise ModelFileError("this zip is no molgraph model file", hint="model files end in .mgm")
         manifest = load_json(_member(archive, infos[MANIFEST], LARGEST_MANIFEST, size), MANIFEST)
         digests = _check_manifest(manifest, set(infos))
-        claimed = sum(info.file_size for name, info in infos.items() if name != WEIGHTS)
+        claimed = sum(infos[name].file_size for name in PARTS)
         if claimed > LARGEST_JSON:
             raise ModelFileError(f"the model file claims {claimed:,} bytes of JSON, which no model needs")
         parts, arrays = {}, {}

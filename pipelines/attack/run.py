@@ -130,6 +130,9 @@ def attack(name: str, files: int, results: dict[str, Any]) -> None:
         folder = Path(place)
         sound = sound_files(name, folder)
         path = folder / "mutated.mgm"
+        for whole in sound:  # what is imported once is no mutation's fault
+            path.write_bytes(whole)
+            assert worker.ask(path)["ended"] == "answered", f"a sound file of {name} is refused"
         for seed in range(about["files"], files):
             data, change = mutated(sound[seed % len(sound)], seed)
             path.write_bytes(data)

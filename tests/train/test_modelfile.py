@@ -59,6 +59,15 @@ def test_a_loaded_model_answers_as_the_saved_one(tmp_path):
     assert again.save(tmp_path / "again.mgm").read_bytes() == path.read_bytes()
 
 
+def test_a_convolution_with_batch_norm_comes_back(tmp_path):
+    """Its count of batches is an array without axes."""
+    table = series(8)
+    params = {"conv": "GENConv", "d_hidden": 8, "options": {"num_layers": 2}}
+    model = Model(small(epochs=1, encoder="pyg_conv", params=params).fit(table), targets=table.row_targets)
+    again = load_model(model.save(tmp_path / "a.mgm"))
+    assert again.predict(QUESTIONS).value.tobytes() == model.predict(QUESTIONS).value.tobytes()
+
+
 def test_suffix_and_verify(saved):
     path, _, _ = saved
     assert path.name == "small.mgm"
