@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from safetensors import SafetensorError
@@ -200,11 +200,11 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int, size: i
 def load_json(data: bytes, name: str) -> Any:
     """Strict JSON: no NaN, no number that becomes infinite, no half of a character."""
 
-    def refuse(word: str) -> None:
+    def refuse(word: str) -> NoReturn:
         raise ModelFileError(f"the model file's {name} holds {word[:40]}, which is no JSON")
 
     def finite(word: str) -> float:
-        return value if math.isfinite(value := float(word)) else refuse(word)  # type: ignore[return-value]
+        return value if math.isfinite(value := float(word)) else refuse(word)
 
     try:
         value = json.loads(data.decode("utf-8"), parse_constant=refuse, parse_float=finite)
