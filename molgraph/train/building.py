@@ -32,7 +32,7 @@ def bounded_by(shapes: Shapes) -> Iterator[None]:
         >>> with bounded_by({"weight": (8, 8), "bias": (8,)}):
         ...     layer = nn.Linear(8, 8)
         >>> with bounded_by({"weight": (8, 8), "bias": (8,)}):
-        ...     layer = nn.Linear(100_000, 100_000)
+        ...     layer = nn.Linear(2_000, 2_000)
         Traceback (most recent call last):
         ...
         molgraph.base.errors.ModelFileError: the settings ask for weights of more or larger shapes than the file holds
