@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 import numpy as np
 
+from molgraph.base.errors import UsageError, nearest
 from molgraph.base.finite import check_finite, fail_rows
 from molgraph.base.printable import printable
 from molgraph.base.size import Shapes, Size
@@ -109,17 +110,9 @@ class Method(ABC):
 
     @classmethod
     def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What ``from_state`` and ``predict`` would need for such a state; nothing is built to find out.
+        """What a state needs to predict, by its JSON values and its arrays' shapes; nothing is built to find out.
 
-        By default the arrays are all that counts: each number is read once a row.
-
-        Args:
-            meta: the state's JSON values, of which nothing is known yet.
-            shapes: the shape of each of its arrays.
-
-        Raises:
-            ModelFileError: the state asks for what no model has; ``KeyError``, ``TypeError`` and ``ValueError`` where
-                it is not whole are turned into one by the loader.
+        By default each number of the arrays is read once a row. Values that are not whole may raise any error.
         """
         return Size(row_operations=sum(math.prod(shape) for shape in shapes.values()))
 
@@ -139,8 +132,6 @@ class Method(ABC):
 
     def set_params(self, **params: Any) -> Self:
         """Set hyper-parameters by name; an unknown name raises ``UsageError`` with the nearest known one."""
-        from molgraph.base.errors import UsageError, nearest
-
         for name, value in params.items():
             if name not in self.param_names():
                 raise UsageError(
