@@ -63,7 +63,7 @@ def fail_rows(
         return value, status, reason
     value, status, reason = np.where(wrong, np.nan, value), status.copy(), reason.copy()
     for row in rows:
-        names = [columns[j] for j in np.flatnonzero(wrong[row])]
+        names = [columns[j] for j in np.flatnonzero(wrong[row]).tolist()]
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         status[row], reason[row] = NO_VALUE, f"the model gives no finite number for {', '.join(names[:_SHOWN])}{more}"
     return value, status, reason

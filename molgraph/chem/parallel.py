@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from molgraph.base import progress
@@ -56,8 +57,8 @@ def map_texts(
             # Python 3.12 warns of forking beside threads; the children run RDKit alone, and no thread of ours
             # holds a lock that they need.
             warnings.simplefilter("ignore", DeprecationWarning)
-            start = {"initializer": _begin, "initargs": (os.getpid(),)}
-            with ProcessPoolExecutor(min(workers, len(pieces)), mp_context=context, **start) as pool:  # type: ignore[arg-type]
+            begin = partial(_begin, os.getpid())
+            with ProcessPoolExecutor(min(workers, len(pieces)), mp_context=context, initializer=begin) as pool:
                 for piece, results in zip(pieces, pool.map(function, pieces), strict=True):
                     out += results
                     bar.advance(len(piece))

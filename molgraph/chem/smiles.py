@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _signal  # the functions that ``signal`` wraps: a twentieth of their time, which counts once a molecule
+import _signal  # type: ignore[import-not-found] # what ``signal`` wraps: a twentieth of its time, once a molecule
 import re
 import threading
 from collections.abc import Iterator
