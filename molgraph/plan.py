@@ -231,17 +231,18 @@ def divide(table: Table, plan: Recipe, written: Table) -> Split:
         table: the rows with standardised molecules.
         plan: the recipe.
         written: the same rows with molecules as they were read. Other people's recipes are asked of these, for a
-            standardised molecule may have another scaffold; so is a file that was made of these.
+            standardised molecule may have another scaffold; so is a file that was not made of standardised ones.
     """
     path, name = split_file(plan), split_name(plan)
     params: dict[str, Any] = {} if path is None else {"path": path}
-    as_written = get("split", name).reproduces or (path is not None and _is_split_of(path, written))
+    as_written = get("split", name).reproduces or (path is not None and _is_split_of_another(path, table))
     asked = written if as_written else table
     return split_table(asked, name, fractions=plan.split.fractions, seed=plan.split.seed, **params)
 
 
-def _is_split_of(path: Path, table: Table) -> bool:
+def _is_split_of_another(path: Path, table: Table) -> bool:
+    """Whether a file is a molgraph split that was made for other molecules than these."""
     try:
-        return Split.load(path).content == content_hash(row_contents(table))
+        return Split.load(path).content != content_hash(row_contents(table))
     except MolgraphError:
         return False  # a list of row numbers, or nothing that can be read: who reads it says so

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.data.splits.fits import check_rows
 from molgraph.data.splits.recipe import WORDS, Grouping, Parts, SplitRecipe, Task, add, number
 from molgraph.data.splits.split import FORMAT, PARTS, Split
 from molgraph.data.table import Table
@@ -114,7 +115,7 @@ def _from_json(task: Task, path: Path) -> Parts:
     raw = json.loads(path.read_text(encoding="utf-8"))
     if isinstance(raw, dict) and raw.get("format") == FORMAT:
         split = Split.load(path)
-        split.check(task.table)
+        check_rows(split, task.table, str(path))
         return Parts(split.train, split.valid, split.test, {out.row: out.reason for out in split.left_out})
     if not isinstance(raw, dict):
         raise DataError(f"{path} holds no parts", hint='give {"train": [...], "valid": [...], "test": [...]}')

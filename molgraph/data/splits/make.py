@@ -16,7 +16,16 @@ from molgraph.chem.scaffold import flat_parents
 from molgraph.data.splits.assign import fill_parts
 from molgraph.data.splits.leaks import find_leaks
 from molgraph.data.splits.recipe import Grouping, Parts, SplitRecipe, Task
-from molgraph.data.splits.split import PARTS, LeftOut, Split, check_parts, content_hash, row_contents, split_hash
+from molgraph.data.splits.split import (
+    PARTS,
+    LeftOut,
+    Split,
+    check_parts,
+    content_hash,
+    digests_of,
+    row_contents,
+    split_hash,
+)
 from molgraph.data.table import Table
 
 
@@ -154,6 +163,7 @@ def freeze(
         n_rows=len(table),
         params=params,
         content=content_hash(contents),
+        digests=digests_of(contents),
         hash=split_hash(contents, arrays, settings),
         leaks=() if recipe.grouped else find_leaks(table, arrays["train"], arrays["test"], usable.parents, parts.alike),
         left_out=left_out,

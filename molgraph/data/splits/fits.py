@@ -1,0 +1,79 @@
+"""Check that a split's file was made for a table, whatever standardiser the molecules of either went through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from molgraph.base.errors import DataError
+from molgraph.base.registry import names
+from molgraph.data.splits.split import Split, content_hash, digests_of, row_contents
+from molgraph.data.standardised import standardise
+from molgraph.data.table import Table
+
+_ANEW = "split this table anew, or give the one that the split was made for"
+
+
+def check_rows(split: Split, table: Table, source: str = "the split") -> None:
+    """Raise ``DataError`` unless the table's rows are those of the split, as they stand or once standardised.
+
+    Row numbers mean the same rows before and after standardising, so that one file serves ``train`` (which
+    standardises) and a benchmark (which does not).
+
+    Args:
+        split: as it was read from a file.
+        table: the rows.
+        source: the file, for the message.
+
+    Raises:
+        DataError: the cause (the number of rows, their order, or the first one that differs) and what to do.
+    """
+    if len(table) != split.n_rows:
+        raise DataError(f"{source} was made for a table of {split.n_rows} rows, this one has {len(table)}", hint=_ANEW)
+    closest: np.ndarray | None = None
+    for contents in _forms(table):
+        if not split.content or content_hash(contents) == split.content:
+            return
+        mine, theirs = digests_of(contents), split.digests
+        if len(mine) == len(theirs):
+            found, asked = (np.array([text[i : i + 2] for i in range(0, len(text), 2)]) for text in (mine, theirs))
+            differs = found != asked
+            if differs.any() and sorted(found) == sorted(asked):
+                row = int(differs.argmax())
+                raise DataError(
+                    f"{source} was made for the same rows in another order, from row {row + 1} "
+                    f"(id {str(table.ids[row])!r}) on",
+                    hint=f"{_ANEW}; a split kept as a .csv of ids knows no order",
+                )
+            if differs.any() and (closest is None or differs.sum() < closest.sum()):
+                closest = differs
+    raise _other_rows(table, source, closest)
+
+
+def _other_rows(table: Table, source: str, differs: np.ndarray | None) -> DataError:
+    tried = f"{_ANEW}; tried with the standardisers {', '.join(names('standardiser'))}"
+    if differs is None:
+        return DataError(
+            f"{source} was made for other rows: ids or molecules differ, or stand in another order", hint=tried
+        )
+    if differs.mean() > 0.9:  # a digest is one of 256, so that a few are equal by chance
+        return DataError(
+            f"{source} was made for other rows: not one has the id and molecule that it had",
+            hint=f"were the ids read from another column then (--id)? Else {tried}",
+        )
+    row, more = int(differs.argmax()), int(differs.sum()) - 1
+    return DataError(
+        f"{source} was made for other rows: row {row + 1} (id {str(table.ids[row])!r}) has another id or molecule"
+        + (f", and {more:,} more have" if more else ""),
+        hint=tried,
+    )
+
+
+def _forms(table: Table) -> Iterator[list[str]]:
+    """The contents of the rows: as they stand, then after each standardiser."""
+    yield row_contents(table)
+    if any(e.kind == "molecule" for e in table.entities):
+        for preset in names("standardiser")[::-1]:  # the default first
+            if preset != "none":
+                yield row_contents(standardise(table, preset))

@@ -1,0 +1,65 @@
+"""A split's file is taken for the table that it was made for, in whatever form its molecules are, and no other."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from molgraph.base.errors import DataError
+from molgraph.data.splits import Split, split_table
+from molgraph.data.standardised import standardise
+from molgraph.data.table import Table, make_table
+
+SALTS = [f"{'C' * n}C(=O)[O-].[Na+]" for n in range(1, 31)]
+
+
+@pytest.fixture
+def table() -> Table:
+    return make_table(SALTS)
+
+
+@pytest.mark.parametrize("preset", ["none", "desalt", "standard"])
+def test_a_file_serves_the_table_as_written_and_each_standardised_form(preset: str, table: Table, tmp_path: Path):
+    made = split_table(standardise(table, preset), "random", seed=3)
+    made.save(tmp_path / "s.json")
+    for other in ("none", "desalt", "standard"):
+        if other in ("none", preset):  # what was taken off cannot be put on again
+            again = split_table(standardise(table, other), "file", path=tmp_path / "s.json")
+            assert [again.train.tolist(), again.test.tolist()] == [made.train.tolist(), made.test.tolist()]
+
+
+def swapped(table: Table) -> Table:
+    return table.take(np.array([1, 0, *range(2, 30)]))
+
+
+def other_ids(table: Table) -> Table:
+    return replace(table, ids=np.array([f"M{i}" for i in range(30)], dtype=object))
+
+
+def another(table: Table) -> Table:
+    return make_table([*SALTS[:4], "c1ccccc1", *SALTS[5:]])
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "cure"),
+    [
+        (lambda t: t.take(np.arange(29)), "a table of 30 rows, this one has 29", "split this table anew"),
+        (swapped, "the same rows in another order, from row 1 (id '1') on", "as a .csv of ids"),
+        (another, "other rows: row 5 (id '4') has another id or molecule", "the standardisers desalt, none, standard"),
+        (other_ids, "not one has the id and molecule", "--id"),
+    ],
+)
+def test_a_file_of_other_rows_names_the_cause_and_the_cure(change, words, cure, table: Table, tmp_path: Path):
+    split_table(standardise(table), "random").save(tmp_path / "s.json")
+    with pytest.raises(DataError) as error:
+        split_table(change(table), "file", path=tmp_path / "s.json")
+    assert words in error.value.message and cure in str(error.value)
+    raw = json.loads((tmp_path / "s.json").read_text())  # as earlier versions wrote it: without digests of rows
+    (tmp_path / "s.json").write_text(json.dumps({k: v for k, v in raw.items() if k != "digests"}))
+    assert Split.load(tmp_path / "s.json").digests == ""
+    with pytest.raises(DataError, match="made for"):
+        split_table(change(table), "file", path=tmp_path / "s.json")
