@@ -84,7 +84,7 @@ def benchmark(
 def _read(own: OwnTable) -> Table:
     """A recipe's own table; where its file is missing, the error says from where paths are counted."""
     try:
-        return read_table(own.path, smiles=own.smiles, targets=own.targets)
+        return read_table(own.path, smiles=own.smiles, targets=own.targets, id=own.id, split=own.split_column)
     except StorageError as error:
         if Path(own.path).exists():
             raise

@@ -13,7 +13,7 @@ import numpy as np
 from molgraph.base.errors import MolgraphError, UsageError
 from molgraph.base.paths import missing_file
 from molgraph.base.recipe import Recipe
-from molgraph.base.registry import get
+from molgraph.base.registry import full_name, get
 from molgraph.chem.standardise import preset
 from molgraph.data.columns import with_kind
 from molgraph.data.editions import curate
@@ -109,7 +109,7 @@ def split_name(plan: Recipe) -> str:
     if split_file(plan) is not None:
         return "file"
     own = plan.data.split_column is not None and plan.split.recipe not in ("time", "group")
-    return "column" if own else plan.split.recipe
+    return "column" if own else full_name("split", plan.split.recipe)
 
 
 def read_for_training(data: Any, plan: Recipe) -> Table:

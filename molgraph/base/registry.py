@@ -37,6 +37,7 @@ class Entry:
 
 
 _entries: dict[str, dict[str, Entry]] = {}
+_aliases: dict[tuple[str, str], str] = {}
 _plugins_loaded = False
 _kinds_loaded: set[str] = set()
 
@@ -66,6 +67,22 @@ def register(
         return value
 
     return add
+
+
+def alias(kind: str, short: str, name: str) -> None:
+    """Let a short name stand for a registered one; lists show the registered one alone."""
+    _aliases[kind, short] = name
+
+
+def full_name(kind: str, name: str) -> str:
+    """The registered name that a short one stands for; any other name as it is.
+
+    Example:
+        >>> full_name("split", "scaffold"), full_name("split", "random")
+        ('scaffold/balanced', 'random')
+    """
+    load_kind(kind)
+    return _aliases.get((kind, name), name)
 
 
 def _same_place(one: Any, two: Any) -> bool:
@@ -107,7 +124,7 @@ def names(kind: str) -> list[str]:
 
 def entry(kind: str, name: str) -> Entry:
     """The entry of that kind and name; an unknown name raises ``UsageError`` with the nearest known ones."""
-    load_kind(kind)
+    name = full_name(kind, name)
     known = _entries.get(kind, {})
     if name not in known:
         raise UsageError(f"no {kind} is named {name!r}", hint=nearest(name, sorted(known)))

@@ -120,10 +120,16 @@ def split(
     ] = 0,
     repeats: Annotated[int, typer.Option(metavar="N", help="How often the folds are drawn anew.")] = 1,
     split_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What --split time, group or column reads.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Words train, valid, test, or folds 0, 1, ...; or what --split time or group reads."
+        ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="What --split stratified/deepchem sorts by.")
+        list[str] | None,
+        typer.Option(
+            "--target", "-t", metavar="COLUMN", help="Labels, whose classes are balanced, or that are sorted by."
+        ),
     ] = None,
     standardise: Annotated[
         str | None,
@@ -157,7 +163,7 @@ def split(
     """
     from molgraph.base.errors import UsageError
     from molgraph.base.registry import get
-    from molgraph.cli.show import say
+    from molgraph.cli.show import say, steps
     from molgraph.data.read import read_table
     from molgraph.data.splits import kfold, repeated_kfold, split_table
     from molgraph.data.splits.published import recipe_or_file
@@ -173,14 +179,15 @@ def split(
     names = [f"r{r}-{k}" if repeats > 1 else str(k) for r in range(repeats) for k in range(folds or 1)]
     paths = [out.with_name(f"{out.stem}-{name}{out.suffix}") if folds else out for name in names] if out else []
     _check_split_files(paths, data)
-    table = read_table(data, smiles=smiles, id=id, targets=[target] if target else None, split=split_column)
+    table = read_table(data, smiles=smiles, id=id, targets=target, split=split_column)
     clean = standardise_table(table, standardise or ("none" if known.reproduces else "standard"))
-    if repeats > 1:
-        made = repeated_kfold(clean, repeats, folds, recipe, seed, with_valid=folds > 2)
-    elif folds:
-        made = kfold(clean, folds, recipe, seed)
-    else:
-        made = [split_table(clean, recipe, fractions=shares, seed=seed, **params)]
+    with steps():
+        if repeats > 1:
+            made = repeated_kfold(clean, repeats, folds, recipe, seed, with_valid=folds > 2)
+        elif folds:
+            made = kfold(clean, folds, recipe, seed)
+        else:
+            made = [split_table(clean, recipe, fractions=shares, seed=seed, **params)]
     for one, path in zip(made, paths, strict=False):  # written before a word is said: the reader of a pipe may leave
         _write_split(one, table, path)
     for k, one in enumerate(made):

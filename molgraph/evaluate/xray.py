@@ -14,7 +14,7 @@ import pandas as pd
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.paths import atomic_write
 from molgraph.base.progress import track
-from molgraph.base.registry import get
+from molgraph.base.registry import full_name, get
 from molgraph.base.seeds import generator
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.nearest import find_nearest
@@ -254,7 +254,7 @@ def _title(data: Any) -> str:
 
 
 def _label(each: str | Split) -> str:
-    return each.recipe if isinstance(each, Split) else each
+    return each.recipe if isinstance(each, Split) else full_name("split", each)
 
 
 def _sizes(split: Split) -> str:

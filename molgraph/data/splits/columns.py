@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from molgraph.data.splits.recipe import WORDS, Grouping, Parts, SplitRecipe, Tas
 from molgraph.data.splits.split import FORMAT, PARTS, Split
 from molgraph.data.table import Table
 
+SHOWN = 10  # folds in a message
+logger = logging.getLogger("molgraph")
 _NOT_USED = {"", "nan", "none", "na", "-"}
 
 
@@ -31,7 +35,10 @@ def column_values(table: Table, column: Any) -> np.ndarray:
     """
     if column is None:
         if table.split is None:
-            raise UsageError("the split needs a column", hint="name one, or read the table with split=COLUMN")
+            raise UsageError(
+                "the split needs a column",
+                hint='name one: --split-column COLUMN, in a benchmark params = { column = "COLUMN" }, in Python column=',
+            )
         return table.split
     if not isinstance(column, str):
         values = np.asarray(column)
@@ -80,10 +87,61 @@ def group_by_column(task: Task) -> Grouping:
 
 
 def split_by_column(task: Task) -> Parts:
-    """The user's own words: train, valid (val, validation) or test; a row with none is left out."""
+    """The user's own words: train, valid (val, validation) or test; a row with none is left out.
+
+    Of a column of fold numbers, 0 to k - 1, the fold that the setting ``fold`` names (0 if not given) is tested and,
+    where there are three or more, the next one validates.
+    """
+    words = _words(task)
+    folds = _fold_numbers(task, words)
+    if folds is None:
+        return _by_words(task, words, "the split column")
+    n, asked = int(folds.group_of.max()) + 1, task.params["fold"]
+    if asked is None and n < 3:
+        raise DataError(
+            f"the split column holds nothing but {' and '.join(map(str, range(n)))}: folds, or marks of the test rows?",
+            hint="write the words train and test; or ask for both folds: --folds 2 (folds = 2 in a benchmark)",
+        )
+    tested = 0 if asked is None else asked
+    if type(tested) is not int or not 0 <= tested < n:
+        raise UsageError(f"fold is {tested!r}, the split column holds the folds 0 to {n - 1}", hint="as in fold=0")
+    valid = (tested + 1) % n if n >= 3 else -1
+    logger.info("the split column holds the folds 0 to %d: fold %d is tested%s", n - 1, tested,
+                f", fold {valid} validates" if n >= 3 else "")  # fmt: skip
+    part_of = np.select([folds.group_of == tested, folds.group_of == valid], [2, 1], 0)
+    return replace(Parts.of(folds.rows, part_of, folds.left_out), told={"folds": n, "fold": tested})
+
+
+def folds_of_column(task: Task) -> Grouping:
+    """The folds that the column numbers from 0; rows without one are left out."""
+    words = _words(task)
+    folds = _fold_numbers(task, words)
+    if folds is None:
+        raise DataError(
+            "the split column holds words, no fold numbers", hint="number the folds 0, 1, ..., or leave the folds out"
+        )
+    return folds
+
+
+def _words(task: Task) -> list[str]:
     values = column_values(task.table, task.params["column"])
-    words = ["" if pd.isna(v) else str(v).strip().lower() for v in values]
-    return _by_words(task, words, "the split column")
+    return ["" if pd.isna(v) else str(v).strip().lower() for v in values]
+
+
+def _fold_numbers(task: Task, words: list[str]) -> Grouping | None:
+    """The fold of each row; None where a row has another word than a whole number."""
+    used = np.array([words[row] not in _NOT_USED for row in task.rows], dtype=bool)
+    found = pd.to_numeric(pd.Series([words[row] for row in task.rows[used]], dtype=object), errors="coerce").to_numpy()
+    if not len(found) or not (found % 1 == 0).all():
+        return None
+    numbers, fold_of = np.unique(found.astype(np.int64), return_inverse=True)
+    if numbers[0] != 0 or numbers[-1] != len(numbers) - 1:
+        raise DataError(
+            f"the split column holds the folds {', '.join(map(str, numbers[:SHOWN]))}{', ...' * (len(numbers) > SHOWN)}",
+            hint=f"number them 0 to {len(numbers) - 1}, without gaps",
+        )
+    left_out = {int(row): "in no fold of the split column" for row in task.rows[~used]}
+    return Grouping(task.rows[used], fold_of, left_out)
 
 
 def split_by_file(task: Task) -> Parts:
@@ -190,11 +248,12 @@ COLUMN = add(
     SplitRecipe(
         "column",
         partition=split_by_column,
+        own_folds=folds_of_column,
         uses_fractions=False,
-        params={"column": None},
+        params={"column": None, "fold": None},
         asks="Whatever the table's own split column was made for.",
     ),
-    "the table's own column of the words train, valid, test",
+    "the table's own column: words train, valid, test, or folds 0, 1, ...",
 )
 FILE = add(
     SplitRecipe(

@@ -37,7 +37,7 @@ def kfold(
         table: the rows.
         k: number of folds, 2 or more.
         recipe: a recipe that groups: ``random``, ``scaffold/balanced``, ``scaffold/generic``, ``cluster/butina``,
-            ``group``.
+            ``group``; or ``column``, whose own fold numbers are taken.
         seed: what shuffling begins from.
         with_valid: whether the fold after the tested one validates; by default where k is 3 or more.
         **params: the recipe's own settings.
@@ -95,6 +95,8 @@ def repeated_kfold(
     if repeats < 1:
         raise UsageError(f"repeats is {repeats}", hint="repeat once or more")
     course = _prepare(table, k, recipe, seed, with_valid, params)
+    if repeats > 1 and course.recipe.own_folds:
+        raise UsageError("folds of the table's own column are not drawn anew", hint="leave the repeats out")
     return [s for r in range(repeats) for s in _repeat(course, k, seed, with_valid, {"repeat": r})]
 
 
@@ -112,15 +114,18 @@ class _Course(NamedTuple):
 
 def _prepare(table: Table, k: int, recipe: str, seed: int, with_valid: bool, params: dict[str, Any]) -> _Course:
     known: SplitRecipe = get("split", recipe)
-    if known.group is None:
-        able = [name for name in names("split") if get("split", name).group is not None]
+    divide = known.group or known.own_folds
+    if divide is None:
+        able = [name for name in names("split") if get("split", name).group or get("split", name).own_folds]
         raise UsageError(f"the split {recipe!r} has no folds", hint="use one of " + ", ".join(able))
     if k < 2 + with_valid:
         raise UsageError(f"k is {k}", hint=f"use {2 + with_valid} folds or more")
     usable = usable_rows(table, known)
     task = Task(table, usable.rows, (1 - 1 / k, 0.0, 1 / k), int(seed), known.settings(params))
-    grouping = known.group(task)
+    grouping = divide(task)
     sizes = np.bincount(grouping.group_of) if len(grouping.rows) else np.zeros(0, dtype=np.int64)
+    if known.own_folds and len(sizes) != k:
+        raise DataError(f"{k} folds were asked for, the split column holds {len(sizes)}", hint=f"ask for {len(sizes)}")
     if len(sizes) < k:
         raise DataError(
             f"{k} folds need {k} groups, {recipe!r} finds {len(sizes)} in {len(grouping.rows)} rows",
@@ -133,11 +138,13 @@ def _prepare(table: Table, k: int, recipe: str, seed: int, with_valid: bool, par
 def _repeat(course: _Course, k: int, seed: int, with_valid: bool, extra: dict[str, Any]) -> Iterator[Split]:
     repeat = extra.get("repeat", 0)
     best: tuple[int, np.ndarray, list[dict[str, list[str]]]] | None = None
-    draws = 0
-    while best is None or (best[0] and draws < MOST_DRAWS):
+    draws, most = 0, 1 if course.recipe.own_folds else MOST_DRAWS
+    while best is None or (best[0] and draws < most):
         first = draws == repeat == 0
         fold_seed = int(seed) if first else derive(seed, "repeat", repeat, "draw", draws)
-        fold_of = fill_folds(course.sizes, k, fold_seed)[course.grouping.group_of]
+        fold_of = course.grouping.group_of
+        if not course.recipe.own_folds:
+            fold_of = fill_folds(course.sizes, k, fold_seed)[fold_of]
         marks = one_class_folds(course.task.table, course.grouping.rows, fold_of, k, with_valid)
         bad = sum(len(set(found) - course.hopeless) for fold in marks for found in fold.values())
         draws += 1

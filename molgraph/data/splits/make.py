@@ -83,7 +83,7 @@ def split_table(
                 + ("" if n_groups is None else f" in {n_groups} groups that stay whole"),
                 hint="use more rows, other fractions, or another recipe such as 'random'",
             )
-    split = freeze(task, known, usable, parts, n_groups, {})
+    split = freeze(task, known, usable, parts, n_groups, parts.told)
     if known.reproduces and split.leaks and not quiet:
         print(split.text(n_leaks=20), file=sys.stderr)
     return split

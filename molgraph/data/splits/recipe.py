@@ -55,6 +55,7 @@ class Parts:
     """The parts a recipe made by itself: row numbers of each, and what was left out.
 
     ``alike`` are flat scaffolds of the table's rows, int64 [n], where the recipe kept each of them in one part.
+    ``told`` are further plain values for the split's ``params``.
     """
 
     train: np.ndarray
@@ -62,6 +63,7 @@ class Parts:
     test: np.ndarray
     left_out: Mapping[int, str] = field(default_factory=dict)
     alike: np.ndarray | None = None
+    told: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: np.ndarray, part_of: np.ndarray, left_out: Mapping[int, str]) -> Parts:
@@ -76,6 +78,7 @@ class SplitRecipe:
     Args:
         group: says which rows stay together; molgraph then fills the parts and folds.
         partition: makes the parts itself.
+        own_folds: says which fold of the user's own tests each row, for a cross-validation; 0, 1, ... in ``group_of``.
         balanced: whether groups larger than half a part go to train.
         grouped: whether no form of a training molecule can be tested, so that leaks need no search.
         reads: whether it leaves out by itself what cannot be read.
@@ -91,6 +94,7 @@ class SplitRecipe:
     name: str
     group: Callable[[Task], Grouping] | None = None
     partition: Callable[[Task], Parts] | None = None
+    own_folds: Callable[[Task], Grouping] | None = None
     balanced: bool = False
     grouped: bool = False
     reads: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from molgraph.base.registry import alias
 from molgraph.chem.scaffold import scaffolds
 from molgraph.data.splits.recipe import Grouping, SplitRecipe, Task, add, number
 from molgraph.data.splits.structures import group_by_parent
@@ -35,6 +36,7 @@ BALANCED = add(
     "Murcko scaffolds kept whole, large ones in train, the rest at random",
     PAPER,
 )
+alias("split", "scaffold", BALANCED.name)
 GENERIC = add(
     SplitRecipe(
         "scaffold/generic",

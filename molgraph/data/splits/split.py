@@ -18,7 +18,6 @@ from molgraph.data.table import Table
 
 FORMAT = "molgraph-split-1"
 PARTS = ("train", "valid", "test")
-# stands in the message, not the hint: of a split that is refused, a benchmark's run shows the message alone
 _WAY_OUT = "where a benchmark's run wrote it, delete its folder and run again"
 
 
@@ -160,14 +159,13 @@ class Split:
                 groups=None if raw["groups"] is None else int(raw["groups"]),
             )
         except OSError as error:
-            raise DataError(f"cannot read the split {path}: {error.strerror}; {_WAY_OUT}") from error
+            raise DataError(f"cannot read the split {path}: {error.strerror}", hint=_WAY_OUT) from error
         except (ValueError, KeyError, TypeError, OverflowError) as error:
-            words = f"{path} is not a molgraph split: {error}; {_WAY_OUT}"
-            raise DataError(words, hint="write one with Split.save") from error
+            raise DataError(f"{path} is not a molgraph split: {error}", hint=_WAY_OUT) from error
         try:
             check_parts(parts, split.n_rows, str(path))
         except DataError as error:
-            raise DataError(f"{error.message}; {_WAY_OUT}") from error
+            raise DataError(error.message, hint=_WAY_OUT) from error
         return split
 
     def __repr__(self) -> str:

@@ -20,6 +20,7 @@ from molgraph.data.splits.split import content_hash, row_contents
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import Cell, cell_key, file_of_split
 from molgraph.evaluate.benchmark.handed import target_of, write_table
+from molgraph.evaluate.benchmark.own_split import settings_of
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit, Quoted
 from molgraph.evaluate.benchmark.unused import unused_rows
 from molgraph.evaluate.metrics import default_metrics, get_metric
@@ -123,7 +124,7 @@ def check_recipe(recipe: BenchRecipe, factory: Any, tables: Mapping[str, Table])
     for split in recipe.split:
         known_split = get("split", split.recipe)
         known_split.settings(split.params)
-        if split.folds is not None and known_split.group is None:
+        if split.folds is not None and known_split.group is None and known_split.own_folds is None:
             raise UsageError(f"the split {split.recipe!r} has no folds", hint="give it fractions and seeds")
     for metric in (*recipe.metrics, *(t.metric for t in recipe.table if t.metric)):
         get_metric(metric)
@@ -185,7 +186,7 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
         metrics = metrics_of(recipe, table.row_targets, leading)
         problem = Problem(name, edition, digest, len(table), table.row_targets, metrics)
     except MolgraphError as error:
-        return Problem(name, refused=error.message, metrics={}, split_hash={})
+        return Problem(name, refused=_why(error), metrics={}, split_hash={})
     try:
         if write and not problem.table_file(out).exists():
             problem.table_file(out).parent.mkdir(parents=True, exist_ok=True)
@@ -194,7 +195,7 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
     except StorageError:
         raise
     except MolgraphError as error:
-        return Problem(name, refused=error.message, metrics={}, split_hash={})
+        return Problem(name, refused=_why(error), metrics={}, split_hash={})
     if refused and not made:
         whys = dict.fromkeys(refused.values())  # splits that are refused for one reason say it once
         return Problem(name, refused="; ".join(whys), metrics={}, split_hash={})
@@ -217,14 +218,19 @@ def _splits(
     found, refused = dict[tuple[str, int, int], Split](), dict[str, str]()
     for split in recipe.split_of(name):
         try:
-            parts = frozen(out, name, split, table, write=write)
+            parts = frozen(recipe, out, name, split, table, write=write)
         except StorageError:  # no fault of the split's: the folder cannot be written
             raise
         except MolgraphError as error:
-            refused[split.name] = error.message
+            refused[split.name] = _why(error)
         else:
             found |= {(split.name, *part): one for part, one in parts.items()}
     return found, refused
+
+
+def _why(error: MolgraphError) -> str:
+    """What is wrong and what to do, in one line."""
+    return "; ".join(filter(None, (error.message, " ".join(error.hint.split()))))
 
 
 def metrics_of(recipe: BenchRecipe, targets: Sequence[Target], leading: str) -> dict[str, tuple[str, ...]]:
@@ -246,17 +252,20 @@ def metrics_of(recipe: BenchRecipe, targets: Sequence[Target], leading: str) -> 
     return found
 
 
-def frozen(out: Path, dataset: str, split: BenchSplit, table: Table, *, write: bool) -> dict[tuple[int, int], Split]:
+def frozen(
+    recipe: BenchRecipe, out: Path, dataset: str, split: BenchSplit, table: Table, *, write: bool
+) -> dict[tuple[int, int], Split]:
     """The splits of one label by repeat and fold: those that lie in the folder, where they are the ones asked for."""
     files = {part: file_of_split(out, dataset, split.name, *part) for part in split.parts}
     asked = split.model_dump(mode="json", exclude={"label", "method_seeds", "datasets"})
     mark = out / "splits" / dataset / split.name / "asked.json"
     content = content_hash(row_contents(table))
-    wanted = json.dumps({"content": content, **asked}, sort_keys=True)
+    settings, source = settings_of(recipe, dataset, split, table)
+    wanted = json.dumps({"content": content, **asked} | ({"source": source} if source else {}), sort_keys=True)
     if mark.is_file() and mark.read_text(encoding="utf-8") == wanted:
         return {part: Split.load(file) for part, file in files.items()}
     logger.info("splitting %s: %s", dataset, split.name)
-    made = _draw(split, table)
+    made = _draw(split, table, settings)
     if write:
         shutil.rmtree(mark.parent, ignore_errors=True)
         mark.parent.mkdir(parents=True, exist_ok=True)
@@ -267,10 +276,18 @@ def frozen(out: Path, dataset: str, split: BenchSplit, table: Table, *, write: b
     return made
 
 
-def _draw(split: BenchSplit, table: Table) -> dict[tuple[int, int], Split]:
+def _draw(split: BenchSplit, table: Table, settings: Mapping[str, Any]) -> dict[tuple[int, int], Split]:
     if split.folds is not None:
-        folds = repeated_kfold(table, split.repeats, split.folds, split.recipe, split.seeds[0], **split.params)
+        folds = repeated_kfold(table, split.repeats, split.folds, split.recipe, split.seeds[0], **settings)
         return dict(zip(split.parts, folds, strict=True))
-    settings: dict[str, Any] = {"fractions": split.fractions, "quiet": True, **split.params}
-    seeds = dict(zip(split.parts, split.seeds, strict=True))
-    return {part: split_table(table, split.recipe, seed=seed, **settings) for part, seed in seeds.items()}
+    made = {
+        part: split_table(table, split.recipe, fractions=split.fractions, seed=seed, quiet=True, **settings)
+        for part, seed in zip(split.parts, split.seeds, strict=True)
+    }
+    n = made[0, 0].params.get("folds")
+    if n is not None and settings.get("fold") is None:
+        raise DataError(
+            f"its column holds the folds 0 to {n - 1}, and one split tests one of them",
+            hint=f"say folds = {n} in the [[split]], or which one is tested: params = {{ fold = 0 }}",
+        )
+    return made

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator, mo
 
 from molgraph.base.errors import nearest
 from molgraph.base.recipe import NotNegative, Positive
+from molgraph.base.registry import full_name
 from molgraph.base.sections import Section, read_toml, recipe_error, write_toml
 
 
@@ -33,7 +34,7 @@ class BenchSplit(Section):
     """One question: a split recipe, once for each seed, or as repeated cross-validation.
 
     Args:
-        recipe: a registered split.
+        recipe: a registered split, or a .json or .csv file of rows, as ``train --split`` takes it.
         label: its name on the board and in paths; by default the recipe's, with folds where there are some.
         fractions: train, valid, test of a split without folds.
         seeds: a split for each; cross-validation takes one.
@@ -41,7 +42,7 @@ class BenchSplit(Section):
         repeats: how often the rows are divided into folds anew.
         method_seeds: seeds of the methods under this split, where they differ from the recipe's.
         datasets: which of the recipe's it divides; all by default.
-        params: the split's own settings.
+        params: the split's own settings; ``column`` may be any column of a ``[[table]]``'s file.
     """
 
     recipe: str
@@ -53,6 +54,17 @@ class BenchSplit(Section):
     method_seeds: tuple[NotNegative, ...] | None = None
     datasets: tuple[str, ...] | None = None
     params: Params = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _files(cls, values: Any) -> Any:
+        """A file in the place of a recipe's name; and the full name of a short one."""
+        asked = values.get("recipe") if isinstance(values, Mapping) else None
+        if not isinstance(asked, str):
+            return values
+        if asked.endswith((".json", ".csv")):
+            return {**values, "recipe": "file", "params": {"path": asked}}
+        return {**values, "recipe": full_name("split", asked)}
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -83,6 +95,9 @@ class OwnTable(Section):
         name: what the recipe's ``datasets`` call it, on the board and in paths.
         path: the file, as ``read_table`` takes it; counted from the folder that the run is started in.
         smiles: its column of SMILES, where it is not plain.
+        id: its column of ids; one named id, or the rows' numbers, where not given.
+        split_column: the column that the splits ``column``, ``time`` and ``group`` read where their ``params`` name
+            no other.
         targets: what is predicted, with a kind where it is not plain (``active:binary``).
         metric: the one that leads its board; the usual one of its kind where not given.
     """
@@ -90,6 +105,8 @@ class OwnTable(Section):
     name: Annotated[Label, Field(min_length=1)]
     path: str
     smiles: str | None = None
+    id: str | None = None
+    split_column: str | None = None
     targets: Annotated[tuple[str, ...], Field(min_length=1)]
     metric: str = ""
 

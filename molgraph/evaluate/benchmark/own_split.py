@@ -1,0 +1,50 @@
+"""Read what a split of a benchmark takes from the user: columns of their table, and files."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from molgraph.base.registry import get
+from molgraph.data.read import read_table
+from molgraph.data.splits.columns import column_values
+from molgraph.data.table import Table
+from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit
+
+
+def settings_of(recipe: BenchRecipe, dataset: str, split: BenchSplit, table: Table) -> tuple[dict[str, Any], str]:
+    """A split's settings with the values of the column that it names, and a hash of what it reads.
+
+    Args:
+        recipe: the benchmark; a ``[[table]]`` of the dataset says which file has the column.
+        dataset: its name.
+        split: one of the recipe's.
+        table: the dataset's rows.
+
+    Returns:
+        The settings, and the sha256 of the column or the files: where it changes, the split is made anew. It is empty
+        for splits that read nothing but the molecules.
+
+    Raises:
+        DataError: no such column.
+    """
+    settings, known = dict(split.params), get("split", split.recipe)
+    if "column" in known.params:
+        name = settings.get("column")
+        own = next((t for t in recipe.table if t.name == dataset and isinstance(name, str)), None)
+        if own is not None and own.split_column != name:
+            settings["column"] = read_table(own.path, smiles=own.smiles, id=own.id, split=name).split
+        elif own is not None:
+            settings["column"] = None
+        return settings, _hash_of_column(column_values(table, settings.get("column")))
+    paths = [Path(settings[key]) for key in ("path", "train", "valid", "test") if isinstance(settings.get(key), str)]
+    files = [f for p in paths for f in (sorted(p.iterdir()) if p.is_dir() else [p]) if f.is_file()]
+    digest = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files))
+    return settings, digest.hexdigest() if files else ""
+
+
+def _hash_of_column(values: np.ndarray) -> str:
+    return hashlib.sha256("\n".join(map(repr, values.tolist())).encode("utf-8", "surrogatepass")).hexdigest()
