@@ -22,7 +22,7 @@ from molgraph.data.log import PREFIX, log_targets
 from molgraph.data.profile import WIDE, decades_of
 from molgraph.data.read import read_table
 from molgraph.data.replicates import find_replicates
-from molgraph.data.splits import Split, split_table
+from molgraph.data.splits import Split, few_of_a_class, split_table
 from molgraph.data.splits.split import content_hash, row_contents
 from molgraph.data.table import Table
 
@@ -237,7 +237,10 @@ def divide(table: Table, plan: Recipe, written: Table) -> Split:
     params: dict[str, Any] = {} if path is None else {"path": path}
     as_written = get("split", name).reproduces or (path is not None and _is_split_of_another(path, table))
     asked = written if as_written else table
-    return split_table(asked, name, fractions=plan.split.fractions, seed=plan.split.seed, **params)
+    made = split_table(asked, name, fractions=plan.split.fractions, seed=plan.split.seed, **params)
+    for note in few_of_a_class(table, made):
+        logger.info(note)
+    return made
 
 
 def _is_split_of_another(path: Path, table: Table) -> bool:

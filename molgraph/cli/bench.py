@@ -49,6 +49,21 @@ def run(
         path = "measured.csv"
         targets = ["logS"]
 
+    Splits, each with a name on the board (`label = ...` where two are alike):
+        [[split]]
+        recipe = "scaffold/balanced"        # molgraph models --kind split
+        seeds = [0, 1, 2]
+        [[split]]
+        recipe = "cluster/butina"
+        params = { similarity = 0.5 }
+        [[split]]
+        recipe = "split.json"               # of molgraph data split
+        datasets = ["mine"]
+        [[split]]
+        recipe = "column"                   # of the own file: train, valid, test
+        params = { column = "part" }        # or folds 0, 1, ... with folds = 5
+        datasets = ["mine"]
+
     Examples:
         molgraph bench run quick    # half a minute, no download
         molgraph bench run moleculenet-small --jobs 2
@@ -66,6 +81,10 @@ def run(
             dry_run=dry_run,
         )  # fmt: skip
     ran = result.ran
+    if not ran.wanted and ran.refusals:
+        say(f"nothing was {'planned' if dry_run else 'computed'}: everything that was asked for is refused", "red")
+        _warn(ran, err=dry_run)
+        raise typer.Exit(3)
     if dry_run:
         say(f"{ran.wanted:,} cells: {ran.there:,} are there, {ran.wanted - ran.there:,} would be computed in {ran.out}")
         _warn(ran, err=True)

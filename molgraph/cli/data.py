@@ -110,7 +110,7 @@ def split(
     recipe: Annotated[
         str,
         typer.Option(
-            "--split", metavar="RECIPE", help="scaffold/balanced, random, ...; or a file or folder of row numbers."
+            "--split", metavar="RECIPE", help="See `molgraph models --kind split`; or a file or folder of row numbers."
         ),
     ] = "scaffold/balanced",
     fractions: Annotated[str, typer.Option(metavar="A,B,C", help="Shares of train, valid, test.")] = "0.8,0.1,0.1",
@@ -148,7 +148,8 @@ def split(
     """Divide a table into train, valid and test without leaks; write the lists.
 
     molgraph's own recipes keep all forms of a molecule (salts, stereo-isomers,
-    duplicates) in one part. Other people's recipes (scaffold/deepchem,
+    duplicates) in one part; scaffold/stratified and random/stratified also give
+    each part its share of every class. Other people's recipes (scaffold/deepchem,
     scaffold/chemprop) are reproduced exactly, and their leaks are listed. Row
     numbers that somebody published (JSON, npz, csv, or a folder with a file
     for each part) are taken as they are. Both are asked of the molecules as
@@ -159,13 +160,15 @@ def split(
         molgraph data split assay.csv --split random --seed 1 -o split.csv
         molgraph train assay.csv -t pIC50 --split split.json
         molgraph data split assay.csv --split random --folds 5 --repeats 5 -o fold.json
+        molgraph data split assay.csv -t active --split scaffold/stratified
+        molgraph data split assay.csv --split-column fold --folds 5 -o fold.json
         molgraph data split assay.csv --split published.npz -o split.json
     """
     from molgraph.base.errors import UsageError
     from molgraph.base.registry import get
     from molgraph.cli.show import say, steps
     from molgraph.data.read import read_table
-    from molgraph.data.splits import kfold, repeated_kfold, split_table
+    from molgraph.data.splits import few_of_a_class, kfold, repeated_kfold, split_table
     from molgraph.data.splits.published import recipe_or_file
     from molgraph.data.standardised import standardise as standardise_table
 
@@ -197,6 +200,8 @@ def split(
             say(f"  leak: {leak}", "yellow")
         if len(one.leaks) > 5:
             say(f"  and {len(one.leaks) - 5:,} more leaks", "yellow")
+        for note in few_of_a_class(table, one):
+            say(f"  {note}", "yellow")
         for left in one.left_out[:5]:
             say(f"  left out: row {left.row + 1}: {left.reason}", "dim")
         if paths:

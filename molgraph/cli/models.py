@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,15 +23,18 @@ def models(
 ) -> None:
     """List what can be trained, from which paper, with which parameters.
 
-    Every graph model is one line of the same table: rows speak along a relation.
+    One line for each; a name shows its paper, its parameters with their defaults,
+    and a graph model's line of the design: rows that speak along a relation.
 
     Examples:
         molgraph models
-        molgraph models dmpnn  # its parameters, for --set key=value
-        molgraph models --kind split
+        molgraph models dmpnn  # its parameters, for --set params.NAME=VALUE
+        molgraph models --kind split  # with their parameters
+        molgraph models cluster/butina
         molgraph models --kind metric  # which way is better, what each needs
     """
-    from molgraph.base.errors import UsageError, nearest
+    from molgraph.base.errors import UsageError, alike, nearest
+    from molgraph.base.registry import full_name
     from molgraph.catalogue import entry, kinds, model_entries, names
 
     if kind != "model" and kind not in kinds():
@@ -37,9 +42,14 @@ def models(
     found = model_entries() if kind == "model" else [entry(kind, each) for each in names(kind)]
     if name is not None:
         known = {each.name: each for each in found}
-        if name not in known:
-            raise UsageError(f"no {kind} is named {name!r}", hint=nearest(name, sorted(known)))
-        found = [known[name]]
+        if kind == "model" and name not in known:  # of another kind, where one alone has it
+            others = [entry(each, name) for each in kinds() if full_name(each, name) in names(each)]
+            known |= {name: others[0]} if len(others) == 1 else {}
+        wanted = full_name(kind, name)
+        if wanted not in known:
+            every = sorted({each for k in kinds() for each in names(k)})
+            raise UsageError(f"no {kind} is named {name!r}", hint=nearest(name, every if alike(name, every) else known))
+        found = [known[wanted]]
     if as_json:
         print(json.dumps([_plain(each) for each in found], indent=2))
     elif name is not None:
@@ -49,23 +59,58 @@ def models(
 
 
 def show_all(found: list[Entry], kind: str) -> None:
-    """Print a table of entries."""
+    """Print a table of entries, a line each."""
     from rich.console import Console
 
     console = Console(highlight=False)
-    graphs = [each for each in found if each.line]
-    if graphs:
-        _show_lines(console, "Graph models", graphs)
     if kind == "metric":
         console.print(_metrics(found))
         return
+    shown = [each for each in found if kind != "model" or each.name != GRAPH_METHOD]
+    papers = [short_paper(each.paper) for each in shown]
+    room = console.width - max(len(each.name) for each in shown) - max(map(len, papers)) - 4
     table = _table("Models" if kind == "model" else kind.capitalize() + "s", "name", "what it is", "from")
-    for each in found:
-        if kind != "model" or each.name != GRAPH_METHOD:
-            table.add_row(each.name, each.summary, each.paper)
+    for each, paper in zip(shown, papers, strict=True):
+        table.add_row(each.name, brief(each.summary, room), paper)
     console.print(table)
-    if kind == "model":
-        console.print(f"\n[dim]parameters: molgraph models {found[0].name}[/dim]")
+    settings = {each.name: _settings(each.value.params) for each in shown if kind == "split" and each.value.params}
+    if settings:
+        console.print()
+        table = _table("Parameters, with defaults", "name", "in a benchmark: params = { NAME = VALUE }")
+        for each, words in settings.items():
+            table.add_row(each, words)
+        console.print(table)
+    of = "" if kind == "model" else f" --kind {kind}"
+    console.print(f"\n[dim]one of them, whole: molgraph models {shown[0].name}{of}[/dim]")
+
+
+def brief(text: str, room: int) -> str:
+    """The text, or as many of its clauses as fit into that many characters; else as many words.
+
+    Example:
+        >>> brief("support vectors; slow on large tables", 30), brief("support vectors", 10)
+        ('support vectors', 'support…')
+    """
+    if len(text) <= room:
+        return text
+    ends = [found.start() for found in re.finditer(r"[;:] | \(", text) if room / 2 <= found.start() <= room]
+    return text[: max(ends)] if ends else text[:room].rsplit(" ", 1)[0].rstrip(",;:") + "…"
+
+
+def short_paper(paper: str) -> str:
+    """The first author and the year of the first paper.
+
+    Example:
+        >>> short_paper("Yang et al. 2019, J. Chem. Inf. Model. 59:3370; Rong et al. 2020, NeurIPS")
+        'Yang 2019'
+    """
+    found = re.match(r"(\w+)[^;]*?\b(\d{4})\b", paper)
+    return " ".join(found.groups()) if found else paper.partition(",")[0]
+
+
+def _settings(params: Mapping[str, Any]) -> str:
+    """Names of parameters with their defaults, a bare name where there is none."""
+    return ", ".join(name if value is None else f"{name} = {value}" for name, value in params.items())
 
 
 def _metrics(found: list[Entry]) -> Any:
@@ -90,34 +135,31 @@ def show_one(entry: Entry) -> None:
     if entry.kind == "metric":
         better = "higher" if entry.value.higher_is_better else "lower"
         console.print(f"{better} is better; judges {', '.join(entry.value.kinds)} targets; needs {entry.value.needs}")
+    if entry.kind == "split":
+        console.print(entry.value.asks)
     console.print()
     if entry.line:
-        _show_lines(console, "", [entry])
+        _show_line(console, entry)
     for title, rows in _parameters(entry).items():
-        table = _table(title, "parameter", "default", "meaning")
+        explained = any(row["meaning"] for row in rows)
+        table = _table(title, "parameter", "default", *["meaning"] * explained)
         for row in rows:
-            table.add_row(row["name"], repr(row["default"]), row["meaning"])
+            table.add_row(row["name"], repr(row["default"]), *[row["meaning"]] * explained)
         console.print(table)
         console.print()
 
 
-def _show_lines(console: Any, title: str, entries: list[Entry]) -> None:
-    """Print lines of the design's table; where no word of it may be cut, downwards."""
-    names = ["name"] if title else []
-    table = _table(title, *names, *LINE)
-    for each in entries:
-        table.add_row(*[each.name] * len(names), *each.line)
+def _show_line(console: Any, entry: Entry) -> None:
+    """Print a graph model's line of the design's table; where no word of it may be cut, downwards."""
+    table = _table("", *LINE)
+    table.add_row(*entry.line)
     least = console.measure(table, options=console.options.update(width=1000)).minimum
-    if least + 2 * len(table.columns) <= console.width:  # rich leaves the room between columns out
-        console.print(table)
-        console.print()
-        return
-    for each in entries:
-        table = _table(title and f"{title}: {each.name}", "part", "what it is")
-        for row in zip(LINE, each.line, strict=True):
+    if least + 2 * len(table.columns) > console.width:  # rich leaves the room between columns out
+        table = _table("", "part", "what it is")
+        for row in zip(LINE, entry.line, strict=True):
             table.add_row(*row)
-        console.print(table)
-        console.print()
+    console.print(table)
+    console.print()
 
 
 def _table(title: str, *columns: str) -> Any:
@@ -137,6 +179,9 @@ def _parameters(entry: Entry) -> dict[str, list[dict[str, Any]]]:
     from molgraph.catalogue import entry as find
     from molgraph.catalogue import parameters
 
+    if entry.kind == "split":
+        rows = [{"name": key, "default": value, "meaning": ""} for key, value in entry.value.params.items()]
+        return {"Its parameters": rows} if rows else {}
     if entry.kind not in ("encoder", "method"):
         return {}
     sources = {"Its own parameters  (--set params.NAME=VALUE)": entry.value}

@@ -196,3 +196,15 @@ def test_a_split_that_cannot_divide_a_dataset_is_said_and_is_exit_code_3(tmp_pat
     found = call("bench", "run", "mine.toml")
     assert found.exit_code == 3 and said in found.output and "2 ok" in found.output
     assert call("bench", "verify", "bench/mine").exit_code == 0
+
+
+def test_a_run_of_which_everything_is_refused_says_so_and_advises_no_report(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("few.csv").write_text("smiles,y\nCCO,1\nCCN,2\n")
+    head = 'datasets = ["few"]\nmethod = [{ name = "mean" }]\nsplit = [{ recipe = "scaffold" }]\n'
+    Path("mine.toml").write_text(f'{head}[[table]]\nname = "few"\npath = "few.csv"\ntargets = ["y"]\n')
+    for words, said in (([], "computed"), (["--dry-run"], "planned")):
+        found = call("bench", "run", "mine.toml", *words)
+        assert found.exit_code == 3 and f"nothing was {said}: everything that was asked for is refused" in found.output
+        assert "the split 'scaffold/balanced' would leave" in found.output and "such as 'random'" in found.output
+        assert "0 were there" not in found.output and "bench report" not in found.output

@@ -120,7 +120,7 @@ def test_a_column_of_groups_and_one_that_is_changed(frame: pd.DataFrame, tmp_pat
         ({"recipe": "column", "folds": 3, "repeats": 2, "params": {"column": "fold"}}, "not drawn anew"),
         ({"recipe": "column", "folds": 3, "params": {"column": "part"}}, "words, no fold numbers"),
         ({"recipe": "column", "params": {"column": "fold", "fold": 3}}, "fold is 3"),
-        ({"recipe": "time"}, 'params = { column = "COLUMN" }'),
+        ({"recipe": "time"}, 'params = { column = "NAME" }'),
     ],
 )
 def test_what_a_column_cannot_do_is_said_with_the_way_out(split, words, frame: pd.DataFrame, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from molgraph.base.seeds import generator
@@ -46,6 +48,62 @@ def fill_parts(
         part_of[g] = k
         room[k] -= sizes[g]
     return part_of
+
+
+def fill_evenly(counts: np.ndarray, shares: Sequence[float], seed: int) -> np.ndarray:
+    """The part or fold of each group, so that each gets its share of every column, as well as whole groups allow.
+
+    The greedy rule of scikit-learn's ``StratifiedGroupKFold``, for shares that differ: groups that hold most of any
+    column come first, ties shuffled by the seed; each goes where the squared deviations from the shares, relative to
+    them, become smallest. Then a part that has nothing of a column gets a group from one that can spare it.
+
+    Args:
+        counts: int64 [n_groups, n_columns], such as rows, and rows of each class.
+        shares: of each part; a part of share 0 gets nothing.
+        seed: what the shuffle begins from.
+
+    Returns:
+        int64 [n_groups], numbers of parts.
+
+    Example:
+        >>> counts = np.array([[6, 0], [1, 1], [1, 1], [1, 1], [1, 0]])  # rows; hits
+        >>> sorted(fill_evenly(counts, (0.6, 0.2, 0.2), seed=0)[1:4].tolist())
+        [0, 1, 2]
+    """
+    asked = np.flatnonzero(np.asarray(shares) > 0)
+    share = np.asarray(shares, dtype=np.float64)[asked]
+    counts = counts[:, counts.any(axis=0)]
+    weight = counts / counts.sum(axis=0)
+    order = generator(seed, "evenly").permutation(len(counts))
+    order = order[np.argsort(-weight.max(axis=1, initial=0.0)[order], kind="stable")]
+    filled = np.zeros((len(asked), counts.shape[1]))
+    part_of = np.full(len(counts), -1)
+    for g in order:
+        cost = ((2 * (filled - share[:, None]) + weight[g]) * weight[g]).sum(axis=1) / share
+        part_of[g] = int(cost.argmin())
+        filled[part_of[g]] += weight[g]
+    _fill_gaps(counts, part_of, len(asked))
+    return asked[part_of]
+
+
+def _fill_gaps(counts: np.ndarray, part_of: np.ndarray, k: int) -> None:
+    """Move groups, in place, to parts that have nothing of a column, while fewer such gaps are left."""
+    has = counts > 0
+    groups = np.stack([has[part_of == part].sum(axis=0) for part in range(k)])  # groups of each part with each column
+    while not groups.all():
+        best: tuple[int, int, int, int] | None = None
+        for part, column in zip(*np.nonzero(groups == 0), strict=True):
+            for g in np.flatnonzero(has[:, column]):
+                opened = int((has[g] & (groups[part_of[g]] == 1)).sum())
+                closed = int((has[g] & (groups[part] == 0)).sum())
+                found = (opened - closed, int(counts[g, 0]), int(g), int(part))
+                best = found if best is None else min(best, found)
+        if best is None or best[0] >= 0:
+            return
+        _, _, g, part = best
+        groups[part_of[g]] -= has[g]
+        groups[part] += has[g]
+        part_of[g] = part
 
 
 def fill_folds(sizes: np.ndarray, k: int, seed: int) -> np.ndarray:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from molgraph.base.errors import UsageError
 from molgraph.data.splits.split import PARTS, Split
 from molgraph.data.table import Table
 
+FEW = 10  # rows of a class below which a part says little about it
 _CLASSED = ("binary", "multiclass")
 
 
@@ -71,6 +73,55 @@ def hopeless(table: Table, rows: np.ndarray, group_of: np.ndarray, k: int) -> fr
         if len(values) < 2 or min(groups) < k:
             out.add(name)
     return frozenset(out)
+
+
+def class_counts(table: Table, rows: np.ndarray, group_of: np.ndarray) -> np.ndarray:
+    """int64 [n_groups, 1 + n_classes]: rows of each group, then of each class of each class target.
+
+    Raises:
+        UsageError: the table has no target of classes.
+    """
+    labels = _labels(table, rows)
+    if not labels:
+        raise UsageError(
+            "the split balances classes, and the table has no target of classes",
+            hint="name one, as in --target active:binary, or use 'scaffold/balanced' or 'random'",
+        )
+    n = int(group_of.max(initial=-1)) + 1
+    columns = [np.bincount(group_of, minlength=n)]
+    columns += [np.bincount(group_of[y == c], minlength=n) for _, y in labels for c in np.unique(y[np.isfinite(y)])]
+    return np.stack(columns, axis=1)
+
+
+def few_of_a_class(table: Table, split: Split) -> list[str]:
+    """A line for each part of a split with too few rows of a target's rarest class, and the recipe that balances them.
+
+    Example:
+        >>> from molgraph.base.contracts import Target
+        >>> from molgraph.data.splits import split_table
+        >>> from molgraph.data.table import make_table
+        >>> t = make_table(["C" * n for n in range(1, 101)], targets=(Target("hit", "binary"),), y=[0] * 80 + [1] * 20)
+        >>> print(few_of_a_class(t, split_table(t, "column", column=["train"] * 89 + ["test"] * 11))[0])
+        train has 9 rows of the rarer class of hit
+        >>> few_of_a_class(t, split_table(t, "random/stratified", fractions=(0.5, 0.0, 0.5)))
+        []
+    """
+    whole, notes = _labels(table, np.arange(len(table))), []
+    for part in PARTS:
+        rows, few = getattr(split, part), []
+        for name, y in whole:
+            classes = np.unique(y[np.isfinite(y)])
+            least = min((int((y[rows] == c).sum()) for c in classes), default=0)
+            if len(classes) > 1 and least < FEW and len(rows):
+                few.append((least, name))
+        if few:
+            least, name = min(few)
+            others = f" (fewer than {FEW}: {len(few)} targets)" if len(few) > 1 else ""
+            notes.append(f"{part} has {least} row{'s' * (least != 1)} of the rarer class of {name}{others}")
+    family = split.recipe.split("/")[0]
+    if notes and family in ("random", "scaffold") and not split.recipe.endswith("/stratified"):
+        notes[-1] += f"; the split {family}/stratified gives each part its share"
+    return notes
 
 
 def _labels(table: Table, rows: np.ndarray) -> list[tuple[str, np.ndarray]]:

@@ -37,7 +37,7 @@ def column_values(table: Table, column: Any) -> np.ndarray:
         if table.split is None:
             raise UsageError(
                 "the split needs a column",
-                hint='name one: --split-column COLUMN, in a benchmark params = { column = "COLUMN" }, in Python column=',
+                hint='name it: --split-column NAME, in a benchmark params = { column = "NAME" }, in Python column=NAME',
             )
         return table.split
     if not isinstance(column, str):
@@ -136,8 +136,9 @@ def _fold_numbers(task: Task, words: list[str]) -> Grouping | None:
         return None
     numbers, fold_of = np.unique(found.astype(np.int64), return_inverse=True)
     if numbers[0] != 0 or numbers[-1] != len(numbers) - 1:
+        shown = ", ".join(map(str, numbers[:SHOWN])) + ", ..." * (len(numbers) > SHOWN)
         raise DataError(
-            f"the split column holds the folds {', '.join(map(str, numbers[:SHOWN]))}{', ...' * (len(numbers) > SHOWN)}",
+            f"the split column holds the folds {shown}",
             hint=f"number them 0 to {len(numbers) - 1}, without gaps",
         )
     left_out = {int(row): "in no fold of the split column" for row in task.rows[~used]}

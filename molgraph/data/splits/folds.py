@@ -10,8 +10,8 @@ import numpy as np
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.registry import get, names
 from molgraph.base.seeds import derive
-from molgraph.data.splits.assign import fill_folds
-from molgraph.data.splits.classes import hopeless, one_class_folds
+from molgraph.data.splits.assign import fill_evenly, fill_folds
+from molgraph.data.splits.classes import class_counts, hopeless, one_class_folds
 from molgraph.data.splits.make import Usable, freeze, usable_rows
 from molgraph.data.splits.recipe import Grouping, Parts, SplitRecipe, Task
 from molgraph.data.splits.split import Split, row_contents
@@ -143,7 +143,10 @@ def _repeat(course: _Course, k: int, seed: int, with_valid: bool, extra: dict[st
         first = draws == repeat == 0
         fold_seed = int(seed) if first else derive(seed, "repeat", repeat, "draw", draws)
         fold_of = course.grouping.group_of
-        if not course.recipe.own_folds:
+        if course.recipe.stratified:
+            counts = class_counts(course.task.table, course.grouping.rows, fold_of)
+            fold_of = fill_evenly(counts, [1 / k] * k, fold_seed)[fold_of]
+        elif not course.recipe.own_folds:
             fold_of = fill_folds(course.sizes, k, fold_seed)[fold_of]
         marks = one_class_folds(course.task.table, course.grouping.rows, fold_of, k, with_valid)
         bad = sum(len(set(found) - course.hopeless) for fold in marks for found in fold.values())

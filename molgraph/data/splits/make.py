@@ -13,7 +13,8 @@ import numpy as np
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.registry import get
 from molgraph.chem.scaffold import flat_parents
-from molgraph.data.splits.assign import fill_parts
+from molgraph.data.splits.assign import fill_evenly, fill_parts
+from molgraph.data.splits.classes import class_counts
 from molgraph.data.splits.leaks import find_leaks
 from molgraph.data.splits.recipe import Grouping, Parts, SplitRecipe, Task
 from molgraph.data.splits.split import (
@@ -133,9 +134,11 @@ def _enough(grouping: Grouping, recipe: SplitRecipe, task: Task) -> None:
 
 
 def _fill(grouping: Grouping, recipe: SplitRecipe, task: Task) -> Parts:
-    sizes = np.bincount(grouping.group_of)
-    part_of = fill_parts(sizes, task.fractions, task.seed, balanced=recipe.balanced)[grouping.group_of]
-    return Parts.of(grouping.rows, part_of, grouping.left_out)
+    if recipe.stratified:
+        part_of = fill_evenly(class_counts(task.table, grouping.rows, grouping.group_of), task.fractions, task.seed)
+    else:
+        part_of = fill_parts(np.bincount(grouping.group_of), task.fractions, task.seed, balanced=recipe.balanced)
+    return Parts.of(grouping.rows, part_of[grouping.group_of], grouping.left_out)
 
 
 def freeze(

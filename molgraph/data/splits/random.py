@@ -29,3 +29,13 @@ RANDOM = add(
     ),
     "rows at random, grouped by flat parent",
 )
+STRATIFIED = add(
+    SplitRecipe(
+        "random/stratified",
+        group=group_randomly,
+        stratified=True,
+        grouped=True,
+        asks="New molecules of the same collection, of every class as many as its share.",
+    ),
+    "rows at random, every class shared out evenly",
+)

@@ -80,6 +80,7 @@ class SplitRecipe:
         partition: makes the parts itself.
         own_folds: says which fold of the user's own tests each row, for a cross-validation; 0, 1, ... in ``group_of``.
         balanced: whether groups larger than half a part go to train.
+        stratified: whether each part gets its share of every class, as well as whole groups allow.
         grouped: whether no form of a training molecule can be tested, so that leaks need no search.
         reads: whether it leaves out by itself what cannot be read.
         reproduces: whether it is somebody else's recipe: it is asked of molecules as they are written, and what leaks
@@ -96,6 +97,7 @@ class SplitRecipe:
     partition: Callable[[Task], Parts] | None = None
     own_folds: Callable[[Task], Grouping] | None = None
     balanced: bool = False
+    stratified: bool = False
     grouped: bool = False
     reads: bool = False
     reproduces: bool = False

@@ -1,4 +1,4 @@
-"""The recipes ``scaffold/balanced`` and ``scaffold/generic``: molecules of one Murcko scaffold stay together."""
+"""The scaffold recipes ``balanced``, ``generic`` and ``stratified``: molecules of one Murcko scaffold stay together."""
 
 from __future__ import annotations
 
@@ -46,5 +46,16 @@ GENERIC = add(
         asks="New ring frameworks, whatever their atoms; large series always train.",
     ),
     "generic Murcko frameworks kept whole, large ones in train, the rest at random",
+    PAPER,
+)
+STRATIFIED = add(
+    SplitRecipe(
+        "scaffold/stratified",
+        group=group_by_scaffold,
+        stratified=True,
+        grouped=True,
+        asks="New scaffolds of the same collection, large series too, with molecules of every class in each part.",
+    ),
+    "Murcko scaffolds whole, every class shared out evenly",
     PAPER,
 )
