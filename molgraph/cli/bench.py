@@ -156,8 +156,9 @@ def _show(result: Any) -> None:
     from molgraph.cli.show import say, table
 
     ran = result.ran
-    made = ", ".join(f"{n:,} {status}" for status, n in sorted(ran.made.items(), key=lambda each: each[0] != "ok"))
-    done = f"{ran.there:,} were there, {made or 'none was missing'}"
+    made = [f"{n:,} {status}" for status, n in sorted(ran.made.items(), key=lambda each: each[0] != "ok")]
+    there = "all" if ran.there == ran.wanted else f"{ran.there:,}"
+    done = ", ".join([*[f"{there} were there"] * bool(ran.there), *made]) or "the recipe asks for none"
     say(f"{ran.wanted:,} cells: {done} ({ran.seconds:.0f} s) in {ran.out}")
     for cell, status, reason in ran.failures[:5]:
         say(f"  {cell}: {status}: {reason}", "yellow")

@@ -200,7 +200,7 @@ def split(
             say(f"  leak: {leak}", "yellow")
         if len(one.leaks) > 5:
             say(f"  and {len(one.leaks) - 5:,} more leaks", "yellow")
-        for note in few_of_a_class(table, one):
+        for note in few_of_a_class(table, one) if k == 0 else ():  # other folds have about as many
             say(f"  {note}", "yellow")
         for left in one.left_out[:5]:
             say(f"  left out: row {left.row + 1}: {left.reason}", "dim")

@@ -8,6 +8,8 @@ from molgraph.chem.fingerprints import morgan
 from molgraph.data.splits.recipe import Grouping, SplitRecipe, Task, add
 from molgraph.data.splits.structures import group_by_parent
 
+MOST_BITS, MOST_RADIUS = 2**16, 100
+
 
 def group_by_cluster(task: Task) -> Grouping:
     """One group a Taylor-Butina cluster of the flat parents' Morgan fingerprints.
@@ -18,8 +20,13 @@ def group_by_cluster(task: Task) -> Grouping:
     similarity = float(task.params["similarity"])
     if not 0 < similarity <= 1:
         raise UsageError(f"similarity is {similarity}", hint="give more than 0 and up to 1, such as 0.4")
+    n_bits, radius = int(task.params["n_bits"]), int(task.params["radius"])
+    if n_bits % 8 or not 8 <= n_bits <= MOST_BITS:
+        raise UsageError(f"n_bits is {n_bits}", hint=f"give a multiple of 8 up to {MOST_BITS:,}, such as 2048")
+    if not 0 <= radius <= MOST_RADIUS:
+        raise UsageError(f"radius is {radius}", hint=f"give 0 to {MOST_RADIUS}, such as 2")
     forms, parents = group_by_parent(task)
-    prints = morgan(list(parents), radius=int(task.params["radius"]), n_bits=int(task.params["n_bits"]))
+    prints = morgan(list(parents), radius=radius, n_bits=n_bits)
     return Grouping(forms.rows, cluster_butina(prints.x, similarity)[forms.group_of], forms.left_out)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from dataclasses import replace
@@ -15,7 +14,7 @@ import pandas as pd
 from molgraph.base.errors import DataError, UsageError, nearest
 from molgraph.data.splits.fits import check_rows
 from molgraph.data.splits.recipe import WORDS, Grouping, Parts, SplitRecipe, Task, add, number
-from molgraph.data.splits.split import FORMAT, PARTS, Split
+from molgraph.data.splits.split import FORMAT, PARTS, Split, read_json
 from molgraph.data.table import Table
 
 SHOWN = 10  # folds in a message
@@ -153,6 +152,8 @@ def split_by_file(task: Task) -> Parts:
     try:
         if str(path).endswith(".json"):
             return _from_json(task, Path(path))
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise DataError(f"cannot read {path}: it is no file", hint="name a file")
         frame = pd.read_csv(path, dtype=str, keep_default_na=False)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
@@ -171,7 +172,7 @@ def split_by_file(task: Task) -> Parts:
 
 
 def _from_json(task: Task, path: Path) -> Parts:
-    raw = json.loads(path.read_text(encoding="utf-8"))
+    raw = read_json(path)
     if isinstance(raw, dict) and raw.get("format") == FORMAT:
         split = Split.load(path)
         check_rows(split, task.table, str(path))

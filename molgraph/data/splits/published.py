@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -14,9 +13,9 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError, UsageError
-from molgraph.base.registry import names
+from molgraph.base.registry import full_name, names
 from molgraph.data.splits.recipe import WORDS, Parts, SplitRecipe, Task, add
-from molgraph.data.splits.split import FORMAT, PARTS
+from molgraph.data.splits.split import FORMAT, PARTS, read_json
 
 ENDINGS = (".json", ".npz", ".npy", ".csv", ".csv.gz", ".txt", ".txt.gz", ".idx", "")
 
@@ -38,6 +37,8 @@ def split_by_index(task: Task) -> Parts:
             hint="give path=FILE_OR_FOLDER, or train=FILE, valid=FILE and test=FILE",
         )
     if path is not None:
+        if not isinstance(path, str | os.PathLike):
+            raise UsageError(f"the split 'index/file' needs a path, it is {path!r}", hint="give path=FILE_OR_FOLDER")
         found = _from_path(Path(path))
     else:
         found = {name: _numbers(source, name) for name, source in given.items()}
@@ -52,11 +53,17 @@ def recipe_or_file(name: str) -> tuple[str, dict[str, Any]]:
         ('random', {})
     """
     path = Path(name)
-    if name in names("split") or not path.exists():
-        return name, {}
-    words = path.name.endswith(".csv") and "split" in path.read_text(encoding="utf-8", errors="replace")[:200]
-    own = path.is_file() and path.suffix == ".json" and FORMAT in path.read_text(encoding="utf-8")[:200]
-    return "file" if words or own else "index/file", {"path": path}
+    if full_name("split", name) in names("split") or not os.path.exists(path):
+        return full_name("split", name), {}
+    head = ""
+    if path.is_file() and path.suffix in (".csv", ".json"):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                head = file.read(200)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+    mark = "split" if path.suffix == ".csv" else FORMAT
+    return "file" if mark in head else "index/file", {"path": path}
 
 
 def _parts(task: Task, found: Mapping[str, np.ndarray], source: str) -> Parts:
@@ -86,6 +93,8 @@ def _parts(task: Task, found: Mapping[str, np.ndarray], source: str) -> Parts:
 def _from_path(path: Path) -> dict[str, np.ndarray]:
     if path.is_dir():
         return _from_folder(path)
+    if os.path.exists(path) and not path.is_file():
+        raise DataError(f"cannot read {path}: it is no file", hint="name a file or a folder")
     if path.name.endswith((".json", ".npz")):
         held = _mapping(path)
     elif path.name.endswith((".csv", ".csv.gz")):
@@ -113,7 +122,11 @@ def _from_path(path: Path) -> dict[str, np.ndarray]:
 
 def _from_folder(path: Path) -> dict[str, np.ndarray]:
     found: dict[str, Path] = {}
-    for file in sorted(path.iterdir()):
+    try:
+        inside = sorted(path.iterdir())
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    for file in inside:
         part = _word(file.name.split(".")[0])
         if part is None or not file.is_file() or file.name[len(file.name.split(".")[0]) :] not in ENDINGS:
             continue
@@ -144,7 +157,7 @@ def _numbers(source: Any, name: str) -> np.ndarray:
                 raise DataError(f"{path} holds {len(held)} arrays, expected one", hint="give it as path=FILE")
             return _whole(next(iter(held.values())), str(path))
         if path.suffix == ".json":
-            return _whole(json.loads(path.read_text(encoding="utf-8")), str(path))
+            return _whole(read_json(path), str(path))
         return _whole(pd.read_csv(path, header=None, dtype=str, skip_blank_lines=True)[0], str(path))
     except pd.errors.EmptyDataError:
         return np.zeros(0, dtype=np.int64)
@@ -157,7 +170,7 @@ def _mapping(path: Path) -> dict[str, Any]:
         if path.name.endswith(".npz"):
             with np.load(path, allow_pickle=False) as held:
                 return {name: held[name] for name in held.files}
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = read_json(path)
     except (OSError, ValueError, EOFError, BadZipFile) as error:
         raise _unreadable(path, error) from error
     if not isinstance(raw, dict):

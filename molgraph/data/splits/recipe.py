@@ -107,11 +107,18 @@ class SplitRecipe:
     sources: tuple[str, ...] = ()
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings with defaults filled in; an unknown one raises ``UsageError``."""
+        """The settings with defaults filled in; an unknown one, or words for a number, raises ``UsageError``."""
         for name in given:
             if name not in self.params:
                 hint = nearest(name, self.params) if self.params else "it has none"
                 raise UsageError(f"the split {self.name!r} has no setting {name!r}", hint=hint)
+            default = self.params[name]
+            wanted = {int: (int,), float: (int, float)}.get(type(default), (object,))
+            if not isinstance(given[name], wanted) or (isinstance(given[name], bool) and wanted != (object,)):
+                kind = "a whole number" if wanted == (int,) else "a number"
+                raise UsageError(
+                    f"the setting {name!r} of {self.name!r} is {given[name]!r}, not {kind}", hint=f"such as {default}"
+                )
         return dict(self.params) | dict(given)
 
 

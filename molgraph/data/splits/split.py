@@ -138,7 +138,7 @@ class Split:
     def load(cls, path: str | os.PathLike[str]) -> Split:
         """Read a split that ``save`` wrote; one that is corrupt or foreign raises ``DataError``."""
         try:
-            raw = json.loads(Path(path).read_text(encoding="utf-8"))
+            raw = read_json(path)
             if not isinstance(raw, dict) or raw.get("format") != FORMAT:
                 raise ValueError(f"its format is not {FORMAT!r}")
             parts = [np.asarray(raw[name], dtype=np.int64).reshape(-1) for name in PARTS]
@@ -171,6 +171,21 @@ class Split:
     def __repr__(self) -> str:
         counts = ", ".join(f"{k}={v}" for k, v in self.sizes.items())
         return f"Split({self.recipe!r}, seed={self.seed}, {counts}, leaks={len(self.leaks)}, hash={self.hash[:12]!r})"
+
+
+def read_json(path: str | os.PathLike[str]) -> Any:
+    """What a JSON file holds.
+
+    Raises:
+        OSError: it cannot be read. ValueError: it is no JSON, or one that is nested too deeply.
+        DataError: it is a folder or a pipe.
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise DataError(f"cannot read {path}: it is no file", hint="name a file")
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 def check_parts(parts: Iterable[np.ndarray], n_rows: int, source: str) -> None:

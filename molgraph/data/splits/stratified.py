@@ -30,7 +30,7 @@ def split_by_value(task: Task) -> Parts:
         )
     target = task.params["target"] or names[0]
     if target not in names:
-        raise UsageError(f"the table has no target {target!r}", hint=nearest(target, names))
+        raise UsageError(f"the table has no target {target!r}", hint=nearest(str(target), names))
     y = task.table.y[task.rows, names.index(target)]
     rows, y = task.rows[~np.isnan(y)], y[~np.isnan(y)]
     left_out = {int(row): f"no value of {target}" for row in np.setdiff1d(task.rows, rows)}

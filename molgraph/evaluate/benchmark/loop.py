@@ -156,7 +156,7 @@ class Loop:
         if any((cell.dataset, cell.split, cell.method) == row for cell in rest):
             return
         hours = in_words(self.forecast.left(rest, self.engine.slots))
-        logger.info("%s: done; %d cells are left, about %s", " ".join(row), len(rest), hours)
+        logger.info("%s: done%s", " ".join(row), f"; {len(rest):,} cells are left, about {hours}" if rest else "")
 
     def _job(self, cell: Cell) -> Job:
         problem, method = self.problems[cell.dataset], self.recipe.of_method(cell.method)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from molgraph.base.errors import DataError
 from molgraph.base.registry import get
 from molgraph.data.read import read_table
 from molgraph.data.splits.columns import column_values
+from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
-from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit
+from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit, OwnTable
 
 
 def settings_of(recipe: BenchRecipe, dataset: str, split: BenchSplit, table: Table) -> tuple[dict[str, Any], str]:
@@ -34,16 +37,29 @@ def settings_of(recipe: BenchRecipe, dataset: str, split: BenchSplit, table: Tab
     settings, known = dict(split.params), get("split", split.recipe)
     if "column" in known.params:
         name = settings.get("column")
-        own = next((t for t in recipe.table if t.name == dataset and isinstance(name, str)), None)
-        if own is not None and own.split_column != name:
-            settings["column"] = read_table(own.path, smiles=own.smiles, id=own.id, split=name).split
-        elif own is not None:
-            settings["column"] = None
+        own = next((t for t in recipe.table if t.name == dataset), None)
+        if own is not None and isinstance(name, str) and name:
+            settings["column"] = None if name == own.split_column else _column_of(own, table, name)
         return settings, _hash_of_column(column_values(table, settings.get("column")))
-    paths = [Path(settings[key]) for key in ("path", "train", "valid", "test") if isinstance(settings.get(key), str)]
-    files = [f for p in paths for f in (sorted(p.iterdir()) if p.is_dir() else [p]) if f.is_file()]
-    digest = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files))
-    return settings, digest.hexdigest() if files else ""
+    paths = [Path(settings[key]) for key in ("path", *PARTS) if isinstance(settings.get(key), str)]
+    digest = hashlib.sha256()
+    try:
+        for path in paths:
+            for file in sorted(path.iterdir()) if os.path.isdir(path) else [path]:
+                if os.path.isfile(file):
+                    digest.update(hashlib.sha256(file.read_bytes()).digest())
+    except OSError as error:
+        raise DataError(f"cannot read {error.filename}: {error.strerror}") from error
+    return settings, digest.hexdigest() if paths else ""
+
+
+def _column_of(own: OwnTable, table: Table, name: str) -> Any:
+    """A column of the table by its name, or else of its file by its values."""
+    try:
+        column_values(table, name)
+    except DataError:
+        return read_table(own.path, smiles=own.smiles, id=own.id, split=name).split
+    return name
 
 
 def _hash_of_column(values: np.ndarray) -> str:

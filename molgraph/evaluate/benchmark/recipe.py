@@ -26,6 +26,7 @@ def _of(signs: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+MOST_FOLDS = 100_000  # of one split: each is a file
 Label = Annotated[str, Field(max_length=80), _of("._+@=-")]  # names folders
 Params = dict[str, Any]
 
@@ -68,10 +69,16 @@ class BenchSplit(Section):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError("a seed is given twice")
+        if min(self.fractions) < 0 or abs(sum(self.fractions) - 1) > 1e-6 or 0 in self.fractions[::2]:
+            raise ValueError("fractions are three shares (train, valid, test) that sum to 1, train and test above 0")
         if self.folds is not None and len(self.seeds) > 1:
             raise ValueError("cross-validation takes one seed: ask for repeats instead")
         if self.folds is None and self.repeats > 1:
             raise ValueError("repeats need folds: a split without folds takes several seeds")
+        if (self.folds or 1) * self.repeats > MOST_FOLDS:
+            raise ValueError(f"{self.repeats} times {self.folds} folds are more than {MOST_FOLDS:,}")
         return self
 
     @property

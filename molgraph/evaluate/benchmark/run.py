@@ -156,8 +156,9 @@ def _import(modules: Sequence[str]) -> None:
     for module in modules:
         try:
             import_module(module)
-        except ImportError as error:
-            raise UsageError(f"the recipe imports {module!r}, which fails: {error}", hint="is it installed?") from None
+        except Exception as error:  # it is somebody else's code, which may raise anything
+            hint = "is it installed?" if isinstance(error, ImportError) else "import it in Python to see where"
+            raise UsageError(f"the recipe imports {module!r}, which fails: {error}", hint=hint) from error
 
 
 def _statuses(retry: Collection[str]) -> frozenset[str]:
