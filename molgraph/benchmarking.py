@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -83,10 +84,13 @@ def benchmark(
 
 def _read(own: OwnTable) -> Table:
     """A recipe's own table; where its file is missing, the error says from where paths are counted."""
+    if os.path.exists(own.path) and not os.path.isfile(own.path) and not os.path.isdir(own.path):
+        hint = "its rows are read more than once: write them to a file first"
+        raise StorageError(f"the [[table]] {own.name!r}: {own.path} is a pipe or a device", hint=hint)
     try:
         return read_table(own.path, smiles=own.smiles, targets=own.targets, id=own.id, split=own.split_column)
     except StorageError as error:
-        if Path(own.path).exists():
+        if os.path.exists(own.path):
             raise
         where = f"paths of a [[table]] are counted from the folder that the run is started in, {Path.cwd()}"
         hint = "; ".join(filter(None, (error.hint, where)))

@@ -11,6 +11,7 @@ text, or notes (``error.add_note("kept: ...")``), say what was kept. Both are sh
 
 from __future__ import annotations
 
+import errno
 import functools
 import importlib
 import inspect
@@ -26,7 +27,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from molgraph import __version__
-from molgraph.base.errors import MolgraphError
+from molgraph.base.errors import MolgraphError, StorageError
 from molgraph.cli.interrupt import at_work
 
 TRAIN, INSPECT, DATA, BENCH = "Train & predict", "Inspect", "Data", "Benchmarks"
@@ -152,6 +153,9 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if type(error).__module__.split(".")[0] in ("typer", "click"):
                 raise  # an exit, or a bad parameter, which typer shows with the usage line
+            if isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP):  # of a name alone
+                _say("error: ", "bold red", f"cannot open {error.filename!r}: {error.strerror}", "check the path")
+                raise typer.Exit(StorageError.exit_code) from None
             traceback.print_exc()
             advice = "Please report the lines above together with what `molgraph doctor` prints."
             _say("error: ", "bold red", "this is a fault in molgraph itself", advice)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -92,7 +93,7 @@ def open_bytes(source: str | Path) -> Opened:
     """
     stdin = str(source) == "-"
     name = "standard input" if stdin else str(source)
-    if not stdin and Path(source).is_file():
+    if not stdin and os.path.isfile(source):  # false of a name that is too long, too
         with _open_file(Path(source)) as stream:
             opened = Opened(source, _read(stream, SAMPLE_BYTES, name), name, None)
     else:
