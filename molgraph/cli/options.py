@@ -66,7 +66,10 @@ def check_writable(*outputs: Named, inputs: Iterable[Named] = ()) -> None:
 
 
 def _check_place(path: Path) -> None:
-    folder = path.resolve().parent
+    try:
+        folder = path.resolve().parent
+    except (OSError, RuntimeError):  # Python 3.11 and 3.12 say RuntimeError
+        raise StorageError(f"cannot write {path}: its links lead in a circle", hint="choose another name") from None
     if not folder.is_dir():
         raise StorageError(f"cannot write {path}: the folder {folder} does not exist", hint="make it first")
     if path.is_dir():

@@ -85,6 +85,16 @@ def test_a_place_that_is_no_folder(out: str, verb: str, folder: Path) -> None:
     assert found == 5 and "fault in molgraph" not in said, said
 
 
+def test_links_that_lead_in_a_circle_and_seeds_that_others_do_not_take(folder: Path) -> None:
+    Path("loop.html").symlink_to("loop.html")
+    for words in (("a.csv", "-o", "loop.html"), ("a.csv", "-o", "loop/x.html")):
+        found, said = run("bench", "xray", *words)
+        assert found == 5 and "lead in a circle" in said, said
+    for seed in ("-1", str(2**32)):
+        found, said = run("data", "split", "a.csv", "--split", "scaffold/chemprop", "--seed", seed)
+        assert found == 2 and f"seed is {seed}" in said, said
+
+
 @pytest.mark.parametrize("name", ["pipe.json", "deep.json", "long.json", "loop"])
 def test_a_split_that_is_no_list_of_rows(name: str, folder: Path) -> None:
     for words in (("data", "split", "a.csv"), ("bench", "xray", "a.csv"), ("train", "a.csv", "-t", "y", "-m", "mean")):

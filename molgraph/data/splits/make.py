@@ -67,6 +67,8 @@ def split_table(
     """
     known: SplitRecipe = get("split", recipe)
     fractions = _checked(fractions)
+    if known.reproduces and not 0 <= int(seed) < 2**32:
+        raise UsageError(f"seed is {seed}, {recipe!r} takes 0 to {2**32 - 1}", hint="as in seed 0")
     usable = usable_rows(table, known)
     task = Task(table, usable.rows, fractions, int(seed), known.settings(params))
     if known.group is not None:

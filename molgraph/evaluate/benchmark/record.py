@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from molgraph.base.errors import DataError
-from molgraph.base.paths import atomic_write, missing_file
+from molgraph.base.paths import atomic_write, missing_file, storage_error
 from molgraph.evaluate.benchmark.board import Board, Ceiling
 from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
@@ -37,7 +37,10 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
         The folder.
     """
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error(f"cannot write the record's folder {folder}", error) from error
     done = pd.DataFrame(
         [(*(getattr(r.cell, c) for c in _CELL), r.cell.key, r.manifest["predictions_sha256"]) for r in records.done],
         columns=[*_CELL, "key", "predictions_sha256"],
