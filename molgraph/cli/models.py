@@ -77,8 +77,8 @@ def show_all(found: list[Entry], kind: str) -> None:
     if settings:
         console.print()
         table = _table("Parameters, with defaults", "name", "in a benchmark: params = { NAME = VALUE }")
-        for each, words in settings.items():
-            table.add_row(each, words)
+        for row in settings.items():
+            table.add_row(*row)
         console.print(table)
     of = "" if kind == "model" else f" --kind {kind}"
     console.print(f"\n[dim]one of them, whole: molgraph models {shown[0].name}{of}[/dim]")

@@ -100,10 +100,10 @@ def _fill_gaps(counts: np.ndarray, part_of: np.ndarray, k: int) -> None:
                 best = found if best is None else min(best, found)
         if best is None or best[0] >= 0:
             return
-        _, _, g, part = best
-        groups[part_of[g]] -= has[g]
-        groups[part] += has[g]
-        part_of[g] = part
+        _, _, moved, to = best
+        groups[part_of[moved]] -= has[moved]
+        groups[to] += has[moved]
+        part_of[moved] = to
 
 
 def fill_folds(sizes: np.ndarray, k: int, seed: int) -> np.ndarray:
