@@ -46,7 +46,7 @@ def train(
     weight: Annotated[Text, _column(help="Row weights.")] = None,
     feature: Annotated[Many, _column(help="A descriptor; again for several.")] = None,
     split_column: Annotated[
-        Text, _column(help="Words train, valid, test; or what --split time or group reads.")
+        Text, _column(help="Words train, valid, test, or folds 0, 1, ...; or what --split time or group reads.")
     ] = None,
     on_error: Annotated[
         Text, _column(metavar="keep|drop|stop", help="Rows that cannot be read.", default="keep")
