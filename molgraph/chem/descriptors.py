@@ -1,4 +1,4 @@
-"""SMILES in; RDKit's two-dimensional descriptors out, one row a molecule, NaN where one has no value."""
+"""Compute RDKit's two-dimensional descriptors of SMILES, NaN where one has no value."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from rdkit.Chem import rdMolDescriptors as rd
 from rdkit.Chem.EState import EState_VSA
 
 from molgraph.base.cores import cores
+from molgraph.chem.bounded import TooHardError, bounded, is_hard
 from molgraph.chem.estate import estate_indices
 from molgraph.chem.smiles import parse_smiles, quiet
 
 PARALLEL_FROM = 4_000  # below this, starting processes costs more than they save
 CHUNK = 1_000
+MAX_ATOMS = 2_000
+#: RDKit's time grows with the square of the paths of n bonds that Chi_n (and Kappa_n for n > 1) counts: from so many on
+#: these are NaN. No molecule of 100 bonds or fewer, three a pair of atoms, has them.
+MAX_PATHS = 3_000
+_FEW_BONDS = 70
 
 # One C++ call a value. Left out of RDKit's list, on purpose: the 85 fragment counts (fr_*: Morgan bits say as
 # much), qed, BertzCT, SPS, Ipc, AvgIpc, BalabanJ, Chi*n, Chi0, Chi1, Phi, the counts of electrons and
@@ -55,6 +61,7 @@ _SINGLE: dict[str, Callable[[Chem.Mol], float]] = {
     "Kappa3": rd.CalcKappa3,
     **{f"Chi{i}v": getattr(rd, f"CalcChi{i}v") for i in range(5)},
 }
+PATHS = {f"{name}{n}{kind}": n for name, kind in (("Chi", "v"), ("Chi", "n"), ("Kappa", "")) for n in (2, 3, 4)}
 _CHARGE_BINS = tuple(f"PEOE_VSA{i}" for i in range(1, 15))
 
 # Atoms' values summed by bins of another of their values: (name, bins, what is binned, what is summed).
@@ -129,17 +136,52 @@ def _compute(smiles: list[str]) -> tuple[np.ndarray, np.ndarray]:
     first = len(_SINGLE) + len(_CHARGE_BINS)
     with quiet():
         for i, text in enumerate(smiles):
-            mol, reasons[i] = parse_smiles(text)
-            if mol is not None:
-                x[i, : len(_SINGLE)] = [function(mol) for function in _SINGLE.values()]
-                x[i, len(_SINGLE) : first] = rd.PEOE_VSA_(mol)
-                values, x[i, first : first + 2] = _atom_values(mol)
+            try:
+                reasons[i], found = bounded(_described, text) if is_hard(text) else _described(text)
+            except TooHardError as error:
+                reasons[i], found = f"{error} to describe", None
+            if found is not None:
+                x[i, : first + 2], values = found
                 atoms.append(values)
                 rows.append(i)
     if rows:
         x[rows, first + 2 :] = _from_atoms(atoms)
     x[~(np.abs(x) < np.finfo(np.float32).max)] = np.nan
     return x.astype(np.float32), reasons
+
+
+def _described(text: str) -> tuple[str, tuple[list[float], np.ndarray] | None]:
+    """Why a text is not described; or the values of its molecule, and those of its atoms."""
+    mol, reason = parse_smiles(text)
+    if mol is None:
+        return reason, None
+    if mol.GetNumAtoms() > MAX_ATOMS:
+        return f"{mol.GetNumAtoms()} atoms; descriptors are computed for up to {MAX_ATOMS}", None
+    left_out = beyond(mol)
+    values = [function(mol) if name not in left_out else np.nan for name, function in _SINGLE.items()]
+    atoms, sums = _atom_values(mol)
+    return "", ([*values, *rd.PEOE_VSA_(mol), *sums], atoms)
+
+
+def beyond(mol: Chem.Mol) -> frozenset[str]:
+    """Names of descriptors that would have to look at more than ``MAX_PATHS`` paths.
+
+    Example:
+        >>> beyond(Chem.MolFromSmiles("CCO")), sorted(beyond(Chem.MolFromSmiles("[U]" + "(*)" * 90)))
+        (frozenset(), ['Chi2n', 'Chi2v', 'Kappa2'])
+    """
+    n_atoms, n_bonds = mol.GetNumAtoms(), mol.GetNumBonds()
+    if n_bonds < _FEW_BONDS and n_bonds <= 1.5 * n_atoms:
+        return frozenset()
+    ends = np.array([(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in mol.GetBonds()], dtype=np.int64)
+    degree = np.bincount(ends.ravel(), minlength=n_atoms)
+    onward = degree - 1  # the ways on from an atom that was reached by a bond
+    a, b = ends.T
+    # paths by their middle: an atom, a bond, an atom with two neighbours; a path that meets itself counts as well
+    reached = np.bincount(a, onward[b], n_atoms) + np.bincount(b, onward[a], n_atoms)
+    squares = np.bincount(a, onward[b] ** 2, n_atoms) + np.bincount(b, onward[a] ** 2, n_atoms)
+    paths = {2: (degree * onward).sum() / 2, 3: (onward[a] * onward[b]).sum(), 4: (reached**2 - squares).sum() / 2}
+    return frozenset(name for name, n in PATHS.items() if paths[n] > MAX_PATHS)
 
 
 def _atom_values(mol: Chem.Mol) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""SMILES in; the 200 RDKit descriptors that boosted trees on public boards are fed out, NaN where one has no value."""
+"""Compute the 200 RDKit descriptors that boosted trees on public boards use, NaN where one has no value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 from rdkit.Chem import Descriptors as rdkit_list
 
 from molgraph.base.cores import cores
-from molgraph.chem.descriptors import CHUNK, NAMES, PARALLEL_FROM, Descriptors, rdkit_descriptors
+from molgraph.chem.bounded import TooHardError, bounded, is_hard
+from molgraph.chem.descriptors import CHUNK, NAMES, PARALLEL_FROM, Descriptors, beyond, rdkit_descriptors
 from molgraph.chem.smiles import parse_smiles, quiet
 
 # What RDKit's list has gained since it held these 200, and the BCUT ones, which metals have no value of.
@@ -23,7 +24,9 @@ _LATER: tuple[str, ...] = (
 _LATER += ("NumSpiroAtoms", "NumUnspecifiedAtomStereoCenters", "Phi")
 _FUNCTIONS = {name: function for name, function in rdkit_list._descList if name not in _LATER and name[:4] != "BCUT"}
 NAMES_200: tuple[str, ...] = tuple(sorted(_FUNCTIONS))
-_LARGE = 256  # heavy atoms from which Ipc, which grows as a power of their number, is beyond float32: not computed
+#: heavy atoms from which a descriptor is not computed: its time grows as a power of their number (Ipc is then beyond
+#: float32 as well)
+_LARGE = {"Ipc": 256, "BalabanJ": 512, "BertzCT": 512}
 _QUICK = [j for j, name in enumerate(NAMES_200) if name in NAMES]
 _SLOW = [j for j, name in enumerate(NAMES_200) if name not in NAMES]
 
@@ -31,8 +34,8 @@ _SLOW = [j for j, name in enumerate(NAMES_200) if name not in NAMES]
 def descriptors_200(smiles: Sequence[str], *, workers: int | None = None) -> Descriptors:
     """The 200 descriptors of RDKit's list as it stood in 2022, which MapLight uses (Notwell and Wood 2023).
 
-    Those that ``rdkit_descriptors`` has come from there, several times as fast; RDKit computes the others. Ipc, whose
-    time grows with the fourth power of the atoms and whose value with their exponential, is NaN from 256 atoms.
+    Those that ``rdkit_descriptors`` has come from there, several times as fast; RDKit computes the others. Ipc is NaN
+    from 256 atoms, BalabanJ and BertzCT from 512.
 
     Args:
         smiles: n molecules.
@@ -60,23 +63,32 @@ def descriptors_200(smiles: Sequence[str], *, workers: int | None = None) -> Des
     else:
         parts = [_slow(chunk) for chunk in chunks]
     if parts:
-        x[:, _SLOW] = np.concatenate(parts)
-    return Descriptors(x, NAMES_200, quick.ok, quick.reasons)
+        x[:, _SLOW] = np.concatenate([part for part, _ in parts])
+    reasons = quick.reasons.copy()
+    late = np.array([reason for _, part in parts for reason in part], dtype=object)
+    reasons[quick.ok] = late[quick.ok]
+    return Descriptors(x, NAMES_200, reasons == "", reasons)
 
 
-def _slow(smiles: list[str]) -> np.ndarray:
-    """float32 [n, those that RDKit computes]."""
-    functions = [(place, _FUNCTIONS[NAMES_200[j]]) for place, j in enumerate(_SLOW)]
-    of_large = [each for each in functions if each[1] is not _FUNCTIONS["Ipc"]]
-    x = np.full((len(smiles), len(functions)), np.nan)
+def _slow(smiles: list[str]) -> tuple[np.ndarray, list[str]]:
+    """float32 [n, those that RDKit computes], and why there are none of a row."""
+    x, reasons = np.full((len(smiles), len(_SLOW)), np.nan), [""] * len(smiles)
     with quiet():
         for i, text in enumerate(smiles):
-            mol = parse_smiles(text).mol
-            if mol is not None:
-                for place, function in functions if mol.GetNumAtoms() < _LARGE else of_large:
-                    x[i, place] = _value(function, mol)
+            try:
+                x[i] = bounded(_row, text) if is_hard(text) else _row(text)
+            except TooHardError as error:
+                reasons[i] = f"{error} to describe"
     x[~(np.abs(x) < np.finfo(np.float32).max)] = np.nan
-    return x.astype(np.float32)
+    return x.astype(np.float32), reasons
+
+
+def _row(text: str) -> list[float]:
+    mol = parse_smiles(text).mol
+    if mol is None:
+        return [float("nan")] * len(_SLOW)
+    left_out = beyond(mol) | {name for name, most in _LARGE.items() if mol.GetNumAtoms() >= most}
+    return [float("nan") if NAMES_200[j] in left_out else _value(_FUNCTIONS[NAMES_200[j]], mol) for j in _SLOW]
 
 
 def _value(function: object, mol: object) -> float:

@@ -1,4 +1,4 @@
-"""SMILES in; what an audit asks of each molecule out: its parent, its fragments, its undefined stereo centres."""
+"""Find the parent, the fragments and the undefined stereo centres of molecules, for an audit."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rdkit import Chem
 
+from molgraph.chem.bounded import each
 from molgraph.chem.smiles import parse_smiles, quiet
 from molgraph.chem.standardise import largest_fragment, neutral
 
@@ -40,6 +41,10 @@ def facts_of(texts: Sequence[str]) -> list[Facts]:
         >>> facts_of(["CC(O)C(=O)[O-].[Na+]"])
         [Facts(reason='', parent='CC(O)C(=O)O', fragments=2, open_centres=1, open_bonds=0)]
     """
+    return each(_facts_here, texts, lambda _, reason: Facts(f"{reason} to look at"))
+
+
+def _facts_here(texts: Sequence[str]) -> list[Facts]:
     with quiet():
         return [_facts(text) for text in texts]
 

@@ -1,16 +1,17 @@
-"""SMILES in; fingerprints out, one row a molecule, with the rows that could not be read marked."""
+"""Compute fingerprints of SMILES, with a reason for each row that has none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
 
 from molgraph.base.progress import bar
+from molgraph.chem.bounded import TooHardError, bounded, is_hard
 from molgraph.chem.smiles import parse_smiles, quiet
 
 CHUNK = 2_000  # molecules held in memory at once
@@ -57,8 +58,8 @@ def morgan(
     """
     if n_bits < 8 or n_bits % 8 or radius < 0:
         raise ValueError(f"n_bits must be a positive multiple of 8 and radius not negative, got {n_bits}, {radius}")
-    generator = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
-    return _each(smiles, n_bits, np.uint8, lambda mols: _rows(generator, mols, n_bits, counts, threads))
+    rows = partial(_rows, radius=radius, n_bits=n_bits, counts=counts, threads=threads)
+    return _each(smiles, n_bits, np.uint8, rows)
 
 
 def avalon_counts(smiles: Sequence[str], n_bits: int = 1024) -> Fingerprints:
@@ -70,16 +71,7 @@ def avalon_counts(smiles: Sequence[str], n_bits: int = 1024) -> Fingerprints:
         >>> avalon_counts(["CCO", "C(C"]).x.any(axis=1).tolist()
         [True, False]
     """
-    from rdkit.Avalon.pyAvalonTools import GetAvalonCountFP
-
-    def rows(mols: list[Chem.Mol]) -> np.ndarray:
-        out = np.zeros((len(mols), n_bits), dtype=np.uint8)
-        for i, mol in enumerate(mols):
-            for column, count in GetAvalonCountFP(mol, nBits=n_bits).GetNonzeroElements().items():
-                out[i, column] = min(count, 255)
-        return out
-
-    return _each(smiles, n_bits, np.uint8, rows)
+    return _each(smiles, n_bits, np.uint8, partial(_avalon_rows, n_bits=n_bits))
 
 
 ERG_WIDTH = 315  # 21 pairs of six pharmacophore kinds, 15 distances
@@ -92,21 +84,27 @@ def erg(smiles: Sequence[str]) -> Fingerprints:
         >>> erg(["CCO", "C(C"]).x.shape
         (2, 315)
     """
-    from rdkit.Chem.rdReducedGraphs import GetErGFingerprint
-
-    return _each(smiles, ERG_WIDTH, np.float32, lambda mols: np.array([GetErGFingerprint(mol) for mol in mols]))
+    return _each(smiles, ERG_WIDTH, np.float32, _erg_rows)
 
 
 def _each(
     smiles: Sequence[str], width: int, kind: type, rows_of: Callable[[list[Chem.Mol]], np.ndarray]
 ) -> Fingerprints:
-    """What ``rows_of`` makes of each molecule that can be read."""
+    """The rows that ``rows_of`` makes of the molecules that can be read."""
     x: np.ndarray = np.zeros((len(smiles), width), dtype=kind)
     reasons = np.full(len(smiles), "", dtype=object)
     with bar("fingerprints", total=len(smiles)) as progress:
         for start in range(0, len(smiles), CHUNK):
             rows, mols = [], []
             for i, text in enumerate(smiles[start : start + CHUNK], start):
+                if is_hard(text):
+                    try:
+                        reasons[i], row = bounded(partial(_one, rows_of), text)
+                    except TooHardError as error:
+                        reasons[i], row = f"{error} to take a fingerprint of", None
+                    if row is not None:
+                        x[i] = row
+                    continue
                 mol, reasons[i] = parse_smiles(text)
                 if mol is not None:
                     rows.append(i)
@@ -118,7 +116,29 @@ def _each(
     return Fingerprints(x, reasons == "", reasons)
 
 
-def _rows(generator: Any, mols: list[Chem.Mol], n_bits: int, counts: bool, threads: int) -> np.ndarray:
+def _one(rows_of: Callable[[list[Chem.Mol]], np.ndarray], text: str) -> tuple[str, np.ndarray | None]:
+    mol, reason = parse_smiles(text)
+    return reason, None if mol is None else rows_of([mol])[0]
+
+
+def _avalon_rows(mols: list[Chem.Mol], n_bits: int) -> np.ndarray:
+    from rdkit.Avalon.pyAvalonTools import GetAvalonCountFP
+
+    out = np.zeros((len(mols), n_bits), dtype=np.uint8)
+    for i, mol in enumerate(mols):
+        for column, count in GetAvalonCountFP(mol, nBits=n_bits).GetNonzeroElements().items():
+            out[i, column] = min(count, 255)
+    return out
+
+
+def _erg_rows(mols: list[Chem.Mol]) -> np.ndarray:
+    from rdkit.Chem.rdReducedGraphs import GetErGFingerprint
+
+    return np.array([GetErGFingerprint(mol) for mol in mols])
+
+
+def _rows(mols: list[Chem.Mol], radius: int, n_bits: int, counts: bool, threads: int) -> np.ndarray:
+    generator = rdFingerprintGenerator.GetMorganGenerator(radius=radius, fpSize=n_bits)
     if counts:
         wide = np.array([generator.GetCountFingerprintAsNumPy(mol) for mol in mols])
         return np.minimum(wide, 255).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""SMILES in; the texts by which a molecule is told from others out: as written, as a parent, without stereo."""
+"""Write the texts by which molecules are told apart: as given, as a parent, without stereo."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rdkit import Chem
 
+from molgraph.chem.bounded import each
 from molgraph.chem.smiles import parse_smiles, quiet
 from molgraph.chem.standardise import largest_fragment, neutral
 
@@ -36,6 +37,10 @@ def identities_of(texts: Sequence[str]) -> list[Identity]:
         >>> identities_of(["C[C@H](O)C(=O)[O-].[Na+]"])[0][1:4]
         ('C[C@H](O)C(=O)[O-].[Na+]', 'C[C@H](O)C(=O)O', 'CC(O)C(=O)O')
     """
+    return each(_identities_here, texts, lambda _, reason: Identity(f"{reason} to look at"))
+
+
+def _identities_here(texts: Sequence[str]) -> list[Identity]:
     with quiet():
         return [_identity(text) for text in texts]
 

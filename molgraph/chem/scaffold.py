@@ -1,4 +1,4 @@
-"""Structures that group molecules: SMILES in, flat parents and Murcko scaffolds as canonical SMILES out."""
+"""Write the flat parents and Murcko scaffolds of SMILES, by which splits group molecules."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
+from molgraph.chem.bounded import each, is_hard
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.pruning import is_plain, prune, read_flat, read_pruned
 from molgraph.chem.smiles import parse_smiles, precheck, quiet
@@ -76,6 +77,8 @@ def murcko(mol: Chem.Mol, generic: bool = False) -> str:
     """
     if generic:
         return _framework(mol)
+    if not mol.GetRingInfo().NumRings():
+        return ""
     if mol.HasSubstructMatch(_SIDE):
         mol = Chem.MurckoDecompose(mol)
     return Chem.MolToSmiles(mol, isomericSmiles=False)
@@ -172,15 +175,19 @@ def _flat_scaffolds(texts: list[str], label: str, workers: int | None) -> list[t
 
 def _pruned(texts: Sequence[str]) -> list[str]:
     with quiet():
-        return ["" if precheck(text) else prune(text) for text in texts]
+        return ["" if precheck(text) else text if is_hard(text) else prune(text) for text in texts]
 
 
 def _of_pruned(texts: Sequence[str]) -> list[str | None]:
     with quiet():
-        return [_flat_scaffold(text) for text in texts]
+        return [None if is_hard(text) else _flat_scaffold(text) for text in texts]
 
 
 def _chunk(function: Callable[[Chem.Mol], str], texts: Sequence[str]) -> list[tuple[str, str]]:
+    return each(partial(_chunk_here, function), texts, lambda _, reason: ("", f"{reason} to find its scaffold"))
+
+
+def _chunk_here(function: Callable[[Chem.Mol], str], texts: Sequence[str]) -> list[tuple[str, str]]:
     out = []
     with quiet():
         for text in texts:

@@ -12,6 +12,7 @@ from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
 
 from molgraph.base import registry
+from molgraph.chem.bounded import each
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import parse_smiles, quiet
 
@@ -178,6 +179,10 @@ def standardise_smiles(
 
 
 def _apply_to_all(name: str, texts: Sequence[str]) -> list[tuple[str, str]]:
+    return each(partial(_apply_here, name), texts, lambda text, reason: (text, f"{reason} to standardise"))
+
+
+def _apply_here(name: str, texts: Sequence[str]) -> list[tuple[str, str]]:
     chosen = preset(name)
     with quiet():
         return [_apply(chosen, text) for text in texts]

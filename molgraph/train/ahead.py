@@ -1,46 +1,24 @@
-"""Work done ahead in other processes: items in, what a function makes of each out, in order, few at a time."""
+"""Apply a function to items in other processes, a few items ahead of the caller."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from queue import SimpleQueue
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from molgraph.base.errors import MolgraphError
+from molgraph.base.worker import POSSIBLE, Worker, start_worker
 
 T = TypeVar("T")
 R = TypeVar("R")
-#: finds this package where the parent does, wherever that is
-_BOOT = """
-import sys
-from multiprocessing.connection import Connection
-line = Connection(int(sys.argv[1]))
-sys.path[:] = line.recv()
-from molgraph.train.ahead import serve
-serve(line)
-"""
-
-
-class Worker(NamedTuple):
-    """A process and the line to it."""
-
-    process: subprocess.Popen[bytes]
-    line: Connection
 
 
 def map_ahead(function: Callable[[T], R], items: Iterable[T], workers: int) -> Generator[R]:
     """``function`` of each item, in order; at most ``workers + 1`` items are under way at any moment.
 
-    The processes are fresh interpreters that are told what to do through a pipe. So nothing is forked beside torch's
-    threads, a caller's script needs no ``__main__`` guard, and a process whose parent is gone, however it died,
-    finds the pipe closed and ends.
+    The processes are fresh interpreters (``molgraph.base.worker``), so nothing is forked beside torch's threads.
 
     Args:
         function: at module level, or a ``partial`` of such a one.
@@ -55,7 +33,7 @@ def map_ahead(function: Callable[[T], R], items: Iterable[T], workers: int) -> G
         >>> list(map_ahead(len, ["a", "bb"], workers=1))
         [1, 2]
     """
-    if workers < 1 or sys.platform == "win32":
+    if workers < 1 or not POSSIBLE:
         yield from map(function, items)
         return
     idle: SimpleQueue[Worker] = SimpleQueue()
@@ -66,13 +44,19 @@ def map_ahead(function: Callable[[T], R], items: Iterable[T], workers: int) -> G
     def ask(item: T) -> R:
         worker = idle.get()
         try:
-            return _ask(worker.line, function, item)
+            worker.send(function, item)
+            return worker.receive()
+        except (EOFError, OSError):
+            raise MolgraphError(
+                "a process that works ahead has died",
+                hint="killed, or out of memory? --threads 1 needs no such process",
+            ) from None
         finally:
             idle.put(worker)
 
     try:
         for _ in range(workers):
-            started.append(_start())
+            started.append(start_worker())
             idle.put(started[-1])
         for item in items:
             waiting.append(pool.submit(ask, item))
@@ -87,44 +71,3 @@ def map_ahead(function: Callable[[T], R], items: Iterable[T], workers: int) -> G
         for worker in started:
             worker.line.close()
             worker.process.wait()
-
-
-def _start() -> Worker:
-    ours, theirs = Pipe()
-    with theirs:
-        # in a session of its own, so that Ctrl-C reaches the parent alone, which ends the others
-        command = [sys.executable, "-c", _BOOT, str(theirs.fileno())]
-        process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
-        )
-    ours.send(sys.path)
-    return Worker(process, ours)
-
-
-def _ask(line: Connection, function: Callable[[Any], Any], item: Any) -> Any:
-    try:
-        line.send((function, item))
-        done, answer = line.recv()
-    except (EOFError, OSError):
-        raise MolgraphError(
-            "a process that works ahead has died", hint="killed, or out of memory? --threads 1 needs no such process"
-        ) from None
-    if not done:
-        raise answer
-    return answer
-
-
-def serve(line: Connection) -> None:
-    """What a process does: answer what it is asked, until nobody asks any more."""
-    try:
-        while True:
-            function, item = line.recv()
-            try:
-                answer = True, function(item)
-            except MolgraphError as error:
-                answer = False, error
-            except Exception:
-                answer = False, RuntimeError(traceback.format_exc())  # its own class might not survive the way
-            line.send(answer)
-    except (EOFError, OSError):
-        return

@@ -53,8 +53,8 @@ def test_processes_end_with_a_parent_that_was_killed() -> None:
     code = """
 import time
 from molgraph.train import ahead
-started, start = [], ahead._start
-ahead._start = lambda: started.append(start()) or started[-1]
+started, start = [], ahead.start_worker
+ahead.start_worker = lambda: started.append(start()) or started[-1]
 for _ in ahead.map_ahead(abs, [1, 2, 3], 2):
     print(*(worker.process.pid for worker in started), flush=True)
     time.sleep(60)
