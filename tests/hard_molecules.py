@@ -29,7 +29,7 @@ def written(symbols: list[str], edges: Iterable[tuple[int, int]]) -> str:
         seen.add(atom)
         parent[atom] = above
         order.append(atom)
-        stack += [(other, atom) for other in reversed(sorted(beside[atom])) if other not in seen]
+        stack += [(other, atom) for other in sorted(beside[atom], reverse=True) if other not in seen]
     rank = {atom: i for i, atom in enumerate(order)}
     children = defaultdict(list)
     for atom in order[1:]:
@@ -72,7 +72,12 @@ def bipartite(n: int, symbol: str = "*") -> str:
 def grid(rows: int, columns: int, symbol: str = "C") -> str:
     """Squares side by side."""
     place = {(i, j): i * columns + j for i in range(rows) for j in range(columns)}
-    edges = [(place[i, j], place[i + di, j + dj]) for i, j in place for di, dj in ((0, 1), (1, 0)) if (i + di, j + dj) in place]
+    edges = [
+        (place[i, j], place[i + di, j + dj])
+        for i, j in place
+        for di, dj in ((0, 1), (1, 0))
+        if (i + di, j + dj) in place
+    ]
     return written([symbol] * len(place), edges)
 
 
@@ -90,15 +95,17 @@ def hypercube(d: int, symbol: str = "C") -> str:
 def regular(n: int, degree: int, seed: int, symbol: str = "C") -> str:
     """A random graph of ``degree`` bonds (an even number, or 3) at each of ``n`` atoms: a ring with bonds exchanged."""
     draw = random.Random(seed)
-    steps = range(1, degree // 2 + 1)
-    edges = {tuple(sorted((i, (i + k) % n))) for i in range(n) for k in steps}
-    edges |= {(i, i + n // 2) for i in range(n // 2)} if degree % 2 else set()
+    edges = [(i, (i + k) % n) for i in range(n) for k in range(1, degree // 2 + 1)]
+    edges += [(i, i + n // 2) for i in range(n // 2)] if degree % 2 else []
+    known = {frozenset(edge) for edge in edges}
     for _ in range(20 * len(edges)):
-        (a, b), (c, d) = draw.sample(sorted(edges), 2) if len(edges) < 200 else (draw.choice(listed := list(edges)), draw.choice(listed))
-        new = {tuple(sorted((a, c))), tuple(sorted((b, d)))}
-        if len({a, b, c, d}) == 4 and not new & edges:
-            edges = (edges - {(a, b), (c, d)}) | new
-    return written([symbol] * n, edges)  # type: ignore[arg-type]
+        i, j = draw.sample(range(len(edges)), 2)
+        (a, b), (c, d) = edges[i], edges[j]
+        if len({a, b, c, d}) == 4 and not {frozenset((a, c)), frozenset((b, d))} & known:
+            known.difference_update({frozenset((a, b)), frozenset((c, d))})
+            known.update({frozenset((a, c)), frozenset((b, d))})
+            edges[i], edges[j] = (a, c), (b, d)
+    return written([symbol] * n, edges)
 
 
 def dendrimer(branch: str, depth: int) -> str:
@@ -163,7 +170,10 @@ def hard_molecules() -> dict[str, str]:
     out |= {"fullerene": C60, "two fullerenes": f"{C60}.{C60}", "nine fullerenes": ".".join([C60] * 9)}
     out |= {f"{n} fragments": ".".join(["C"] * n) for n in (100, 1_000, 2_500)}
     out |= {"800 salts": ".".join(["[Na+].[Cl-]"] * 400), "500 acetates": ".".join(["CC(=O)[O-]"] * 400)}
-    out |= {"250 benzenes": ".".join(["c1ccccc1"] * 500), "dot closures": ".".join(f"C{1}C{2}.C1.C2" for _ in range(300))}
+    out |= {
+        "250 benzenes": ".".join(["c1ccccc1"] * 500),
+        "dot closures": ".".join(f"C{1}C{2}.C1.C2" for _ in range(300)),
+    }
     out |= {f"{n} charges": "C[N+](C)(C)" * n + "C" for n in (50, 400)}
     out |= {"300 acids": "C(C(=O)[O-])" * 300, "zwitterions": "C(C(=O)[O-])C([NH3+])" * 180}
     out |= {"nitros": "C([N+](=O)[O-])" * 300, "azides": "C(N=[N+]=[N-])" * 300}
@@ -172,11 +182,35 @@ def hard_molecules() -> dict[str, str]:
     out |= {"macrocycle of glycines": "N1" + "CC(=O)N" * 400 + "CC1=O", "crown": "C1" + "COC" * 500 + "C1"}
     out |= {"adamantanes": "C1C2CC3CC1CC(C2)C3" * 60, "steroids": "CC12CCC3C(C1CCC2)CCC4C3(CCCC4)" * 60}
     out |= {"sulphones": "CS(=O)(=O)" * 400, "phosphates": "COP(=O)([O-])O" * 300, "ureas": "NC(=O)N" * 500}
-    out |= {"amidines": "C(=N)(N)" * 400, "guanidines": "NC(=N)N" * 500, "enols": "C(O)=C" * 500, "imines": "C=N" * 1_500}
+    out |= {
+        "amidines": "C(=N)(N)" * 400,
+        "guanidines": "NC(=N)N" * 500,
+        "enols": "C(O)=C" * 500,
+        "imines": "C=N" * 1_500,
+    }
     out |= {"porphyrins": "C1=CC2=NC1=CC3=CC=C(N3)C=C4C=CC(=N4)C=C5C=CC(=C2)N5." * 40 + "C"}
-    out |= {"dummies": "*" * 3_000, "dummy rings": "*1**1" * 400, "metals": "[Fe]" * 1_000, "silicas": "O[Si](O)(O)" * 300}
-    out |= {"hydrogens": "[H]" * 2 + ".[H][H]" * 600, "water": ".".join(["O"] * 2_000), "deuteriums": "C([2H])([2H])" * 300}
+    out |= {
+        "dummies": "*" * 3_000,
+        "dummy rings": "*1**1" * 400,
+        "metals": "[Fe]" * 1_000,
+        "silicas": "O[Si](O)(O)" * 300,
+    }
+    out |= {
+        "hydrogens": "[H]" * 2 + ".[H][H]" * 600,
+        "water": ".".join(["O"] * 2_000),
+        "deuteriums": "C([2H])([2H])" * 300,
+    }
     out |= {"boron cage": "[BH]12[BH]3[BH]4[BH]1[BH]5[BH]2[BH]3[BH]45", "dative": "N->[Pt](<-N)" * 200 + "Cl"}
     out |= {"allenes": "C=" * 2_000 + "C", "peroxides": "O" * 3_000, "sulphurs": "S1" + "S" * 2_000 + "1"}
     out |= {"helicenes": "c1ccc2c3c(ccc2c1)" + "c1ccc2c3c(ccc2c1)" * 0 + "cccc3"}
     return out
+
+
+def worst() -> dict[str, str]:
+    """One molecule for each way in which a row took minutes: paths, neighbours, reading, distances."""
+    return {
+        "K12": complete(12),
+        "star of 300": "[U]" + "(F)" * 299 + "F",
+        "ladder of n": grid(2, 60, "n"),
+        "chain of 2000": "C" * 2_000,
+    }

@@ -1,4 +1,4 @@
-"""A table comes in; the classical feature matrix (fingerprint, descriptors, the table's own columns) goes out."""
+"""Compute the classical features of a table: fingerprint, descriptors and the table's own columns."""
 
 from __future__ import annotations
 
@@ -132,12 +132,14 @@ class Features:
         smiles = list(table.smiles[asked])
         folder = None if store is None else store_folder(store)
         kinds = self._kinds(threads)
-        prints = kept(kinds[0][0], smiles, kinds[0][1], kinds[0][2], folder)
-        bad = asked[~prints.ok]
-        table = table.with_status(bad, UNREADABLE, prints.reasons[~prints.ok])
-        rows = asked[prints.ok]
-        readable = [text for text, ok in zip(smiles, prints.ok, strict=True) if ok]
-        parts = [prints.x[prints.ok]] + [kept(name, readable, make, width, folder).x for name, make, width in kinds[1:]]
+        rows, parts = asked, []
+        for name, make, width in kinds:
+            found = kept(name, smiles, make, width, folder)
+            if not found.ok.all():  # not read; or another kind of features takes too long
+                table = table.with_status(rows[~found.ok], UNREADABLE, found.reasons[~found.ok])
+                rows, parts = rows[found.ok], [part[found.ok] for part in parts]
+                smiles = [text for text, ok in zip(smiles, found.ok, strict=True) if ok]
+            parts.append(found.x[found.ok])
         bits = [part for part in parts if part.dtype == np.uint8]
         graded = [part for part in parts if part.dtype != np.uint8]
         if self.extra:

@@ -16,9 +16,10 @@ from molgraph.base.worker import POSSIBLE, Worker, start_worker
 
 R = TypeVar("R")
 SECONDS = 0.5  # of CPU time a call: a row that goes through several calls stays under two seconds
+ALONE = 0.8  # the same where the other calls for a row are quick
 PATIENCE = 30.0  # seconds by the clock, on a machine so busy that the CPU time does not pass
 MEMORY = 4 << 30  # bytes of address space
-#: texts that are called with in this process: no list of molecules that is known takes longer than a tenth of a second
+#: characters up to which a text is no unusual one, from which it is; and ring closures that make it one between them
 SHORT, LONG, RINGS = 100, 400, 12
 _CLOSURE = re.compile(r"%\(\d+\)|%\d\d|\d")
 _BRACKET = re.compile(r"\[[^\]]*\]")
@@ -49,7 +50,11 @@ def is_hard(text: str) -> bool:
 
 
 def each(
-    function: Callable[[Sequence[str]], list[R]], texts: Sequence[str], refused: Callable[[str, str], R]
+    function: Callable[[Sequence[str]], list[R]],
+    texts: Sequence[str],
+    refused: Callable[[str, str], R],
+    *,
+    seconds: float | None = None,
 ) -> list[R]:
     """``function(texts)``, where unusual texts are asked about one at a time in another process.
 
@@ -60,10 +65,7 @@ def each(
         function: ``texts -> one result each``, at module level, or a ``partial`` of such a one.
         texts: n texts.
         refused: the result of a text and the reason why the function has none.
-
-    Example:
-        >>> each(len_of_each, ["C", "C" * 5_000], lambda text, reason: -1)  # doctest: +SKIP
-        [1, 5000]
+        seconds: of CPU time; None for ``SECONDS``.
     """
     hard = [i for i, text in enumerate(texts) if is_hard(text)]
     if not hard:
@@ -74,27 +76,27 @@ def each(
         out[i] = result
     for i in hard:
         try:
-            out[i] = bounded(function, [texts[i]])[0]
+            out[i] = bounded(function, [texts[i]], seconds=seconds)[0]
         except TooHardError as error:
             out[i] = refused(texts[i], str(error))
     return out
 
 
-def bounded(function: Callable[[Any], R], item: Any) -> R:
+def bounded(function: Callable[[Any], R], item: Any, *, seconds: float | None = None) -> R:
     """``function(item)`` in another process, ended after ``SECONDS`` of CPU time.
 
     Raises:
         TooHardError: it took longer, or ended its process.
         RuntimeError: the function failed.
     """
-    global _worker
     if _inside or not POSSIBLE:
         return function(item)
+    seconds = SECONDS if seconds is None else seconds
     with _lock:
         for last in (False, True):
             worker = _ready()
             try:
-                worker.send(_timed, (function, item, SECONDS))
+                worker.send(_timed, (function, item, seconds))
             except OSError as error:  # the process was ended from outside since the last call
                 _end()
                 if last:
@@ -107,7 +109,7 @@ def bounded(function: Callable[[Any], R], item: Any) -> R:
             reason = f"takes longer than {PATIENCE:g} s by the clock"
         except (EOFError, OSError):
             code = worker.process.wait()
-            reason = f"takes longer than {SECONDS:g} s" if code == -signal.SIGPROF else f"RDKit crashes on it ({code})"
+            reason = f"takes longer than {seconds:g} s" if code == -signal.SIGPROF else f"RDKit crashes on it ({code})"
         except BaseException:  # Ctrl-C: the answer must not be taken for that of the next call
             _end()
             raise
@@ -158,9 +160,12 @@ def _prepare(_: None) -> None:
     global _inside
     import resource
 
-    import molgraph.chem.descriptors200  # noqa: F401 - rdkit, which takes half a second
+    from rdkit import rdBase
+
+    import molgraph.chem.descriptors200  # noqa: F401 - with all of rdkit, which takes half a second
 
     _inside = True
+    rdBase.DisableLog("rdApp.*")
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     if sys.platform == "linux":
         with suppress(ValueError, OSError):

@@ -12,13 +12,13 @@ from rdkit.Chem import rdMolDescriptors as rd
 from rdkit.Chem.EState import EState_VSA
 
 from molgraph.base.cores import cores
-from molgraph.chem.bounded import TooHardError, bounded, is_hard
+from molgraph.chem.bounded import ALONE, TooHardError, bounded, is_hard
 from molgraph.chem.estate import estate_indices
 from molgraph.chem.smiles import parse_smiles, quiet
 
 PARALLEL_FROM = 4_000  # below this, starting processes costs more than they save
 CHUNK = 1_000
-MAX_ATOMS = 2_000
+MAX_ATOMS = 1_500
 #: RDKit's time grows with the square of the paths of n bonds that Chi_n (and Kappa_n for n > 1) counts: from so many on
 #: these are NaN. No molecule of 100 bonds or fewer, three a pair of atoms, has them.
 MAX_PATHS = 3_000
@@ -137,7 +137,7 @@ def _compute(smiles: list[str]) -> tuple[np.ndarray, np.ndarray]:
     with quiet():
         for i, text in enumerate(smiles):
             try:
-                reasons[i], found = bounded(_described, text) if is_hard(text) else _described(text)
+                reasons[i], found = bounded(_described, text, seconds=ALONE) if is_hard(text) else _described(text)
             except TooHardError as error:
                 reasons[i], found = f"{error} to describe", None
             if found is not None:

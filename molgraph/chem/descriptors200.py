@@ -54,7 +54,8 @@ def descriptors_200(smiles: Sequence[str], *, workers: int | None = None) -> Des
     quick = rdkit_descriptors(smiles, workers=workers)
     x = np.full((len(smiles), len(NAMES_200)), np.nan, dtype=np.float32)
     x[:, _QUICK] = quick.x[:, [NAMES.index(NAMES_200[j]) for j in _QUICK]]
-    chunks = [list(smiles[i : i + CHUNK]) for i in range(0, len(smiles), CHUNK)]
+    texts = [text if ok else "" for text, ok in zip(smiles, quick.ok, strict=True)]
+    chunks = [texts[i : i + CHUNK] for i in range(0, len(texts), CHUNK)]
     workers = cores() if workers is None else workers
     if workers > 1 and len(smiles) >= PARALLEL_FROM // 8:  # eight times the work a molecule of the quick ones
         from joblib import Parallel, delayed

@@ -1,4 +1,4 @@
-"""SMILES and labels in; structures drawn as SVG or PNG out, a labelled empty box where one cannot be read."""
+"""Draw structures as SVG or PNG, with a labelled empty box for a SMILES that cannot be read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Literal, overload
 from rdkit import Chem
 from rdkit.Chem.Draw import rdMolDraw2D
 
+from molgraph.chem.bounded import TooHardError, bounded, is_hard
 from molgraph.chem.smiles import parse_smiles, quiet
 
 WIDTH, HEIGHT = 220, 160
@@ -36,10 +37,13 @@ def draw_molecule(smiles: str, *, width: int = WIDTH, height: int = HEIGHT) -> s
         (True, True)
     """
     frame = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    mol, reason = parse_smiles(smiles)
-    inner = "" if mol is None else _strokes(mol, width, height)
+    asked = smiles, width, height
+    try:
+        inner, reason = bounded(_drawn, asked) if is_hard(smiles) else _drawn(asked)
+    except TooHardError as error:
+        inner, reason = "", f"{error} to draw"
     if not inner:
-        said = "cannot be read" if mol is None else "cannot be drawn"
+        said = "cannot be read" if reason else "cannot be drawn"
         return (
             f'{frame} role="img"><title>{escape(said + (": " + reason if reason else ""))}</title>'
             f'<rect x="1" y="1" width="{width - 2}" height="{height - 2}" rx="6" fill="none" stroke="#b6bec8" '
@@ -106,6 +110,11 @@ def _style(options: rdMolDraw2D.MolDrawOptions) -> None:
     options.padding = 0.06
     options.fixedBondLength = 26  # small molecules are not blown up
     options.updateAtomPalette(_PALETTE)
+
+
+def _drawn(asked: tuple[str, int, int]) -> tuple[str, str]:
+    mol, reason = parse_smiles(asked[0])
+    return ("", reason) if mol is None else (_strokes(mol, *asked[1:]), "")
 
 
 def _strokes(mol: Chem.Mol, width: int, height: int) -> str:

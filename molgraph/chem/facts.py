@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rdkit import Chem
 
-from molgraph.chem.bounded import each
+from molgraph.chem.bounded import ALONE, each
 from molgraph.chem.smiles import parse_smiles, quiet
 from molgraph.chem.standardise import largest_fragment, neutral
 
@@ -41,7 +41,7 @@ def facts_of(texts: Sequence[str]) -> list[Facts]:
         >>> facts_of(["CC(O)C(=O)[O-].[Na+]"])
         [Facts(reason='', parent='CC(O)C(=O)O', fragments=2, open_centres=1, open_bonds=0)]
     """
-    return each(_facts_here, texts, lambda _, reason: Facts(f"{reason} to look at"))
+    return each(_facts_here, texts, lambda _, reason: Facts(f"{reason} to look at"), seconds=ALONE)
 
 
 def _facts_here(texts: Sequence[str]) -> list[Facts]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rdkit import Chem
 
-from molgraph.chem.bounded import each
+from molgraph.chem.bounded import ALONE, each
 from molgraph.chem.smiles import parse_smiles, quiet
 from molgraph.chem.standardise import largest_fragment, neutral
 
@@ -37,7 +37,7 @@ def identities_of(texts: Sequence[str]) -> list[Identity]:
         >>> identities_of(["C[C@H](O)C(=O)[O-].[Na+]"])[0][1:4]
         ('C[C@H](O)C(=O)[O-].[Na+]', 'C[C@H](O)C(=O)O', 'CC(O)C(=O)O')
     """
-    return each(_identities_here, texts, lambda _, reason: Identity(f"{reason} to look at"))
+    return each(_identities_here, texts, lambda _, reason: Identity(f"{reason} to look at"), seconds=ALONE)
 
 
 def _identities_here(texts: Sequence[str]) -> list[Identity]:

@@ -1,4 +1,4 @@
-"""Two lists of SMILES in; flat parents of those rows that may have a relative in the other list, few of them, out."""
+"""Find the flat parents of those few rows that may have a relative in another part."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from rdkit import Chem
 
+from molgraph.chem.bounded import each
 from molgraph.chem.pruning import is_plain, read_raw
 from molgraph.chem.scaffold import LIGHT_METALS, flat_parents
 from molgraph.chem.smiles import quiet
@@ -22,6 +23,7 @@ _BRACKET = re.compile(r"\[[^\]]*\]")
 _STRANGE = re.compile(r"\[(?!\d*(?:[BCNOPSFI]|Cl|Br|Si|Se|[bcnops]|se)@{0,2}(?:H\d?)?(?:[+-]\d?|\+\+|--)?(?::\d+)?\])")
 _LONE = re.compile(r"\[(?:Na|K|Li|Ca|Mg|Cs|Ba|Rb|Sr)H?\d?(?:\+\d?|\+\+)?\]")  # a counter-ion by itself
 _ROUNDS = 6
+_MATRIX = 300  # atoms up to which a matrix of them is the fastest
 
 
 class _Kind(NamedTuple):
@@ -53,14 +55,15 @@ def parents_across(smiles: Sequence[str] | np.ndarray, part_of: np.ndarray, alik
     plain = [alike is not None and is_plain(text) for text in texts]
     parents = np.full(len(texts), "", dtype=object)
     with quiet():
-        kinds = [_kind(text) or _kind_read(text) for text in texts]
+        kinds = each(_kinds, texts, lambda *_: None)
         # What has no skeleton to go by is read in full; the parent's own skeleton then finds its relatives.
         hidden = [i for i, kind in enumerate(kinds) if kind is None]
         parents[hidden] = flat_parents(texts[hidden]).values
         for i in hidden:
             kinds[i] = _kind(parents[i]) or _kind_read(parents[i])
         rows = _across(range(len(texts)), kinds.__getitem__, part_of, plain)
-        skeletons = {i: (kinds[i], _skeleton(parents[i] or texts[i])) for i in rows}
+        found = each(_skeletons, [parents[i] or texts[i] for i in rows], lambda *_: b"")
+        skeletons = {i: (kinds[i], skeleton) for i, skeleton in zip(rows, found, strict=True)}
     rows = [i for i in _across(rows, skeletons.__getitem__, part_of, plain) if not parents[i]]
     parents[rows] = flat_parents(texts[rows]).values
     return parents
@@ -80,6 +83,14 @@ def _across(rows: Iterable[int], key: Callable[[int], object], part_of: np.ndarr
         every = {part[i] for i in group}
         found += [i for i in group if (odd if plain[i] else every) - {part[i]}]
     return found
+
+
+def _kinds(texts: Sequence[str]) -> list[_Kind | None]:
+    return [_kind(text) or _kind_read(text) for text in texts]
+
+
+def _skeletons(texts: Sequence[str]) -> list[bytes]:
+    return [_skeleton(text) for text in texts]
 
 
 def _kind(text: str) -> _Kind | None:
@@ -143,8 +154,18 @@ def _skeleton(text: str) -> bytes:
         return b""
     if "." in text:
         mol = max(Chem.GetMolFrags(mol, asMols=True, sanitizeFrags=False), key=Chem.Mol.GetNumHeavyAtoms, default=mol)
-    bonded = Chem.GetAdjacencyMatrix(mol).astype(np.float64)
-    values = bonded.sum(axis=0)
+    n, from_others = mol.GetNumAtoms(), _sums_of(mol)
+    values = from_others(np.ones(n))
     for _ in range(_ROUNDS):
-        values = 7 * values + bonded @ values  # whole numbers below 2**53, so that their order does not matter
+        values = 7 * values + from_others(values)  # whole numbers below 2**53, so that their order does not matter
     return np.sort(values).tobytes()
+
+
+def _sums_of(mol: Chem.Mol) -> Callable[[np.ndarray], np.ndarray]:
+    """A function of one value an atom: the sum of its neighbours' values."""
+    n = mol.GetNumAtoms()
+    if n <= _MATRIX:
+        return Chem.GetAdjacencyMatrix(mol).astype(np.float64).__matmul__
+    ends = np.array([(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in mol.GetBonds()], dtype=np.int64).reshape(-1, 2)
+    to, come = np.concatenate([ends, ends[:, ::-1]]).T
+    return lambda values: np.bincount(to, values[come], n)

@@ -1,4 +1,4 @@
-"""Lines of an SD file in; for each record its title, SMILES, the reason where there is none, and its fields."""
+"""Read the records of an SD file: title, SMILES or the reason why there is none, and fields."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import NamedTuple
 from rdkit import Chem
 
 from molgraph.chem import smiles
+from molgraph.chem.bounded import RINGS, TooHardError, bounded
 
 _FIELD = re.compile(r"^>.*?<(.*)>")
 _FIELD_BYTES = re.compile(rb"\n>[^\r\n]*?<([^\r\n]*)>")  # the same after an end of line; a plain start makes it fast
 MAX_LINES = 1_000_000
 MAX_NAME = 1 << 16
+LONG = 20_000  # characters: about 200 atoms
+_SHORT = 3_000
 
 
 class Record(NamedTuple):
@@ -78,7 +81,7 @@ def _record(lines: list[str], molecules: bool) -> Record:
     end = next((i + 1 for i, line in enumerate(lines) if line.startswith("M  END")), None)
     if end is None:
         end = next((i for i, line in enumerate(lines) if line.startswith(">")), len(lines))
-    text, reason = _smiles("\n".join(lines[:end]) + "\n") if molecules else ("", "")
+    text, reason = _read("\n".join(lines[:end]) + "\n", lines[3:4]) if molecules else ("", "")
     return Record(lines[0].strip() if lines else "", text, reason, _fields(lines[end:]))
 
 
@@ -95,6 +98,20 @@ def _fields(lines: list[str]) -> dict[str, str]:
         else:
             out[name], name = "\n".join(value), None
     return out
+
+
+def _read(block: str, counts: list[str]) -> tuple[str, str]:
+    """SMILES or the reason; what is large or has many rings is read in a process that can be ended."""
+    try:
+        rings = int(counts[0][3:6]) - int(counts[0][:3]) if counts else 0
+    except ValueError:
+        rings = 0
+    if len(block) < _SHORT or (len(block) < LONG and rings < RINGS and "V3000" not in "".join(counts)):
+        return _smiles(block)
+    try:
+        return bounded(_smiles, block)
+    except TooHardError as error:
+        return "", f"{error} to read"
 
 
 def _smiles(block: str) -> tuple[str, str]:

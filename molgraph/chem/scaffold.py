@@ -11,7 +11,7 @@ from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
-from molgraph.chem.bounded import each, is_hard
+from molgraph.chem.bounded import ALONE, each, is_hard
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.pruning import is_plain, prune, read_flat, read_pruned
 from molgraph.chem.smiles import parse_smiles, precheck, quiet
@@ -184,7 +184,10 @@ def _of_pruned(texts: Sequence[str]) -> list[str | None]:
 
 
 def _chunk(function: Callable[[Chem.Mol], str], texts: Sequence[str]) -> list[tuple[str, str]]:
-    return each(partial(_chunk_here, function), texts, lambda _, reason: ("", f"{reason} to find its scaffold"))
+    def refused(_: str, reason: str) -> tuple[str, str]:
+        return "", f"{reason} to find its scaffold"
+
+    return each(partial(_chunk_here, function), texts, refused, seconds=ALONE)
 
 
 def _chunk_here(function: Callable[[Chem.Mol], str], texts: Sequence[str]) -> list[tuple[str, str]]:

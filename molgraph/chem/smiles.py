@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 from rdkit import Chem, rdBase
 
+from molgraph.chem.bounded import TooHardError, bounded, is_hard
+
 # RDKit walks along a molecule by recursion, and some of its steps grow with the square of its size or faster: a ring
 # of 20,000 atoms overflows the stack and ends the process when its SMILES is written.
 MAX_CHARACTERS = 5_000
 MAX_REASON = 200
-MAX_RINGS = 500
+MAX_RINGS = 300
 _LONG = 2_000  # texts of so many characters are looked at for what would keep RDKit busy for minutes
 
 # RDKit's log streams belong to the whole process, so two threads that capture at once would read each
@@ -129,6 +131,28 @@ def _too_hard(text: str) -> str:
     return f"{closures} ring closures; molgraph reads SMILES of up to {MAX_RINGS}" if closures > MAX_RINGS else ""
 
 
+def check_smiles(text: object) -> str:
+    """The reason of ``precheck``; and of an unusual text, whether RDKit reads it within the limit of ``bounded``.
+
+    RDKit's search for alternating bonds takes twice the time for every other ring of some polycyclic molecules.
+
+    Example:
+        >>> check_smiles("CCO"), check_smiles(None)
+        ('', 'no molecule in this row')
+    """
+    reason = precheck(text)
+    if not reason and is_hard(str(text)):
+        try:
+            return bounded(_reason, text)
+        except TooHardError as error:
+            return f"{error} to read"
+    return reason
+
+
+def _reason(text: str) -> str:
+    return parse_smiles(text).reason
+
+
 def parse_smiles(text: str, *, sanitize: bool = True) -> Parsed:
     """Read one SMILES; nothing is raised and nothing reaches the terminal.
 
@@ -147,7 +171,7 @@ def parse_smiles(text: str, *, sanitize: bool = True) -> Parsed:
         >>> parse_smiles("C(C").reason
         'SMILES Parse Error: extra open parentheses while parsing: C(C (position 2)'
     """
-    reason = precheck(text)
+    reason = check_smiles(text)
     if reason:
         return Parsed(None, reason)
     with captured() as log:

@@ -1,4 +1,4 @@
-"""SMILES in, a graph store out: one graph for each entry, in order, a reason where there is none."""
+"""Make one graph of each SMILES, in order, or a reason why there is none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rdkit import rdBase
 
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.progress import bar
-from molgraph.chem.smiles import parse_smiles, precheck, quiet
+from molgraph.chem.smiles import check_smiles, parse_smiles, quiet
 from molgraph.data import featurize_cuik, featurize_rdkit
 from molgraph.data.features import FEATURISER, atom_rows, bond_rows
 from molgraph.data.graphstore import GraphStore
@@ -46,7 +46,7 @@ def featurize(smiles: Sequence[str], *, backend: Backend = "auto", workers: int 
         (['ok', 'unreadable'], [0, 3, 3])
     """
     _runner(backend)
-    reason = np.array([precheck(text) for text in smiles], dtype=object)
+    reason = np.array([check_smiles(text) for text in smiles], dtype=object)
     texts = ["" if why else text for text, why in zip(smiles, reason, strict=True)]
     blocks = [texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK)]
     found: list[Piece] = []

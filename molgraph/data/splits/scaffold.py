@@ -15,10 +15,15 @@ PAPER = "Bemis and Murcko 1996, J. Med. Chem. 39:2887"
 def group_by_scaffold(task: Task, generic: bool = False) -> Grouping:
     """One group a scaffold of the flat parents; an acyclic molecule has no scaffold and is a group of its own."""
     forms, parents = group_by_parent(task)
-    keys = scaffolds(parents, generic=generic).values
+    found = scaffolds(parents, generic=generic)
+    keys, failed = found.values, found.reasons != ""
     acyclic = np.array([not key for key in keys], dtype=bool)
     keys[acyclic] = [f"acyclic {parent}" for parent in parents[acyclic]]
-    return Grouping(forms.rows, number(keys)[forms.group_of], forms.left_out)
+    lost = failed[forms.group_of]  # a parent whose scaffold takes too long
+    left_out = forms.left_out | {
+        int(row): str(found.reasons[group]) for row, group in zip(forms.rows[lost], forms.group_of[lost], strict=True)
+    }
+    return Grouping(forms.rows[~lost], number(keys[forms.group_of[~lost]]), left_out)
 
 
 def _group_by_framework(task: Task) -> Grouping:
