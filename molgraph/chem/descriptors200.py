@@ -26,7 +26,7 @@ _FUNCTIONS = {name: function for name, function in rdkit_list._descList if name 
 NAMES_200: tuple[str, ...] = tuple(sorted(_FUNCTIONS))
 #: heavy atoms from which a descriptor is not computed: its time grows as a power of their number (Ipc is then beyond
 #: float32 as well)
-_LARGE = {"Ipc": 256, "BalabanJ": 512, "BertzCT": 512}
+_LARGE = {"Ipc": 256, "BalabanJ": 400, "BertzCT": 400}
 _QUICK = [j for j, name in enumerate(NAMES_200) if name in NAMES]
 _SLOW = [j for j, name in enumerate(NAMES_200) if name not in NAMES]
 
@@ -35,7 +35,7 @@ def descriptors_200(smiles: Sequence[str], *, workers: int | None = None) -> Des
     """The 200 descriptors of RDKit's list as it stood in 2022, which MapLight uses (Notwell and Wood 2023).
 
     Those that ``rdkit_descriptors`` has come from there, several times as fast; RDKit computes the others. Ipc is NaN
-    from 256 atoms, BalabanJ and BertzCT from 512.
+    from 256 atoms, BalabanJ and BertzCT from 400.
 
     Args:
         smiles: n molecules.
