@@ -184,10 +184,8 @@ def _of_pruned(texts: Sequence[str]) -> list[str | None]:
 
 
 def _chunk(function: Callable[[Chem.Mol], str], texts: Sequence[str]) -> list[tuple[str, str]]:
-    def refused(_: str, reason: str) -> tuple[str, str]:
-        return "", f"{reason} to find its scaffold"
-
-    return each(partial(_chunk_here, function), texts, refused, seconds=ALONE)
+    here = partial(_chunk_here, function)
+    return each(here, texts, lambda _, reason: ("", f"{reason} to find its scaffold"), seconds=ALONE)
 
 
 def _chunk_here(function: Callable[[Chem.Mol], str], texts: Sequence[str]) -> list[tuple[str, str]]:
