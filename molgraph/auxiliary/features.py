@@ -132,7 +132,7 @@ class Features:
         smiles = list(table.smiles[asked])
         folder = None if store is None else store_folder(store)
         kinds = self._kinds(threads)
-        rows, parts = asked, []
+        rows, parts = asked, list[np.ndarray]()
         for name, make, width in kinds:
             found = kept(name, smiles, make, width, folder)
             if not found.ok.all():  # not read; or another kind of features takes too long

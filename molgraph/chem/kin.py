@@ -55,7 +55,7 @@ def parents_across(smiles: Sequence[str] | np.ndarray, part_of: np.ndarray, alik
     plain = [alike is not None and is_plain(text) for text in texts]
     parents = np.full(len(texts), "", dtype=object)
     with quiet():
-        kinds = each(_kinds, texts, lambda *_: None)
+        kinds = each(_kinds, list(texts), lambda *_: None)
         # What has no skeleton to go by is read in full; the parent's own skeleton then finds its relatives.
         hidden = [i for i, kind in enumerate(kinds) if kind is None]
         parents[hidden] = flat_parents(texts[hidden]).values

@@ -20,7 +20,7 @@ def group_by_scaffold(task: Task, generic: bool = False) -> Grouping:
     acyclic = np.array([not key for key in keys], dtype=bool)
     keys[acyclic] = [f"acyclic {parent}" for parent in parents[acyclic]]
     lost = failed[forms.group_of]  # a parent whose scaffold takes too long
-    left_out = forms.left_out | {
+    left_out = dict(forms.left_out) | {
         int(row): str(found.reasons[group]) for row, group in zip(forms.rows[lost], forms.group_of[lost], strict=True)
     }
     return Grouping(forms.rows[~lost], number(keys[forms.group_of[~lost]]), left_out)
