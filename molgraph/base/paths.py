@@ -1,9 +1,10 @@
-"""Where files go, and how they get there whole: a path in, a file that exists complete or not at all out."""
+"""Write files whole or not at all, explain failures of the file system, and find molgraph's folders."""
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -27,6 +28,7 @@ _HINTS = {
     errno.ENOENT: "the folder does not exist: make it first",
     errno.ENOTDIR: "a part of that path is a file, not a folder",
     errno.EISDIR: "that is a folder: name a file in it",
+    errno.ELOOP: "that is a symbolic link: remove it or choose another name",
 }
 
 
@@ -58,7 +60,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
         options = {"encoding": "utf-8", "newline": ""} | options
     special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
     final = Path(path) if special else Path(os.path.realpath(path))  # a link stays: what it points to is replaced
-    temporary = final if special else final.with_name(f".{final.name[:200]}.{secrets.token_hex(4)}.tmp")
+    temporary = final if special else temporary_beside(final)
     try:
         if final.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -79,6 +81,19 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
         if not special:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def temporary_beside(path: Path) -> Path:
+    """A fresh hidden name in the folder of ``path``, to be renamed to it once it is whole."""
+    return path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.tmp")
+
+
+def sweep_temporaries(path: Path) -> None:
+    """Remove the temporaries of ``path`` that killed runs left; only for the one process that may write it now."""
+    pattern = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{8}\.tmp")
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        for name in [entry.name for entry in entries if pattern.fullmatch(entry.name)]:
+            path.with_name(name).unlink(missing_ok=True)
 
 
 def storage_error(what: str, error: OSError) -> StorageError:

@@ -66,10 +66,10 @@ def check_writable(*outputs: Named, inputs: Iterable[Named] = ()) -> None:
 
 
 def _check_place(path: Path) -> None:
-    try:
-        folder = path.resolve().parent
-    except (OSError, RuntimeError):  # Python 3.11 and 3.12 say RuntimeError
-        raise StorageError(f"cannot write {path}: its links lead in a circle", hint="choose another name") from None
+    final = Path(os.path.realpath(path))
+    if final.is_symlink():
+        raise StorageError(f"cannot write {path}: its symbolic links lead in a circle", hint="name another file")
+    folder = final.parent
     if not folder.is_dir():
         raise StorageError(f"cannot write {path}: the folder {folder} does not exist", hint="make it first")
     if path.is_dir():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -178,8 +179,7 @@ def learn(plan: Recipe, out: Path) -> Any:
     from molgraph.cli.show import steps
 
     workdir = out.with_name(out.name + ".work")
-    if workdir.exists() and not workdir.is_dir():
-        raise StorageError(f"cannot write into {workdir}: it is a file", hint="move it: a resume keeps its steps there")
+    check_workdir(workdir)
     try:
         with steps():
             result = api.train(recipe=plan, workdir=workdir)
@@ -195,6 +195,27 @@ def learn(plan: Recipe, out: Path) -> Any:
     save(result, out)
     shutil.rmtree(workdir, ignore_errors=True)
     return result
+
+
+def check_workdir(workdir: Path) -> None:
+    """Refuse a working folder that training would write into, and remove at the end, though it is not its own.
+
+    Raises:
+        StorageError: it is a file, a link, or holds anything but checkpoints.
+    """
+    if not workdir.is_symlink() and not workdir.exists():
+        return
+    odd = "it is a link" if workdir.is_symlink() else "" if workdir.is_dir() else "it is a file"
+    for path in () if odd else sorted(workdir.rglob("*")):
+        name = path.relative_to(workdir).as_posix()
+        if path.is_symlink() or not re.fullmatch(r"[0-9a-f]{16}(/member-\d+)?(/training\.ckpt(\.tmp)?)?", name):
+            odd = f"it holds {name}, which is no checkpoint"
+            break
+    if odd:
+        hint = (
+            "move it or choose another --out: checkpoints are kept there and the folder is removed after the training"
+        )
+        raise StorageError(f"cannot write into {workdir}: {odd}", hint=hint)
 
 
 def save(result: Any, out: Path) -> None:

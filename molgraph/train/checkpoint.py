@@ -70,6 +70,8 @@ def save(
         state |= {"network": network, "optimizer": optimizer}
     temporary = path.with_name(path.name + ".tmp")
     try:
+        if fabric.is_global_zero and temporary.is_symlink():
+            temporary.unlink()  # what it points to is not ours to write
         fabric.save(temporary, state)
         if fabric.is_global_zero:
             with open(temporary, "rb+") as file:

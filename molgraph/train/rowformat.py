@@ -7,6 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -50,8 +51,8 @@ class RowFormat(ABC):
     def chunk(self, values: list[Sequence[object]]) -> bytes:
         """One chunk of rows."""
 
-    #: makes the file asked for (second path) of the grown one (first path), where they differ
-    convert: Callable[[Path, Path], None] | None = None
+    #: makes the file asked for (second) of the grown one (first), where they differ
+    convert: Callable[[Path, IO[bytes]], None] | None = None
 
 
 class Delimited(RowFormat):
@@ -103,7 +104,7 @@ class Parquet(RowFormat):
         ]
         return pa.record_batch(arrays, names=[str(i) for i in range(len(arrays))]).serialize().to_pybytes()
 
-    def _rewrite(self, part: Path, made: Path) -> None:
+    def _rewrite(self, part: Path, made: IO[bytes]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 

@@ -145,7 +145,7 @@ def test_an_error_before_the_first_step_leaves_no_folder(folder: Path, monkeypat
     monkeypatch.setattr(api, "contestants", refuse)
     assert call(folder, "train", "a.csv", *MEAN)[0] == 3
     assert not list(folder.glob("model.mgm*"))
-    kept = folder / "model.mgm.work" / "run" / "training.ckpt"  # another run's, which goes on from it
+    kept = folder / "model.mgm.work" / ("0" * 16) / "training.ckpt"  # another run's, which goes on from it
     kept.parent.mkdir(parents=True)
     kept.write_bytes(b"")
     assert call(folder, "train", "a.csv", *MEAN)[0] == 3
@@ -197,3 +197,33 @@ def test_many_targets_are_told_in_one_line(caplog: pytest.LogCaptureFixture) -> 
     with caplog.at_level(logging.INFO, "molgraph"):
         read_for_training(frame, Recipe().override(f"targets={','.join(names)}"))
     assert caplog.messages[-1].endswith("t4 (regression) and 695 more")
+
+
+@pytest.mark.parametrize("kind", ["notes", "link", "file", "deep"])
+def test_a_working_folder_of_the_users_own_is_refused_and_left(tmp_path: Path, kind: str) -> None:
+    from molgraph.cli.train import check_workdir
+
+    workdir, own = tmp_path / "m.mgm.work", tmp_path / "own"
+    (own / ("0" * 16)).mkdir(parents=True)
+    (own / ("0" * 16) / "thesis.txt" if kind == "deep" else own / "thesis.txt").write_text("five years")
+    if kind == "file":
+        workdir.write_text("mine")
+    elif kind == "link":
+        workdir.symlink_to(own)
+    else:
+        own.rename(workdir)
+    with pytest.raises(StorageError, match="cannot write into") as caught:
+        check_workdir(workdir)
+    assert "--out" in caught.value.hint
+    assert kind == "file" or "thesis.txt" in caught.value.message or kind == "link"
+
+
+def test_a_working_folder_of_checkpoints_is_gone_on_with(tmp_path: Path) -> None:
+    from molgraph.cli.train import check_workdir
+
+    check_workdir(tmp_path / "m.mgm.work")
+    for name in ("0123456789abcdef/training.ckpt", "0123456789abcdef/member-0/training.ckpt.tmp"):
+        path = tmp_path / "m.mgm.work" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"x")
+    check_workdir(tmp_path / "m.mgm.work")
