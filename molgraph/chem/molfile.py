@@ -1,4 +1,4 @@
-"""Read the records of an SD file: title, SMILES or the reason why there is none, and fields."""
+"""Read the records of an SD file: titles, structures as SMILES or the reason why there is none, and fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from molgraph.chem.bounded import RINGS, TooHardError, bounded
 
 _FIELD = re.compile(r"^>.*?<(.*)>")
 _FIELD_BYTES = re.compile(rb"\n>[^\r\n]*?<([^\r\n]*)>")  # the same after an end of line; a plain start makes it fast
+MAX_LINE = 1 << 18  # characters; a line of so many is cut there by those who read files
 MAX_LINES = 1_000_000
+MAX_RECORD = 1 << 24  # characters
 MAX_NAME = 1 << 16
 LONG = 20_000  # characters: about 200 atoms
 _SHORT = 3_000
@@ -30,7 +32,7 @@ class Record(NamedTuple):
 
 
 def read_records(lines: Iterable[str], *, molecules: bool = True) -> Iterator[Record]:
-    """Read an SD file record by record; one that RDKit cannot read comes out with a reason.
+    """Read an SD file record by record; one that RDKit cannot read, or that is far too large, has a reason.
 
     Args:
         lines: the file's lines.
@@ -42,15 +44,22 @@ def read_records(lines: Iterable[str], *, molecules: bool = True) -> Iterator[Re
         [('x', 'a molecule of no atoms', {'y': '1.5'})]
     """
     held: list[str] = []
+    size, reason = 0, ""
     for line in lines:
         line = line.rstrip("\r\n")
         if line.startswith("$$$$"):
-            yield _record(held, molecules)
-            held = []
-        elif len(held) < MAX_LINES:
+            yield _record(held, molecules, reason)
+            held, size, reason = [], 0, ""
+            continue
+        size += len(line)
+        if len(line) >= MAX_LINE:
+            reason = f"a line of more than {MAX_LINE:,} characters"
+        elif size > MAX_RECORD or len(held) == MAX_LINES:
+            reason = f"a record of more than {MAX_RECORD:,} characters or {MAX_LINES:,} lines"
+        else:
             held.append(line)
-    if any(line.strip() for line in held):
-        yield _record(held, molecules)
+    if reason or any(line.strip() for line in held):
+        yield _record(held, molecules, reason)
 
 
 def field_names(pieces: Iterable[bytes]) -> Iterator[str]:
@@ -77,11 +86,13 @@ def field_names(pieces: Iterable[bytes]) -> Iterator[str]:
             held = b""
 
 
-def _record(lines: list[str], molecules: bool) -> Record:
+def _record(lines: list[str], molecules: bool, reason: str) -> Record:
     end = next((i + 1 for i, line in enumerate(lines) if line.startswith("M  END")), None)
     if end is None:
         end = next((i for i, line in enumerate(lines) if line.startswith(">")), len(lines))
-    text, reason = _read("\n".join(lines[:end]) + "\n", lines[3:4]) if molecules else ("", "")
+    text = ""
+    if molecules and not reason:
+        text, reason = _read("\n".join(lines[:end]) + "\n", lines[3:4])
     return Record(lines[0].strip() if lines else "", text, reason, _fields(lines[end:]))
 
 

@@ -1,4 +1,4 @@
-"""What every reader gives: chunks of rows as Arrow tables, cut at fixed row numbers."""
+"""Cut the rows of any source into chunks of Arrow columns at fixed row numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from molgraph.base.errors import DataError
+
 SAMPLE_ROWS = 200  # what columns are found by
+REASON = "reason of the reader"  # a column beside a source's own: why a row is no sound row, else null
+MAX_CHUNK_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,11 @@ class Reader(Protocol):
 def recut(pieces: Iterator[pa.Table], rows: int | None) -> Iterator[Chunk]:
     """Cut a stream of tables at multiples of ``rows``, so that chunk edges depend on row numbers alone.
 
+    A column ``REASON`` of the tables becomes the chunks' reasons, and its rows are torn.
+
+    Raises:
+        DataError: ``rows`` rows hold more text than any table of molecules does.
+
     Example:
         >>> parts = [pa.table({"x": [1, 2, 3]}), pa.table({"x": [4, 5]})]
         >>> [(c.start, c.columns["x"].to_pylist()) for c in recut(iter(parts), 2)]
@@ -77,12 +86,35 @@ def recut(pieces: Iterator[pa.Table], rows: int | None) -> Iterator[Chunk]:
     for piece in pieces:
         held.append(piece)
         n_held += piece.num_rows
-        if rows is None or n_held < rows:
+        if rows is None:
+            continue
+        if n_held < rows:
+            check_size(sum(part.nbytes for part in held), start, n_held)
             continue
         joined, at = pa.concat_tables(held), 0
         while n_held - at >= rows:
-            yield Chunk(joined.slice(at, rows), start)
+            yield _chunk(joined.slice(at, rows), start)
             start, at = start + rows, at + rows
         held, n_held = [joined.slice(at)], n_held - at
     if held and (n_held or start == 0):
-        yield Chunk(pa.concat_tables(held), start)
+        yield _chunk(pa.concat_tables(held), start)
+
+
+def check_size(n_bytes: int, start: int, n_rows: int) -> None:
+    """Refuse rows that would fill the memory: a chunk holds at most ``MAX_CHUNK_BYTES``."""
+    if n_bytes > MAX_CHUNK_BYTES:
+        raise DataError(
+            f"rows {start + 1} to {start + n_rows} hold more than {MAX_CHUNK_BYTES:,} bytes",
+            hint="look for cells or lines that are far too long",
+        )
+
+
+def _chunk(rows: pa.Table, start: int) -> Chunk:
+    if REASON not in rows.column_names:
+        return Chunk(rows, start)
+    told = rows[REASON]
+    rows = rows.drop_columns([REASON])
+    if told.null_count == len(told):
+        return Chunk(rows, start)
+    reasons = pc.fill_null(told, "").to_numpy(zero_copy_only=False).astype(object)
+    return Chunk(rows, start, reasons, reasons != "")

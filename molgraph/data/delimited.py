@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from molgraph.base.errors import DataError
-from molgraph.data.chunks import SAMPLE_ROWS, Chunk, recut
-from molgraph.data.columns import as_text, is_smiles_name
-from molgraph.data.opening import Opened, broken
-from molgraph.data.torn import REASON, SoundBytes, TornRows, decode, is_torn, ragged, shown
+from molgraph.data.chunks import REASON, SAMPLE_ROWS, Chunk, recut
+from molgraph.data.columns import is_smiles_name
+from molgraph.data.opening import DAMAGED, Opened, broken
+from molgraph.data.torn import SoundBytes, TornRows, decode, is_torn, ragged, shown
 
 BLOCK_BYTES = 1 << 22  # also the longest row that is read
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
@@ -79,13 +79,7 @@ class DelimitedReader:
         return pa.table({name: pa.array([row[j] for row in rows], pa.string()) for j, name in enumerate(self.names)})
 
     def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
-        for chunk in recut(self._pieces(columns), rows):
-            told = chunk.columns[REASON]
-            if told.null_count == len(told):
-                yield Chunk(chunk.columns.select(columns), chunk.start)
-            else:
-                reasons = as_text(told)
-                yield Chunk(chunk.columns.select(columns), chunk.start, reasons, reasons != "")
+        return recut(self._pieces(columns), rows)
 
     def _pieces(self, columns: list[str]) -> Iterator[pa.Table]:
         """Blocks of rows, with a column of reasons as the last."""
@@ -112,7 +106,7 @@ class DelimitedReader:
             raise self._explain(str(error), torn) from None
         except UnicodeError:
             raise DataError(f"{self.name} is not {self._encoding} text", hint="save it as UTF-8") from None
-        except (EOFError, OSError) as error:
+        except DAMAGED as error:
             raise broken(self.name, error) from None
         finally:
             stream.close()

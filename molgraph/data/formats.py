@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
 from molgraph.data.columns import is_smiles_name
 from molgraph.data.delimited import DelimitedReader, check_unique
 from molgraph.data.lines import RecordReader, SmilesReader
-from molgraph.data.opening import Opened, broken, open_bytes
+from molgraph.data.opening import DAMAGED, Opened, broken, open_bytes
 
 PIECE_ROWS = 10_000
 RECORDS = (".sdf", ".sd", ".mol")
@@ -188,22 +189,28 @@ class ParquetReader:
         if not opened.rereadable or Path(source).suffix.lower() in (".gz", ".gzip"):
             file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the reader
             weakref.finalize(self, file.close)
-            with opened.stream() as stream:
-                shutil.copyfileobj(stream, file, 1 << 20)
-        try:
+        with self._explained():
+            if file is not source:
+                with opened.stream() as stream:
+                    shutil.copyfileobj(stream, file, 1 << 20)
             self._file = pq.ParquetFile(file)
-        except (pa.ArrowException, OSError) as error:
-            raise broken(self.name, error) from None
         self.names = list(self._file.schema_arrow.names)
         check_unique(self.names, self.name)
 
     def sample(self) -> pa.Table:
-        batch = next(self._file.iter_batches(SAMPLE_ROWS), None)
+        with self._explained():
+            batch = next(self._file.iter_batches(SAMPLE_ROWS), None)
         return self._file.schema_arrow.empty_table() if batch is None else pa.Table.from_batches([batch])
 
     def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
-        try:
+        with self._explained():
             batches = self._file.iter_batches(min(rows or PIECE_ROWS, PIECE_ROWS), columns=columns)
             yield from recut((pa.Table.from_batches([b]).select(columns) for b in batches), rows)
-        except (pa.ArrowException, OSError) as error:
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Failures of a damaged file in a sentence."""
+        try:
+            yield
+        except (pa.ArrowException, *DAMAGED) as error:
             raise broken(self.name, error) from None

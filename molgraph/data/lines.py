@@ -1,20 +1,24 @@
-"""Files of one record after another (.smi, .sdf) in; chunks of text columns out, in constant memory."""
+"""Read files of one record after another (.smi, .sdf) in chunks of text columns, in constant memory."""
 
 from __future__ import annotations
 
 import io
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 
-from molgraph.chem.molfile import Record, field_names, read_records
-from molgraph.data.chunks import SAMPLE_ROWS, Chunk, recut
+from molgraph.base.errors import DataError
+from molgraph.chem.molfile import MAX_LINE, Record, field_names, read_records
+from molgraph.data.chunks import REASON, SAMPLE_ROWS, Chunk, check_size, recut
 from molgraph.data.columns import is_smiles_name
-from molgraph.data.opening import Opened, broken
+from molgraph.data.opening import DAMAGED, Opened, broken
 
-PIECE_ROWS = 10_000
+PIECE_ROWS = 1_000
+MAX_FIELDS = 10_000
+_SHOWN = 1_000  # characters of a line that is too long
 
 
 class _LineReader:
@@ -25,10 +29,15 @@ class _LineReader:
         self.name, self.rereadable = opened.name, opened.rereadable
 
     def _lines(self) -> Iterator[str]:
+        """All lines, none longer than ``MAX_LINE``: the rest of such a one is passed over."""
         text = io.TextIOWrapper(self._opened.stream(), encoding="utf-8-sig", errors="backslashreplace")
         try:
-            yield from text
-        except (EOFError, OSError) as error:
+            while line := text.readline(MAX_LINE):
+                more = line
+                while len(more) == MAX_LINE and more[-1] != "\n":
+                    more = text.readline(MAX_LINE)
+                yield line
+        except DAMAGED as error:
             raise broken(self.name, error) from None
         finally:
             text.close()
@@ -75,25 +84,23 @@ class SmilesReader(_LineReader):
         self.id = "name" if any(split_line(line)[1] for line in lines[self._skip :]) else None
 
     def _table(self, lines: list[str]) -> pa.Table:
-        pairs = [split_line(line) for line in lines]
-        return pa.table({"smiles": pa.array([p[0] for p in pairs], pa.string()), "name": [p[1] for p in pairs]})
+        pairs = [split_line(line) if len(line) < MAX_LINE else (line[:_SHOWN], "") for line in lines]
+        reason = f"a line of more than {MAX_LINE:,} characters; the first {_SHOWN:,} are shown"
+        columns = {"smiles": [p[0] for p in pairs], "name": [p[1] for p in pairs]}
+        columns[REASON] = [reason if len(line) >= MAX_LINE else None for line in lines]
+        return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
 
     def sample(self) -> pa.Table:
-        return self._table(self._head_lines()[self._skip : self._skip + SAMPLE_ROWS])
+        return self._table(self._head_lines()[self._skip : self._skip + SAMPLE_ROWS]).select(self.names)
 
     def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
-        return recut((t.select(columns) for t in self._pieces()), rows)
+        return recut((t.select([*columns, REASON]) for t in self._pieces()), rows)
 
     def _pieces(self) -> Iterator[pa.Table]:
-        held: list[str] = []
-        for i, line in enumerate(self._lines()):
-            if i < self._skip:
-                continue
-            held.append(line)
-            if len(held) == PIECE_ROWS:
-                yield self._table(held)
-                held = []
-        yield self._table(held)
+        lines = islice(self._lines(), self._skip, None)
+        while held := list(islice(lines, PIECE_ROWS)):
+            yield self._table(held)
+        yield self._table([])
 
 
 class RecordReader(_LineReader):
@@ -111,7 +118,9 @@ class RecordReader(_LineReader):
         self._records = list(read_records(self._head_lines(), molecules=False))
         fields = dict.fromkeys(name for record in self._records for name in record.fields)
         if opened.rereadable and not opened.whole:
-            fields |= dict.fromkeys(self._field_names())
+            fields |= dict.fromkeys(islice(self._field_names(), MAX_FIELDS + 1))
+        if len(fields) > MAX_FIELDS:
+            raise DataError(f"{self.name} has more than {MAX_FIELDS:,} fields", hint="is it an SD file?")
         self.names = ["smiles", self.TITLE, *(n for n in fields if n not in ("smiles", self.TITLE))]
         self.id = self.TITLE if any(record.title for record in self._records) else None
 
@@ -119,28 +128,31 @@ class RecordReader(_LineReader):
         try:
             with self._opened.stream() as stream:
                 yield from field_names(iter(lambda: stream.read(1 << 20), b""))
-        except (EOFError, OSError) as error:
+        except DAMAGED as error:
             raise broken(self.name, error) from None
 
-    def _table(self, records: list[Record]) -> pa.Table:
-        out = {"smiles": [r.smiles for r in records], self.TITLE: [r.title for r in records]}
-        out |= {name: [r.fields.get(name, "") for r in records] for name in self.names[2:]}
+    def _table(self, records: list[Record], columns: list[str]) -> pa.Table:
+        own = {"smiles": [r.smiles for r in records], self.TITLE: [r.title for r in records]}
+        out = {name: own[name] if name in own else [r.fields.get(name, "") for r in records] for name in columns}
         return pa.table({name: pa.array(values, pa.string()) for name, values in out.items()})
 
     def sample(self) -> pa.Table:
-        return self._table(self._records[:SAMPLE_ROWS])
+        return self._table(self._records[:SAMPLE_ROWS], self.names)
 
     def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
         held: list[Record] = []
-        start = 0
+        start = size = 0
         for record in read_records(self._lines()):
             held.append(record)
+            size += sum(map(len, record.fields.values()))
+            if rows is not None:
+                check_size(size, start, len(held))
             if rows is not None and len(held) == rows:
                 yield self._chunk(held, columns, start)
-                start, held = start + len(held), []
+                start, held, size = start + len(held), [], 0
         if held or start == 0:
             yield self._chunk(held, columns, start)
 
     def _chunk(self, records: list[Record], columns: list[str], start: int) -> Chunk:
         reasons = np.array([r.reason for r in records], dtype=object)
-        return Chunk(self._table(records).select(columns), start, reasons)
+        return Chunk(self._table(records, columns), start, reasons)

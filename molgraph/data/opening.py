@@ -1,4 +1,4 @@
-"""A path or ``-`` in; a stream of plain bytes out, unpacked where it is gzip by content, with a look at its start."""
+"""Open a file or standard input as plain bytes, unpacked where they are gzip, with a look at their start."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import sys
+import zlib
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -15,6 +16,8 @@ from molgraph.base.paths import missing_file
 SAMPLE_BYTES = 1 << 18
 _GZIP = b"\x1f\x8b"
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x04": "zip"}
+#: what reading a stream raises where it ends early, fails its checksum or cannot be unpacked
+DAMAGED = (EOFError, OSError, zlib.error)
 _PICKLED = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
@@ -163,7 +166,7 @@ def _read(stream: BinaryIO, n: int, name: str) -> bytes:
         while n > 0 and (piece := stream.read(n)):
             pieces.append(piece)
             n -= len(piece)
-    except (EOFError, gzip.BadGzipFile, OSError) as error:
+    except DAMAGED as error:
         raise broken(name, error) from None
     return b"".join(pieces)
 

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 
-REASON = "reason of the reader"  # the column of reasons that merged rows carry beside their own
+from molgraph.data.chunks import REASON
+
 _MARK = "\U0010ffff"  # no character of any text: stands for bytes that are not UTF-8 until their row is known
 _BAD_BYTE = re.compile("[\udc80-\udcff]")
 
