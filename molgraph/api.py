@@ -204,6 +204,7 @@ def predict_file(
     out: str | os.PathLike[str],
     *,
     on_error: OnError = "keep",
+    keep_columns: bool = False,
     running: Mapping[str, Any] | None = None,
     **columns: Any,
 ) -> Streamed:
@@ -212,8 +213,9 @@ def predict_file(
     Args:
         model: a model, or the path of a model file (only then can a killed run go on).
         data: csv, csv.gz, tsv, parquet, sdf or smi.
-        out: csv, csv.gz, tsv, tsv.gz or parquet, by its ending.
+        out: csv, csv.gz, tsv, tsv.gz, parquet, sdf or sdf.gz, by its ending.
         on_error: rows that cannot be predicted are kept with a reason, dropped, or an error.
+        keep_columns: write the input's own columns, as they stand there, before the predictions.
         running: ``device`` (the CPU if not given), ``threads`` (all) or ``precision`` (the training's).
         columns: ``smiles`` and ``id``, the input's columns.
     """
@@ -222,7 +224,7 @@ def predict_file(
     _set_running(loaded.method, running or {})
     hashed = hashed and f"{hashed} {sorted((running or {}).items())}"
     columns = {"features": loaded.feature_names} | columns
-    return predict_stream(loaded, data, out, model_hash=hashed, on_error=on_error, **columns)
+    return predict_stream(loaded, data, out, model_hash=hashed, on_error=on_error, keep_columns=keep_columns, **columns)
 
 
 def hash_of_file(path: str | os.PathLike[str]) -> str:

@@ -253,7 +253,7 @@ class Prediction:
     def numbers(self, own: Collection[str]) -> dict[str, np.ndarray]:
         """Every column of numbers under a name of its own: a value, its spread and its interval, target by target.
 
-        A target whose name, or the name of whose spread, is taken is called ``predicted_...`` in all its columns.
+        A target whose name, or the name of whose spread, is taken is called ``..._predicted`` in all its columns.
 
         Args:
             own: names that are taken by other columns.
@@ -268,7 +268,7 @@ class Prediction:
         for j, name in enumerate(self.columns):
             later[name] -= 1  # those that come keep their names where they can
             while any(f"{name}{end}" in own or f"{name}{end}" in out or later[f"{name}{end}"] for end in parts):
-                name = f"predicted_{name}"
+                name = f"{name}_predicted"
             out |= {f"{name}{end}": part[:, j] for end, part in parts.items()}
         return out
 

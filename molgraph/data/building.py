@@ -1,8 +1,9 @@
-"""A chunk of columns and a plan of what they are in; a table out, every row kept."""
+"""Build tables from chunks of columns by a plan of which column is which, every row kept."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +41,25 @@ class Plan:
     def numbers(self) -> list[str]:
         """The columns of weights and descriptors."""
         return [*self.features, *([self.weight] if self.weight is not None else [])]
+
+
+class Rows(NamedTuple):
+    """Some rows of a source.
+
+    Args:
+        table: what they are made to be.
+        names: names of all the source's columns.
+        columns: the source's own columns as they stand there, as far as they were asked for.
+    """
+
+    table: Table
+    names: tuple[str, ...]
+    columns: pa.Table
+
+    def take(self, start: int, stop: int) -> Rows:
+        """Some of the rows."""
+        columns = self.columns.slice(start, stop - start)
+        return self._replace(table=self.table.take(np.arange(start, stop)), columns=columns)
 
 
 def build(chunk: Chunk, plan: Plan, targets: tuple[Target, ...]) -> Table:

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from molgraph.base.errors import DataError
 
 SAMPLE_ROWS = 200  # what columns are found by
-REASON = "reason of the reader"  # a column beside a source's own: why a row is no sound row, else null
+#: columns beside a source's own: why a row is no sound row, else null; a structure as an SD file has it
+REASON, MOLBLOCK = "\0reason", "\0molblock"
 MAX_CHUNK_BYTES = 1 << 30
 
 

@@ -164,7 +164,7 @@ def as_text(column: pa.ChunkedArray) -> np.ndarray:
     if not pa.types.is_string(column.type):
         try:
             column = pc.cast(column, pa.string())
-        except pa.ArrowNotImplementedError:
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
             column = pa.chunked_array(
                 [pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())]
             )

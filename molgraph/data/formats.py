@@ -92,7 +92,8 @@ def _file_reader(source: str | Path) -> Reader:
         raise DataError(f"{opened.name} is empty", hint=needs)
     if head.startswith(b"PAR1"):
         return ParquetReader(source, opened)
-    if opened.suffix in RECORDS or re.search(rb"^(M  END|\$\$\$\$)\s*$", head, re.MULTILINE):
+    records = re.search(rb"^(M  END|\$\$\$\$)\s*$", head, re.MULTILINE)  # a quoted cell of a csv may hold these too
+    if opened.suffix in RECORDS or (records and opened.suffix not in (".csv", ".tsv")):
         return RecordReader(opened)
     if opened.suffix == ".parquet":
         raise DataError(f"{opened.name} is not a parquet file", hint="it may be cut short, or of another format")

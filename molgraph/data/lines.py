@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from molgraph.base.errors import DataError
 from molgraph.chem.molfile import MAX_LINE, Record, field_names, read_records
-from molgraph.data.chunks import REASON, SAMPLE_ROWS, Chunk, check_size, recut
+from molgraph.data.chunks import MOLBLOCK, REASON, SAMPLE_ROWS, Chunk, check_size, recut
 from molgraph.data.columns import is_smiles_name
 from molgraph.data.opening import DAMAGED, Opened, broken
 
@@ -133,6 +133,7 @@ class RecordReader(_LineReader):
 
     def _table(self, records: list[Record], columns: list[str]) -> pa.Table:
         own = {"smiles": [r.smiles for r in records], self.TITLE: [r.title for r in records]}
+        own[MOLBLOCK] = [r.block for r in records]
         out = {name: own[name] if name in own else [r.fields.get(name, "") for r in records] for name in columns}
         return pa.table({name: pa.array(values, pa.string()) for name, values in out.items()})
 
@@ -142,9 +143,9 @@ class RecordReader(_LineReader):
     def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
         held: list[Record] = []
         start = size = 0
-        for record in read_records(self._lines()):
+        for record in read_records(self._lines(), blocks=MOLBLOCK in columns):
             held.append(record)
-            size += sum(map(len, record.fields.values()))
+            size += len(record.block) + sum(map(len, record.fields.values()))
             if rows is not None:
                 check_size(size, start, len(held))
             if rows is not None and len(held) == rows:

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.data import columns as cols
-from molgraph.data.building import Plan, build, no_rows
+from molgraph.data.building import Rows, build, no_rows
 from molgraph.data.checked import check_molecules
-from molgraph.data.chunks import Chunk, Reader
+from molgraph.data.chunks import MOLBLOCK, Chunk, Reader
 from molgraph.data.delimited import DelimitedReader
 from molgraph.data.formats import Held, reader_for
+from molgraph.data.lines import RecordReader
 from molgraph.data.log import before_log, log_targets
+from molgraph.data.planning import Targets, decide, make_plan, settled
 from molgraph.data.sources import builtin
 from molgraph.data.table import Table, row_name
-from molgraph.data.targets import Asked, Findings, parse_targets
+from molgraph.data.targets import parse_targets
 from molgraph.data.value_column import OddCell, Reading
 from molgraph.data.values import find_beside, tidy
 
 OnError = Literal["keep", "drop", "stop"]
-Targets = str | Target | Iterable[str | Target] | None
 
 
 def read_table(
@@ -121,7 +121,7 @@ def read_source(
         read.append(chunk)
         notes += found.notes
         odd += found.odd
-    kinds = _decide(plan.asked, read)
+    kinds = decide(plan.asked, read)
     table = next(iter([build(chunk, plan, kinds) for chunk in read] or [no_rows(plan, kinds)]))
     table = replace(table, notes=tuple(notes))
     return log_targets(table) if log else table, odd
@@ -157,29 +157,70 @@ def iter_tables(
         >>> [len(t) for t in iter_tables(["C", "CC", "CCC"], chunk_rows=2)]
         [2, 1]
     """
+    _known(on_error)
+    start = 0
+    for rows in iter_rows(
+        source,
+        chunk_rows=chunk_rows,
+        smiles=smiles,
+        targets=targets,
+        id=id,
+        weight=weight,
+        features=features,
+        split=split,
+        decimal=decimal,
+    ):
+        yield _handle(rows.table, on_error, start)
+        start += len(rows.table)
+
+
+def iter_rows(
+    source: Any,
+    *,
+    chunk_rows: int,
+    keep_columns: bool = False,
+    molblocks: bool = False,
+    targets: Targets = None,
+    decimal: str | None = None,
+    **columns: Any,
+) -> Iterator[Rows]:
+    """Read a source in chunks as ``iter_tables`` does, with the source's own columns beside the tables.
+
+    Args:
+        source: as for ``read_table``.
+        chunk_rows: rows a chunk.
+        keep_columns: whether to give all columns of the source.
+        molblocks: whether to give an SD file's structures too, as a column ``MOLBLOCK``.
+        targets, decimal: as for ``read_table``.
+        columns: ``smiles``, ``id``, ``weight``, ``features`` and ``split``, as for ``read_table``.
+    """
     if chunk_rows < 1:
         raise UsageError(f"chunk_rows is {chunk_rows}", hint="give at least 1")
-    _known(on_error)
     if isinstance(source, Table) or _named(source):
+        if keep_columns:
+            raise UsageError("the columns of a ready table cannot be kept", hint="give a file or a frame")
         whole = read_table(source, targets=targets)
-        for start in range(0, len(whole), chunk_rows):
-            yield _handle(whole.take(np.arange(start, min(start + chunk_rows, len(whole)))), on_error, start)
+        own = (*(e.name for e in whole.entities), *(t.name for t in whole.targets), *whole.feature_names)
+        for start in range(0, max(len(whole), 1), chunk_rows):
+            stop = min(start + chunk_rows, len(whole))
+            yield Rows(whole.take(np.arange(start, stop)), own, pa.table({}))
         return
     reader = reader_for(source)
-    plan = make_plan(reader, smiles, targets, id, weight, features, split)
+    plan = make_plan(reader, targets=targets, **columns)
+    kept = [*reader.names] if keep_columns else []
+    kept += [MOLBLOCK] if molblocks and isinstance(reader, RecordReader) else []
+    wanted = list(dict.fromkeys([*plan.columns, *kept]))
     reading, guess = Reading(decimal), _parts_by_no_comma(reader)
     found: tuple[Target, ...] | None = None
-    if reader.rereadable or all(_settled(a) for a in plan.asked):
-        open_ones = [a.column for a in plan.asked if not _settled(a)]
-        found = _decide(plan.asked, reader.chunks(open_ones, chunk_rows) if open_ones else [])
-    any_chunk = False
-    for chunk in reader.chunks(plan.columns, chunk_rows):
-        any_chunk = True
-        chunk = tidy(chunk, (), plan.numbers, {}, reading, guess=guess)[0]
-        found = found if found is not None else _decide(plan.asked, [chunk])
-        yield _handle(build(chunk, plan, found), on_error, chunk.start)
-    if not any_chunk:
-        yield no_rows(plan, found if found is not None else _decide(plan.asked, []))
+    if reader.rereadable or all(settled(a) for a in plan.asked):
+        open_ones = [a.column for a in plan.asked if not settled(a)]
+        found = decide(plan.asked, reader.chunks(open_ones, chunk_rows) if open_ones else [])
+    none = Chunk(pa.table({name: pa.array([], pa.string()) for name in wanted}), 0)
+    chunks = reader.chunks(wanted, chunk_rows)
+    for chunk in chain([next(chunks, none)], chunks):
+        read = tidy(chunk, (), plan.numbers, {}, reading, guess=guess)[0]
+        found = found if found is not None else decide(plan.asked, [read])
+        yield Rows(build(read, plan, found), tuple(reader.names), chunk.columns.select(kept))
 
 
 def _parts_by_no_comma(reader: Reader) -> bool:
@@ -205,66 +246,6 @@ def _load_named(source: str) -> Table:
 def _known(on_error: str) -> None:
     if on_error not in ("keep", "drop", "stop"):
         raise UsageError(f"on_error is {on_error!r}", hint=nearest(on_error, ["keep", "drop", "stop"]))
-
-
-def make_plan(
-    reader: Reader,
-    smiles: str | None = None,
-    targets: Targets = None,
-    id: str | None = None,
-    weight: str | None = None,
-    features: Sequence[str] = (),
-    split: str | None = None,
-    need_targets: bool = False,
-) -> Plan:
-    """Find every column, or raise ``DataError`` with what there is."""
-    names = reader.names
-    asked = parse_targets(targets, names)
-    weight = weight and cols.resolve(weight, names, "weights")
-    split = split and cols.resolve(split, names, "split")
-    features = (features,) if isinstance(features, str) else tuple(features)
-    described = tuple(cols.resolve(f, names, "features") for f in features)
-    for name in described:
-        if described.count(name) > 1:
-            raise DataError(f"feature {name!r} is given twice", hint="name each feature once")
-        if any(name == a.column for a in asked):
-            raise DataError(
-                f"column {name!r} is a feature and a target: the answer would be among the questions",
-                hint="leave it out of the features",
-            )
-    taken = [n for n in (weight, split, id, *described, *(a.column for a in asked)) if n]
-    sample = reader.sample()
-    if smiles is not None:
-        smiles = cols.resolve(smiles, names, "SMILES")
-    else:
-        smiles = reader.smiles or cols.find_smiles(names, sample, taken)
-    if any(smiles == a.column for a in asked):
-        raise DataError(f"column {smiles!r} holds the molecules, so it is no target", hint="name a column of values")
-    taken.append(smiles)
-    id = cols.resolve(id, names, "ids") if id is not None else reader.id or cols.find_id(names, taken)
-    if need_targets and not asked:
-        numeric = cols.numeric(sample, [n for n in names if n not in (*taken, id)])
-        raise DataError(
-            f"no target was named; columns of numbers: {', '.join(numeric) or 'none'}"[:500],
-            hint=f"say which: --target {shlex.quote(numeric[0]) if numeric else 'NAME'} (in Python targets=[NAME])",
-        )
-    return Plan(smiles, id, weight, described, split, asked)
-
-
-def _settled(asked: Asked) -> bool:
-    """Whether a target needs no look at the rows."""
-    if asked.kind == "multiclass":
-        return asked.target is not None and bool(asked.target.classes)
-    return asked.kind is not None
-
-
-def _decide(asked: tuple[Asked, ...], chunks: Iterable[Chunk]) -> tuple[Target, ...]:
-    findings = [Findings(a) for a in asked]
-    for chunk in chunks:
-        for one in findings:
-            if not _settled(one.asked):
-                one.look(chunk.cells(one.asked.column), chunk.start)
-    return tuple(one.target() for one in findings)
 
 
 def _choose(table: Table, targets: Targets) -> Table:

@@ -1,54 +1,90 @@
-"""Predictions as bytes: a chunk's predictions in, lines of csv (or an Arrow record) that can be appended out."""
+"""Write predictions as bytes that can be put one chunk behind the other: csv, tsv, parquet and SD files."""
 
 from __future__ import annotations
 
 import gzip
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import numpy as np
+import pyarrow as pa
 
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import UsageError
+from molgraph.chem.molfile import draw_block, write_record
+from molgraph.data.building import Rows
+from molgraph.data.chunks import MOLBLOCK
+from molgraph.data.columns import as_text
+from molgraph.data.lines import RecordReader
 
-OWN_COLUMNS = ("id", "status", "reason")
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".sdf", ".sdf.gz")
 
 
-def column_names(prediction: Prediction, molecule: str) -> list[str]:
-    """Names of the output's columns, each once; a target of a name that is taken is written ``predicted_...``.
+@dataclass(frozen=True)
+class Output:
+    """Rows to write.
 
     Args:
-        prediction: any chunk's.
-        molecule: the name of the input's molecule column.
+        columns: texts as lists, predicted numbers as float32 arrays, the input's own columns as Arrow has them.
+        ids: the rows' ids.
+        molecules: SMILES as they were given.
+        blocks: the molecules as an SD file had them, empty where unreadable; None where the input is no SD file.
     """
-    shown = "input" if molecule in OWN_COLUMNS else molecule
-    return ["id", shown, *prediction.numbers((*OWN_COLUMNS, shown)), "status", "reason"]
+
+    columns: Mapping[str, Sequence[object] | np.ndarray | pa.ChunkedArray]
+    ids: Sequence[str]
+    molecules: Sequence[str]
+    blocks: Sequence[str] | None
 
 
-def columns(prediction: Prediction, rows: np.ndarray) -> list[Sequence[object]]:
-    """The output's columns, in the order of ``column_names``: text as lists, numbers as float32 arrays.
+def arrange(rows: Rows, prediction: Prediction, chosen: np.ndarray, *, keep_columns: bool) -> Output:
+    """The columns of a chunk's output, each under a name of its own.
 
+    An output column whose name a column of the input bears is called ``..._predicted``, unless it is the molecule's.
     Numbers are written as float32, which is what networks compute in: seven significant digits.
+
+    Args:
+        rows: the input.
+        prediction: its prediction.
+        chosen: the rows to write.
+        keep_columns: whether the input's columns are written, in place of the id and the molecule.
     """
+    molecule = rows.table.entity("molecule").name
     inputs = prediction.inputs if prediction.inputs is not None else np.full(len(prediction), "", dtype=object)
-    numbers = [values[rows].astype(np.float32) for values in prediction.numbers(()).values()]
-    texts = [values[rows].tolist() for values in (prediction.ids, inputs, prediction.status, prediction.reason)]
-    return [texts[0], texts[1], *numbers, texts[2], texts[3]]
+    texts = [values[chosen].tolist() for values in (prediction.ids, inputs, prediction.status, prediction.reason)]
+    if keep_columns:
+        own = {name: rows.columns[name].take(pa.array(chosen)) for name in rows.names}
+        status, reason = (_free(name, own) for name in ("status", "reason"))
+    else:
+        shown = "input" if molecule in ("id", "status", "reason") else molecule
+        own, status, reason = {"id": texts[0], shown: texts[1]}, "status", "reason"
+    numbers = prediction.numbers({*own, status, reason, *rows.names})
+    columns = {**own, **{name: values[chosen].astype(np.float32) for name, values in numbers.items()}}
+    blocks = None
+    if MOLBLOCK in rows.columns.column_names:
+        blocks = rows.columns[MOLBLOCK].take(pa.array(chosen)).to_pylist()
+    return Output(columns | {status: texts[2], reason: texts[3]}, texts[0], texts[1], blocks)
+
+
+def _free(name: str, taken: Iterable[str]) -> str:
+    while name in taken:
+        name = f"{name}_predicted"
+    return name
 
 
 class RowFormat(ABC):
     """How rows become bytes that can be put one chunk behind the other."""
 
     @abstractmethod
-    def head(self, names: list[str], n_numbers: int) -> bytes:
-        """What comes before the first row; the numbers' columns are the third and following ones."""
+    def head(self, output: Output) -> bytes:
+        """What comes before the first row."""
 
     @abstractmethod
-    def chunk(self, values: list[Sequence[object]]) -> bytes:
+    def chunk(self, output: Output) -> bytes:
         """One chunk of rows."""
 
     #: makes the file asked for (second) of the grown one (first), where they differ
@@ -62,23 +98,19 @@ class Delimited(RowFormat):
         self.separator, self.compressed = separator, compressed
         self._unsafe = re.compile(f'["\r\n{separator}]')
 
-    def head(self, names: list[str], n_numbers: int) -> bytes:
-        return self._bytes(self.separator.join(self._safe(names)) + "\n")
+    def head(self, output: Output) -> bytes:
+        return _bytes(self.separator.join(self._safe(output.columns)) + "\n", self.compressed)
 
-    def chunk(self, values: list[Sequence[object]]) -> bytes:
-        cells = [_numbers(v) if isinstance(v, np.ndarray) else self._safe(v) for v in values]
+    def chunk(self, output: Output) -> bytes:
+        cells = [_texts(v) if isinstance(v, np.ndarray) else self._safe(_texts(v)) for v in output.columns.values()]
         text = "".join(line + "\n" for line in map(self.separator.join, zip(*cells, strict=True)))
-        return self._bytes(text)
+        return _bytes(text, self.compressed)
 
-    def _safe(self, texts: Iterable[object]) -> list[str]:
-        cells = ["" if text is None else str(text) for text in texts]
+    def _safe(self, texts: Iterable[str]) -> list[str]:
+        cells = list(texts)
         if self._unsafe.search("".join(cells)):
             return [f'"{c.replace(chr(34), chr(34) * 2)}"' if self._unsafe.search(c) else c for c in cells]
         return cells
-
-    def _bytes(self, text: str) -> bytes:
-        data = text.encode("utf-8", "surrogateescape")
-        return gzip.compress(data, compresslevel=5, mtime=0) if self.compressed and data else data
 
 
 class Parquet(RowFormat):
@@ -87,25 +119,16 @@ class Parquet(RowFormat):
     def __init__(self) -> None:
         self.convert = self._rewrite
 
-    def head(self, names: list[str], n_numbers: int) -> bytes:
-        import pyarrow as pa
+    def head(self, output: Output) -> bytes:
+        return self._batch(output).schema.serialize().to_pybytes()
 
-        kinds = [pa.string()] * 2 + [pa.float32()] * n_numbers + [pa.string()] * 2
-        return pa.schema(list(zip(names, kinds, strict=True))).serialize().to_pybytes()
+    def chunk(self, output: Output) -> bytes:
+        return self._batch(output).serialize().to_pybytes()
 
-    def chunk(self, values: list[Sequence[object]]) -> bytes:
-        import pyarrow as pa
-
-        arrays = [
-            pa.array(np.ma.masked_invalid(v))
-            if isinstance(v, np.ndarray)
-            else pa.array([str(t).encode("utf-8", "replace") for t in v]).cast(pa.string())
-            for v in values
-        ]
-        return pa.record_batch(arrays, names=[str(i) for i in range(len(arrays))]).serialize().to_pybytes()
+    def _batch(self, output: Output) -> pa.RecordBatch:
+        return pa.record_batch([_array(v) for v in output.columns.values()], names=list(output.columns))
 
     def _rewrite(self, part: Path, made: IO[bytes]) -> None:
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         with (
@@ -115,6 +138,30 @@ class Parquet(RowFormat):
         ):
             for batch in stream:
                 writer.write_batch(batch)
+
+
+class Records(RowFormat):
+    """An SD file: a record for each row, with the other columns as its fields.
+
+    The molecule is the input's own where that is an SD file, else it is drawn from the SMILES; a row whose molecule
+    could not be read is a record of no atoms.
+    """
+
+    def __init__(self, compressed: bool) -> None:
+        self.compressed = compressed
+
+    def head(self, output: Output) -> bytes:
+        return b""
+
+    def chunk(self, output: Output) -> bytes:
+        shown = () if output.blocks is None else ("smiles", RecordReader.TITLE)  # by the records themselves
+        columns = {name: _texts(values) for name, values in output.columns.items() if name not in shown}
+        blocks = output.blocks if output.blocks is not None else map(draw_block, output.molecules)
+        out = []
+        for id, block, cells in zip(output.ids, blocks, zip(*columns.values(), strict=True), strict=True):
+            title = ("id", block.partition("\n")[0].strip() or id)
+            out.append(write_record(id, block, (f for f in zip(columns, cells, strict=True) if f != title)))
+        return _bytes("".join(out), self.compressed)
 
 
 def row_format(path: str) -> RowFormat:
@@ -132,13 +179,34 @@ def row_format(path: str) -> RowFormat:
         return Delimited(",", False)
     for suffix in SUFFIXES:
         if name.endswith(suffix):
-            separator = "\t" if suffix.startswith(".tsv") else ","
-            return Parquet() if suffix == ".parquet" else Delimited(separator, suffix.endswith(".gz"))
+            compressed = suffix.endswith(".gz")
+            if suffix.startswith(".sdf"):
+                return Records(compressed)
+            return Parquet() if suffix == ".parquet" else Delimited("\t" if ".tsv" in suffix else ",", compressed)
     raise UsageError(f"cannot write {Path(path).name!r}: unknown ending", hint="known: " + ", ".join(SUFFIXES))
 
 
-def _numbers(values: np.ndarray) -> list[str]:
-    """Shortest text that reads back as the same float32; empty for NaN."""
-    import pyarrow as pa
+def _texts(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> list[str]:
+    """Cells as text; a number's is the shortest that reads back as the same, nothing is empty."""
+    if isinstance(values, np.ndarray):
+        return pa.array(np.ma.masked_invalid(values)).cast(pa.string()).fill_null("").to_pylist()
+    if isinstance(values, pa.ChunkedArray):
+        return as_text(values).tolist()
+    return ["" if text is None else str(text) for text in values]
 
-    return pa.array(np.ma.masked_invalid(values)).cast(pa.string()).fill_null("").to_pylist()
+
+def _array(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> pa.Array:
+    if isinstance(values, np.ndarray):
+        return pa.array(np.ma.masked_invalid(values))
+    if not isinstance(values, pa.ChunkedArray):
+        return pa.array([str(text).encode("utf-8", "replace") for text in values], pa.binary()).cast(pa.string())
+    if pa.types.is_dictionary(values.type):  # its dictionary would have to be written apart
+        values = values.cast(values.type.value_type)
+    elif "dictionary<" in str(values.type):
+        return pa.array(as_text(values), pa.string())
+    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], values.type)
+
+
+def _bytes(text: str, compressed: bool) -> bytes:
+    data = text.encode("utf-8", "surrogateescape")
+    return gzip.compress(data, compresslevel=5, mtime=0) if compressed and data else data

@@ -1,11 +1,11 @@
-"""Prediction of a file of any size: a model and a file in, a file of predictions row for row out, memory flat."""
+"""Predict a file of any size into another, row for row, in constant memory."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,10 +21,13 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.base.paths import storage_error
 from molgraph.base.printable import printable
 from molgraph.base.progress import bar
-from molgraph.data.table import make_table, row_name
+from molgraph.data.building import Rows
+from molgraph.data.read import iter_rows
+from molgraph.data.table import row_name
 from molgraph.train.overlap import Predictor, predict_tables
 from molgraph.train.partfile import PartFile
-from molgraph.train.rowformat import RowFormat, column_names, columns, row_format
+from molgraph.train.rowformat import Records, RowFormat, arrange, row_format
+from molgraph.train.rowhash import RowHash
 
 if TYPE_CHECKING:
     from molgraph.data.table import Table
@@ -58,6 +61,23 @@ class Streamed:
     note: str = ""
 
 
+@dataclass(frozen=True)
+class _Job:
+    """What is read, what predicts it, and how it is written."""
+
+    model: Predictor
+    source: Any
+    writer: RowFormat
+    on_error: OnError
+    chunk_rows: int
+    keep_columns: bool
+    options: dict[str, Any]
+
+
+class _InputChanged(Exception):
+    """Rows that an interrupted run has done are other rows now."""
+
+
 def predict_stream(
     model: Predictor,
     source: Any,
@@ -65,6 +85,7 @@ def predict_stream(
     *,
     model_hash: str = "",
     on_error: OnError = "keep",
+    keep_columns: bool = False,
     chunk_rows: int = CHUNK_ROWS,
     **columns_of_input: Any,
 ) -> Streamed:
@@ -75,9 +96,10 @@ def predict_stream(
     Args:
         model: what predicts.
         source: a file (csv, csv.gz, tsv, parquet, sdf, smi), ``-`` for standard input, or a frame.
-        out: csv, csv.gz, tsv, tsv.gz or parquet by its ending, or ``-`` for standard output.
+        out: csv, csv.gz, tsv, tsv.gz, parquet, sdf or sdf.gz by its ending, or ``-`` for standard output.
         model_hash: stands for the model in the journal; without it a killed run starts again.
         on_error: rows that cannot be predicted are kept with a reason, left out, or end the run.
+        keep_columns: write the input's own columns, as they stand there, before the predictions.
         chunk_rows: rows at once.
         columns_of_input: ``smiles``, ``id``, ``features`` as in ``read_table``.
 
@@ -93,15 +115,16 @@ def predict_stream(
         and os.path.realpath(source) == os.path.realpath(path)
     ):
         raise UsageError(f"{path} is the file that is read", hint="name another output")
-    writer = row_format(path)
+    job = _Job(model, source, row_format(path), on_error, chunk_rows, keep_columns, columns_of_input)
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
-        result = _straight(model, source, path, writer, on_error, chunk_rows, columns_of_input)
+        result = _straight(job, path)
     else:
         options = {"chunk_rows": chunk_rows, "drop": on_error == "drop", "columns": repr(columns_of_input)}
+        options["keep_columns"] = keep_columns
         origin = identity_of(source)
         identity = {"model": model_hash, "input": origin, "options": options, "molgraph": __version__}
         with PartFile(path, identity if origin and model_hash else None) as part:
-            result = _resumable(model, source, part, writer, on_error, chunk_rows, columns_of_input)
+            result = _resumable(job, part)
     result.path, result.seconds = path, time.perf_counter() - started
     return result
 
@@ -120,46 +143,36 @@ def hash_of(path: str | os.PathLike[str]) -> str:
         return blake2b(file.read(), digest_size=16).hexdigest()
 
 
-def _resumable(
-    model: Predictor,
-    source: Any,
-    part: PartFile,
-    writer: RowFormat,
-    on_error: OnError,
-    chunk_rows: int,
-    options: dict[str, Any],
-) -> Streamed:
+def _resumable(job: _Job, part: PartFile) -> Streamed:
     result = Streamed("", rows=part.rows, resumed=part.rows, note=part.restarted)
     result.failed, result.reasons = part.state.get("failed", 0), part.state.get("reasons", {})
     begun = bool(part.state)  # a header is there, maybe alone
+    consumed = RowHash()
     try:
-        for table, prediction in _predicted(model, source, chunk_rows, part.rows, options):
-            data = _chunk(table, prediction, writer, result, on_error, head=not begun)
-            part.append(data, rows=result.rows, state={"failed": result.failed, "reasons": result.reasons})
+        for rows, prediction in _predicted(job, part.rows, consumed, part.state.get("consumed", "")):
+            data = _chunk(job, rows, prediction, result, head=not begun)
+            consumed.update(rows)
+            state = {"failed": result.failed, "reasons": result.reasons, "consumed": consumed.hexdigest()}
+            part.append(data, rows=result.rows, state=state)
             begun = True
+    except _InputChanged:
+        part.restart(f"the input is not what it was when {part.part.name} was written: started again")
+        return _resumable(job, part)
     except KeyboardInterrupt as stop:
         kept = f"{part.rows:,} rows are kept in {part.part.name}"
         stop.add_note(f"{kept}; the same command goes on from there" if part.identity else kept)
         raise
-    part.finish(writer.convert)
+    part.finish(job.writer.convert)
     return result
 
 
-def _straight(
-    model: Predictor,
-    source: Any,
-    path: str,
-    writer: RowFormat,
-    on_error: OnError,
-    chunk_rows: int,
-    options: dict[str, Any],
-) -> Streamed:
+def _straight(job: _Job, path: str) -> Streamed:
     result = Streamed("")
-    if writer.convert is not None:
+    if job.writer.convert is not None:
         raise DataError(f"{path} cannot hold parquet", hint="name an ordinary file, or choose csv")
     with _opened(path) as file:
-        for table, prediction in _predicted(model, source, chunk_rows, 0, options):
-            data = _chunk(table, prediction, writer, result, on_error, head=result.rows == 0)
+        for rows, prediction in _predicted(job, 0, RowHash(), ""):
+            data = _chunk(job, rows, prediction, result, head=result.rows == 0)
             try:
                 file.write(data)
                 file.flush()
@@ -194,53 +207,67 @@ class _Screen:
         sys.stdout.buffer.flush()
 
 
-def _predicted(
-    model: Predictor, source: Any, chunk_rows: int, skip: int, options: dict[str, Any]
-) -> Iterator[tuple[Table, Prediction]]:
+def _predicted(job: _Job, skip: int, consumed: RowHash, expected: str) -> Iterator[tuple[Rows, Prediction]]:
     """The input's chunks and their predictions, those done before left out."""
-    with bar("predicting", total=count_rows(source)) as progress:
+    ahead: deque[Rows] = deque()
+
+    def tables() -> Iterator[Table]:
+        for rows in _rows(job, skip, consumed, expected):
+            ahead.append(rows)
+            yield rows.table
+
+    with bar("predicting", total=count_rows(job.source)) as progress:
         progress.advance(skip)
-        with closing(predict_tables(model, _tables(source, chunk_rows, skip, options), many=skip > 0)) as each:
+        with closing(predict_tables(job.model, tables(), many=skip > 0)) as each:
             for table, prediction in each:
-                yield table, prediction
+                yield ahead.popleft(), prediction
                 progress.advance(len(table))
 
 
-def _tables(source: Any, chunk_rows: int, skip: int, options: dict[str, Any]) -> Iterator[Table]:
-    """The input's chunks, those done before left out (they are read, which costs little, but not predicted)."""
-    from molgraph.data.read import iter_tables
+def _rows(job: _Job, skip: int, consumed: RowHash, expected: str) -> Iterator[Rows]:
+    """The input's chunks, those done before left out: they are read and hashed, which costs little.
 
-    empty = True
-    for table in iter_tables(source, chunk_rows=chunk_rows, **options):
-        empty = False
-        if skip and skip >= len(table):
-            skip -= len(table)
-        else:
-            yield table.take(np.arange(skip, len(table))) if skip else table
-            skip = 0
-    if empty:  # a header alone is answered with a header
-        yield make_table([])
+    Raises:
+        _InputChanged: the rows that were left out are not those that were done before.
+    """
+    done = skip
+    for rows in iter_rows(
+        job.source,
+        chunk_rows=job.chunk_rows,
+        keep_columns=job.keep_columns,
+        molblocks=isinstance(job.writer, Records),
+        **job.options,
+    ):
+        n = min(skip, len(rows.table))
+        if n:
+            consumed.update(rows if n == len(rows.table) else rows.take(0, n))
+            skip -= n
+        if done and not skip:
+            if consumed.hexdigest() != expected:
+                raise _InputChanged
+            done = 0
+        if n < len(rows.table) or not len(rows.table):
+            yield rows.take(n, len(rows.table)) if n else rows
+    if skip:
+        raise _InputChanged
 
 
-def _chunk(
-    table: Table, prediction: Prediction, writer: RowFormat, result: Streamed, on_error: OnError, *, head: bool
-) -> bytes:
+def _chunk(job: _Job, rows: Rows, prediction: Prediction, result: Streamed, *, head: bool) -> bytes:
     ok = prediction.ok
-    if on_error == "stop" and not ok.all():
+    if job.on_error == "stop" and not ok.all():
         row = int(np.flatnonzero(~ok)[0])
         raise DataError(
             f"{row_name(result.rows + row, prediction.ids[row])}: {prediction.reason[row]}",
             hint="--on-error keep writes such rows with their reason, --on-error drop leaves them out",
         )
-    result.rows += len(table)
+    result.rows += len(ok)
     result.failed += int((~ok).sum())
     result.reasons = dict(
         (Counter(result.reasons) + Counter(prediction.reason[~ok].tolist())).most_common(_NAMED_REASONS)
     )
-    rows = np.flatnonzero(ok) if on_error == "drop" else np.arange(len(table))
-    values = columns(prediction, rows)
-    names = column_names(prediction, table.entity("molecule").name)
-    return (writer.head(names, len(names) - 4) if head else b"") + (writer.chunk(values) if len(rows) else b"")
+    chosen = np.flatnonzero(ok) if job.on_error == "drop" else np.arange(len(ok))
+    output = arrange(rows, prediction, chosen, keep_columns=job.keep_columns)
+    return (job.writer.head(output) if head else b"") + (job.writer.chunk(output) if len(chosen) else b"")
 
 
 def count_rows(source: Any) -> int | None:

@@ -20,15 +20,15 @@ def prediction(*names: str, spread: bool = True, interval: bool = False, n: int 
     ("names", "expected"),
     [
         (("a", "b"), ["a", "a_spread", "b", "b_spread"]),
-        (("a", "a_spread"), ["predicted_a", "predicted_a_spread", "a_spread", "a_spread_spread"]),
-        (("a_spread", "a"), ["a_spread", "a_spread_spread", "predicted_a", "predicted_a_spread"]),
+        (("a", "a_spread"), ["a_predicted", "a_predicted_spread", "a_spread", "a_spread_spread"]),
+        (("a_spread", "a"), ["a_spread", "a_spread_spread", "a_predicted", "a_predicted_spread"]),
         (
-            ("id", "predicted_id"),
-            ["predicted_predicted_id", "predicted_predicted_id_spread", "predicted_id", "predicted_id_spread"],
+            ("id", "id_predicted"),
+            ["id_predicted_predicted", "id_predicted_predicted_spread", "id_predicted", "id_predicted_spread"],
         ),
         (
             ("status", "input"),
-            ["predicted_status", "predicted_status_spread", "predicted_input", "predicted_input_spread"],
+            ["status_predicted", "status_predicted_spread", "input_predicted", "input_predicted_spread"],
         ),
     ],
 )

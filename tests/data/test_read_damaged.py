@@ -158,3 +158,9 @@ def test_other_encodings_are_read_refused_or_rows_with_reasons(tmp_path: Path, k
         assert all(
             (status == "ok") == (reason == "") for status, reason in zip(table.status, table.reason, strict=True)
         )
+
+
+def test_a_file_of_as_many_lines_as_are_read_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "t.smi"
+    path.write_text("".join(f"C {i}\n" for i in range(20_000)))
+    assert [len(table) for table in iter_tables(path, chunk_rows=8192)] == [8192, 8192, 3616]

@@ -273,7 +273,7 @@ def test_name_clashes_and_several_columns(tmp_path: Path) -> None:
     path.write_text('smiles\n"C,C"\nCC\n')
     predict_stream(Several(), path, tmp_path / "out.csv")
     lines = (tmp_path / "out.csv").read_text().splitlines()
-    assert lines[0] == "id,smiles,predicted_status,predicted_status_spread,c:a,c:a_spread,c:b,c:b_spread,status,reason"
+    assert lines[0] == "id,smiles,status_predicted,status_predicted_spread,c:a,c:a_spread,c:b,c:b_spread,status,reason"
     assert lines[1].split(",", 1)[1] == '"C,C",1,0.5,0.25,0.125,0.75,0.375,ok,'
 
 
@@ -291,6 +291,6 @@ def test_every_column_of_the_file_has_a_name_of_its_own(tmp_path: Path, name: st
     path.write_text("reason,x\nC,1\nCC,2\n")
     predict_stream(Spreads(), path, tmp_path / name, smiles="reason")
     frame = pd.read_parquet(tmp_path / name) if name.endswith("parquet") else pd.read_csv(tmp_path / name)
-    groups = [f"{stem}{end}" for stem in ("predicted_a", "a_spread", "predicted_input") for end in ("", "_spread")]
+    groups = [f"{stem}{end}" for stem in ("a_predicted", "a_spread", "input_predicted") for end in ("", "_spread")]
     assert list(frame) == ["id", "input", *groups, "status", "reason"]
     assert frame[groups].iloc[0].tolist() == [1, 0.5, 2, 1, 3, 1.5]

@@ -1,0 +1,76 @@
+"""Find which column of a source is what, and what kind of target each is."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError
+from molgraph.data import columns as cols
+from molgraph.data.building import Plan
+from molgraph.data.chunks import Chunk, Reader
+from molgraph.data.targets import Asked, Findings, parse_targets
+
+Targets = str | Target | Iterable[str | Target] | None
+
+
+def make_plan(
+    reader: Reader,
+    smiles: str | None = None,
+    targets: Targets = None,
+    id: str | None = None,
+    weight: str | None = None,
+    features: Sequence[str] = (),
+    split: str | None = None,
+    need_targets: bool = False,
+) -> Plan:
+    """Find every column, or raise ``DataError`` with what there is."""
+    names = reader.names
+    asked = parse_targets(targets, names)
+    weight = weight and cols.resolve(weight, names, "weights")
+    split = split and cols.resolve(split, names, "split")
+    features = (features,) if isinstance(features, str) else tuple(features)
+    described = tuple(cols.resolve(f, names, "features") for f in features)
+    for name in described:
+        if described.count(name) > 1:
+            raise DataError(f"feature {name!r} is given twice", hint="name each feature once")
+        if any(name == a.column for a in asked):
+            raise DataError(
+                f"column {name!r} is a feature and a target: the answer would be among the questions",
+                hint="leave it out of the features",
+            )
+    taken = [n for n in (weight, split, id, *described, *(a.column for a in asked)) if n]
+    sample = reader.sample()
+    if smiles is not None:
+        smiles = cols.resolve(smiles, names, "SMILES")
+    else:
+        smiles = reader.smiles or cols.find_smiles(names, sample, taken)
+    if any(smiles == a.column for a in asked):
+        raise DataError(f"column {smiles!r} holds the molecules, so it is no target", hint="name a column of values")
+    taken.append(smiles)
+    id = cols.resolve(id, names, "ids") if id is not None else reader.id or cols.find_id(names, taken)
+    if need_targets and not asked:
+        numeric = cols.numeric(sample, [n for n in names if n not in (*taken, id)])
+        raise DataError(
+            f"no target was named; columns of numbers: {', '.join(numeric) or 'none'}"[:500],
+            hint=f"say which: --target {shlex.quote(numeric[0]) if numeric else 'NAME'} (in Python targets=[NAME])",
+        )
+    return Plan(smiles, id, weight, described, split, asked)
+
+
+def settled(asked: Asked) -> bool:
+    """Whether a target needs no look at the rows."""
+    if asked.kind == "multiclass":
+        return asked.target is not None and bool(asked.target.classes)
+    return asked.kind is not None
+
+
+def decide(asked: tuple[Asked, ...], chunks: Iterable[Chunk]) -> tuple[Target, ...]:
+    """The targets, with the kinds and classes that the rows show where they were not given."""
+    findings = [Findings(a) for a in asked]
+    for chunk in chunks:
+        for one in findings:
+            if not settled(one.asked):
+                one.look(chunk.cells(one.asked.column), chunk.start)
+    return tuple(one.target() for one in findings)
