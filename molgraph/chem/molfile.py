@@ -93,7 +93,7 @@ def field_names(pieces: Iterable[bytes]) -> Iterator[str]:
 
 
 def _record(lines: list[str], molecules: bool, blocks: bool, reason: str) -> Record:
-    end = next((i + 1 for i, line in enumerate(lines) if line.startswith("M  END")), None)
+    end = next((i + 1 for i, line in enumerate(lines) if i > 2 and line.startswith("M  END")), None)  # no title
     if end is None:
         end = next((i for i, line in enumerate(lines) if line.startswith(">")), len(lines))
     text, block = "", "\n".join(lines[:end]) + "\n"

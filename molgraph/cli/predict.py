@@ -1,4 +1,4 @@
-"""``molgraph predict``: a model file and molecules in, a file of predictions row for row out."""
+"""``molgraph predict``: predict the molecules of a file, or those that are typed, with a model file."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from molgraph.cli.options import PRECISION, check_whole, check_writable
 
 def predict(
     model: Annotated[str, typer.Argument(help="A model file (.mgm).")],
-    data: Annotated[str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, or - for standard input.")],
+    data: Annotated[
+        list[str], typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, - for standard input; or SMILES.")
+    ],
     out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FILE", help="csv, csv.gz, tsv, tsv.gz or parquet; - for the screen.")
+        str, typer.Option("--out", "-o", metavar="FILE", help="csv, tsv, parquet or sdf, csv.gz ...; - for the screen.")
     ] = "-",
     smiles: Annotated[str | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given.")] = None,
     id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, written as they are.")] = None,
+    keep_columns: Annotated[
+        bool, typer.Option("--keep-columns", help="Write the input's own columns before the predictions.")
+    ] = False,
     on_error: Annotated[str, typer.Option(metavar="keep|drop|stop", help="Rows that cannot be predicted.")] = "keep",
     device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda or auto; cpu if not given.")] = None,
     threads: Annotated[int | None, typer.Option(metavar="N", help="CPU threads; all if not given.")] = None,
@@ -30,12 +35,18 @@ def predict(
 
     A molecule that cannot be read stays a row, with its reason. Classifiers
     give the probability of class 1, or of each class; ensembles their spread
-    too. Output grows in OUT.part: a run that was stopped goes on when the
-    same command is given again, and gives the same bytes. Memory does not
-    grow with the file. Numbers are written as float32 (7 digits).
+    too. Where the input has a column of a target's name, the prediction's is
+    called ..._predicted. Output grows in OUT.part: a run that was stopped goes
+    on when the same command is given again, and gives the same bytes. Memory
+    does not grow with the file. Numbers are written as float32 (7 digits).
+
+    Ids and kept columns are written as they stand in the input. A spreadsheet
+    may take one like =cmd() for a formula: open a stranger's as text.
 
     Examples:
-        molgraph predict model.mgm new.csv -o predicted.csv
+        molgraph predict model.mgm new.csv -o predicted.csv --keep-columns
+        molgraph predict model.mgm new.sdf -o predicted.sdf
+        molgraph predict model.mgm CCO c1ccccc1O
         molgraph predict model.mgm library.smi -o predicted.parquet
         echo CCO | molgraph predict model.mgm -
     """
@@ -44,7 +55,8 @@ def predict(
     if on_error not in ("keep", "drop", "stop"):
         raise UsageError(f"--on-error {on_error!r} is not known", hint=nearest(on_error, ["keep", "drop", "stop"]))
     check_whole("--threads", threads)
-    check_writable(out, inputs=(model, data))
+    source = _source(data)
+    check_writable(out, inputs=(model, *data))
     from molgraph import api
     from molgraph.cli.show import command, say
 
@@ -52,7 +64,9 @@ def predict(
     running: dict[str, Any] = {"device": device, "threads": threads, "precision": precision}
     running = {name: value for name, value in running.items() if value is not None}
     try:
-        done = api.predict_file(model, data, out, on_error=cast(Any, on_error), running=running, **columns)
+        done = api.predict_file(
+            model, source, out, on_error=cast(Any, on_error), keep_columns=keep_columns, running=running, **columns
+        )
     except DataError as error:
         raise DataError(error.message, hint="\n".join(filter(None, (error.hint, _left(out, on_error))))) from error
     if done.note:
@@ -69,7 +83,25 @@ def predict(
             say(f"  {n:,} x {reason}", "dim", err=True)
     if done.rows and done.failed == done.rows:
         say("No molecule could be read: is the SMILES column the right one? See also:", err=True)
-        command(["molgraph", "data", "audit", data], err=True)
+        if isinstance(source, str):
+            command(["molgraph", "data", "audit", source], err=True)
+
+
+def _source(data: list[str]) -> str | list[str]:
+    """The file that is named, or the molecules that are typed.
+
+    One word is a molecule where it is no file, has no ending of one, and can be read; several are molecules all.
+    """
+    from molgraph.base.errors import UsageError
+    from molgraph.chem.smiles import parse_smiles
+    from molgraph.data.formats import names_file
+
+    files = [word for word in data if names_file(word)]
+    if len(data) == 1:
+        return data[0] if files or parse_smiles(data[0]).mol is None else data
+    if files:
+        raise UsageError(f"{files[0]!r} is one of {len(data)} words", hint="name one file, or give SMILES alone")
+    return data
 
 
 def _left(out: str, on_error: str) -> str:

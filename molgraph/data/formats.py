@@ -29,6 +29,22 @@ from molgraph.data.opening import DAMAGED, Opened, broken, open_bytes
 PIECE_ROWS = 10_000
 RECORDS = (".sdf", ".sd", ".mol")
 LINES = (".smi", ".smiles", ".ism", ".cxsmiles")
+ENDINGS = (*RECORDS, *LINES, ".csv", ".tsv", ".txt", ".parquet", ".gz")
+
+
+def names_file(text: str) -> bool:
+    """Whether a text means a file, standard input or a named table rather than a molecule.
+
+    Example:
+        >>> [names_file(text) for text in ("new.csv", "-", "builtin:lipo", "CCO", "[Na+].[Cl-]")]
+        [True, True, True, False, False]
+    """
+    if text == "-" or text.startswith(("builtin:", "dataset:")):
+        return True
+    try:
+        return Path(text).exists() or Path(text).suffix.lower() in ENDINGS
+    except (OSError, ValueError):
+        return False
 
 
 def reader_for(source: Any) -> Reader:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from molgraph.base.contracts import Method, Prediction, Target
 from molgraph.base.errors import DataError, UsageError
+from molgraph.data.formats import names_file
 from molgraph.data.log import log_targets
 from molgraph.data.read import read_table
 from molgraph.data.standardised import standardise
@@ -105,7 +106,7 @@ class Model:
         """The table that ``data`` is, with the descriptor columns that this model needs."""
         if isinstance(data, Table):
             return data
-        if isinstance(data, str) and not _names_file(data):
+        if isinstance(data, str) and not names_file(data):
             raise UsageError(f"{data!r} is no file", hint=f"for one molecule write a list: predict([{data!r}])")
         if isinstance(data, (list, tuple, pd.Series)) or type(data).__module__ == "numpy":
             if self.feature_names:
@@ -193,12 +194,3 @@ def _coded(table: Table, targets: tuple[Target, ...]) -> Table:
 def _target(target: Target, units: Any) -> str:
     unit = units.get(target.name, "")
     return f"{target.name} ({target.kind}{', ' + unit if unit else ''})"
-
-
-def _names_file(text: str) -> bool:
-    if text == "-" or text.startswith(("builtin:", "dataset:")):
-        return True
-    try:
-        return Path(text).exists() or Path(text).suffix.lower() in (".csv", ".gz", ".tsv", ".parquet", ".sdf", ".smi")
-    except (OSError, ValueError):
-        return False

@@ -121,7 +121,7 @@ def test_columns_from_the_shell(frame: pd.DataFrame, tmp_path: Path) -> None:
     assert done.returncode == 0 and "2 without a prediction" in done.stderr, done.stderr
     found = pd.read_csv(tmp_path / "out.csv", dtype={"id": str})
     assert found["id"].tolist() == frame["id"].tolist()
-    assert {"pActivity_spread", "level:low", "level:low_spread"} <= set(found.columns)
+    assert {"pActivity_predicted_spread", "level:low", "level:low_spread"} <= set(found.columns)
     frame.drop(columns="temperature").to_csv(tmp_path / "less.csv", index=False)
     done = molgraph("predict", "m.mgm", "less.csv", "-o", "out.csv", cwd=tmp_path)
     assert done.returncode == 3 and "'temperature'" in done.stderr

@@ -53,12 +53,12 @@ def test_predict_evaluate_verify(name: str, home: Path, run, request: pytest.Fix
     assert frame["id"].tolist() == given["id"].tolist() and frame["smiles"].tolist() == given["smiles"].tolist()
     assert set(frame["status"]) == {"ok"}
     if name == "ensemble_model":
-        assert (frame["pActivity_spread"] > 0).all()
+        assert (frame["pActivity_predicted_spread"] > 0).all()
     if name == "forest_model":
         shares = frame[["level:high", "level:low", "level:middle"]].sum(axis=1)
         assert np.allclose(shares, 1, atol=1e-6)
     if name == "graph_model":
-        assert frame["active"].between(0, 1).all()
+        assert frame["active_predicted"].between(0, 1).all()
     done = run("evaluate", model, home / "assay.csv", "-o", home / "scores.csv")
     assert done.returncode == 0, done.stderr
     assert {"target", "metric", "value", "n", "note"} <= set(pd.read_csv(home / "scores.csv").columns)
