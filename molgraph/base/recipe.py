@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -12,10 +11,10 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.paths import atomic_write
-from molgraph.base.sections import Section, read_toml, recipe_error, write_toml
+from molgraph.base.sections import Section, parse_toml, read_toml, recipe_error, write_toml
 
-Positive = Annotated[int, Field(ge=1)]
-NotNegative = Annotated[int, Field(ge=0)]
+Positive = Annotated[int, Field(ge=1, lt=2**63)]
+NotNegative = Annotated[int, Field(ge=0, lt=2**63)]
 Threads = Annotated[Positive, AfterValidator(cores)]
 
 
@@ -202,6 +201,6 @@ def _fitting(section: str, name: str, text: str) -> Any:
 
 def _literal(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        return parse_toml(f"value = {text}")["value"]
+    except ValueError:
         return text

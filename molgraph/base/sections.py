@@ -1,4 +1,4 @@
-"""Checked parts of a TOML file: text in, frozen values or one clear error out; and values back into text."""
+"""Read TOML and JSON text that people write, check it against a class of sections, and write TOML."""
 
 from __future__ import annotations
 
@@ -20,15 +20,53 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
 
 
+def parse_toml(text: str) -> dict[str, Any]:
+    """TOML text as plain values; whatever is wrong with it is a ``ValueError``.
+
+    Example:
+        >>> parse_toml("a = [1, 2]")
+        {'a': [1, 2]}
+    """
+    try:
+        values = tomllib.loads(text)
+        _check_whole(values)
+    except RecursionError:
+        raise ValueError("its brackets are nested too deeply") from None
+    return values
+
+
+def parse_json(text: str) -> Any:
+    """JSON text as plain values; whatever is wrong with it is a ``ValueError``."""
+    try:
+        return json.loads(text, parse_int=_whole)
+    except RecursionError:
+        raise ValueError("its brackets are nested too deeply") from None
+
+
+def _whole(digits: str) -> int:
+    """A whole number of at most 64 bits, as TOML has them; Python itself refuses those of more than 4,300 digits."""
+    if len(digits) > 20 or not -(2**63) <= int(digits) < 2**63:
+        raise ValueError(f"{digits[:20]}... is too large a number")
+    return int(digits)
+
+
+def _check_whole(value: Any) -> None:
+    if isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            _check_whole(each)
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ValueError("it holds a number of more than 64 bits")
+
+
 def read_toml(path: str | Path, example: str) -> dict[str, Any]:
     """A recipe file's plain values; ``example`` is a line that is right, for the hint where it is no TOML."""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
+        return parse_toml(Path(path).read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise missing_file(path, "recipe") from None
     except OSError as error:
         raise storage_error(f"cannot read the recipe {path}", error) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, or no UTF-8
         raise UsageError(f"the recipe {path} is not TOML: {error}", hint=f"a line reads like: {example}") from error
 
 
@@ -70,8 +108,16 @@ def recipe_error(error: ValidationError, whole: type[Section], section: str = ""
     if problem["type"] in ("too_short", "string_too_short") and not problem["input"]:
         return UsageError(f"recipe, {where}: it is empty", hint="give at least one")
     words, value = problem["msg"].removeprefix("Value error, "), problem["input"]
-    told = "" if isinstance(value, Mapping | Section) else f"it is {value!r}"
+    told = "" if isinstance(value, Mapping | Section) else f"it is {_shown(value)}"
     return UsageError(f"recipe{', ' * bool(where)}{where}: {words[:1].lower() + words[1:]}", hint=told)
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits, brackets without end
+        return f"too large a {type(value).__name__}"
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def _known(section: Any, loc: tuple[str | int, ...]) -> list[str]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
 from molgraph.base.contracts import Kind, Target
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.base.sections import Section
+from molgraph.base.sections import Section, parse_toml
 from molgraph.base.shipped import shipped_dir
 
 UNVERIFIED = "unverified"
@@ -288,13 +287,13 @@ def read_card(path: str | Path) -> Card:
 @cache
 def _read(path: Path, _changed: int, _size: int) -> Card:
     try:
-        values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = parse_toml(path.read_text(encoding="utf-8"))
         return Card.model_validate(values)
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"the card {path.name} is not TOML: {error}") from None
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(map(str, problem["loc"]))
         known = re.findall(r"\w+", where)[-1:] if problem["type"] == "extra_forbidden" else []
         hint = nearest(known[0], Card.model_fields) if known else f"it is {str(problem.get('input'))[:80]!r}"
         raise DataError(f"the card {path.name}, {where}: {problem['msg']}", hint=hint) from None
+    except ValueError as error:
+        raise DataError(f"the card {path.name} is not TOML: {error}") from None

@@ -142,3 +142,32 @@ def test_two_at_once_get_one_file(web: Web, tmp_path: Path) -> None:
         thread.join()
     assert (tmp_path / "f").read_bytes() == DATA
     assert beside(tmp_path / "f") == set()
+
+
+def test_a_range_of_another_version_is_not_put_behind_this_one(web: Web, tmp_path: Path) -> None:
+    """A server that ignores If-Range, with no hash to notice it."""
+    web.cut, web.cuts = 200_000, module.TRIES
+    web.ranges = False
+    with pytest.raises(StorageError, match="keeps breaking"):
+        download(web.url("file"), tmp_path / "f")
+    web.ranges, web.trusts, web.files = True, True, {"file": DATA[::-1]}
+    download(web.url("file"), tmp_path / "f")
+    assert (tmp_path / "f").read_bytes() == DATA[::-1]
+
+
+def test_an_answer_of_no_length_is_taken_where_a_hash_tells_and_refused_elsewhere(web: Web, tmp_path: Path) -> None:
+    web.lengths, web.cut, web.cuts = False, 100_000, 1
+    with pytest.raises(StorageError, match="does not say how long it is"):
+        download(web.url("file"), tmp_path / "f")
+    assert not (tmp_path / "f").exists()
+    web.cuts = 1
+    with pytest.raises(DataError, match="sha256"):
+        download(web.url("file"), tmp_path / "f", sha256=SHA)
+    assert beside(tmp_path / "f") == set()
+    assert download(web.url("file"), tmp_path / "f", sha256=SHA).size == len(DATA)
+
+
+def test_a_part_that_no_range_fits_is_thrown_away(web: Web, tmp_path: Path) -> None:
+    web.cut, web.cuts, web.shifted = 200_000, 1, 7
+    assert download(web.url("file"), tmp_path / "f").sha256 == SHA
+    assert [asked for _, asked in web.asked] == ["", "bytes=200000-", ""]

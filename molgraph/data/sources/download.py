@@ -1,4 +1,4 @@
-"""An address and a path in; the whole file there out, resumed where an earlier try broke off, its sha256 returned."""
+"""Download a file whole, going on where an earlier try broke off, and hash it."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: st
 
     What came is kept beside ``path`` under the name ``.part``: a later try asks for the rest alone (HTTP ``Range``
     with ``If-Range``, so that halves of two versions are never put together). ``path`` exists whole or not at all.
+    A file of unknown length without a hash is refused, since nobody could know whether it is whole.
 
     Args:
         url: http or https.
@@ -73,7 +74,7 @@ def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: st
             return _hashes(path, path)
         for attempt in range(TRIES):
             try:
-                if _receive(url, part, label or path.name):
+                if _receive(url, part, label or path.name, hashed=bool(sha256 or md5)):
                     break
             except (OSError, HTTPException) as error:
                 _give_up(url, part, error, last=attempt == TRIES - 1)
@@ -93,8 +94,8 @@ def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: st
     return done
 
 
-def _receive(url: str, part: Path, label: str) -> bool:
-    """Append what is missing of a file; whether it is whole now."""
+def _receive(url: str, part: Path, label: str, *, hashed: bool) -> bool:
+    """Append what is missing of a file; whether it is whole now (as far as can be known, where a hash is to tell)."""
     have, validator = _progress(part, url)
     headers = {"User-Agent": f"molgraph/{__version__}", "Accept-Encoding": "identity"}
     if have:
@@ -110,8 +111,16 @@ def _receive(url: str, part: Path, label: str) -> bool:
         return False
     with response:
         start, total = _extent(response, have)
-        if start != have:
-            have = 0
+        if start is None or (start and _validator(response) not in ("", validator)):
+            _forget(part)  # another range than asked for, or of another version: begin anew
+            return False
+        have = start
+        chunked = response.headers.get("Transfer-Encoding", "").lower() == "chunked"  # then its end is marked
+        if total is None and not chunked and not hashed:
+            raise StorageError(
+                f"{url} cannot be checked: the server does not say how long it is, and there is no hash",
+                hint="download it by another way, look at it, and name it as a file",
+            )
         if total is not None and total > MAX_BYTES:
             raise StorageError(f"{url} has {total:,} bytes", hint=f"molgraph downloads files of up to {MAX_BYTES:,}")
         _note(part, url, _validator(response))
@@ -127,16 +136,18 @@ def _receive(url: str, part: Path, label: str) -> bool:
                 came += len(piece)
                 if came > MAX_BYTES:
                     raise StorageError(f"{url} has more than {MAX_BYTES:,} bytes", hint="the card is at fault")
+    if total is not None and came > total:
+        _forget(part)  # what was there before is no part of this file
     return total is None or came == total
 
 
-def _extent(response: Any, have: int) -> tuple[int, int | None]:
-    """Where the answer begins, and the size of the whole file where the server says."""
+def _extent(response: Any, have: int) -> tuple[int | None, int | None]:
+    """Where the answer begins (None: elsewhere than asked for), and the size of the whole file where it is said."""
     if response.status == 206:
         span, _, whole = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
         if span.partition("-")[0] == str(have) and whole.isdigit():
             return have, int(whole)
-        raise HTTPException("the server answers with another range than asked for")
+        return None, None
     length = response.headers.get("Content-Length", "")
     return 0, int(length) if length.isdigit() else None
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
+from molgraph.base.sections import parse_json
 from molgraph.data.table import Table
 
 FORMAT = "molgraph-split-1"
@@ -174,7 +175,7 @@ class Split:
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """What a JSON file holds.
+    """Read a JSON file.
 
     Raises:
         OSError: it cannot be read. ValueError: it is no JSON, or one that is nested too deeply.
@@ -182,10 +183,7 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     """
     if os.path.exists(path) and not os.path.isfile(path):
         raise DataError(f"cannot read {path}: it is no file", hint="name a file")
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+    return parse_json(Path(path).read_text(encoding="utf-8"))
 
 
 def check_parts(parts: Iterable[np.ndarray], n_rows: int, source: str) -> None:
