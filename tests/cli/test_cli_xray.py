@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
@@ -50,3 +53,42 @@ def test_without_out_the_page_is_offered(data: Path, capsys: pytest.CaptureFixtu
 def test_what_cannot_be_written_is_refused_before_the_work(data: Path, out: str) -> None:
     with pytest.raises(Exception, match="cannot write"):
         xray(str(data), out=Path(out))
+
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'& $\\frac{$ ]]>"
+
+
+class Tags(HTMLParser):
+    """Names of a page's tags, and of attributes that run code."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.running: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.running += [name for name, value in attrs if name.startswith("on") or "javascript:" in (value or "")]
+
+
+@pytest.mark.parametrize("ending", ["html", "svg"])
+def test_hostile_names_ids_classes_and_molecules_run_nothing(data: Path, ending: str) -> None:
+    frame = pd.read_csv(data)
+    frame[f"id {EVIL}"] = [f"{EVIL}{i % 50}" for i in range(120)]
+    frame[f"k {EVIL}"] = [f"{EVIL} {i % 3}" for i in range(120)]
+    frame["part"] = frame["part"].where(frame.index % 7 > 0, "test")
+    frame.loc[3, "smiles"] = EVIL
+    frame = pd.concat([frame, frame[:40]])  # leaks, which the page lists
+    name = "<script>alert('f')</script> & 'q'.csv".replace("/", "\N{DIVISION SLASH}")
+    frame.to_csv(name, index=False)
+    lists = Path("<img src=x onerror=alert(3)>.json")
+    lists.write_text(json.dumps({"train": list(range(100)), "test": list(range(100, 160))}))
+    targets = ["y", f"k {EVIL}:multiclass"]
+    xray(name, target=targets, split=["random", "column", str(lists)], split_column="part", out=Path(f"x.{ending}"))
+    text = Path(f"x.{ending}").read_text()
+    for each in (text, *(base64.b64decode(found).decode() for found in re.findall(r"svg\+xml;base64,([^\"]+)", text))):
+        page = Tags()
+        page.feed(each)
+        assert not page.running and not page.tags & {"script", "iframe", "object", "embed", "foreignobject"}
+        assert ("img" in page.tags) == (ending == "html" and each is text) and "<img src=x" not in each
+    assert ending == "svg" or "&lt;script&gt;alert" in text
