@@ -86,7 +86,7 @@ class SmilesReader(_LineReader):
     def _table(self, lines: list[str]) -> pa.Table:
         pairs = [split_line(line) if len(line) < MAX_LINE else (line[:_SHOWN], "") for line in lines]
         reason = f"a line of more than {MAX_LINE:,} characters; the first {_SHOWN:,} are shown"
-        columns = {"smiles": [p[0] for p in pairs], "name": [p[1] for p in pairs]}
+        columns: dict[str, list[str | None]] = {"smiles": [p[0] for p in pairs], "name": [p[1] for p in pairs]}
         columns[REASON] = [reason if len(line) >= MAX_LINE else None for line in lines]
         return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
 
