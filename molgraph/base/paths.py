@@ -28,7 +28,7 @@ _HINTS = {
     errno.ENOENT: "the folder does not exist: make it first",
     errno.ENOTDIR: "a part of that path is a file, not a folder",
     errno.EISDIR: "that is a folder: name a file in it",
-    errno.ELOOP: "that is a symbolic link: remove it or choose another name",
+    errno.ELOOP: "its symbolic links lead in a circle: choose another name",
 }
 
 

@@ -155,9 +155,11 @@ class PartFile:
         flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
         flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         while True:
+            if self.part.is_symlink():
+                raise StorageError(
+                    f"{self.part} is a symbolic link, which is not followed", hint="remove it, or write elsewhere"
+                )
             try:
-                if self.part.is_symlink():  # where there is no O_NOFOLLOW
-                    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
                 descriptor = os.open(self.part, flags, 0o666)
             except OSError as error:
                 raise storage_error(f"cannot write {self.part}", error) from error
