@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError, nearest

@@ -19,7 +19,8 @@ from molgraph.base.seeds import generator
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.nearest import find_nearest
 from molgraph.data.datasets import Dataset
-from molgraph.data.read import Targets, read_table
+from molgraph.data.planning import Targets
+from molgraph.data.read import read_table
 from molgraph.data.splits import Split, one_class, split_table
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.unused import unused_rows
