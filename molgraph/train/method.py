@@ -18,6 +18,7 @@ from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.finite import check_finite
+from molgraph.base.parameters import check_params
 from molgraph.base.paths import store_folder
 from molgraph.base.recipe import DEFAULTS
 from molgraph.base.registry import register
@@ -219,6 +220,8 @@ class GraphMethod(Method):
         registry.entry("encoder", self.encoder)
         check_precision(self.precision)
         resolve_device(self.device)
+        with torch.device("meta"):  # refuses what no network can have, such as an unknown readout, at no cost in memory
+            self.build(d_atom=8, d_bond=8, d_extra=0, d_out=1)
 
     def _plan(self, made: Prepared, folder: Path | None) -> Plan:
         if folder is not None:
@@ -270,7 +273,7 @@ def make_method(name: str, **params: Any) -> Method:
     """
     if name in registry.names("method"):
         cls = registry.get("method", name)
-        _check_names(name, params, cls.param_names())
+        check_params(cls, params, owner=name)
         return cls(**params)
     if name not in registry.names("encoder"):
         known = sorted({*registry.names("method"), *registry.names("encoder")} - {GraphMethod.name})
@@ -281,6 +284,8 @@ def make_method(name: str, **params: Any) -> Method:
     for key in [key for key in params if key not in own]:
         nested[key] = params.pop(key)
     _check_names(name, nested, inner)
+    check_params(registry.get("encoder", name), nested, owner=name)
+    check_params(GraphMethod, params, owner=name)
     return GraphMethod(encoder=name, params=nested, **params)
 
 

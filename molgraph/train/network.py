@@ -62,7 +62,7 @@ def build_network(
     try:
         body = make(d_atom=d_atom, d_bond=d_bond, **params)
         head = Perceptron(body.d_out + d_extra, d_hidden, d_out, n_layers=n_layers, dropout=dropout)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise UsageError(f"{encoder} cannot be built: {error}", hint=f"its parameters: {', '.join(known)}") from error
     return Network(body, head)
 

@@ -42,6 +42,11 @@ def test_options_that_a_method_does_not_have_are_said(caplog: pytest.LogCaptureF
     [
         ({"model": "dmpn"}, "no model is named 'dmpn'"),
         ({"params": {"dept": 3}}, "dmpnn has no parameter 'dept'"),
+        ({"params": {"depth": "four"}}, "dmpnn: depth is 'four', expected a whole number"),
+        ({"params": {"depth": "four"}, "ensemble": 2}, "dmpnn: depth is 'four', expected a whole number"),
+        ({"params": {"depth": 0}}, "dmpnn cannot be built: depth must be 1 or more, got 0"),
+        ({"params": {"readout": "sun"}}, "no readout is named 'sun'"),
+        ({"model": "random_forest", "params": {"n_estimators": "many"}}, "random_forest: n_estimators is 'many'"),
         ({"device": "tpu"}, "no device is named 'tpu'"),
         ({"device": "tpu", "ensemble": 2}, "no device is named 'tpu'"),
     ],

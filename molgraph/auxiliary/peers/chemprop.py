@@ -98,7 +98,7 @@ class Chemprop(Method):
         epochs: int = 50,
         batch_size: int = 64,
         learning_rate: float = 1e-3,
-        warmup_epochs: int = 2,
+        warmup_epochs: float = 2,
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
