@@ -95,7 +95,7 @@ def train(
         seed: of the split and of the training; the same seed gives the same result on the same machine.
         epochs: passes over the train part, at most.
         batch_size: molecules in a step.
-        learning_rate: the highest step size.
+        learning_rate: the highest step size of gradient descent; boosted trees have their own, in ``params``.
         patience: epochs without a better validation loss before training stops.
         ensemble: number of models that are trained and averaged; their spread is a first uncertainty.
         baseline: whether a random forest is trained beside a graph model, for comparison.

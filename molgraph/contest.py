@@ -1,4 +1,4 @@
-"""A recipe in; its method, beside it baseline and floor, trained on the same parts and asked the same, out."""
+"""Train a recipe's method, a baseline and a floor on the same parts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.base.contracts import Method
-from molgraph.base.recipe import DEFAULTS, Recipe
+from molgraph.base.errors import UsageError
+from molgraph.base.recipe import DEFAULTS, GRADIENT_DESCENT, Recipe
 from molgraph.data.table import Table
 from molgraph.results import FLOOR, Contestant
 from molgraph.train.method import GraphMethod, make_method
@@ -20,8 +21,10 @@ logger = logging.getLogger("molgraph")
 
 
 def _known(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    known = make_method(name).get_params()
-    return {key: value for key, value in options.items() if key in known}
+    """Those of the training options that mean to a method what they mean in a recipe."""
+    made = make_method(name)
+    taken = set(made.param_names()) - set(() if made.gradient_descent else GRADIENT_DESCENT)
+    return {key: value for key, value in options.items() if key in taken}
 
 
 def _shared(plan: Recipe) -> dict[str, Any]:
@@ -29,13 +32,36 @@ def _shared(plan: Recipe) -> dict[str, Any]:
     return plan.training.model_dump(include={"seed", "threads", "class_weights"})
 
 
+def _check_idle(plan: Recipe, idle: Mapping[str, Any]) -> None:
+    """Say which training options a method is given in vain.
+
+    Raises:
+        UsageError: the method has a parameter of the same name and another meaning.
+    """
+    name = plan.model.name
+    changed = [key for key in sorted(idle) if idle[key] != getattr(DEFAULTS, key)]
+    own = set(make_method(name).param_names()) - set(plan.model.params)
+    for key in sorted(own & idle.keys() & plan.training.model_fields_set):
+        value = idle[key]
+        said = f"{name} has a {key} of its own, which is not the {key} of gradient descent"
+        hint = f"set its own one with -s params.{key}={value} (in Python: params={{{key!r}: {value}}})"
+        if key in changed:
+            raise UsageError(said, hint=hint)
+        logger.warning("%s: %s=%s is not used; %s", said, key, value, hint)
+    if unused := [key for key in changed if key not in own]:
+        logger.warning("%s has no %s: not used", name, " and no ".join(unused))
+
+
 def method_of(plan: Recipe) -> Method:
-    """The recipe's method, given those training options that it knows; a note on those that it was given in vain."""
+    """The recipe's method, given those training options that it takes; a note on those that it was given in vain.
+
+    Raises:
+        UsageError: an unknown name, a value that no fit can have, or a training option that means something else to
+            this method.
+    """
     options = plan.training.model_dump(exclude={"ensemble", "baseline"})
     known = _known(plan.model.name, options)
-    idle = [k for k in sorted(options.keys() - known.keys()) if options[k] != getattr(DEFAULTS, k)]
-    if idle:
-        logger.warning("%s has no %s: not used", plan.model.name, " and no ".join(idle))
+    _check_idle(plan, {key: value for key, value in options.items() if key not in known})
     params = known | plan.model.params
     method: Method
     if plan.training.ensemble > 1:

@@ -50,14 +50,15 @@ KEYS: dict[str, tuple[tuple[str, str], ...]] = {
 def recipe_of(recipe: Recipe | str | Path | None, given: Mapping[str, Any]) -> Recipe:
     """A recipe with the keywords of ``train`` that were given laid over it."""
     base = recipe if isinstance(recipe, Recipe) else Recipe() if recipe is None else Recipe.from_toml(recipe)
-    values = base.model_dump()
+    values = base.model_dump(exclude_unset=True)
     for name, value in given.items():
         for section, key in KEYS[name]:
             if name in ("targets", "features") and isinstance(value, str):
                 value = (value,)
-            values[section][key] = {**values[section][key], **value} if name == "params" else value
-    if recipe is None and "split" not in given and (advised := advised_split(values["data"]["path"])):
-        values["split"]["recipe"] = advised
+            own = values.setdefault(section, {})
+            own[key] = {**own.get(key, {}), **value} if name == "params" else value
+    if recipe is None and "split" not in given and (advised := advised_split(given.get("path"))):
+        values.setdefault("split", {})["recipe"] = advised
     return Recipe.from_dict(values)
 
 

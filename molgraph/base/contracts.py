@@ -80,14 +80,17 @@ class Method(ABC):
 
     After ``fit``, ``notes`` say what a person should know about it; they are kept with the model.
     ``uses_valid`` says whether ``fit`` learns anything from its ``valid``: who cuts one off gives the rows to
-    ``table`` where it doesn't. ``needs`` names the libraries, by their importable names, that ``fit`` wants and that
-    molgraph does not install by itself. ``run_only`` names parameters that say how and where this machine works, not
-    what is learned: a model file's values for them are dropped on load.
+    ``table`` where it doesn't. ``gradient_descent`` says whether its ``epochs``, ``learning_rate`` and the like are
+    those of a recipe's ``[training]`` (``molgraph.base.recipe.GRADIENT_DESCENT``). ``needs`` names the libraries, by
+    their importable names, that ``fit`` wants and that molgraph does not install by itself. ``run_only`` names
+    parameters that say how and where this machine works, not what is learned: a model file's values for them are
+    dropped on load.
     """
 
     name: str = ""
     notes: tuple[str, ...] = ()
     uses_valid: bool = False
+    gradient_descent: bool = False
     needs: tuple[str, ...] = ()
     run_only: tuple[str, ...] = RUN_ONLY
 

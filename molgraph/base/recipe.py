@@ -82,9 +82,23 @@ class TrainingSection(Section):
 
 DEFAULTS = TrainingSection()
 
+#: options of gradient descent; a method gets them only where it declares ``gradient_descent``, for another method may
+#: have a parameter of the same name and another meaning: a booster's ``learning_rate`` is how much of each tree counts
+GRADIENT_DESCENT = (
+    "epochs",
+    "batch_size",
+    "learning_rate",
+    "warmup_epochs",
+    "weight_decay",
+    "patience",
+    "gradient_clip",
+)
+
 
 class Recipe(Section):
     """A whole run, as plain values.
+
+    A section's ``model_fields_set`` names the keys that were given; the others have their defaults.
 
     Example:
         >>> recipe = Recipe().override("epochs=30", "params.depth=4")
@@ -143,16 +157,14 @@ class Recipe(Section):
         Raises:
             UsageError: no such key, a key of two sections, or a value of the wrong type.
         """
-        values = self.model_dump()
+        values = self.model_dump(exclude_unset=True)
         for assignment in assignments:
             key, equals, text = (part.strip() for part in assignment.partition("="))
             if not equals or not key:
                 raise UsageError(f"{assignment!r} is not of the form key=value", hint="example: epochs=30")
             section, name, param = _find(key)
-            if param:
-                values[section][name] = values[section][name] | {param: _literal(text)}
-            else:
-                values[section][name] = _fitting(section, name, text)
+            given = values.setdefault(section, {})
+            given[name] = given.get(name, {}) | {param: _literal(text)} if param else _fitting(section, name, text)
         return type(self).from_dict(values)
 
 

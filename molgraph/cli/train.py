@@ -83,7 +83,9 @@ def train(
     ] = None,
     epochs: Annotated[Whole, _learning(metavar="N", help="Passes over the data, at most.", default="50")] = None,
     batch_size: Annotated[Whole, _learning(metavar="N", help="Molecules in a step.", default="64")] = None,
-    learning_rate: Annotated[float | None, _learning(metavar="X", help="Highest step size.", default="0.001")] = None,
+    learning_rate: Annotated[
+        float | None, _learning(metavar="X", help="Highest step size of gradient descent.", default="0.001")
+    ] = None,
     patience: Annotated[
         Whole, _learning(metavar="N", help="Epochs without gain before it stops.", default="15")
     ] = None,

@@ -76,6 +76,7 @@ class GraphMethod(Method):
 
     name = "graph"
     uses_valid = True
+    gradient_descent = True
 
     def __init__(
         self,

@@ -9,8 +9,11 @@ import pytest
 
 import molgraph
 from molgraph.base.errors import UsageError
+from molgraph.base.recipe import GRADIENT_DESCENT, Recipe
+from molgraph.base.registry import names
 from molgraph.contest import contestants, method_of
 from molgraph.plan import recipe_of
+from molgraph.train.method import make_method
 from tests.train.tiny import SMALL, series
 
 
@@ -35,6 +38,53 @@ def test_options_that_a_method_does_not_have_are_said(caplog: pytest.LogCaptureF
         method_of(recipe_of(None, {"model": "random_forest", "epochs": 3, "patience": 2}))
     (record,) = caplog.records
     assert record.getMessage() == "random_forest has no epochs and no patience: not used"
+
+
+#: a value of every training option that no method has by itself
+OTHERS = {"epochs": 7, "batch_size": 17, "learning_rate": 0.0123, "warmup_epochs": 1.5, "weight_decay": 0.25}
+OTHERS |= {"patience": 9, "gradient_clip": 3.5, "class_weights": "balanced", "store": "auto", "seed": 11, "threads": 1}
+
+
+@pytest.mark.parametrize("name", sorted({*names("method"), *names("encoder")} - {"graph", "ensemble"}))
+def test_no_training_option_reaches_a_method_that_means_something_else_by_it(name: str) -> None:
+    """Each option reaches the parameter of its name or is refused; no other parameter changes."""
+    own, descent = make_method(name).get_params(), make_method(name).gradient_descent
+    base = method_of(Recipe.from_dict({"model": {"name": name}})).get_params()
+    assert {k for k in own if base[k] != own[k]} <= set(GRADIENT_DESCENT if descent else ())
+    for key, value in OTHERS.items():
+        asked = {"model": {"name": name}, "training": {key: value}}
+        if key in own and key in GRADIENT_DESCENT and not descent:
+            with pytest.raises(UsageError, match=f"{name} has a {key} of its own.*\n.*-s params.{key}={value}"):
+                method_of(Recipe.from_dict(asked))
+            asked["model"] = {"name": name, "params": {key: 0.2}}
+            assert method_of(Recipe.from_dict(asked)).get_params() == base | {key: 0.2}
+        else:
+            assert method_of(Recipe.from_dict(asked)).get_params() == base | ({key: value} if key in own else {})
+
+
+@pytest.mark.parametrize("name", [n for n in names("method") if n not in ("graph", "ensemble")])
+def test_a_method_of_gradient_descent_is_one(name: str) -> None:
+    declared = make_method(name).gradient_descent
+    assert declared == ({"epochs", "batch_size"} <= set(make_method(name).param_names()))
+
+
+def test_the_default_step_size_given_to_a_booster_is_answered_too(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "molgraph"):
+        method = method_of(recipe_of(None, {"model": "xgboost"}).override("learning_rate=0.001"))
+    assert method.get_params()["learning_rate"] == 0.05
+    (record,) = caplog.records
+    assert "learning_rate=0.001 is not used; set its own one with -s params.learning_rate=0.001" in record.getMessage()
+
+
+def test_boosted_trees_of_train_are_those_of_the_method_itself() -> None:
+    """B1: [training] learning_rate = 0.001 made them boost at a fiftieth of their own step size."""
+    params = {"n_estimators": 40, "n_bits": 256, "features": "morgan"}
+    options = {"baseline": False, "split": "random", "threads": 1}
+    result = molgraph.train("builtin:chembl2321810", model="xgboost", params=params, **options)
+    alone = make_method("xgboost", **params, threads=1).fit(result.table.take(result.split.train))
+    test = result.table.take(result.split.test)
+    assert result.predict(test).value.tolist() == alone.predict(test).value.tolist()
+    assert result.scores.loc["xgboost", "rmse"] < 0.75 * result.scores.loc["mean", "rmse"]
 
 
 @pytest.mark.parametrize(

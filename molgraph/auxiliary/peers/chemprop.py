@@ -84,6 +84,7 @@ class Chemprop(Method):
     """
 
     name = "chemprop"
+    gradient_descent = True
     needs = ("chemprop",)
     uses_valid = True
 

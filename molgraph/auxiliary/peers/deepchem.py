@@ -81,6 +81,7 @@ class DeepChem(Method):
     """
 
     name = "deepchem"
+    gradient_descent = True
     needs = ("deepchem",)
 
     def __init__(
