@@ -22,11 +22,13 @@ from molgraph.contest import BASELINE, beside, contestants, is_graph, method_of
 from molgraph.data.labels import check_targets
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
+from molgraph.data.splits.split import PARTS
 from molgraph.data.standardised import standardise as standardise_table
 from molgraph.data.store import store_for
 from molgraph.data.table import Table
 from molgraph.data.unlearned import notes_of
 from molgraph.evaluate import metrics
+from molgraph.evaluate.class_counts import class_counts
 from molgraph.plan import KEYS, divide, read_for_training, recipe_of, units_of
 from molgraph.results import FLOOR, Contestant, TrainingResult
 from molgraph.train.card import Card
@@ -257,7 +259,8 @@ def _set_running(method: Method, running: Mapping[str, Any]) -> None:
 
 def _model(made: Contestant, table: Table, plan: Recipe, divided: Split, scores: pd.DataFrame) -> Model:
     own = scores[scores["method"] == made.name].drop(columns="method").assign(part="test")
-    n_train, n_valid, n_test = (len(rows) for rows in (divided.train, divided.valid, divided.test))
+    parts = {part: getattr(divided, part) for part in PARTS}
+    n_train, n_valid, n_test = map(len, parts.values())
     card = Card(
         name=made.name,
         units=units_of(table, plan),
@@ -266,6 +269,7 @@ def _model(made: Contestant, table: Table, plan: Recipe, divided: Split, scores:
         n_test=n_test,
         split=divided.recipe,
         split_hash=divided.hash,
+        classes=tuple(class_counts(table, parts).to_dict("records")),
         scores=tuple(own.replace({np.nan: None}).to_dict("records")),
         recipe=json.loads(plan.to_json()),
         notes=(*table.notes, *getattr(made.method, "notes", ())),

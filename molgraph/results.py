@@ -17,7 +17,9 @@ from molgraph.base.contracts import Method, Prediction
 from molgraph.base.errors import DataError
 from molgraph.base.recipe import Recipe
 from molgraph.data.splits import Split
+from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
+from molgraph.evaluate.class_counts import class_counts, count_lines, few_lines
 from molgraph.evaluate.metrics import Score, get_metric
 from molgraph.evaluate.tasks import TaskMean, mean_over_tasks
 from molgraph.evaluate.verdict import Verdict, verdict
@@ -97,6 +99,11 @@ class TrainingResult:
         return tuple(said)
 
     @property
+    def classes(self) -> pd.DataFrame:
+        """Rows of each class in each part: a row for each target that has classes, and class."""
+        return class_counts(self.table, {part: getattr(self.split, part) for part in PARTS})
+
+    @property
     def _rows(self) -> pd.DataFrame:
         """The score rows under the names that people read."""
         return self.score_rows.replace({"method": self._names})
@@ -167,6 +174,7 @@ class TrainingResult:
             predictions=self.predictions,
             table=self.test,
             scores=self._rows,
+            counts=count_lines(self.classes),
             curves=self.curves,
             manifest=self.manifest,
             new_predictions=new,
@@ -200,12 +208,14 @@ class TrainingResult:
 
     def __repr__(self) -> str:
         scores = self.shown.to_string(float_format="{:.3f}".format, na_rep="-")
-        return "\n".join([f"TrainingResult({self.model!r})", scores, *self.notes, self.verdict, *self.table.notes])
+        said = [*few_lines(self.classes), *self.notes, self.verdict, *self.table.notes]
+        return "\n".join([f"TrainingResult({self.model!r})", scores, *said])
 
     def _repr_html_(self) -> str:
         shown = self.shown
         table = shown.to_html(float_format="{:.3f}".format, na_rep="-", border=0) if shown.size else ""
-        notes = "".join(f"<p>{escape(note)}</p>" for note in (*self.table.notes, *self.notes))
+        said = (*self.table.notes, *few_lines(self.classes), *self.notes)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in said)
         rows = ", ".join(f"{n:,} {part}" for part, n in self.split.sizes.items())
         about = f"{self.model.kind}, {self.recipe.split.recipe} split ({rows}), {self.seconds:.0f} s"
         return f"<p>{escape(about)}</p>{table}{notes}<p>{escape(self.verdict)}</p>"

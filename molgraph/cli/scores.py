@@ -1,4 +1,4 @@
-"""What a training came to, on the terminal: a result in; a table of scores and what they say of each target out."""
+"""Print a training's scores and verdicts on the terminal."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ def show_result(result: Any) -> None:
     import numpy as np
 
     from molgraph.cli.show import say, table
+    from molgraph.evaluate.class_counts import few_lines
     from molgraph.evaluate.metrics import get_metric
 
     scores = result.scores
@@ -27,7 +28,7 @@ def show_result(result: Any) -> None:
         scores, marks = (shown, marks) if several else (scores, {(j, i) for i, j in marks})
         say("")
         table(scores, marks=marks)
-        for note in result.notes:
+        for note in (*few_lines(result.classes), *result.notes):
             say(note, "dim")
         say("")
     for verdict in result.verdicts:

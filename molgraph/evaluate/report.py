@@ -16,6 +16,7 @@ from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
 from molgraph.data.table import Table
+from molgraph.evaluate.class_counts import class_counts, count_lines
 from molgraph.evaluate.metrics import score, scores_frame
 from molgraph.evaluate.report_parts import (
     FLOOR,
@@ -37,6 +38,7 @@ def write_report(
     predictions: Mapping[str, Prediction],
     table: Table,
     scores: pd.DataFrame | None = None,
+    counts: Mapping[str, str] | None = None,
     curves: pd.DataFrame | None = None,
     manifest: Mapping[str, Any] | None = None,
     new_predictions: Prediction | None = None,
@@ -54,6 +56,7 @@ def write_report(
         predictions=predictions,
         table=table,
         scores=scores,
+        counts=counts,
         curves=curves,
         manifest=manifest,
         new_predictions=new_predictions,
@@ -70,6 +73,7 @@ def report_html(
     predictions: Mapping[str, Prediction],
     table: Table,
     scores: pd.DataFrame | None = None,
+    counts: Mapping[str, str] | None = None,
     curves: pd.DataFrame | None = None,
     manifest: Mapping[str, Any] | None = None,
     new_predictions: Prediction | None = None,
@@ -81,6 +85,7 @@ def report_html(
         predictions: method's name to its prediction of ``table``; ``mean`` is shown as the floor.
         table: test rows with measured values.
         scores: frame of ``scores_frame`` with a ``method`` column; computed where None.
+        counts: target's name to a line on the rows of its classes; those of ``table`` where None.
         curves: a row an epoch (``epoch``, ``train_loss``, ``valid_loss``), or None.
         manifest: versions, hashes, seeds, seconds, machine: whatever a repeat needs, nested as you like.
         new_predictions: predictions of molecules without measured values, or None.
@@ -95,6 +100,8 @@ def report_html(
             raise DataError(f"{name} predicts {len(p)} rows, the table has {len(table)}")
     if scores is None:
         scores = scores_frame({name: score(table, p) for name, p in predictions.items()})
+    if counts is None:
+        counts = count_lines(class_counts(table, {"test": np.arange(len(table))}))
     shown = table.row_targets[:MAX_TARGETS]
     verdicts = [verdict(table, predictions, target, floor=FLOOR) for target in shown]
     best = {v.target: next((name for name in v.values if name != FLOOR), next(iter(v.values))) for v in verdicts}
@@ -104,7 +111,7 @@ def report_html(
         title=title,
         summary=_summary(table, predictions),
         verdicts=verdicts,
-        score_tables=score_tables(scores, table, predictions),
+        score_tables=score_tables(scores, table, predictions, counts),
         details=[target_detail(table, predictions, target, best[target.name]) for target in told],
         learning=learning,
         new=None if new_predictions is None else new_rows(new_predictions),

@@ -57,7 +57,9 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]
     return out
 
 
-def score_tables(scores: pd.DataFrame, table: Table, predictions: Mapping[str, Prediction]) -> list[dict[str, Any]]:
+def score_tables(
+    scores: pd.DataFrame, table: Table, predictions: Mapping[str, Prediction], counts: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """One table a target: a row a method, a column a metric, the best in bold, an interval for the first metric."""
     out = []
     for target in table.row_targets:
@@ -85,7 +87,8 @@ def score_tables(scores: pd.DataFrame, table: Table, predictions: Mapping[str, P
                 cells.append({"text": text, "best": one.value == best[m.name], "note": one.note, "range": span})
             rows.append({"method": method, "floor": method == FLOOR, "cells": cells, "n": n})
         arrows = [f"{m.label or m.name} {'↑' if m.higher_is_better else '↓'}" for m in metrics]
-        notes = [f"{r.method}, {get_metric(r.metric).label}: {r.note}." for r in part.itertuples() if r.note]
+        notes = [counts[target.name]] if target.name in counts else []
+        notes += [f"{r.method}, {get_metric(r.metric).label}: {r.note}." for r in part.itertuples() if r.note]
         ranged = any(cell["range"] for row in rows for cell in row["cells"])
         out.append({"target": target.name, "metrics": arrows, "rows": rows, "notes": notes[:12], "ranged": ranged})
     return out

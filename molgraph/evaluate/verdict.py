@@ -1,4 +1,4 @@
-"""Predictions of several methods on the same test rows come in; one honest sentence a target goes out."""
+"""Say which of several methods is best on the same test rows, and whether these rows can tell."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from molgraph.evaluate.metrics import columns_of, default_metric, evaluate_metri
 from molgraph.evaluate.statistics import Interval, paired_difference
 
 Tone = Literal["clear", "tie", "warning"]
+FEWEST = 10  # rows, or rows of the rarer class, below which the bootstrap's interval is not to be believed
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Verdict:
         sentence: who won, in words.
         detail: the numbers behind it.
         difference: best less second best, with a paired 95% interval; NaN where there is no second.
-        tone: ``clear``, ``tie``, or ``warning`` where nothing clearly beats the floor, or all are worse than it.
+        tone: ``clear``, ``tie``, or ``warning`` where nothing clearly beats the floor, all are worse than it, or the
+            rows give no verdict.
     """
 
     target: str
@@ -46,6 +48,8 @@ def verdict(
     table: Table, predictions: Mapping[str, Prediction], target: Target, *, floor: str = "mean", seed: int = 0
 ) -> Verdict:
     """Say which method is best for a target, and whether these rows can tell.
+
+    There is no verdict on fewer than ten rows, nor on classes where fewer than ten rows lie outside the commonest one.
 
     Args:
         table: test rows with measured values.
@@ -73,11 +77,13 @@ def verdict(
     )
     values = {name: value for name, (value, _) in scored.items()}
     none = Interval(float("nan"), float("nan"), float("nan"))
+    if not note:
+        rank = sorted(values, key=lambda name: (-values[name] if metric.higher_is_better else values[name], name))
+        values = {name: values[name] for name in rank}
+        note = _too_few(y, target)
     if note:
         sentence = f"{target.name}: these rows give no verdict"
         return Verdict(target.name, metric.name, values, len(y), sentence, f"{note}.", none, "warning")
-    rank = sorted(values, key=lambda name: (-values[name] if metric.higher_is_better else values[name], name))
-    values = {name: values[name] for name in rank}
     contest = [name for name in rank if name != floor] or rank
     best = contest[0]
     difference, detail = none, ""
@@ -99,6 +105,19 @@ def verdict(
             sentence += _against(floor, worse=_apart(over), n=len(contest))
     detail += f"Measured on {len(y)} test row{'' if len(y) == 1 else 's'} that every method predicts."
     return Verdict(target.name, metric.name, values, len(y), f"{target.name}: {sentence}", detail, difference, tone)
+
+
+def _too_few(y: np.ndarray, target: Target) -> str:
+    """Why the rows are too few for a verdict, and how to get more; empty where they are enough."""
+    n, noun = len(y), "test row" if len(y) == 1 else "test rows"
+    said = f"{n} {noun} that every method predicts"
+    if target.kind in ("binary", "multiclass") and n >= FEWEST:
+        rare = n - int(np.unique(y, return_counts=True)[1].max())
+        which = "of the rarer class" if target.kind == "binary" else "not of the commonest class"
+        n, said = rare, f"{rare} of {n} test rows {'is' if rare == 1 else 'are'} {which}"
+    if n >= FEWEST:
+        return ""
+    return f"{said}: a verdict needs {FEWEST}. Test more rows, by a larger last share of fractions or a test file"
 
 
 def _apart(difference: Interval) -> bool:

@@ -42,6 +42,7 @@ class Card:
         units: the unit of each target, by name.
         n_train, n_valid, n_test: rows of each part.
         split, split_hash: the split's recipe and hash.
+        classes: plain rows (target, class, train, valid, test) of how many rows each class has.
         scores: plain rows (target, metric, value, part, ...) of how good it was.
         recipe: the whole recipe as plain values.
         created: date in UTC.
@@ -57,6 +58,7 @@ class Card:
     n_test: int = 0
     split: str = ""
     split_hash: str = ""
+    classes: tuple[Mapping[str, Any], ...] = ()
     scores: tuple[Mapping[str, Any], ...] = ()
     recipe: Mapping[str, Any] = field(default_factory=dict)
     created: str = field(default_factory=now)

@@ -20,6 +20,7 @@ from molgraph.data.read import read_table
 from molgraph.data.standardised import standardise
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics
+from molgraph.evaluate.class_counts import few_lines
 from molgraph.train.card import Card
 
 logger = logging.getLogger("molgraph")
@@ -135,6 +136,8 @@ class Model:
             lines["what"] = card.what
         if card.n_train:
             lines["rows"] = f"{card.n_train:,} trained on, {card.n_valid:,} validation, {card.n_test:,} test"
+        if card.classes:
+            lines["classes"] = "; ".join(few_lines(pd.DataFrame(list(card.classes))))
         if card.split:
             lines["split"] = f"{card.split} ({card.split_hash[:12]})"
         lines["standardiser"] = self.standardiser

@@ -63,6 +63,25 @@ def test_several_kinds_of_targets_show_their_own_metrics_alone(
     assert not any(line.startswith("mean of 2 targets rmse") for line in shown), "in the targets' own units"
 
 
+def test_rows_of_each_class_stand_beside_the_scores(
+    result: TrainingResult, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    y = result.table.y[:, 2]
+    counts = [
+        f"{part} {(y[rows] == 0).sum()} | {(y[rows] == 1).sum()}"
+        for part, rows in vars(result.split).items()
+        if part in ("train", "valid", "test")
+    ]
+    line = f"rows of toxic 0 | 1: {', '.join(counts)}"
+    show_result(result)
+    assert line in capsys.readouterr().out
+    assert line in repr(result) and line in result._repr_html_()
+    assert line in result.report(tmp_path / "report.html").read_text()
+    loaded = molgraph.load(result.save(tmp_path / "m.mgm"))
+    assert loaded.summary()["classes"] == line and line in loaded._repr_html_()
+    assert "no verdict" in result.verdicts[2].sentence, "four test rows"
+
+
 def test_a_score_that_the_rows_cannot_give_is_a_dash_with_its_note(
     result: TrainingResult, capsys: pytest.CaptureFixture[str]
 ) -> None:

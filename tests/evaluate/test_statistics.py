@@ -10,7 +10,7 @@ from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import DataError
 from molgraph.data.table import make_table
 from molgraph.evaluate.statistics import paired_difference, score_interval
-from molgraph.evaluate.verdict import verdict
+from molgraph.evaluate.verdict import Verdict, verdict
 
 RNG = np.random.default_rng(0)
 Y = RNG.normal(size=200)
@@ -110,3 +110,40 @@ def test_a_verdict_knows_the_direction_and_when_there_is_none() -> None:
     assert _verdict("binary", bad=bad, good=good).sentence == "y: good beats bad"
     none = _verdict("binary", good=np.full(200, NAN))
     assert none.tone == "warning" and "no verdict" in none.sentence and "0 rows" in none.detail
+
+
+def _few(kind: str, y: list[float], **values: np.ndarray) -> Verdict:
+    target = Target("y", kind, classes=("a", "b", "c") if kind == "multiclass" else ())  # type: ignore[arg-type]
+    table = make_table(["C"] * len(y), targets=(target,), y=y)
+    found = {n: Prediction(table.ids, (target,), v, table.status, table.reason) for n, v in values.items()}
+    return verdict(table, found, target)
+
+
+@pytest.mark.parametrize("rare", [1, 9, 10])
+def test_no_verdict_on_few_of_the_rarer_class(rare: int) -> None:
+    """B2: 99 negatives and one positive gave "a clear difference" with an interval."""
+    y = np.r_[np.zeros(100 - rare), np.ones(rare)]
+    noise = np.random.default_rng(3).normal(size=100)
+    methods = {"graph": (y + 0.1 * noise)[:, None], "forest": noise[:, None], "mean": np.zeros((100, 1))}
+    found = _few("binary", y.tolist(), **methods)
+    assert next(iter(found.values)) == "graph", "the scores stay, best first"
+    if rare == 10:
+        assert found.sentence == "y: graph beats forest" and found.tone == "clear"
+        return
+    assert found.sentence == "y: these rows give no verdict" and found.tone == "warning"
+    assert found.detail.startswith(f"{rare} of 100 test rows {'is' if rare == 1 else 'are'} of the rarer class")
+    assert "needs 10" in found.detail and "test file" in found.detail
+    assert np.isnan(found.difference.low)
+
+
+def test_no_verdict_on_few_rows_or_nearly_one_class() -> None:
+    y = np.arange(9.0)
+    found = _few("regression", y.tolist(), good=y[:, None], bad=9 - y[:, None])
+    assert "no verdict" in found.sentence and found.detail.startswith("9 test rows that every method predicts: ")
+    assert "beats" in _few("regression", [*y, 9.0], good=np.r_[y, 9.0][:, None], bad=np.zeros((10, 1))).sentence
+    labels = np.r_[np.zeros(90), np.ones(5), np.full(4, 2.0)]
+    p = np.eye(3)[labels.astype(int)]
+    found = _few("multiclass", labels.tolist(), good=p, bad=p[::-1])
+    assert "no verdict" in found.sentence and found.detail.startswith("9 of 99 test rows are not of the commonest")
+    several = _few("multiclass", [*labels, 1.0], good=np.r_[p, p[90:91]], bad=np.r_[p, p[90:91]][::-1])
+    assert several.sentence == "y: good beats bad", "five and six rows of two rare classes are enough together"
