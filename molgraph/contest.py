@@ -11,7 +11,9 @@ from typing import Any
 from molgraph.base.contracts import Method
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe import DEFAULTS, GRADIENT_DESCENT, Recipe
+from molgraph.base.registry import get
 from molgraph.data.table import Table
+from molgraph.plan import split_name
 from molgraph.results import FLOOR, Contestant
 from molgraph.train.method import GraphMethod, make_method
 from molgraph.trust.ensemble import Ensemble
@@ -79,6 +81,21 @@ def beside(plan: Recipe, method: Method) -> list[str]:
     """What is trained beside a method: a forest beside a graph model unless refused, and always the floor."""
     baseline = [BASELINE] if plan.training.baseline and is_graph(method) else []
     return [*baseline, *[FLOOR] * (plan.model.name != FLOOR)]
+
+
+def check_keep(plan: Recipe, keep: str) -> None:
+    """Refuse before the training what could not be kept after it.
+
+    Raises:
+        UsageError: the baseline is asked for and none is trained, or nothing is left to choose by.
+    """
+    name = plan.model.name
+    if keep == "baseline" and BASELINE not in beside(plan, make_method(name, **plan.model.params)):
+        why = f"{name} has none" if plan.training.baseline else "--no-baseline trains none"
+        raise UsageError(f"there is no baseline to keep: {why}", hint=f"train it alone: --model {BASELINE}")
+    if keep == "best" and plan.split.fractions[1] == 0 and get("split", split_name(plan)).uses_fractions:
+        hint = "give it a share, as in --fractions 0.8,0.1,0.1"
+        raise UsageError("--keep best chooses by the validation part, and the fractions leave none", hint=hint)
 
 
 def contestants(plan: Recipe, method: Method, parts: list[Table], folder: Path | None) -> list[Contestant]:

@@ -16,6 +16,7 @@ import pandas as pd
 from molgraph.base.contracts import Method, Prediction
 from molgraph.base.errors import DataError
 from molgraph.base.recipe import Recipe
+from molgraph.choice import Choice, choose
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
@@ -44,7 +45,8 @@ class TrainingResult:
 
     Args:
         model: what was asked for.
-        baseline: a random forest on fingerprints, trained on the same rows; None where it was refused.
+        baseline: a random forest on fingerprints, trained on the same rows, with ``save`` of its own; None where it
+            was refused.
         floor: predicts the mean; what does not beat it has learnt nothing.
         contestants: the same three with their predictions of the test part.
         score_rows: a row for each method, target and metric.
@@ -120,6 +122,24 @@ class TrainingResult:
             v.target: [n for n, score in v.values.items() if n != FLOOR and score == score] for v in self.verdicts
         }
         return {target: names[0] for target, names in ranked.items() if names}
+
+    @cached_property
+    def choice(self) -> Choice:
+        """The model or its baseline, whichever the validation part prefers, and how that was found."""
+        return choose([self.model, *filter(None, [self.baseline])], self.table.take(self.split.valid))
+
+    @property
+    def best_model(self) -> Model:
+        """The model or its baseline, whichever the validation part prefers; ``choice.sentence`` says why.
+
+        Example:
+            >>> import molgraph
+            >>> options = {"model": "random_forest", "params": {"n_estimators": 5}}
+            >>> result = molgraph.train("builtin:chembl2321810", **options)
+            >>> result.best_model is result.model, result.choice.sentence
+            (True, 'random_forest is kept: no baseline was trained beside it.')
+        """
+        return self.choice.model
 
     @property
     def curves(self) -> pd.DataFrame | None:

@@ -65,7 +65,7 @@ def _train(model: Path, report: Path, epochs: int | None, seed: int) -> Any:
     options: dict[str, Any] = {"seed": seed} | ({} if epochs is None else {"epochs": epochs})
     words = ["molgraph", "train", DATA, *(w for k, v in options.items() for w in (f"--{k}", v) if v)]
     _heading("1. Learn, and compare with a forest and with the mean", [*words, "-o", model, "--report", report])
-    result = learn(recipe_of(None, options | {"path": DATA}), model)
+    result, _ = learn(recipe_of(None, options | {"path": DATA}), model)
     show_result(result)
     return result
 

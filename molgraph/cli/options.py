@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from molgraph.base.errors import StorageError, UsageError
+from molgraph.base.errors import StorageError, UsageError, nearest
 
 PRECISION = "float32 or bfloat16: faster on GPUs and on processors with AMX, slower on others"
 Named: TypeAlias = str | Path | None
@@ -34,6 +34,12 @@ def numbers(option: str, text: str) -> tuple[float, float, float]:
     except ValueError:
         raise UsageError(f"{option} {text!r} is not three numbers", hint=f"as in {option} 0.8,0.1,0.1") from None
     return first, second, third
+
+
+def check_word(option: str, word: str, known: Iterable[str]) -> None:
+    """Refuse a word that is none of those that an option takes; the nearest are named."""
+    if word not in (known := tuple(known)):
+        raise UsageError(f"{option} is {word!r}, expected one of {', '.join(known)}", hint=nearest(word, known))
 
 
 def check_whole(option: str, n: int | None) -> None:

@@ -38,4 +38,4 @@ def show_result(result: Any) -> None:
         say(result.verdict)
     clear = all(verdict.tone == "clear" for verdict in result.verdicts)
     if result.baseline is not None and clear and set(result.best.values()) == {result.baseline.name}:
-        say(f"The forest did better than {result.model.kind} here; --model random_forest keeps it instead.")
+        say(f"The forest did better than {result.model.kind} here; --keep best chooses by the validation part.")

@@ -1,4 +1,4 @@
-"""``molgraph train``: a table of molecules and values in, a model file and how good it is out."""
+"""``molgraph train``: learn from a table of molecules, write a model file and say how good it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from molgraph.base.errors import StorageError, UsageError
-from molgraph.cli.options import PRECISION, check_writable, numbers
+from molgraph.cli.options import PRECISION, check_word, check_writable, numbers
 
 if TYPE_CHECKING:
     from molgraph.base.recipe import Recipe
@@ -30,6 +30,7 @@ _DATA = "csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or dataset:N
 Text: TypeAlias = str | None
 Many: TypeAlias = list[str] | None
 Whole: TypeAlias = int | None
+KEEP = ("all", "model", "baseline", "best")
 
 
 def train(
@@ -104,19 +105,33 @@ def train(
         Path | None, _learning("--recipe", "-r", metavar="FILE", help="TOML; options override it.")
     ] = None,
     set_: Annotated[Many, _learning("--set", "-s", metavar="KEY=VALUE", help="A recipe key, or params.NAME.")] = None,
-    out: Annotated[Path, _result("--out", "-o", help="The model.")] = Path("model.mgm"),
+    out: Annotated[
+        Path | None, _result("--out", "-o", help="The model, written over if it is there.", default="a new model.mgm")
+    ] = None,
+    keep: Annotated[
+        str,
+        _option(
+            "Result",
+            metavar="all|model|baseline|best",
+            help="What is written: the model and, beside it, its baseline; one of them; or the better one by the"
+            " validation part.",
+            default="all",
+        ),
+    ] = "all",
     report: Annotated[Path | None, _result(help="An HTML report.")] = None,
     save_recipe: Annotated[Path | None, _result(help="The whole recipe, for --recipe.")] = None,
 ) -> None:
-    """Learn from a table of molecules, compare with a baseline, keep one file.
+    """Learn from a table of molecules, compare with a baseline, keep both.
 
     The table is split into train, valid and test; the test part is used
     once, for the scores. A random forest on fingerprints is trained beside
-    a graph model, because on small data it often wins. A run that was
-    stopped goes on when the same command is given again.
+    a graph model, because on small data it often wins; it is written beside
+    the model as NAME.baseline.mgm. A run that was stopped goes on when the
+    same command is given again.
 
     Examples:
         molgraph train assay.csv --target pIC50 -o assay.mgm
+        molgraph train assay.csv -t pIC50 --keep best -o assay.mgm
         molgraph train assay.csv -t logS -t active --split random
         molgraph train assay.csv -t class:multiclass  # words or 0, 1, 2
         molgraph train assay.csv -t pIC50 -s params.depth=4 --report r.html
@@ -144,14 +159,21 @@ def train(
     from molgraph.cli.show import command, say
     from molgraph.plan import check_report, recipe_of, split_file
 
-    out = model_file(out)
+    check_word("--keep", keep, KEEP)
     plan = recipe_of(recipe, {k: v for k, v in (given | named).items() if v is not None}).override(*set_ or [])
-    check_writable(out, report, save_recipe, inputs=(plan.data.path, recipe, split_file(plan)))
+    fresh, out = out is None, model_file(out or Path("model.mgm"))
+    models = (out, baseline_file(out)) if keep == "all" and plan.training.baseline else (out,)
+    if fresh and (there := [path for path in models if path.exists()]):
+        raise UsageError(f"{there[0]} is there already", hint=f"name another file, or write over it: -o {out}")
+    check_writable(*models, report, save_recipe, inputs=(plan.data.path, recipe, split_file(plan)))
     if report is not None:
         check_report(plan)
-    result = learn(plan, out)
+    result, written = learn(plan, out, keep)
     show_result(result)
-    say(f"model written to {out}", err=True)
+    if keep == "best":
+        say(result.choice.sentence, err=True)
+    for name, path in written.items():
+        say(f"{name} written to {path}", err=True)
     if save_recipe is not None:
         result.recipe.to_toml(save_recipe)
         say(f"recipe written to {save_recipe}", err=True)
@@ -168,17 +190,35 @@ def model_file(out: Path) -> Path:
     return out if out.suffix else out.with_suffix(".mgm")
 
 
-def learn(plan: Recipe, out: Path) -> Any:
-    """Train and write the model file; the result is returned.
+def baseline_file(out: Path) -> Path:
+    """The name of the baseline's file beside a model file.
+
+    Example:
+        >>> baseline_file(Path("runs/assay.mgm")).as_posix()
+        'runs/assay.baseline.mgm'
+    """
+    return out.with_name(f"{out.stem}.baseline.mgm")
+
+
+def learn(plan: Recipe, out: Path, keep: str = "model") -> tuple[Any, dict[str, Path]]:
+    """Train and write model files.
 
     Args:
         plan: the whole run.
         out: the model file; a resume's folder stands beside it until it is written.
+        keep: ``model``; ``baseline``; ``best``, the one of them that the validation part prefers; or ``all``, the
+            baseline in a file beside the model's.
+
+    Returns:
+        The result, and the files that were written, by what is in them.
     """
     import shutil
 
     from molgraph import api  # torch comes with it: what could be refused without it has been
     from molgraph.cli.show import steps
+    from molgraph.contest import check_keep
+
+    check_keep(plan, keep)
 
     workdir = out.with_name(out.name + ".work")
     check_workdir(workdir)
@@ -194,9 +234,14 @@ def learn(plan: Recipe, out: Path) -> Any:
         elif isinstance(stop, KeyboardInterrupt) and not str(stop):  # between two fits: a fit says it itself
             stop.add_note(f"kept: {workdir}; the same command goes on from its last checkpoint")
         raise
-    save(result, out)
+    main = {"baseline": result.baseline, "best": result.best_model if keep == "best" else None}.get(keep)
+    save(main or result.model, out)
+    written = {"baseline" if keep == "baseline" else "model": out}
+    if keep == "all" and result.baseline is not None:
+        written["baseline"] = baseline_file(out)
+        save(result.baseline, written["baseline"])
     shutil.rmtree(workdir, ignore_errors=True)
-    return result
+    return result, written
 
 
 def check_workdir(workdir: Path) -> None:
@@ -220,7 +265,7 @@ def check_workdir(workdir: Path) -> None:
         raise StorageError(f"cannot write into {workdir}: {odd}", hint=hint)
 
 
-def save(result: Any, out: Path) -> None:
+def save(model: Any, out: Path) -> None:
     """Write the model file; where that cannot be (a disk that has filled up), keep it elsewhere and say where.
 
     Raises:
@@ -229,12 +274,12 @@ def save(result: Any, out: Path) -> None:
     import tempfile
 
     try:
-        result.save(out)
+        model.save(out)
     except StorageError as error:
         for folder in (Path.cwd(), Path(tempfile.gettempdir()), Path.home()):
             kept = folder / f"{out.stem}-{os.getpid()}.mgm"
             try:
-                result.save(kept)
+                model.save(kept)
             except StorageError:
                 continue
             raise StorageError(error.message, hint=f"the model is kept: make room, then: mv {kept} {out}") from error

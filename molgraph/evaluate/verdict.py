@@ -80,7 +80,7 @@ def verdict(
     if not note:
         rank = sorted(values, key=lambda name: (-values[name] if metric.higher_is_better else values[name], name))
         values = {name: values[name] for name in rank}
-        note = _too_few(y, target)
+        note = too_few(y, target)
     if note:
         sentence = f"{target.name}: these rows give no verdict"
         return Verdict(target.name, metric.name, values, len(y), sentence, f"{note}.", none, "warning")
@@ -107,7 +107,7 @@ def verdict(
     return Verdict(target.name, metric.name, values, len(y), f"{target.name}: {sentence}", detail, difference, tone)
 
 
-def _too_few(y: np.ndarray, target: Target) -> str:
+def too_few(y: np.ndarray, target: Target) -> str:
     """Why the rows are too few for a verdict, and how to get more; empty where they are enough."""
     n, noun = len(y), "test row" if len(y) == 1 else "test rows"
     said = f"{n} {noun} that every method predicts"

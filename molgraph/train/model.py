@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -121,6 +122,12 @@ class Model:
             # a row that is dropped takes its label along, so that the others keep theirs
             return read_table(replace(table, index=data.index), on_error=columns.get("on_error", "keep"))
         return read_table(data, features=self.feature_names, **columns)
+
+    def with_note(self, note: str) -> Model:
+        """The same model, with one more note on its card."""
+        made = copy(self)
+        made.card = replace(self.card, notes=(*self.card.notes, note))
+        return made
 
     def save(self, path: str | Path) -> Path:
         """Write the model as one file, which ``molgraph.load`` reads; the path is returned."""

@@ -137,6 +137,16 @@ def test_data_split_too(words: list[str], folder: Path) -> None:
     assert call(folder, "data", "split", "a.csv", *words)[0] == 2
 
 
+def test_a_model_is_not_written_over_unasked(folder: Path) -> None:
+    (folder / "model.mgm").write_text("last week's")
+    code, said = call(folder, "train", "a.csv", *MEAN)
+    assert code == 2 and "model.mgm is there already" in said and "-o model.mgm" in said
+    assert (folder / "model.mgm").read_text() == "last week's"
+    assert call(folder, "train", "a.csv", *MEAN, "-o", "model.mgm")[0] == 0, "who names it means it"
+    code, said = call(folder, "train", "a.csv", *MEAN, "-o", "b.mgm", "--keep", "bets")
+    assert code == 2 and "did you mean 'best'?" in said
+
+
 def test_an_error_before_the_first_step_leaves_no_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(plan: Recipe, method: object, parts: object, work: Path) -> None:
         assert work.is_dir()
@@ -187,7 +197,7 @@ def test_train_tells_what_it_learns(folder: Path) -> None:
     assert code == 0, said
     line = "y (regression), z (regression; z:multiclass for classes), active (binary), level (multiclass)"
     assert f"learning {line}\n" in said
-    said = call(folder, "train", "a.csv", *MEAN, "-t", "z:regression")[1]
+    said = call(folder, "train", "a.csv", *MEAN, "-t", "z:regression", "-o", "b.mgm")[1]
     assert "learning y (regression), z (regression)\n" in said
 
 

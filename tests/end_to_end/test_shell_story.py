@@ -35,6 +35,31 @@ def test_train_tells_scores_verdict_and_next_step(home: Path, graph_model: Path)
     assert 'path = "assay.csv"' in recipe and "d_hidden = 16" in recipe
 
 
+def test_the_baseline_is_kept_beside_the_model(home: Path, graph_model: Path, run) -> None:
+    """Friction 1: the dmpnn was saved and the fitted forest thrown away."""
+    words = (home / "graph.txt").read_text()
+    assert "model written to graph.mgm" in words and "baseline written to graph.baseline.mgm" in words
+    forest = mg.load(home / "graph.baseline.mgm")
+    assert forest.name == "random_forest" and {row["target"] for row in forest.card.scores} == {"pActivity", "active"}
+    assert run("verify", home / "graph.baseline.mgm").returncode == 0
+
+
+@pytest.mark.parametrize("keep", ["best", "baseline", "model"])
+def test_one_of_both_is_kept(keep: str, home: Path, tmp_path: Path, run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("molgraph.contest.BASELINE", "knn")
+    monkeypatch.setattr("molgraph.api.BASELINE", "knn")
+    words = ("-t", "pActivity", "--epochs", "1", "-s", "params.d_hidden=8", "--split", "random", "--threads", "1")
+    done = run("train", home / "assay.csv", *words, "--keep", keep, "-o", "m.mgm")
+    assert done.returncode == 0, done.stderr
+    assert [p.name for p in tmp_path.glob("*.mgm")] == ["m.mgm"]
+    model = mg.load(tmp_path / "m.mgm")
+    assert model.name == ("dmpnn" if keep == "model" else "knn")
+    if keep == "best":
+        (line,) = [line for line in done.stderr.splitlines() if line.startswith("knn is kept: RMSE")]
+        assert line.endswith("These rows also stopped the training of dmpnn, which flatters it here.")
+        assert model.card.notes[-1] == line
+
+
 def test_a_recipe_repeats_the_run(home: Path, graph_model: Path, run) -> None:
     out = home / "again.mgm"
     done = run("train", home / "assay.csv", "--recipe", home / "recipe.toml", "-o", out, "--no-baseline")
