@@ -29,7 +29,8 @@ from molgraph.data.table import Table
 from molgraph.data.unlearned import notes_of
 from molgraph.evaluate import metrics
 from molgraph.evaluate.class_counts import class_counts
-from molgraph.plan import KEYS, divide, read_for_training, recipe_of, units_of
+from molgraph.held_out import append_test, divide_before
+from molgraph.plan import KEYS, divide, read_for_training, read_test, recipe_of, units_of
 from molgraph.results import FLOOR, Contestant, TrainingResult
 from molgraph.train.card import Card
 from molgraph.train.method import GraphMethod
@@ -46,6 +47,7 @@ logger = logging.getLogger("molgraph")
 def train(
     data: Any = None,
     *,
+    test: Any = None,
     smiles: str | None = None,
     targets: Sequence[str] | None = None,
     model: str | None = None,
@@ -87,6 +89,8 @@ def train(
     Args:
         data: a path (csv, csv.gz, tsv, parquet, sdf, smi), a frame, a table, or ``dataset:esol``
             (targets and split as its card says, where not given).
+        test: a path, frame or table to test on, with the same columns; all of ``data`` is then train and valid. Rows
+            whose molecule is in ``data`` too are counted and named.
         smiles: the column of SMILES; found by its name where it is not given.
         targets: the columns to learn; an empty cell is a missing value.
         model: a registered model, such as ``dmpnn``, ``mpnn`` or ``random_forest``.
@@ -138,16 +142,25 @@ def train(
         ['ok', 'unreadable']
     """
     given = {name: value for name, value in locals().items() if name in KEYS and value is not None}
+    if isinstance(test, os.PathLike):
+        given["test"] = test = os.fspath(test)
+    elif not isinstance(test, str):  # a frame, which no recipe can name
+        given.pop("test", None)
     if isinstance(data, str) and data.startswith("dataset:"):  # its card has a say in the plan
         given["path"] = data
     plan = recipe_of(recipe, given)
     started = time.perf_counter()
     method = method_of(plan)  # what it refuses is refused before an hour of reading
     table = read_for_training(data if data is not None else plan.data.path, plan)
+    n, tested = len(table), plan.data.test if test is None else test
+    if tested is not None:
+        table = append_test(table, read_test(tested, plan, table))
     clean = standardise_table(table, plan.data.standardise)
-    divided = divide(clean, plan, table)
+    divided = divide(clean, plan, table) if tested is None else divide_before(n, clean, table, plan, divide)
     sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in divided.sizes.items() if n)
     logger.info("split %s: %s", divided.recipe, sizes)
+    if divided.leaks:
+        logger.warning("%s, such as: %s", divided.leak_sentence, divided.leaks[0])
     parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]
     for note in notes_of(check_targets(parts[0]).unlearned):  # now, once, and not after hours by each method
         logger.info(note)
@@ -260,6 +273,7 @@ def _set_running(method: Method, running: Mapping[str, Any]) -> None:
 def _model(made: Contestant, table: Table, plan: Recipe, divided: Split, scores: pd.DataFrame) -> Model:
     own = scores[scores["method"] == made.name].drop(columns="method").assign(part="test")
     parts = {part: getattr(divided, part) for part in PARTS}
+    own_test = "The test part is a table of its own." if "test" in divided.params else ""
     n_train, n_valid, n_test = map(len, parts.values())
     card = Card(
         name=made.name,
@@ -272,7 +286,7 @@ def _model(made: Contestant, table: Table, plan: Recipe, divided: Split, scores:
         classes=tuple(class_counts(table, parts).to_dict("records")),
         scores=tuple(own.replace({np.nan: None}).to_dict("records")),
         recipe=json.loads(plan.to_json()),
-        notes=(*table.notes, *getattr(made.method, "notes", ())),
+        notes=(*table.notes, *made.method.notes, *filter(None, [own_test, divided.leak_sentence])),
     )
     return Model(
         made.method,

@@ -35,6 +35,7 @@ READING = ("decimal", "qualifiers", "unit", "log")  # how cells of values are re
 #: keyword of ``train`` -> the recipe's keys that it sets
 KEYS: dict[str, tuple[tuple[str, str], ...]] = {
     "path": (("data", "path"),),
+    "test": (("data", "test"),),
     **{name: (("data", name),) for name in ("smiles", "targets", "id", "weight", "features", "split_column")},
     **{name: (("data", name),) for name in ("on_error", "standardise", *READING, "duplicates", "tolerance")},
     "split": (("split", "recipe"),),
@@ -82,18 +83,21 @@ def check_plan(plan: Recipe) -> None:
 
     Raises:
         UsageError: an unknown split or standardiser, or a split that needs a column and has none.
-        StorageError: no such split file.
+        StorageError: no such split file or test table.
     """
     preset(plan.data.standardise)
     path, name = split_file(plan), split_name(plan)
     if path is not None and not path.is_file():
         raise missing_file(path, "split file")
     get("split", name)
+    test = plan.data.test
+    if test is not None and not test.startswith(("dataset:", "builtin:")) and test != "-" and not Path(test).is_file():
+        raise missing_file(test, "test table")
 
 
 def check_report(plan: Recipe) -> None:
     """Refuse a report on a run whose fractions leave nothing to test."""
-    if plan.split.fractions[2] == 0 and get("split", split_name(plan)).uses_fractions:
+    if plan.data.test is None and plan.split.fractions[2] == 0 and get("split", split_name(plan)).uses_fractions:
         raise UsageError(
             "a report needs a test part, and the fractions leave none", hint="as in --fractions 0.8,0.1,0.1"
         )
@@ -124,7 +128,7 @@ def read_for_training(data: Any, plan: Recipe) -> Table:
     if isinstance(data, Table):
         table = data if said.targets is None else data.with_targets(list(said.targets))
     else:
-        table = _read(data, plan)
+        table = _read(data, plan, said.targets, split=said.split_column)
     check_targets(table)  # before the split, which says no more than that a part is empty
     if isinstance(data, Table) and said.log:
         table = log_targets(table)
@@ -211,14 +215,21 @@ def _look_like_classes(values: np.ndarray) -> bool:
     return len(distinct) != 2 and len(distinct) <= MAX_LOOK and bool((distinct == np.round(distinct)).all())
 
 
-def _read(data: Any, plan: Recipe) -> Table:
+def read_test(data: Any, plan: Recipe, table: Table) -> Table:
+    """The test table of its own, read as ``table`` was, with its targets."""
+    if not isinstance(data, Table):
+        return _read(data, plan, table.row_targets)
+    return log_targets(data) if plan.data.log else data
+
+
+def _read(data: Any, plan: Recipe, targets: Any, split: str | None = None) -> Table:
     said = plan.data
-    columns: dict[str, Any] = {"smiles": said.smiles, "targets": said.targets, "id": said.id, "weight": said.weight}
+    columns: dict[str, Any] = {"smiles": said.smiles, "targets": targets, "id": said.id, "weight": said.weight}
     return read_table(
         data,
         **columns,
         features=said.features,
-        split=said.split_column,
+        split=split,
         on_error=said.on_error,
         need_targets=True,
         **said.model_dump(include=set(READING)),
@@ -238,7 +249,8 @@ def divide(table: Table, plan: Recipe, written: Table) -> Split:
     params: dict[str, Any] = {} if path is None else {"path": path}
     as_written = get("split", name).reproduces or (path is not None and _is_split_of_another(path, table))
     asked = written if as_written else table
-    made = split_table(asked, name, fractions=plan.split.fractions, seed=plan.split.seed, **params)
+    settings: dict[str, Any] = {"fractions": plan.split.fractions, "seed": plan.split.seed, "quiet": True}
+    made = split_table(asked, name, **settings, **params)
     for note in few_of_a_class(table, made):
         logger.info(note)
     return made

@@ -22,6 +22,7 @@ class DataSection(Section):
     """What is learned from: the table and the meaning of its columns."""
 
     path: str | None = None
+    test: str | None = None
     smiles: str | None = None
     targets: tuple[str, ...] | None = None
     id: str | None = None

@@ -35,6 +35,9 @@ KEEP = ("all", "model", "baseline", "best")
 
 def train(
     data: Annotated[Text, typer.Argument(help=_DATA)] = None,
+    test: Annotated[
+        Text, _option("Columns", metavar="FILE", help="A table to test on; all of DATA is then train and valid.")
+    ] = None,
     target: Annotated[
         Many,
         _column(
@@ -132,6 +135,7 @@ def train(
     Examples:
         molgraph train assay.csv --target pIC50 -o assay.mgm
         molgraph train assay.csv -t pIC50 --keep best -o assay.mgm
+        molgraph train assay.csv -t pIC50 --test later.csv
         molgraph train assay.csv -t logS -t active --split random
         molgraph train assay.csv -t class:multiclass  # words or 0, 1, 2
         molgraph train assay.csv -t pIC50 -s params.depth=4 --report r.html
@@ -140,6 +144,7 @@ def train(
     """
     given: dict[str, Any] = {
         "path": data,
+        "test": test,
         "targets": tuple(target) if target else None,
         "features": tuple(feature) if feature else None,
         "fractions": None if fractions is None else numbers("--fractions", fractions),
@@ -165,7 +170,7 @@ def train(
     models = (out, baseline_file(out)) if keep == "all" and plan.training.baseline else (out,)
     if fresh and (there := [path for path in models if path.exists()]):
         raise UsageError(f"{there[0]} is there already", hint=f"name another file, or write over it: -o {out}")
-    check_writable(*models, report, save_recipe, inputs=(plan.data.path, recipe, split_file(plan)))
+    check_writable(*models, report, save_recipe, inputs=(plan.data.path, plan.data.test, recipe, split_file(plan)))
     if report is not None:
         check_report(plan)
     result, written = learn(plan, out, keep)

@@ -101,7 +101,7 @@ class Model:
             table = self.read(data, targets=self.targets, **reading)
         for note in table.notes:
             logger.info(note)
-        table = _coded(table.with_targets([t.name for t in self.targets]), self.targets)
+        table = coded(table.with_targets([t.name for t in self.targets]), self.targets)
         return metrics.scores_frame(metrics.score(table, self.predict_table(table)))
 
     def read(self, data: Any, **columns: Any) -> Table:
@@ -178,7 +178,7 @@ def _scores_html(scores: Sequence[Mapping[str, Any]]) -> str:
     return (f"<p>scores on the {escape(str(parts[0]))} part</p>" if len(parts) == 1 else "") + table
 
 
-def _coded(table: Table, targets: tuple[Target, ...]) -> Table:
+def coded(table: Table, targets: tuple[Target, ...]) -> Table:
     """The table with the model's own targets; class codes are translated by their labels.
 
     A file that lacks a class, or holds numbers as labels, codes its classes otherwise than the training file did.

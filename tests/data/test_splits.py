@@ -258,7 +258,7 @@ def test_text_tells_sizes_leaks_and_what_was_left_out(capsys: pytest.CaptureFixt
     table = make_table(["CCO", "OCC", "C1CC", "C[C@H](F)O", "c1ccccc1", "C[C@@H](F)O"])
     words = ["train", "test", "test", "train", "train", "test"]
     text = split_table(table, "column", column=words).text()
-    assert "LEAKS: 2 test rows" in text
-    assert "train 0 and test 1: duplicate" in text
+    assert "LEAKS: 2 of 2 test rows hold a molecule" in text
+    assert "id 1 of the test is a duplicate of id 0 in training" in text
     assert "left out: row 3" in text
     assert capsys.readouterr().err == ""

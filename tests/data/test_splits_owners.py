@@ -96,7 +96,7 @@ def test_stereoisomers_part_ways_in_the_chiral_recipe_and_the_leak_is_printed(ca
     table = make_table([f"c1ccccc1{'C' * n}" for n in range(8)] + isomers)
     split = split_table(table, "scaffold/gem-chiral", fractions=(0.9, 0.0, 0.1))
     printed = capsys.readouterr().err
-    assert [leak.what for leak in split.leaks] == ["stereoisomer"] and "LEAKS: 1 test rows" in printed
+    assert [leak.what for leak in split.leaks] == ["stereoisomer"] and "LEAKS: 1 of " in printed
     flat = split_table(table, "scaffold/deepchem", fractions=(0.9, 0.0, 0.1), quiet=True)
     assert sets_of(flat) == [list(range(8)), [], [8, 9]] and sets_of(split) != sets_of(flat) and not flat.leaks
 

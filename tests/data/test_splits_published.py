@@ -58,7 +58,7 @@ def test_every_layout_gives_the_same_parts_and_tells_the_leaks(
     assert {out.row for out in split.left_out} == {5, 7}
     assert "in no part" in split.left_out[1].reason and "unclosed ring" in split.left_out[0].reason
     assert [(leak.train, leak.test, leak.what) for leak in split.leaks] == [("0", "1", "duplicate")]
-    assert "LEAKS: 1 test rows" in capsys.readouterr().err
+    assert "LEAKS: 1 of " in capsys.readouterr().err
 
 
 def test_rows_of_no_list_train_where_no_training_list_is_given(table: Table, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def split_table(
     elif known.partition is not None:
         parts, n_groups = known.partition(task), None
     check_parts([getattr(parts, name) for name in PARTS], len(table), f"the split {recipe!r}")
-    asked = fractions if known.uses_fractions else (1.0, 0.0, 1.0)
+    asked = fractions if known.uses_fractions else (1.0, 0.0, fractions[2])
     for name, fraction in zip(PARTS, asked, strict=True):
         if fraction > 0 and not len(getattr(parts, name)):
             raise DataError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,15 @@ class Leak(NamedTuple):
     train: str
     test: str
     what: str
+
+    def __str__(self) -> str:
+        """The leak in words.
+
+        Example:
+            >>> print(Leak("56", "a7", "salt form"))
+            id a7 of the test is a salt form of id 56 in training
+        """
+        return f"id {self.test} of the test is a {self.what} of id {self.train} in training"
 
 
 class LeftOut(NamedTuple):
@@ -86,6 +96,17 @@ class Split:
             words[getattr(self, name)] = name
         return words
 
+    @property
+    def leak_sentence(self) -> str:
+        """How many test rows hold a molecule that is also in training, and what ties them; empty where none does."""
+        if not self.leaks:
+            return ""
+        n = len({leak.test for leak in self.leaks})
+        kinds = Counter(leak.what for leak in self.leaks)
+        found = ", ".join(f"{kinds[what]:,} {what}" for what in sorted(kinds))
+        rows = f"{n:,} of {len(self.test):,} test rows hold{'s' * (n == 1)}"
+        return f"{rows} a molecule that is also in training ({found})"
+
     def tables(self, table: Table) -> tuple[Table, Table, Table]:
         """The three parts of the table that the split was made for; another table raises ``DataError``."""
         self.check(table)
@@ -111,11 +132,8 @@ class Split:
         if self.groups is not None:
             lines.append(f"{self.groups} groups kept whole")
         if self.leaks:
-            tested = len({leak.test for leak in self.leaks})
-            kinds = {what: sum(leak.what == what for leak in self.leaks) for what in {lk.what for lk in self.leaks}}
-            found = ", ".join(f"{kinds[what]} {what}" for what in sorted(kinds))
-            lines.append(f"LEAKS: {tested} test rows hold a molecule that is also in training ({found}), such as")
-            lines += [f"  train {lk.train} and test {lk.test}: {lk.what}" for lk in self.leaks[:n_leaks]]
+            lines.append(f"LEAKS: {self.leak_sentence}, such as")
+            lines += [f"  {leak}" for leak in self.leaks[:n_leaks]]
             if len(self.leaks) > n_leaks:
                 lines.append(f"  and {len(self.leaks) - n_leaks} more pairs")
         for out in self.left_out[:n_leaks]:
