@@ -38,6 +38,7 @@ from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.preparation import workers_for
 from molgraph.train.stream import OnError, Streamed, hash_of, predict_stream
+from molgraph.train.trained_on import distinct, molecule_hashes
 
 __all__ = ["evaluate", "load", "predict_file", "read_table", "recipe_of", "train", "verify"]
 
@@ -103,7 +104,8 @@ def train(
         batch_size: molecules in a step.
         learning_rate: the highest step size of gradient descent; boosted trees have their own, in ``params``.
         patience: epochs without a better validation loss before training stops.
-        ensemble: number of models that are trained and averaged; their spread is a first uncertainty.
+        ensemble: number of models that are trained and averaged; their spread is kept. It ranks rows by doubt at best:
+            it is not calibrated, and far smaller than the error.
         baseline: whether a random forest is trained beside a graph model, for comparison.
         standardise: ``none``, ``desalt`` or ``standard``; applied again to whatever is predicted.
         id: the column of ids, kept as text.
@@ -171,7 +173,8 @@ def train(
     trained = contestants(plan, method, parts, folder)
     scores = {c.name: metrics.score(parts[2], c.prediction) if len(parts[2]) else [] for c in trained}
     frame = metrics.scores_frame(scores)
-    models = {c.name: _model(c, table, plan, divided, frame) for c in trained}
+    hashes = molecule_hashes(clean)
+    models = {c.name: _model(c, table, plan, divided, frame, hashes) for c in trained}
     return TrainingResult(
         model=models[plan.model.name],
         baseline=models[BASELINE] if BASELINE in beside(plan, method) else None,
@@ -250,15 +253,18 @@ def hash_of_file(path: str | os.PathLike[str]) -> str:
         return ""
 
 
-def evaluate(model: Model | str | os.PathLike[str], data: Any, **columns: Any) -> pd.DataFrame:
+def evaluate(
+    model: Model | str | os.PathLike[str], data: Any, *, report: str | os.PathLike[str] | None = None, **columns: Any
+) -> pd.DataFrame:
     """Score a model on molecules whose values are known: a row for each target and metric.
 
     Args:
         model: a model, or the path of its file.
         data: a path, frame or table that has the model's target columns.
+        report: an HTML page to write: scores with their 95% intervals, plots, worst errors.
         columns: ``smiles``, ``id``, ``weight``: which columns are which.
     """
-    return (model if isinstance(model, Model) else load(model)).evaluate(data, **columns)
+    return (model if isinstance(model, Model) else load(model)).evaluate(data, report=report, **columns)
 
 
 def _set_running(method: Method, running: Mapping[str, Any]) -> None:
@@ -270,7 +276,10 @@ def _set_running(method: Method, running: Mapping[str, Any]) -> None:
             part.check()  # now, not at the first prediction
 
 
-def _model(made: Contestant, table: Table, plan: Recipe, divided: Split, scores: pd.DataFrame) -> Model:
+def _model(
+    made: Contestant, table: Table, plan: Recipe, divided: Split, scores: pd.DataFrame, hashes: np.ndarray
+) -> Model:
+    learnt = np.concatenate([divided.train, divided.valid]) if made.method.uses_valid else divided.train
     own = scores[scores["method"] == made.name].drop(columns="method").assign(part="test")
     parts = {part: getattr(divided, part) for part in PARTS}
     own_test = "The test part is a table of its own." if "test" in divided.params else ""
@@ -294,6 +303,7 @@ def _model(made: Contestant, table: Table, plan: Recipe, divided: Split, scores:
         standardiser=plan.data.standardise,
         feature_names=table.feature_names,
         card=card,
+        trained_on=distinct(hashes[learnt]),
     )
 
 

@@ -14,7 +14,7 @@ from molgraph.base.registry import get
 from molgraph.data.splits import Split
 from molgraph.data.splits.leaks import find_leaks
 from molgraph.data.splits.make import usable_rows
-from molgraph.data.splits.split import LeftOut, content_hash, row_contents, split_hash
+from molgraph.data.splits.split import LeftOut, content_hash, digests_of, row_contents, split_hash
 from molgraph.data.table import Table
 from molgraph.train.model import coded
 
@@ -46,6 +46,7 @@ def append_test(table: Table, test: Table) -> Table:
         weights=np.concatenate(weights) if weighed else None,
         features=_stacked(table.features, test.features),
         split=None if table.split is None else np.concatenate([table.split, np.full(len(test), None, dtype=object)]),
+        notes=tuple(dict.fromkeys((*table.notes, *test.notes))),
         index=None if table.index is None or test.index is None else table.index.append(test.index),
     )
 
@@ -92,6 +93,7 @@ def divide_before(n: int, clean: Table, table: Table, plan: Recipe, divide: Call
         n_rows=len(clean),
         params=params,
         content=content_hash(contents),
+        digests=digests_of(contents),
         hash=split_hash(contents, parts, settings | {"params": params}),
         leaks=find_leaks(clean, np.sort(np.concatenate([split.train, split.valid])), test),
         left_out=(*split.left_out, *(LeftOut(row + n, why) for row, why in sorted(usable.left_out.items()))),

@@ -155,9 +155,9 @@ class TrainingResult:
         """Predict molecules with the model (see ``Model.predict``)."""
         return self.model.predict(data, **columns)
 
-    def evaluate(self, data: Any, **columns: Any) -> pd.DataFrame:
+    def evaluate(self, data: Any, *, report: str | Path | None = None, **columns: Any) -> pd.DataFrame:
         """Score the model on other molecules (see ``Model.evaluate``)."""
-        return self.model.evaluate(data, **columns)
+        return self.model.evaluate(data, report=report, **columns)
 
     def save(self, path: str | Path) -> Path:
         """Write the model as one file (see ``Model.save``)."""
@@ -198,6 +198,7 @@ class TrainingResult:
             curves=self.curves,
             manifest=self.manifest,
             new_predictions=new,
+            notes=[*filter(None, [self.split.leak_sentence])],
         )
 
     @property

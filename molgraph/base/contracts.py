@@ -202,7 +202,8 @@ class Prediction:
         status: ``ok``, ``unreadable`` or ``missing`` (see ``molgraph.data.table``), or ``failed``: the molecule was
             read, and the model gives no finite number for it.
         reason: one line for each row that lacks a value, else empty.
-        spread: standard deviation over an ensemble's members, same shape as ``value``, or None.
+        spread: standard deviation over an ensemble's members, same shape as ``value``, or None. It is not calibrated:
+            the members agree far more closely with each other than with a measurement.
         interval: (low, high), each of ``value``'s shape, or None.
         inputs: the molecules as they were given, for display.
         unlearned: why, for each target that the training labels could not teach; its columns are NaN, since a

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator
 
 from molgraph.base.cores import cores
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UsageError, alike, did_you_mean, nearest
 from molgraph.base.paths import atomic_write
+from molgraph.base.registry import get, names
 from molgraph.base.sections import Section, parse_toml, read_toml, recipe_error, write_toml
 
 Positive = Annotated[int, Field(ge=1, lt=2**63)]
@@ -163,7 +165,7 @@ class Recipe(Section):
             key, equals, text = (part.strip() for part in assignment.partition("="))
             if not equals or not key:
                 raise UsageError(f"{assignment!r} is not of the form key=value", hint="example: epochs=30")
-            section, name, param = _find(key)
+            section, name, param = _find(key, values.get("model", {}).get("name", ModelSection().name))
             given = values.setdefault(section, {})
             given[name] = given.get(name, {}) | {param: _literal(text)} if param else _fitting(section, name, text)
         return type(self).from_dict(values)
@@ -173,8 +175,8 @@ def _sections() -> dict[str, type[Section]]:
     return {name: field.annotation for name, field in Recipe.model_fields.items()}  # type: ignore[misc]
 
 
-def _find(key: str) -> tuple[str, str, str]:
-    """Section, field and (for a model's parameter) parameter that a dotted or bare key means."""
+def _find(key: str, model: str) -> tuple[str, str, str]:
+    """Section, field and (for a model's parameter) parameter that a dotted or bare key means; ``model`` is for hints."""
     sections = _sections()
     known = [f"{section}.{name}" for section, model in sections.items() for name in model.model_fields]
     path = key.removeprefix("model.")
@@ -189,9 +191,20 @@ def _find(key: str) -> tuple[str, str, str]:
         return section, name, ""
     if matches:
         raise UsageError(f"{key!r} could mean {' or '.join(matches)}", hint=f"write one of them, as {matches[-1]}=...")
-    candidates = known if "." in key else [k.split(".")[1] for k in known]
-    hint = f"{nearest(key, sorted(set(candidates)))}; a model's own parameter is written params.{key}=..."
-    raise UsageError(f"the recipe has no key {key!r}", hint=hint)
+    own = _parameters(model)
+    if key in own:
+        raise UsageError(f"{key!r} is a parameter of {model}", hint=f"write it params.{key}=...")
+    candidates = sorted({*known} if "." in key else {k.split(".")[1] for k in known})
+    close = [f"params.{name}" for name in alike(key, own)] if not alike(key, candidates) else []
+    hint = did_you_mean(close) if close else nearest(key, candidates)
+    raise UsageError(f"the recipe has no key {key!r}", hint=f"{hint}; a model's own parameter is params.NAME")
+
+
+def _parameters(model: str) -> list[str]:
+    """The parameters of a registered method or encoder, with those of its training; none of an unknown model."""
+    kinds = [("method", model)] if model in names("method") else [("encoder", model), ("method", "graph")]
+    found = [signature(get(kind, name).__init__).parameters for kind, name in kinds if name in names(kind)]
+    return [name for parameters in found for name in parameters if name not in ("self", "d_atom", "d_bond")]
 
 
 def _fitting(section: str, name: str, text: str) -> Any:

@@ -1,10 +1,10 @@
-"""A room with a verb's name: its module in; a module that can also be called, and does what the verb does, out."""
+"""Make a package that has a verb's name callable, so that it does what the verb does and has its help."""
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
-from inspect import signature
+from inspect import getdoc, signature
 from types import ModuleType
 from typing import Any
 
@@ -27,6 +27,13 @@ class VerbRoom(ModuleType):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the verb does."""
         return self._verb()(*args, **kwargs)
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override] # help(molgraph.train) is asked about the verb
+        """The verb's own text, its signature after the first sentence."""
+        verb, name = self._verb(), self.__name__
+        first, _, rest = (getdoc(verb) or "").partition("\n\n")
+        return f"{first}\n\n{name}{signature(verb)}\n\n{rest}"
 
     @property
     def __signature__(self) -> Any:

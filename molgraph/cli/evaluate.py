@@ -1,4 +1,4 @@
-"""``molgraph evaluate``: a model file and measured molecules in, scores out."""
+"""``molgraph evaluate``: score a model file on measured molecules."""
 
 from __future__ import annotations
 
@@ -18,26 +18,30 @@ def evaluate(
     decimal: Decimal = None,
     unit: Unit = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the scores as csv, too.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write an HTML page: scores with 95% intervals, plots, worst errors.")
+    ] = None,
 ) -> None:
     """Score a model on molecules whose values are known.
 
     Rows without a measured value, and molecules that cannot be read, are
     not scored; column n says how many were. Values are read as in training
-    (decimal commas, qualifiers, units, logarithms), unless said otherwise. A score that these rows cannot
-    give is a dash, with the reason below.
+    (decimal commas, qualifiers, units, logarithms), unless said otherwise.
+    A score that these rows cannot give is a dash, with the reason below.
+    Rows whose molecule the model learnt from are counted in a warning.
 
     Examples:
         molgraph evaluate model.mgm later.csv
-        molgraph evaluate model.mgm later.csv -o scores.csv
+        molgraph evaluate model.mgm later.csv -o scores.csv --report page.html
     """
-    check_writable(out, inputs=(model, data))
+    check_writable(out, report, inputs=(model, data))
     from molgraph import api
     from molgraph.base.paths import atomic_write
     from molgraph.cli.show import say, steps, table
 
     given = {"smiles": smiles, "qualifiers": qualifiers, "decimal": decimal, "unit": unit}
     with steps():
-        scores = api.evaluate(model, data, **{name: value for name, value in given.items() if value})
+        scores = api.evaluate(model, data, report=report, **{name: value for name, value in given.items() if value})
     notes = [note for note in dict.fromkeys(scores["note"]) if note]
     shown = scores.set_index("target").drop(columns="note")
     table(shown)
@@ -47,3 +51,5 @@ def evaluate(
         with atomic_write(out, "w") as file:
             scores.to_csv(file, index=False)
         say(f"scores written to {out}", err=True)
+    if report is not None:
+        say(f"report written to {report}", err=True)

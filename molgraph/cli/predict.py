@@ -76,6 +76,8 @@ def predict(
     where = "" if out == "-" else f" to {out}"
     speed = f" ({rate:,.0f} rows/s)" if done.rows - done.resumed > 1000 else ""
     say(f"{done.rows:,} rows{resumed}{where}, {done.seconds:.1f} s{speed}", err=True)
+    if done.spread:
+        say("The spread is not calibrated: the error of a prediction is usually far larger.", "dim", err=True)
     if done.failed:
         fate = "left out" if on_error == "drop" else "kept, with the reason"
         say(f"{done.failed:,} without a prediction ({fate}):", "yellow", err=True)

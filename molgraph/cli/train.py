@@ -94,7 +94,7 @@ def train(
         Whole, _learning(metavar="N", help="Epochs without gain before it stops.", default="15")
     ] = None,
     ensemble: Annotated[
-        Whole, _learning(metavar="N", help="Models to average; their spread is kept.", default="1")
+        Whole, _learning(metavar="N", help="Models to average; their spread is kept, not calibrated.", default="1")
     ] = None,
     baseline: Annotated[
         bool | None, _learning("--baseline/--no-baseline", help="A random forest beside a graph model.", default="on")

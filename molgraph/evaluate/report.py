@@ -1,8 +1,8 @@
-"""Test predictions of some methods come in; one self-contained HTML page that says who won goes out."""
+"""Write one self-contained HTML page on how well some methods predict the same rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ def write_report(
     curves: pd.DataFrame | None = None,
     manifest: Mapping[str, Any] | None = None,
     new_predictions: Prediction | None = None,
+    notes: Sequence[str] = (),
 ) -> Path:
     """Write the page of ``report_html`` to a file, under a temporary name first.
 
@@ -60,6 +61,7 @@ def write_report(
         curves=curves,
         manifest=manifest,
         new_predictions=new_predictions,
+        notes=notes,
     )
     path = Path(path)
     with atomic_write(path) as file:
@@ -77,6 +79,7 @@ def report_html(
     curves: pd.DataFrame | None = None,
     manifest: Mapping[str, Any] | None = None,
     new_predictions: Prediction | None = None,
+    notes: Sequence[str] = (),
 ) -> str:
     """The report as one HTML text that loads nothing from anywhere.
 
@@ -89,6 +92,7 @@ def report_html(
         curves: a row an epoch (``epoch``, ``train_loss``, ``valid_loss``), or None.
         manifest: versions, hashes, seeds, seconds, machine: whatever a repeat needs, nested as you like.
         new_predictions: predictions of molecules without measured values, or None.
+        notes: sentences to beware of, shown first.
 
     Raises:
         DataError: no predictions, or predictions of other rows than the table's.
@@ -110,6 +114,7 @@ def report_html(
     page = _template().render(
         title=title,
         summary=_summary(table, predictions),
+        notes=notes,
         verdicts=verdicts,
         score_tables=score_tables(scores, table, predictions, counts),
         details=[target_detail(table, predictions, target, best[target.name]) for target in told],

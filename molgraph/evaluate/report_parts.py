@@ -60,7 +60,10 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]
 def score_tables(
     scores: pd.DataFrame, table: Table, predictions: Mapping[str, Prediction], counts: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """One table a target: a row a method, a column a metric, the best in bold, an interval for the first metric."""
+    """One table a target: a row a method, a column a metric, the best in bold, an interval for each score.
+
+    Of many targets, whose resampling would take long, the first metric alone has intervals.
+    """
     out = []
     for target in table.row_targets:
         part = scores[scores["target"] == target.name]
@@ -82,14 +85,16 @@ def score_tables(
                     cells.append({"text": NONE, "best": False, "note": "", "range": ""})
                     continue
                 n = one.n
-                span = _span(table, predictions, method, target, m.name) if m is metrics[0] else ""
+                ranged = m is metrics[0] or len(table.row_targets) <= MAX_TARGETS
+                span = _span(table, predictions, method, target, m.name) if ranged else ""
                 text = number(one.value)
                 cells.append({"text": text, "best": one.value == best[m.name], "note": one.note, "range": span})
             rows.append({"method": method, "floor": method == FLOOR, "cells": cells, "n": n})
         arrows = [f"{m.label or m.name} {'↑' if m.higher_is_better else '↓'}" for m in metrics]
         notes = [counts[target.name]] if target.name in counts else []
         notes += [f"{r.method}, {get_metric(r.metric).label}: {r.note}." for r in part.itertuples() if r.note]
-        ranged = any(cell["range"] for row in rows for cell in row["cells"])
+        ranges = [any(row["cells"][k]["range"] for row in rows) for k in range(len(metrics))]
+        ranged = "" if not any(ranges) else "each score" if any(ranges[1:]) else "the first score"
         out.append({"target": target.name, "metrics": arrows, "rows": rows, "notes": notes[:12], "ranged": ranged})
     return out
 
@@ -180,7 +185,9 @@ def new_rows(p: Prediction) -> dict[str, Any]:
         row = {"id": p.ids[i], "picture": picture, "input": shown, "cells": cells, "ok": ok}
         rows.append(row | {"status": p.status[i], "reason": p.reason[i]})
     counts = f"{int(p.ok.sum()):,} of {len(p):,} rows have a prediction"
-    spread = "; ± is the standard deviation over the ensemble" if p.spread is not None else ""
+    spread = (
+        "; ± is the standard deviation that the model states, which is not calibrated" if p.spread is not None else ""
+    )
     more = f"; the first {n} are shown" if len(p) > n else ""
     return {"columns": p.columns, "rows": rows, "caption": counts + spread + more + "."}
 

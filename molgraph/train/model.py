@@ -23,6 +23,7 @@ from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics
 from molgraph.evaluate.class_counts import few_lines
 from molgraph.train.card import Card
+from molgraph.train.trained_on import molecule_hashes
 
 logger = logging.getLogger("molgraph")
 
@@ -36,6 +37,8 @@ class Model:
         standardiser: the preset that its training molecules went through, applied again here.
         feature_names: descriptor columns that it needs beside the molecules.
         card: what it is.
+        trained_on: hashes of the molecules that it learnt from (``molgraph.train.trained_on``), or None. They name no
+            molecule, but who has a molecule can find out whether it is among them.
 
     Example:
         >>> model = Model(..., targets=(Target("logS"),))  # doctest: +SKIP
@@ -50,9 +53,11 @@ class Model:
         standardiser: str = "standard",
         feature_names: Sequence[str] = (),
         card: Card | None = None,
+        trained_on: np.ndarray | None = None,
     ) -> None:
         self.method, self.targets, self.standardiser = method, tuple(targets), standardiser
         self.feature_names, self.card = tuple(feature_names), card or Card()
+        self.trained_on = trained_on
 
     @property
     def name(self) -> str:
@@ -85,11 +90,14 @@ class Model:
         prediction = self.method.predict(standardise(table, self.standardiser))
         return replace(prediction, inputs=table.smiles, index=table.index)
 
-    def evaluate(self, data: Any, **columns: Any) -> pd.DataFrame:
+    def evaluate(self, data: Any, *, report: str | Path | None = None, **columns: Any) -> pd.DataFrame:
         """Scores on labelled molecules: a row for each target and metric.
+
+        Rows whose molecule the model learnt from are counted in a warning; files of older versions cannot tell.
 
         Args:
             data: a path, a frame or a table that has the model's target columns.
+            report: an HTML page to write: scores with their 95% intervals, plots, worst errors.
             columns: which columns are which (``smiles="..."``, ``weight="..."``), and how values are read
                 (``decimal``, ``qualifiers``, ``unit``, ``log``), where it is otherwise than in the training.
         """
@@ -102,7 +110,34 @@ class Model:
         for note in table.notes:
             logger.info(note)
         table = coded(table.with_targets([t.name for t in self.targets]), self.targets)
-        return metrics.scores_frame(metrics.score(table, self.predict_table(table)))
+        prediction = self.predict_table(table)
+        notes = list(filter(None, [self._seen_words(table)]))
+        for note in notes:
+            logger.warning(note)
+        scores = metrics.score(table, prediction)
+        if report is not None:
+            from molgraph.evaluate.report import write_report
+
+            write_report(
+                report,
+                title=f"{self.kind} evaluated on {', '.join(t.name for t in self.targets)}",
+                predictions={self.kind: prediction},
+                table=table,
+                scores=metrics.scores_frame({self.kind: scores}),
+                notes=notes,
+                manifest=self.summary(),
+            )
+        return metrics.scores_frame(scores)
+
+    def _seen_words(self, table: Table) -> str:
+        """How many measured rows hold a molecule that the model learnt from; empty where none is known to."""
+        if self.trained_on is None or table.y is None:
+            return ""
+        measured = np.flatnonzero(np.isfinite(table.y).any(axis=1) & table.ok)
+        hashes = molecule_hashes(standardise(table.take(measured), self.standardiser))
+        n = int(np.isin(hashes, self.trained_on).sum())
+        rows = f"{n:,} of {len(measured):,} rows hold{'s' * (n == 1)}"
+        return f"{rows} a molecule that the model learnt from: these scores flatter it" if n else ""
 
     def read(self, data: Any, **columns: Any) -> Table:
         """The table that ``data`` is, with the descriptor columns that this model needs."""

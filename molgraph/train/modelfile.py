@@ -16,6 +16,7 @@ from molgraph.base.params import measure
 from molgraph.data.standardised import standardise
 from molgraph.data.table import Table, make_table
 from molgraph.data.target_json import targets_from_json
+from molgraph.train import trained_on
 from molgraph.train.archive import LARGEST_JSON, json_size, read_archive, refused, write_archive
 from molgraph.train.card import Card
 from molgraph.train.model import Model
@@ -57,7 +58,8 @@ def save_model(path: str | Path, model: Model) -> Path:
         json_size(parts) > LARGEST_JSON
     ):  # so many epochs or members that their learning curves take more than a file has
         parts["method.json"] = _without(parts["method.json"], {"curves"}, inside=True)
-    write_archive(path, parts, state.arrays)
+    kept = {} if model.trained_on is None else {trained_on.ARRAY: model.trained_on}
+    write_archive(path, parts, {**state.arrays, **kept})
     return path
 
 
@@ -110,11 +112,13 @@ def _load(path: Path) -> tuple[Model, Any]:
         targets = targets_from_json(parts["targets.json"]["targets"])
         names = tuple(str(name) for name in parts["targets.json"]["feature_names"])
         card = Card.from_dict(parts["card.json"])
+        hashes = trained_on.checked(arrays.pop(trained_on.ARRAY, None))
         method = _method(parts["method.json"], arrays)
         nothing = make_table([], features=np.zeros((0, len(names))) if names else None, feature_names=names)
         if [t.columns for t in method.predict(nothing).targets] != [t.columns for t in targets]:
             raise ModelFileError("the model file's targets are not those of its method")
-        model = Model(method, targets=targets, standardiser=preset["preset"], feature_names=names, card=card)
+        known: dict[str, Any] = {"standardiser": preset["preset"], "feature_names": names, "card": card}
+        model = Model(method, targets=targets, trained_on=hashes, **known)
     return model, parts["vectors.json"]
 
 

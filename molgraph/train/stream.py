@@ -50,6 +50,7 @@ class Streamed:
         resumed: rows that an earlier, interrupted run had done.
         seconds: wall time of this run.
         note: why an earlier run's part was not used, where it was not.
+        spread: whether there are columns of the members' spread.
     """
 
     path: str
@@ -59,6 +60,7 @@ class Streamed:
     resumed: int = 0
     seconds: float = 0.0
     note: str = ""
+    spread: bool = False
 
 
 @dataclass(frozen=True)
@@ -261,6 +263,7 @@ def _chunk(job: _Job, rows: Rows, prediction: Prediction, result: Streamed, *, h
             hint="--on-error keep writes such rows with their reason, --on-error drop leaves them out",
         )
     result.rows += len(ok)
+    result.spread = result.spread or prediction.spread is not None
     result.failed += int((~ok).sum())
     result.reasons = dict(
         (Counter(result.reasons) + Counter(prediction.reason[~ok].tolist())).most_common(_NAMED_REASONS)

@@ -28,14 +28,15 @@ LARGEST = 1000
 @register(
     "method",
     "ensemble",
-    summary="several fits of one model from different seeds: their mean, and their spread as an uncertainty",
+    summary="several fits of one model from different seeds: their mean, and their spread, which is not calibrated",
     paper="Lakshminarayanan et al. 2017, NeurIPS 30",
 )
 class Ensemble(Method):
     """Fit one method several times, from seeds derived from one seed.
 
     Lakshminarayanan, Pritzel & Blundell 2017: the prediction is the members' mean (for classes, of their
-    probabilities), and its uncertainty their standard deviation (with n in the denominator).
+    probabilities), and its uncertainty their standard deviation (with n in the denominator). That spread is not
+    calibrated: members that see the same rows agree far more closely with each other than with a measurement.
 
     Args:
         method: a registered method or encoder, such as ``dmpnn``.

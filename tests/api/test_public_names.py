@@ -56,3 +56,14 @@ def test_notebooks_use_public_names_alone(path: Path) -> None:
     used = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "molgraph"}
     assert {name for name in modules if name and name.startswith("molgraph")} == {"molgraph"}
     assert used and used <= set(molgraph.__all__)
+
+
+def test_help_of_train_is_the_verbs() -> None:
+    """`help(molgraph.train)` showed the module's text: the room's module stands where the verb stood."""
+    import pydoc
+
+    import molgraph.train.model
+
+    said = pydoc.plain(pydoc.render_doc(molgraph.train))
+    assert "Learn from a table of molecules" in said.splitlines()[3]
+    assert "molgraph.train(data: " in said and "test: a path, frame or table to test on" in said

@@ -131,7 +131,8 @@ def test_overrides_add_up_and_the_last_wins() -> None:
         ("epochs=many", "training.epochs"),
         ("epochs=0", "greater than or equal to 1"),
         ("fractions=1,2", "split.fractions"),
-        ("depth=4", "params.depth="),
+        ("depth=4", "'depth' is a parameter of dmpnn\n  write it params.depth=..."),
+        ("dept=4", "did you mean 'params.depth'"),
         ("on_error=hide", "'keep', 'drop' or 'stop'"),
     ],
 )

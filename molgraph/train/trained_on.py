@@ -1,0 +1,54 @@
+"""Hash the molecules that a model learnt from, so that they are known again where it is evaluated."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from molgraph.base.errors import ModelFileError
+from molgraph.chem.scaffold import flat_parents
+from molgraph.data.table import Table
+
+ARRAY = "trained_on"  # its name in a model file
+
+
+def molecule_hashes(table: Table) -> np.ndarray:
+    """The first 64 bits of sha256 of each row's flat parent: equal for salts and stereoisomers of one molecule.
+
+    A hash does not tell the molecule, but whoever has a molecule can find out whether it is among the hashes.
+
+    Args:
+        table: rows with standardised molecules; nothing else may be an entity of theirs.
+
+    Returns:
+        uint64 [n]; 0 where the molecule cannot be read, and everywhere for a table of other things.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> a, b, c, bad = molecule_hashes(make_table(["CCO", "OCC.Cl", "CCN", "C("])).tolist()
+        >>> a == b, a == c, bad
+        (True, False, 0)
+    """
+    hashes = np.zeros(len(table), dtype=np.uint64)
+    if [e.kind for e in table.entities] == ["molecule"]:
+        rows = np.flatnonzero(table.ok)
+        parents = flat_parents(table.smiles[rows]).values
+        digests = [hashlib.sha256(parent.encode()).digest()[:8] if parent else bytes(8) for parent in parents]
+        hashes[rows] = np.frombuffer(b"".join(digests), dtype="<u8")
+    return hashes
+
+
+def distinct(hashes: np.ndarray) -> np.ndarray | None:
+    """The hashes as a model keeps them: sorted, each once, none of unreadable rows; None where none is left."""
+    kept = np.unique(hashes)
+    kept = kept[kept != 0]
+    return kept if len(kept) else None
+
+
+def checked(array: Any) -> np.ndarray | None:
+    """The array of a model file, which nobody trusts; None where the file is older and has none."""
+    if array is not None and (array.dtype != np.uint64 or array.ndim != 1 or (array[1:] <= array[:-1]).any()):
+        raise ModelFileError(f"the model file's array {ARRAY!r} is no sorted list of hashes")
+    return array
