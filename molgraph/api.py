@@ -254,7 +254,7 @@ def hash_of_file(path: str | os.PathLike[str]) -> str:
 
 
 def evaluate(
-    model: Model | str | os.PathLike[str], data: Any, *, report: str | os.PathLike[str] | None = None, **columns: Any
+    model: Model | str | os.PathLike[str], data: Any, *, report: str | Path | None = None, **columns: Any
 ) -> pd.DataFrame:
     """Score a model on molecules whose values are known: a row for each target and metric.
 

@@ -176,7 +176,7 @@ def _sections() -> dict[str, type[Section]]:
 
 
 def _find(key: str, model: str) -> tuple[str, str, str]:
-    """Section, field and (for a model's parameter) parameter that a dotted or bare key means; ``model`` is for hints."""
+    """Section, field and (for a model's parameter) parameter that a key means; ``model`` is the model, for hints."""
     sections = _sections()
     known = [f"{section}.{name}" for section, model in sections.items() for name in model.model_fields]
     path = key.removeprefix("model.")

@@ -85,8 +85,8 @@ def score_tables(
                     cells.append({"text": NONE, "best": False, "note": "", "range": ""})
                     continue
                 n = one.n
-                ranged = m is metrics[0] or len(table.row_targets) <= MAX_TARGETS
-                span = _span(table, predictions, method, target, m.name) if ranged else ""
+                resampled = m is metrics[0] or len(table.row_targets) <= MAX_TARGETS
+                span = _span(table, predictions, method, target, m.name) if resampled else ""
                 text = number(one.value)
                 cells.append({"text": text, "best": one.value == best[m.name], "note": one.note, "range": span})
             rows.append({"method": method, "floor": method == FLOOR, "cells": cells, "n": n})
