@@ -30,6 +30,8 @@ TOP = {
     "plan": "api",
     "results": "api",
     "contest": "api",
+    "choice": "api",
+    "held_out": "api",
     "__main__": "cli",
 }
 
