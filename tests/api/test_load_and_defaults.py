@@ -54,7 +54,8 @@ def test_the_shells_help_tells_the_recipes_defaults() -> None:
     recipe = Recipe()
     known = recipe.data.model_dump() | {"model": recipe.model.name}
     known |= {"split": recipe.split.recipe, "fractions": ",".join(map(str, recipe.split.fractions))}
-    known |= recipe.training.model_dump() | {"baseline": "on"}
+    known |= recipe.training.model_dump() | {"baseline": "on", "out": "a new model.mgm"}
+    known["keep"] = inspect.signature(shell.train).parameters["keep"].default
     told = {}
     for name, parameter in inspect.signature(shell.train, eval_str=True).parameters.items():
         found = re.search(r"\[dim\]\((.*)\)\[/dim\]", parameter.annotation.__metadata__[0].help)

@@ -28,7 +28,7 @@ FOREST = {"model": "random_forest", "params": {"n_estimators": 5, "threads": 1},
 def result() -> molgraph.results.TrainingResult:
     """Two small forests, averaged."""
     frame = {"smiles": [smiles for smiles, _ in ROWS], "y": [y for _, y in ROWS]}
-    return molgraph.train(frame, targets=["y"], ensemble=2, **FOREST)
+    return molgraph.train(frame, targets=["y"], ensemble=2, fractions=(0.5, 0.1, 0.4), **FOREST)
 
 
 @pytest.fixture
