@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import os
 import time
@@ -12,33 +11,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Method
 from molgraph.base.paths import store_folder
 from molgraph.base.recipe import Recipe
-from molgraph.contest import BASELINE, beside, contestants, is_graph, method_of
+from molgraph.contest import BASELINE, beside, contestants, is_graph, method_of, model_of
 from molgraph.data.labels import check_targets
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
-from molgraph.data.splits.split import PARTS
 from molgraph.data.standardised import standardise as standardise_table
 from molgraph.data.store import store_for
-from molgraph.data.table import Table
 from molgraph.data.unlearned import notes_of
 from molgraph.evaluate import metrics
-from molgraph.evaluate.class_counts import class_counts
 from molgraph.held_out import append_test, divide_before
-from molgraph.plan import KEYS, divide, read_for_training, read_test, recipe_of, units_of
-from molgraph.results import FLOOR, Contestant, TrainingResult
-from molgraph.train.card import Card
+from molgraph.plan import KEYS, divide, read_for_training, read_test, recipe_of
+from molgraph.results import FLOOR, TrainingResult
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.preparation import workers_for
 from molgraph.train.stream import OnError, Streamed, hash_of, predict_stream
-from molgraph.train.trained_on import distinct, molecule_hashes
+from molgraph.train.trained_on import molecule_hashes
 
 __all__ = ["evaluate", "load", "predict_file", "read_table", "recipe_of", "train", "verify"]
 
@@ -174,7 +168,7 @@ def train(
     scores = {c.name: metrics.score(parts[2], c.prediction) if len(parts[2]) else [] for c in trained}
     frame = metrics.scores_frame(scores)
     hashes = molecule_hashes(clean)
-    models = {c.name: _model(c, table, plan, divided, frame, hashes) for c in trained}
+    models = {c.name: model_of(c, table, plan, divided, frame, hashes) for c in trained}
     return TrainingResult(
         model=models[plan.model.name],
         baseline=models[BASELINE] if BASELINE in beside(plan, method) else None,
@@ -274,37 +268,6 @@ def _set_running(method: Method, running: Mapping[str, Any]) -> None:
         part.set_params(**{name: value for name, value in given.items() if name in part.param_names()})
         if isinstance(part, GraphMethod):
             part.check()  # now, not at the first prediction
-
-
-def _model(
-    made: Contestant, table: Table, plan: Recipe, divided: Split, scores: pd.DataFrame, hashes: np.ndarray
-) -> Model:
-    learnt = np.concatenate([divided.train, divided.valid]) if made.method.uses_valid else divided.train
-    own = scores[scores["method"] == made.name].drop(columns="method").assign(part="test")
-    parts = {part: getattr(divided, part) for part in PARTS}
-    own_test = "The test part is a table of its own." if "test" in divided.params else ""
-    n_train, n_valid, n_test = map(len, parts.values())
-    card = Card(
-        name=made.name,
-        units=units_of(table, plan),
-        n_train=n_train,
-        n_valid=n_valid,
-        n_test=n_test,
-        split=divided.recipe,
-        split_hash=divided.hash,
-        classes=tuple(class_counts(table, parts).to_dict("records")),
-        scores=tuple(own.replace({np.nan: None}).to_dict("records")),
-        recipe=json.loads(plan.to_json()),
-        notes=(*table.notes, *made.method.notes, *filter(None, [own_test, divided.leak_sentence])),
-    )
-    return Model(
-        made.method,
-        targets=table.row_targets,
-        standardiser=plan.data.standardise,
-        feature_names=table.feature_names,
-        card=card,
-        trained_on=distinct(hashes[learnt]),
-    )
 
 
 def _folder(workdir: str | Path | None, plan: Recipe, divided: Split) -> Path | None:

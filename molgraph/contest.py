@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from molgraph.base.contracts import Method
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe import DEFAULTS, GRADIENT_DESCENT, Recipe
 from molgraph.base.registry import get
+from molgraph.data.splits import Split
+from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
-from molgraph.plan import split_name
+from molgraph.evaluate.class_counts import class_counts
+from molgraph.plan import split_name, units_of
 from molgraph.results import FLOOR, Contestant
+from molgraph.train.card import Card
 from molgraph.train.method import GraphMethod, make_method
+from molgraph.train.model import Model
+from molgraph.train.trained_on import distinct
 from molgraph.trust.ensemble import Ensemble
 
 BASELINE = "random_forest"
@@ -126,3 +136,44 @@ def _compete(name: str, method: Method, parts: list[Table], folder: Path | None)
     method.fit(train_part, valid if len(valid) else None, workdir=folder)
     seconds = time.perf_counter() - started
     return Contestant(name, method, method.predict(test), seconds)
+
+
+def model_of(
+    made: Contestant, table: Table, plan: Recipe, divided: Split, scores: pd.DataFrame, hashes: np.ndarray
+) -> Model:
+    """A contestant as people hold it: with its card, and the hashes of the molecules that it learnt from.
+
+    Args:
+        made: fitted.
+        table: all rows as they were read.
+        plan: the recipe.
+        divided: its split.
+        scores: of all contestants on the test part.
+        hashes: of all rows (``molgraph.train.trained_on.molecule_hashes``).
+    """
+    learnt = np.concatenate([divided.train, divided.valid]) if made.method.uses_valid else divided.train
+    own = scores[scores["method"] == made.name].drop(columns="method").assign(part="test")
+    parts = {part: getattr(divided, part) for part in PARTS}
+    own_test = "The test part is a table of its own." if "test" in divided.params else ""
+    n_train, n_valid, n_test = map(len, parts.values())
+    card = Card(
+        name=made.name,
+        units=units_of(table, plan),
+        n_train=n_train,
+        n_valid=n_valid,
+        n_test=n_test,
+        split=divided.recipe,
+        split_hash=divided.hash,
+        classes=tuple(class_counts(table, parts).to_dict("records")),
+        scores=tuple(own.replace({np.nan: None}).to_dict("records")),
+        recipe=json.loads(plan.to_json()),
+        notes=(*table.notes, *made.method.notes, *filter(None, [own_test, divided.leak_sentence])),
+    )
+    return Model(
+        made.method,
+        targets=table.row_targets,
+        standardiser=plan.data.standardise,
+        feature_names=table.feature_names,
+        card=card,
+        trained_on=distinct(hashes[learnt]),
+    )

@@ -78,13 +78,10 @@ class Method(ABC):
     Hyper-parameters are the constructor's keyword arguments, kept under the same names, so that
     ``get_params`` and ``set_params`` need no help from the subclass (scikit-learn's convention).
 
-    After ``fit``, ``notes`` say what a person should know about it; they are kept with the model.
-    ``uses_valid`` says whether ``fit`` learns anything from its ``valid``: who cuts one off gives the rows to
-    ``table`` where it doesn't. ``gradient_descent`` says whether its ``epochs``, ``learning_rate`` and the like are
-    those of a recipe's ``[training]`` (``molgraph.base.recipe.GRADIENT_DESCENT``). ``needs`` names the libraries, by
-    their importable names, that ``fit`` wants and that molgraph does not install by itself. ``run_only`` names
-    parameters that say how and where this machine works, not what is learned: a model file's values for them are
-    dropped on load.
+    After ``fit``, ``notes`` say what a person should know. ``uses_valid``: whether ``fit`` learns from its ``valid``
+    (else those rows may go to ``table``). ``gradient_descent``: whether its ``learning_rate`` and the like are a
+    recipe's (``base.recipe.GRADIENT_DESCENT``). ``needs``: the importable names of libraries that molgraph does not
+    install. ``run_only``: parameters of the machine at hand, whose values in a model file are dropped on load.
     """
 
     name: str = ""
@@ -202,8 +199,7 @@ class Prediction:
         status: ``ok``, ``unreadable`` or ``missing`` (see ``molgraph.data.table``), or ``failed``: the molecule was
             read, and the model gives no finite number for it.
         reason: one line for each row that lacks a value, else empty.
-        spread: standard deviation over an ensemble's members, same shape as ``value``, or None. It is not calibrated:
-            the members agree far more closely with each other than with a measurement.
+        spread: standard deviation over an ensemble's members (not calibrated), same shape as ``value``, or None.
         interval: (low, high), each of ``value``'s shape, or None.
         inputs: the molecules as they were given, for display.
         unlearned: why, for each target that the training labels could not teach; its columns are NaN, since a
