@@ -8,7 +8,7 @@ import numpy as np
 
 from molgraph.base.contracts import Method, Target
 from molgraph.base.errors import UsageError
-from molgraph.chem.smiles import parse_smiles
+from molgraph.chem.smiles import why_unreadable
 from molgraph.data.table import Table
 
 
@@ -27,7 +27,7 @@ def reasons(table: Table) -> np.ndarray:
     """
     found = table.reason.copy()
     for i in np.flatnonzero(table.ok):
-        found[i] = parse_smiles(table.smiles[i]).reason
+        found[i] = why_unreadable(table.smiles[i])
     found[~table.ok & (found == "")] = "no molecule in this row"
     return found
 

@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import NamedTuple
 
 from rdkit import Chem, rdBase
@@ -140,13 +141,25 @@ def check_smiles(text: object) -> str:
         >>> check_smiles("CCO"), check_smiles(None)
         ('', 'no molecule in this row')
     """
-    reason = precheck(text)
-    if not reason and is_hard(str(text)):
-        try:
-            return bounded(_reason, text)
-        except TooHardError as error:
-            return f"{error} to read"
-    return reason
+    return precheck(text) or (_tried(str(text)) if is_hard(str(text)) else "")
+
+
+def why_unreadable(text: str) -> str:
+    """The reason of ``parse_smiles``; an unusual text is read in its own process alone.
+
+    Example:
+        >>> why_unreadable("CCO"), why_unreadable("CCO>>CC=O")
+        ('', 'a reaction, not a molecule')
+    """
+    return check_smiles(text) if is_hard(text) else parse_smiles(text).reason
+
+
+@lru_cache(maxsize=1_000)  # several readers ask about a molecule one after the other
+def _tried(text: str) -> str:
+    try:
+        return bounded(_reason, text)
+    except TooHardError as error:
+        return f"{error} to read"
 
 
 def _reason(text: str) -> str:

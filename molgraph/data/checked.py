@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.chem.parallel import map_texts
-from molgraph.chem.smiles import parse_smiles
+from molgraph.chem.smiles import why_unreadable
 from molgraph.data.table import UNREADABLE, Table
 
 
@@ -39,4 +39,4 @@ def check_molecules(table: Table, *, workers: int | None = None) -> Table:
 
 def reasons_of(texts: Sequence[str]) -> list[str]:
     """Why each text is no molecule; empty where it is one."""
-    return [parse_smiles(text).reason for text in texts]
+    return [why_unreadable(text) for text in texts]
