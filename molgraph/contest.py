@@ -84,6 +84,7 @@ def method_of(plan: Recipe) -> Method:
     for part in getattr(method, "members", [method]):
         if isinstance(part, GraphMethod):
             part.check()
+            part.check_network()
     return method
 
 

@@ -7,11 +7,15 @@ import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from molgraph.base.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from molgraph.base.contracts import Method
+    from molgraph.base.size import Shapes, Size
 
 _WORDS = {
     int: "a whole number",
@@ -30,9 +34,6 @@ _WORDS = {
 def check_params(cls: type, params: Mapping[str, Any], *, owner: str = "") -> None:
     """Refuse hyper-parameters that a constructor does not have, or of another type than it declares.
 
-    NumPy's numbers count as numbers, a whole number as a ``float``, and a list as a tuple. NaN and infinity are no
-    numbers. A parameter whose annotation is missing or cannot be resolved takes any value.
-
     Args:
         cls: the class whose constructor takes the parameters.
         params: values by name; the constructor's other parameters keep their defaults.
@@ -50,17 +51,56 @@ def check_params(cls: type, params: Mapping[str, Any], *, owner: str = "") -> No
         molgraph.base.errors.UsageError: tree: depth is 'four', expected a whole number
           its default is 3
     """
-    known = {name: p for name, p in inspect.signature(cls.__init__).parameters.items() if name != "self"}  # type: ignore[misc]
-    hints = type_hints(cls)
-    for name, value in params.items():
+    known = _arguments(cls)
+    for name in params:
         if name not in known:
             raise UsageError(f"{owner or cls.__name__} has no parameter {name!r}", hint=nearest(name, known))
-        if not _fits(value, hints.get(name, Any)):
+    check_types(cls, params, owner=owner)
+
+
+def check_types(cls: type, params: Mapping[str, Any], *, owner: str = "") -> None:
+    """Refuse values of another type than a constructor declares; names that it does not take are passed over.
+
+    NumPy's numbers count as numbers, a whole number as a ``float``, and a list as a tuple. NaN and infinity are no
+    numbers, nor is a whole number of more than 64 bits. A parameter whose annotation is missing or cannot be resolved
+    takes any value.
+
+    Raises:
+        UsageError: the first value of another type.
+    """
+    known, hints = _arguments(cls), type_hints(cls)
+    for name, value in params.items():
+        if not _in_range(value):
+            raise UsageError(f"{owner or cls.__name__}: {name} is {repr(value)[:40]}, which is too large")
+        if name in known and not _fits(value, hints.get(name, Any)):
             default = known[name].default
             hint = "" if default is inspect.Parameter.empty else f"its default is {default!r}"
             shown = repr(value) if len(repr(value)) < 80 else f"{repr(value)[:80]}..."
-            said = f"{owner or cls.__name__}: {name} is {shown}, expected {_in_words(hints[name])}"
+            said = f"{owner or cls.__name__}: {name} is {shown}, expected {_in_words(hints.get(name, Any))}"
             raise UsageError(said, hint=hint)
+
+
+def measure(method: type[Method], meta: Mapping[str, Any], shapes: Shapes) -> Size:
+    """Compute the memory and work of a stored method, once its parameters are of their types.
+
+    Raises:
+        ModelFileError, UsageError: a parameter of another type, or a state that no method leaves.
+    """
+    check_types(method, dict(meta.get("params", {})))
+    return method.size_of(meta, shapes)
+
+
+def _arguments(cls: type) -> dict[str, inspect.Parameter]:
+    return {name: p for name, p in inspect.signature(cls.__init__).parameters.items() if name != "self"}  # type: ignore[misc]
+
+
+def _in_range(value: Any) -> bool:
+    """Whether all whole numbers, also nested ones, fit into 64 bits, as libraries in C take them."""
+    if isinstance(value, Mapping):
+        return all(map(_in_range, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_in_range, value))
+    return not isinstance(value, int) or -(2**63) <= value < 2**63
 
 
 def type_hints(cls: type) -> dict[str, Any]:
@@ -84,6 +124,8 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint is float:
         return isinstance(value, Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value)
     kind = origin or hint
+    if isinstance(value, Mapping) and isinstance(kind, type) and issubclass(kind, Mapping) and arguments:
+        return all(_fits(key, arguments[0]) and _fits(each, arguments[1]) for key, each in value.items())
     if kind in (list, tuple, Sequence):
         inner = [each for each in arguments if each is not Ellipsis] or [Any]
         types = inner * len(value) if isinstance(value, list | tuple) and len(inner) == 1 else inner

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import molgraph
 from molgraph.base.errors import ModelFileError, UsageError
-from molgraph.base.params import check_types
+from molgraph.base.parameters import check_types
 
 LIBRARIES = ("torch", "rdkit", "numpy", "scikit-learn", "safetensors", "cuik-molmaker-pin")
 

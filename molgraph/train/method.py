@@ -221,7 +221,10 @@ class GraphMethod(Method):
         registry.entry("encoder", self.encoder)
         check_precision(self.precision)
         resolve_device(self.device)
-        with torch.device("meta"):  # refuses what no network can have, such as an unknown readout, at no cost in memory
+
+    def check_network(self) -> None:
+        """Refuse parameters that no network can have, such as an unknown readout, at no cost in memory."""
+        with torch.device("meta"):
             self.build(d_atom=8, d_bond=8, d_extra=0, d_out=1)
 
     def _plan(self, made: Prepared, folder: Path | None) -> Plan:

@@ -12,7 +12,7 @@ import numpy as np
 from molgraph.base import registry
 from molgraph.base.contracts import Method, State
 from molgraph.base.errors import ModelFileError, UsageError, nearest
-from molgraph.base.params import measure
+from molgraph.base.parameters import measure
 from molgraph.data.standardised import standardise
 from molgraph.data.table import Table, make_table
 from molgraph.data.target_json import targets_from_json

@@ -13,7 +13,7 @@ import torch
 from molgraph.base import registry
 from molgraph.base.contracts import State
 from molgraph.base.errors import ModelFileError, MolgraphError
-from molgraph.base.params import check_types
+from molgraph.base.parameters import check_types
 from molgraph.base.size import Shapes, Size
 from molgraph.data.features import D_ATOM, D_BOND, FEATURISER
 from molgraph.data.table import make_table

@@ -13,7 +13,7 @@ import pandas as pd
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.errors import ModelFileError, UsageError
-from molgraph.base.params import measure
+from molgraph.base.parameters import measure
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.size import Shapes, Size, by_owner, together
