@@ -11,7 +11,7 @@ from rdkit import Chem
 from rdkit.Chem import rdDepictor
 
 from molgraph.chem import smiles
-from molgraph.chem.bounded import RINGS, TooHardError, bounded
+from molgraph.chem.bounded import RINGS, TooHardError, bounded, is_hard
 
 _FIELD = re.compile(r"^>.*?<(.*)>")
 _FIELD_BYTES = re.compile(rb"\n>[^\r\n]*?<([^\r\n]*)>")  # the same after an end of line; a plain start makes it fast
@@ -133,11 +133,18 @@ def _read(block: str, counts: list[str]) -> tuple[str, str]:
 
 
 def draw_block(text: str) -> str:
-    """A molecule as the block of an SD file, laid out in the plane; empty where the SMILES cannot be read.
+    """A molecule as the block of an SD file, laid out in the plane; empty where the SMILES cannot be read in time.
 
     A molecule of more than ``MAX_DRAWN`` atoms is written without a layout, which takes RDKit seconds, and so without
     stereochemistry.
     """
+    try:
+        return bounded(_draw, text) if is_hard(text) else _draw(text)
+    except TooHardError:
+        return ""
+
+
+def _draw(text: str) -> str:
     mol = smiles.parse_smiles(text).mol
     if mol is None:
         return ""

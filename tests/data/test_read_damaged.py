@@ -52,7 +52,7 @@ def test_a_damaged_gzip_file_gives_its_first_rows_and_a_sentence(tmp_path: Path,
     with pytest.raises(DataError, match="cannot be read to its end") as caught:
         read.extend(map(len, iter_tables(path, chunk_rows=1000)))
     assert "copy or download it again" in caught.value.hint
-    assert read or kind == "sdf"  # the names of an SD file's fields are looked for in all of it, before the first row
+    assert read or kind != "smi"  # Arrow reads a csv ahead; an SD file is looked through for its fields' names first
 
 
 @pytest.mark.parametrize("where", ["first page", "last page", "footer", "end"])
