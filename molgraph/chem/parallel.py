@@ -57,11 +57,16 @@ def map_texts(
             # Python 3.12 warns of forking beside threads; the children run RDKit alone, and no thread of ours
             # holds a lock that they need.
             warnings.simplefilter("ignore", DeprecationWarning)
-            begin = partial(_begin, os.getpid())
+            begin, before = partial(_begin, os.getpid()), set(multiprocessing.active_children())
             with ProcessPoolExecutor(min(workers, len(pieces)), mp_context=context, initializer=begin) as pool:
-                for piece, results in zip(pieces, pool.map(function, pieces), strict=True):
-                    out += results
-                    bar.advance(len(piece))
+                try:
+                    for piece, results in zip(pieces, pool.map(function, pieces), strict=True):
+                        out += results
+                        bar.advance(len(piece))
+                except BaseException:  # Ctrl-C: nobody waits for the pieces at hand
+                    for child in set(multiprocessing.active_children()) - before:
+                        child.kill()
+                    raise
     return out
 
 

@@ -73,7 +73,7 @@ def check_writable(*outputs: Named, inputs: Iterable[Named] = ()) -> None:
 
 def _check_place(path: Path) -> None:
     final = Path(os.path.realpath(path))
-    if final.is_symlink():
+    if any(part.is_symlink() for part in (final, *final.parents)):  # what realpath could not follow to its end
         raise StorageError(f"cannot write {path}: its symbolic links lead in a circle", hint="name another file")
     folder = final.parent
     if not folder.is_dir():

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from molgraph.cli.main import app
 
-QUICK = ("-m", "mean", "--split", "random")
+QUICK = ("-m", "mean", "--split", "random", "-o", "m.mgm")
 
 
 def call(folder: Path, *words: str) -> tuple[int, str, str]:
