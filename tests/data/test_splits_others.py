@@ -110,7 +110,7 @@ def test_leaks_of_the_reproductions_are_carried_and_printed(capsys: pytest.Captu
     assert {(leak.train, leak.test) for leak in split.leaks} == pairs
     printed = capsys.readouterr().err
     for train, test in pairs:
-        assert f"train {train} and test {test}: salt form" in printed
+        assert f"id {test} of the test is a salt form of id {train} in training" in printed
     assert len(pairs) == 1
 
 
