@@ -23,7 +23,7 @@ from molgraph.data.target_json import targets_from_json
 from molgraph.data.unlearned import notes_of, restore_unlearned
 from molgraph.train.outputs import ClassWeights, class_tables
 
-BLOCK, BUDGET = 10_000, 1 << 30  # rows predicted at once, at most, and bytes that they may take
+BLOCK, BUDGET = 10_000, 2 << 30  # rows predicted at once, at most, and bytes that they may take
 AGAIN = "fetch the file again"
 Said = tuple[np.ndarray, np.ndarray | None]  # values [n, columns], and their standard deviations or None
 M = TypeVar("M", bound=Method)

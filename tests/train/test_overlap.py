@@ -159,6 +159,6 @@ def test_memory_does_not_grow_with_the_file(model: Model, tmp_path: Path) -> Non
     command = [sys.executable, "-c", MEMORY, *(str(tmp_path / name) for name in ("m.mgm", "in.csv", "out.csv"))]
     words = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     held = np.array(words, dtype=float) / 2**20
-    assert len(held) == 48
+    assert len(held) == 1 + 48  # a model that is loaded predicts a table of no rows first
     growth = held[-1] - held[8]  # tables and predictions that were kept would be 6 MiB
     assert growth < 3, f"{growth:.1f} MiB more after 20,000 rows: {held.round(1).tolist()}"
