@@ -53,7 +53,7 @@ def fail_rows(
     Example:
         >>> status, reason = np.array(["ok"], dtype=object), np.array([""], dtype=object)
         >>> value, status, reason = fail_rows(("logS",), np.array([[np.inf]]), np.array([True]), status, reason)
-        >>> value[0, 0], status[0], reason[0]
+        >>> float(value[0, 0]), status[0], reason[0]
         (nan, 'failed', 'the model gives no finite number for logS')
     """
     wrong = ~(np.abs(value) <= LARGEST) & learned
