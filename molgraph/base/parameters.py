@@ -30,6 +30,8 @@ _WORDS = {
     Sequence: "a list",
 }
 
+LARGEST = 1 << 20  # of a stored method's whole numbers, but its seed
+
 
 def check_params(cls: type, params: Mapping[str, Any], *, owner: str = "") -> None:
     """Refuse hyper-parameters that a constructor does not have, or of another type than it declares.
@@ -86,7 +88,11 @@ def measure(method: type[Method], meta: Mapping[str, Any], shapes: Shapes) -> Si
     Raises:
         ModelFileError, UsageError: a parameter of another type, or a state that no method leaves.
     """
-    check_types(method, dict(meta.get("params", {})))
+    params = dict(meta.get("params", {}))
+    check_types(method, params)
+    for name, value in params.items():
+        if name != "seed" and isinstance(value, int) and abs(value) > LARGEST:
+            raise UsageError(f"{name} is {value}, which no model has")
     return method.size_of(meta, shapes)
 
 
