@@ -72,6 +72,7 @@ def curate(
     )
     made = merge(table, replicates=duplicates, tolerance=tolerance, standardiser=standardise)
     frame = _clean(reader.chunk, table, made)
+    notes = [*table.notes, *_follow(frame, table, made, unit, qualifiers)]
     with atomic_write(out, "wb") as file:
         frame.to_csv(file, index=False, compression="gzip" if out.suffix == ".gz" else None)
     if removed is not None:
@@ -79,7 +80,7 @@ def curate(
             listed = made.taken_out.replace({"kept_row": {0: ""}})
             numbered = all(str(one) == str(row) for row, one in enumerate(table.ids))  # no ids of the source's own
             listed.drop(columns=["id", "kept_as"] if numbered else []).to_csv(file, index=False)
-    for note in table.notes:
+    for note in notes:
         say(note, "dim", err=True)
     say(made.sentence)
     if not table.targets and (made.taken_out["action"] == "merged").any():
@@ -111,6 +112,28 @@ def _clean(chunk: Chunk, table: Table, made: Curated) -> pd.DataFrame:
         texts = ["" if v != v else target.classes[int(v)] if target.classes else f"{v:.12g}" for v in after]
         frame[target.name] = np.where(same, told, np.array(texts, dtype=object))
     return frame
+
+
+def _follow(frame: pd.DataFrame, table: Table, made: Curated, unit: str | None, qualifiers: str | None) -> list[str]:
+    """Bring the columns of units and relations beside the targets up to the values that are written; notes of it."""
+    import numpy as np
+
+    from molgraph.data.cells import plain_unit, read_cell
+    from molgraph.data.values import find_beside
+
+    notes, targets = [], [t.name for t in table.row_targets]
+    beside = find_beside(list(frame), [table.entity("molecule").name, *targets], targets)
+    for j, target in enumerate(table.row_targets):
+        by, there = beside.get(target.name, {}), ~np.isnan(made.table.y[:, j])  # type: ignore[index]
+        if target.classes:
+            continue
+        if unit not in (None, "none") and "unit" in by:
+            frame.loc[there, by["unit"]] = plain_unit(str(unit))
+            notes.append(f"column {by['unit']!r} says {plain_unit(str(unit))} now, as the values do")
+        if qualifiers == "drop" and "relation" in by:
+            bound = [bool(read_cell(f"{sign}1").qualifier) for sign in frame[by["relation"]]]
+            frame.loc[there & np.array(bound, dtype=bool), by["relation"]] = "="
+    return notes
 
 
 def _says(text: str, value: float, classes: tuple[str, ...]) -> bool:

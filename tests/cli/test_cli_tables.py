@@ -89,6 +89,27 @@ def test_curate_writes_a_table_that_trains_as_it_is(folder: Path) -> None:
     assert call(folder, "data", "curate", "a.csv", "-o", "a.csv")[0] == 2
 
 
+def test_columns_of_units_and_relations_follow_what_curate_made_of_the_values(folder: Path) -> None:
+    """Values were brought to nM beside a column that still said uM: training with --unit nM multiplied once more."""
+    rows = [("CCO", "0,25", "uM", ">"), ("OCC", "300", "nM", "="), ("CCN", "0,5", "µM", "="), ("CCCC", "70", "nM", "=")]
+    rows += [("C" * n, f"{n}", "nM", "=") for n in range(5, 30)]
+    frame = pd.DataFrame(rows, columns=["smiles", "IC50", "units", "relation"])
+    frame.to_csv(folder / "u.csv", index=False, sep=";")
+    words = ("data", "curate", "u.csv", "-t", "IC50", "-o", "clean.csv")
+    code, _, said = call(folder, *words, "--unit", "nM", "--qualifiers", "drop")
+    assert code == 0 and "column 'units' says nM now" in said
+    made = pd.read_csv(folder / "clean.csv", dtype=str)
+    assert made.head(3).values.tolist() == [
+        ["CCO", "300", "nM", "="],
+        ["CCN", "500", "nM", "="],
+        ["CCCC", "70", "nM", "="],
+    ]
+    code, _, said = call(folder, "train", "clean.csv", "-t", "IC50", *QUICK, "--unit", "nM")
+    assert code == 0 and "(nM 28)" in said and "relation" not in said
+    assert call(folder, *words, "--qualifiers", "drop")[0] == 0  # no unit asked for: units stay as they stand
+    assert set(pd.read_csv(folder / "clean.csv")["units"]) == {"uM", "nM", "µM"}
+
+
 @pytest.mark.parametrize("name", ["a.smi", "-"])
 def test_curate_reads_other_sources(folder: Path, name: str) -> None:
     (folder / "a.smi").write_text("CCO one\nOCC two\nCCN three\n")
