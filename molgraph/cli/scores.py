@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 
-def show_result(result: Any) -> None:
+def show_result(result: Any, keep: str = "all") -> None:
     """Print the scores of all methods on the test part, and which did best.
 
     One target: a row a method, a column a metric. Several: a row a target and metric, a column a method, so that
     a table of many targets grows downwards.
+
+    Args:
+        result: of the training.
+        keep: which model is written; where the baseline did best and is not it, the way to it is told.
     """
     import numpy as np
 
@@ -37,5 +41,10 @@ def show_result(result: Any) -> None:
     if not result.verdicts:
         say(result.verdict)
     clear = all(verdict.tone == "clear" for verdict in result.verdicts)
-    if result.baseline is not None and clear and set(result.best.values()) == {result.baseline.name}:
+    if (
+        keep in ("all", "model")
+        and result.baseline is not None
+        and clear
+        and set(result.best.values()) == {result.baseline.name}
+    ):
         say(f"The forest did better than {result.model.kind} here; --keep best chooses by the validation part.")

@@ -174,7 +174,7 @@ def train(
     if report is not None:
         check_report(plan)
     result, written = learn(plan, out, keep)
-    show_result(result)
+    show_result(result, keep)
     if keep == "best":
         say(result.choice.sentence, err=True)
     for name, path in written.items():

@@ -204,5 +204,6 @@ def learning(curves: pd.DataFrame) -> Figure | None:
                     words = f"epoch {int(best['epoch'])} kept"
                     axis.annotate(words, (best["epoch"], best[column]), xytext=(0, 8), textcoords="offset points")
     axis.set(xlabel="epoch", ylabel="loss")
-    axis.legend(loc="upper right")
+    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
     return figure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -104,6 +105,17 @@ def test_without_a_test_part_there_are_no_scores(capsys: pytest.CaptureFixture[s
     assert result.scores.empty and result.notes == () and "<table" not in result._repr_html_()
     show_result(result)
     assert "There is no test part" in capsys.readouterr().out
+
+
+def test_the_way_to_the_better_one_is_told_unless_it_was_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    verdict = SimpleNamespace(sentence="y: random_forest beats dmpnn", detail="", tone="clear")
+    forest, graph = SimpleNamespace(name="random_forest"), SimpleNamespace(kind="dmpnn")
+    won = SimpleNamespace(
+        test=[], scores=[], verdicts=[verdict], baseline=forest, model=graph, best={"y": "random_forest"}
+    )
+    for keep in ("all", "model", "best", "baseline"):
+        show_result(won, keep)
+        assert ("--keep best chooses" in capsys.readouterr().out) == (keep in ("all", "model")), keep
 
 
 def test_a_model_that_finds_no_room_is_kept_elsewhere(

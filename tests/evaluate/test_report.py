@@ -128,6 +128,8 @@ def test_the_headline_says_who_won() -> None:
     assert "y: random_forest beats dmpnn" in Page(report_html(title="t", predictions=swapped, table=table)).text
     alone = Page(report_html(title="t", predictions={"mean": found["mean"]}, table=table))
     assert "mean (floor)" in alone.text
+    alone = Page(report_html(title="t", predictions={"dmpnn": found["dmpnn"]}, table=table))
+    assert "One method alone" in alone.text and "clear difference" not in alone.text, "there is nothing to differ from"
 
 
 def test_new_molecules_show_value_spread_and_reason() -> None:

@@ -132,7 +132,7 @@ def test_no_verdict_on_few_of_the_rarer_class(rare: int) -> None:
         return
     assert found.sentence == "y: these rows give no verdict" and found.tone == "warning"
     assert found.detail.startswith(f"{rare} of 100 test rows {'is' if rare == 1 else 'are'} of the rarer class")
-    assert "needs 10" in found.detail and "test file" in found.detail
+    assert "needs 10" in found.detail and "by the split scaffold/stratified, a larger last share" in found.detail
     assert np.isnan(found.difference.low)
 
 
@@ -140,6 +140,7 @@ def test_no_verdict_on_few_rows_or_nearly_one_class() -> None:
     y = np.arange(9.0)
     found = _few("regression", y.tolist(), good=y[:, None], bad=9 - y[:, None])
     assert "no verdict" in found.sentence and found.detail.startswith("9 test rows that every method predicts: ")
+    assert "test file" in found.detail and "stratified" not in found.detail
     assert "beats" in _few("regression", [*y, 9.0], good=np.r_[y, 9.0][:, None], bad=np.zeros((10, 1))).sentence
     labels = np.r_[np.zeros(90), np.ones(5), np.full(4, 2.0)]
     p = np.eye(3)[labels.astype(int)]
