@@ -202,7 +202,9 @@ def learning(curves: pd.DataFrame) -> Figure | None:
                 axis.plot(best["epoch"], best[column], marker="o", markersize=6, color=COLOURS[i % len(COLOURS)])
                 if len(members) == 1:
                     words = f"epoch {int(best['epoch'])} kept"
-                    axis.annotate(words, (best["epoch"], best[column]), xytext=(0, 8), textcoords="offset points")
+                    side = "right" if 2 * best["epoch"] > part["epoch"].max() else "left"  # away from the legend
+                    at = (best["epoch"], best[column])
+                    axis.annotate(words, at, xytext=(0, 8), textcoords="offset points", ha=side)
     axis.set(xlabel="epoch", ylabel="loss")
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
