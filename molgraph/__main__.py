@@ -1,14 +1,36 @@
 """Run the ``molgraph`` command; Ctrl-C is answered before anything slow is imported."""
 
+import os
+import sys
+
 from molgraph.cli.interrupt import answer_ctrl_c
 
 
 def main() -> None:
     """The console script."""
+    _open_closed_streams()
     answer_ctrl_c()
     from molgraph.cli.main import app
 
     app(prog_name="molgraph")
+
+
+def _open_closed_streams() -> None:
+    """Give closed standard streams a descriptor, or the first file that is opened would be taken for one of them.
+
+    What is read from such an input or written to such an output fails as it does for a closed descriptor; messages
+    for a closed standard error are lost.
+    """
+    closed = (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY))
+    for number, (name, mode, flags) in enumerate(closed):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, flags)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            os.set_inheritable(number, True)
+            stream = open(number, mode, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
 
 
 if __name__ == "__main__":

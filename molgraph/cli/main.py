@@ -21,6 +21,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -28,6 +29,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from molgraph import __version__
 from molgraph.base.errors import MolgraphError, StorageError
+from molgraph.base.paths import storage_error
 from molgraph.cli.interrupt import at_work
 
 TRAIN, INSPECT, DATA, BENCH = "Train & predict", "Inspect", "Data", "Benchmarks"
@@ -75,6 +77,7 @@ EXAMPLES = """
     molgraph predict m.mgm new.smi -o predicted.csv
     molgraph train --help                           # each verb explains itself"""
 EXIT_CODES = {0: "done", 2: "unknown option or name", 3: "unusable data", 4: "unusable model file"}
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)  # a full disk, or a stream that is closed
 EXIT_CODES |= {5: "missing file or disk", 1: "anything else", 130: "Ctrl-C: what was done is kept"}
 
 
@@ -136,6 +139,7 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
                 function(*args, **kwargs)
+                sys.stdout.flush()
         except MolgraphError as error:
             _say("error: ", "bold red", error.message, error.hint)
             raise typer.Exit(error.exit_code) from None
@@ -145,7 +149,7 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             _say(first, "bold yellow", "", "\n".join(notes))
             raise typer.Exit(130) from None
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python's last flush is silent
+            _forget_output()
             raise typer.Exit(0) from None
         except MemoryError:
             _say("error: ", "bold red", "this machine has not enough memory for that", "try smaller batches or parts")
@@ -156,12 +160,24 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             if isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP):  # of a name alone
                 _say("error: ", "bold red", f"cannot open {error.filename!r}: {error.strerror}", "check the path")
                 raise typer.Exit(StorageError.exit_code) from None
+            if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
+                _forget_output()
+                failure = storage_error("cannot write to standard output or error", error)
+                _say("error: ", "bold red", failure.message, failure.hint)
+                raise typer.Exit(failure.exit_code) from None
             traceback.print_exc()
             advice = "Please report the lines above together with what `molgraph doctor` prints."
             _say("error: ", "bold red", "this is a fault in molgraph itself", advice)
             raise typer.Exit(1) from None
 
     return run
+
+
+def _forget_output() -> None:
+    """Lead standard output nowhere, so that Python's last flush is silent."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def _plain_switches(params: list[Any]) -> list[Any]:
@@ -191,10 +207,11 @@ def _say(label: str, style: str, message: str, hint: str = "") -> None:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(Text.assemble((label, style), message))
+    text = Text.assemble((label, style), message)
     if hint:
-        console.print(Text("\n".join(f"  {line}" for line in hint.splitlines())))
+        text.append("".join(f"\n  {line}" for line in hint.splitlines()))
+    with suppress(OSError):  # nobody can be told
+        Console(stderr=True, highlight=False, soft_wrap=True).print(text)
 
 
 def _coloured(title: str, examples: str) -> str:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
@@ -219,6 +222,29 @@ def test_a_closed_pipe_is_no_failure() -> None:
         running.stdout.close()
         assert running.stderr.read() == ""
     assert running.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no /dev/full")
+@pytest.mark.parametrize(
+    ("words", "streams", "code", "said"),
+    [
+        ("models mean", ">/dev/full", 5, "cannot write to standard output or error: no space left on device"),
+        ("models mean", ">&-", 5, "cannot write to standard output or error: bad file descriptor"),
+        ("models mean", "2>&-", 0, ""),
+        ("models no-such", "2>/dev/full", 2, ""),
+        ("data audit -", "<&-", 3, "standard input cannot be read"),
+        ("data audit small.csv -o list.csv", "<&- >page.txt 2>&-", 0, ""),
+    ],
+)
+def test_standard_streams_may_be_closed_or_full(words: str, streams: str, code: int, said: str, tmp_path: Path) -> None:
+    (tmp_path / "small.csv").write_text("smiles\nCCO\n")
+    line = f"{shlex.quote(sys.executable)} -m molgraph {words} {streams}"
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run(
+        line, shell=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": root}, capture_output=True, text=True
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
+    assert said in done.stderr
 
 
 @pytest.fixture
