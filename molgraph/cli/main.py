@@ -162,7 +162,7 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
                 raise typer.Exit(StorageError.exit_code) from None
             if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
                 _forget_output()
-                failure = storage_error("cannot write to standard output or error", error)
+                failure = storage_error("cannot read or write a file or stream", error)
                 _say("error: ", "bold red", failure.message, failure.hint)
                 raise typer.Exit(failure.exit_code) from None
             traceback.print_exc()

@@ -228,8 +228,8 @@ def test_a_closed_pipe_is_no_failure() -> None:
 @pytest.mark.parametrize(
     ("words", "streams", "code", "said"),
     [
-        ("models mean", ">/dev/full", 5, "cannot write to standard output or error: no space left on device"),
-        ("models mean", ">&-", 5, "cannot write to standard output or error: bad file descriptor"),
+        ("models mean", ">/dev/full", 5, "cannot read or write a file or stream: no space left on device"),
+        ("models mean", ">&-", 5, "cannot read or write a file or stream: bad file descriptor"),
         ("models mean", "2>&-", 0, ""),
         ("models no-such", "2>/dev/full", 2, ""),
         ("data audit -", "<&-", 3, "standard input cannot be read"),
