@@ -9,6 +9,7 @@ import numpy as np
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
+from molgraph.base.finite import LARGEST
 from molgraph.data.columns import with_kind
 from molgraph.data.table import Table, row_name
 
@@ -130,6 +131,12 @@ def check_labels(targets: Sequence[Target], y: np.ndarray, ids: np.ndarray) -> N
             raise DataError(
                 f"target {target.name!r} is infinite in {_rows(ids[infinite])}",
                 hint="leave the cell empty where there is no value, or correct it",
+            )
+        large = np.flatnonzero(np.abs(y[:, j]) > LARGEST)
+        if len(large):
+            raise DataError(
+                f"target {target.name!r} is {y[large[0], j]:g} in {_rows(ids[large[:1]])}, beyond {LARGEST:.2g}",
+                hint="correct the cell, or learn logarithms (--log)",
             )
         wrong, rule, hint = misfits(target, y[:, j])
         if len(wrong):

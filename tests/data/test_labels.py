@@ -22,6 +22,7 @@ REFUSED = {
     "one class": (BIN, [1, 1, NAN], "'b' is 1 in every row that has it"),
     "one class of several": (MULTI, [2, 2, 2], "'m' is z in every row that has it"),
     "infinite": (REG, [np.inf, 1, -np.inf], "'r' is infinite in the rows of ids 007, c$"),
+    "beyond what a prediction can be": (REG, [1.0, -1e300, 2.0], "'r' is -1e\\+300 in the row of id b, beyond 3.4e"),
     "infinite in many": (REG, [np.inf] * 8, "'r' is infinite in the rows of ids 007, b, c, d, e and 3 more$"),
     "labels 0/1/2": (BIN, [0, 1, 2], "'b' is 2 in the row of id c; a binary target has labels 0 and 1"),
     "a class too many": (MULTI, [0, 1, 3], "'m' is 3 in the row of id c; its classes are numbered 0 to 2"),
