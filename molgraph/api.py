@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,7 @@ from molgraph.train.trained_on import molecule_hashes
 
 __all__ = ["evaluate", "load", "predict_file", "read_table", "recipe_of", "train", "verify"]
 
+SHOWN = 3  # reasons why rows are in no part
 logger = logging.getLogger("molgraph")
 
 
@@ -155,6 +157,8 @@ def train(
     divided = divide(clean, plan, table) if tested is None else divide_before(n, clean, table, plan, divide)
     sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in divided.sizes.items() if n)
     logger.info("split %s: %s", divided.recipe, sizes)
+    for reason, rows_left in Counter(out.reason for out in divided.left_out).most_common(SHOWN):
+        logger.info("left out: %s x %s", f"{rows_left:,}", reason)
     if divided.leaks:
         logger.warning("%s, such as: %s", divided.leak_sentence, divided.leaks[0])
     parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]
