@@ -33,7 +33,7 @@ from molgraph.train.network import Network, build_network, encoder_params
 from molgraph.train.objective import Supervised
 from molgraph.train.outputs import ClassWeights
 from molgraph.train.preparation import NO_VALID, Prepared, prepare
-from molgraph.train.restore import CURVES, restore, size_of
+from molgraph.train.restore import CURVES, restore, size_of, too_large
 from molgraph.train.runtime import check_precision, lightning_quiet, make_fabric, resolve_device, torch_settings
 
 logger = logging.getLogger("molgraph")
@@ -215,6 +215,8 @@ class GraphMethod(Method):
         for name in ("epochs", "batch_size", "predict_batch", "head_layers", "head_width", "devices"):
             if not isinstance(getattr(self, name), (int, np.integer)) or getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)!r}, expected a whole number from 1")
+        for name, value, limit in too_large(self.get_params()):  # a file with it would be refused, after all the work
+            raise UsageError(f"{name} is {value!r}, expected whole numbers up to {limit:,}")
         cores(self.threads)
         if not self.learning_rate > 0:
             raise UsageError(f"learning_rate is {self.learning_rate!r}, expected a number above 0")
@@ -285,8 +287,7 @@ def make_method(name: str, **params: Any) -> Method:
     own, inner = set(GraphMethod.param_names()) - {"encoder"}, encoder_params(name)
     _check_names(name, params, (*inner, *sorted(own)))
     nested = dict(params.pop("params", None) or {})
-    for key in [key for key in params if key not in own]:
-        nested[key] = params.pop(key)
+    nested |= {key: params.pop(key) for key in list(params) if key not in own}
     _check_names(name, nested, inner)
     check_params(registry.get("encoder", name), nested, owner=name)
     check_params(GraphMethod, params, owner=name)

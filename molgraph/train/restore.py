@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -111,12 +111,23 @@ def _network(method: GraphMethod, arrays: Mapping[str, np.ndarray], **widths: in
 
 def _check_sizes(params: Mapping[str, Any], n_arrays: int) -> None:
     """No number that would ask for absurd work or memory."""
+    for name, value, _ in too_large(params):
+        raise ModelFileError(f"the model's {name} is {_shown(value)}, which no model has")
+    if params.get("head_layers", 1) > n_arrays:
+        raise ModelFileError(f"the model claims {params['head_layers']} layers in its head, but has fewer weights")
+
+
+def too_large(params: Mapping[str, Any]) -> Iterator[tuple[str, Any, int]]:
+    """Names, values and limits of hyper-parameters that no model file may hold.
+
+    Example:
+        >>> list(too_large({"epochs": 50, "batch_size": 10**12}))
+        [('batch_size', 1000000000000, 1048576)]
+    """
     for name, value in params.items():
         limit = INNER_LIMIT if name == "params" else LIMIT
         if name != "seed" and _largest(value) > limit:
-            raise ModelFileError(f"the model's {name} is {_shown(value)}, which no model has")
-    if params.get("head_layers", 1) > n_arrays:
-        raise ModelFileError(f"the model claims {params['head_layers']} layers in its head, but has fewer weights")
+            yield name, value, limit
 
 
 def _largest(value: Any) -> int:

@@ -14,6 +14,7 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.data.read import read_table
 from molgraph.data.table import make_table
 from molgraph.train.card import Card
+from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model, _scores_html
 from molgraph.train.modelfile import load_model
 from molgraph.trust.ensemble import Ensemble
@@ -164,3 +165,9 @@ def test_scores_are_shown_in_the_order_of_reading(model):
     assert cells("th", html) == ["part", "target", "metric", "value", "n", "note"]
     assert cells("td", html)[6:] == ["valid", "y", "r2", "–", "1", "1 row"]
     assert not _scores_html([]) and "<script>" not in _scores_html([scores[0] | {"part": "<script>", "n": "<script>"}])
+
+
+@pytest.mark.parametrize("wrong", [{"batch_size": 10**12}, {"epochs": 2**20 + 1}, {"params": {"d_hidden": 4097}}])
+def test_numbers_that_no_model_file_may_hold_are_refused_before_the_work(wrong: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="expected whole numbers up to"):
+        GraphMethod(**wrong).check()  # type: ignore[arg-type]
