@@ -13,7 +13,7 @@ import torch
 from molgraph.base import registry
 from molgraph.base.contracts import State
 from molgraph.base.errors import ModelFileError, MolgraphError
-from molgraph.base.parameters import check_types
+from molgraph.base.parameters import LARGEST, check_types
 from molgraph.base.size import Shapes, Size
 from molgraph.data.features import D_ATOM, D_BOND, FEATURISER
 from molgraph.data.table import make_table
@@ -28,7 +28,7 @@ from molgraph.train.outputs import Outputs
 if TYPE_CHECKING:
     from molgraph.train.method import GraphMethod
 
-LIMIT, INNER_LIMIT = 1 << 20, 4096  # no whole number among the hyper-parameters, and the encoder's own, is larger
+INNER_LIMIT = 4096  # no whole number among the parameters of an encoder is larger
 BONDS, A_USE = 64, 1 << 20  # directed bonds of a molecule; what calling a layer costs, in multiply-adds
 CURVES = ("epoch", "train_loss", "valid_loss", "learning_rate", "seconds")
 PREFIX = "network."
@@ -125,7 +125,7 @@ def too_large(params: Mapping[str, Any]) -> Iterator[tuple[str, Any, int]]:
         [('batch_size', 1000000000000, 1048576)]
     """
     for name, value in params.items():
-        limit = INNER_LIMIT if name == "params" else LIMIT
+        limit = INNER_LIMIT if name == "params" else LARGEST
         if name != "seed" and _largest(value) > limit:
             yield name, value, limit
 
