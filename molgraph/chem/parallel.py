@@ -59,9 +59,10 @@ def map_texts(
             warnings.simplefilter("ignore", DeprecationWarning)
             begin, before = partial(_begin, os.getpid()), set(multiprocessing.active_children())
             with ProcessPoolExecutor(min(workers, len(pieces)), mp_context=context, initializer=begin) as pool:
+                answers = [pool.submit(function, piece) for piece in pieces]
                 try:
-                    for piece, results in zip(pieces, pool.map(function, pieces), strict=True):
-                        out += results
+                    for piece, answer in zip(pieces, answers, strict=True):
+                        out += answer.result()
                         bar.advance(len(piece))
                 except BaseException:  # Ctrl-C: nobody waits for the pieces at hand
                     for child in set(multiprocessing.active_children()) - before:
