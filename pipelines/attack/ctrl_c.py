@@ -92,6 +92,9 @@ def main() -> None:
             rng = random.Random(name)
             moments = [round(rng.uniform(0.1, 20.0), 2) for _ in range(asked.times)]
             ends = [end for moment in moments if (end := press(words.split(), moment, folder)) is not None]
+            if not ends:  # it had ended by itself before every moment
+                print(name, "ended before it was pressed: nothing is recorded", flush=True)
+                continue
             found[name] = {
                 "pressed": len(ends),
                 "exit_codes": sorted({code for code, _, _ in ends}),
