@@ -17,7 +17,6 @@ from molgraph.chem.mols import is_mol, write_smiles
 EntityKind = Literal["molecule", "reaction", "sequence", "graph", "geometry"]
 OK, UNREADABLE, MISSING = "ok", "unreadable", "missing"
 _SHOWN = 5  # rows and targets in a plain shell
-STATUSES = (OK, UNREADABLE, MISSING)
 
 
 @dataclass(frozen=True)
