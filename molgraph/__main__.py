@@ -10,9 +10,9 @@ def main() -> None:
     """The console script."""
     _open_closed_streams()
     answer_ctrl_c()
-    from molgraph.cli.main import app
+    from molgraph.cli.main import main as run
 
-    app(prog_name="molgraph")
+    run()
 
 
 def _open_closed_streams() -> None:

@@ -104,7 +104,10 @@ def recipe_error(error: ValidationError, whole: type[Section], section: str = ""
     if problem["type"] == "extra_forbidden":
         return UsageError(f"the recipe has no key {where!r}", hint=nearest(str(loc[-1]), _known(whole, loc[:-1])))
     if problem["type"] == "missing":
-        return UsageError(f"the recipe lacks {where!r}", hint="the recipes that ship with molgraph show how it is said")
+        return UsageError(
+            f"the recipe lacks {where!r}",
+            hint=f"its keys are {', '.join(_known(whole, loc[:-1]))}; the recipes that ship with molgraph show them in use",
+        )
     if problem["type"] in ("too_short", "string_too_short") and not problem["input"]:
         return UsageError(f"recipe, {where}: it is empty", hint="give at least one")
     words, value = problem["msg"].removeprefix("Value error, "), problem["input"]

@@ -161,16 +161,31 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
                 _say("error: ", "bold red", f"cannot open {error.filename!r}: {error.strerror}", "check the path")
                 raise typer.Exit(StorageError.exit_code) from None
             if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
-                _forget_output()
-                failure = storage_error("cannot read or write a file or stream", error)
-                _say("error: ", "bold red", failure.message, failure.hint)
-                raise typer.Exit(failure.exit_code) from None
+                raise typer.Exit(_stream_failed(error)) from None
             traceback.print_exc()
             advice = "Please report the lines above together with what `molgraph doctor` prints."
             _say("error: ", "bold red", "this is a fault in molgraph itself", advice)
             raise typer.Exit(1) from None
 
     return run
+
+
+def main() -> None:
+    """Run the command line; help that cannot be written ends as the output of a verb does."""
+    try:
+        app(prog_name="molgraph")
+    except OSError as error:
+        if error.errno not in _UNWRITABLE or error.filename is not None:
+            raise
+        raise SystemExit(_stream_failed(error)) from None
+
+
+def _stream_failed(error: OSError) -> int:
+    """Say that a stream cannot be written, and return the exit code."""
+    _forget_output()
+    failure = storage_error("cannot read or write a file or stream", error)
+    _say("error: ", "bold red", failure.message, failure.hint)
+    return failure.exit_code
 
 
 def _forget_output() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
@@ -157,10 +158,19 @@ class DelimitedReader:
         return DataError(f"{self.name} cannot be read: {' '.join(text.split())[:300]}")
 
 
+# The first bytes of a text whose first character is a mark (byte order) or ASCII; the longer ones come first.
+_FIRST_BYTES = (
+    (rb"\xff\xfe\0\0|\0\0\xfe\xff", "utf-32"),
+    (rb"[^\0]\0\0\0", "utf-32-le"),
+    (rb"\0\0\0[^\0]", "utf-32-be"),
+    (rb"\xff\xfe|\xfe\xff", "utf-16"),
+    (rb"[^\0]\0[^\0]\0", "utf-16-le"),
+    (rb"\0[^\0]\0[^\0]", "utf-16-be"),
+)
+
+
 def _encoding(opened: Opened) -> str:
-    if opened.sample[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return "utf-16"
-    return "utf-8"
+    return next((name for first, name in _FIRST_BYTES if re.match(first, opened.sample)), "utf-8")
 
 
 def _rows(text: str, delimiter: str, limit: int = SAMPLE_ROWS + 1) -> list[list[str]]:

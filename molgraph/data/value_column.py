@@ -23,7 +23,7 @@ WORDS = {
 FEW = 20  # different texts that may be classes
 QUALIFIERS = ("refuse", "drop", "strip")
 _EXACT = ("", "=")
-_WAYS = "in train, evaluate and data curate; molgraph data audit lists such cells"
+_WAYS = "in train, evaluate and data curate (benchmarks read its table); molgraph data audit lists such cells"
 
 
 @dataclass(frozen=True)

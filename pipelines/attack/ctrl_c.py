@@ -25,6 +25,7 @@ import molgraph
 RESULTS = Path(__file__).with_name("ctrl_c.json")
 ASKED_SECONDS = 2.0
 ROWS = 20_000
+LONGEST_WAIT = 20.0  # seconds; moments lie in the run of the command, and within this
 COMMANDS = {
     "predict forest": "predict forest.mgm big.csv -o out.csv",
     "predict network": "predict network.mgm big.csv -o out.csv",
@@ -74,6 +75,13 @@ def press(words: list[str], moment: float, folder: Path) -> tuple[int, float, st
         return code, seconds, err.read()
 
 
+def length(words: list[str], folder: Path) -> float:
+    """Seconds that the command runs for when it is left alone, 20 at most."""
+    began = time.monotonic()
+    press(words, LONGEST_WAIT, folder)
+    return min(time.monotonic() - began, LONGEST_WAIT)
+
+
 def main() -> None:
     """Try the commands that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -89,8 +97,8 @@ def main() -> None:
         for name, words in COMMANDS.items():
             if asked.commands and not name.startswith(tuple(asked.commands)):
                 continue
-            rng = random.Random(name)
-            moments = [round(rng.uniform(0.1, 20.0), 2) for _ in range(asked.times)]
+            rng, last = random.Random(name), 0.95 * length(words.split(), folder)
+            moments = [round(rng.uniform(0.1, last), 2) for _ in range(asked.times)]
             ends = [end for moment in moments if (end := press(words.split(), moment, folder)) is not None]
             if not ends:  # it had ended by itself before every moment
                 print(name, "ended before it was pressed: nothing is recorded", flush=True)

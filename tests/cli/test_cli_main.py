@@ -229,6 +229,7 @@ def test_a_closed_pipe_is_no_failure() -> None:
     ("words", "streams", "code", "said"),
     [
         ("models mean", ">/dev/full", 5, "cannot read or write a file or stream: no space left on device"),
+        ("--help", ">/dev/full", 5, "no space left on device"),
         ("models mean", ">&-", 5, "cannot read or write a file or stream: bad file descriptor"),
         ("models mean", "2>&-", 0, ""),
         ("models no-such", "2>/dev/full", 2, ""),

@@ -22,6 +22,7 @@ from molgraph.data.read import iter_tables, read_table
 from molgraph.data.table import make_table
 
 NASTY = Path(__file__).resolve().parent.parent / "nasty.tsv"
+UNICODE = ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
 SMALL = "smiles,y,id\nCCO,1.5,007\nCCN,,NA\n,2.5,x\n"
 
 
@@ -62,7 +63,7 @@ def test_a_small_csv(tmp_path: Path) -> None:
         lambda t: t.replace("\n", "\n\n"),
         lambda t: gzip.compress(t.encode()),
         lambda t: gzip.compress(t[:20].encode()) + gzip.compress(t[20:].encode()),
-        lambda t: t.encode("utf-16"),
+        *(lambda t, encoding=encoding: t.encode(encoding) for encoding in UNICODE),
     ],
 )
 def test_the_same_table_in_other_clothes(tmp_path: Path, change) -> None:
