@@ -106,7 +106,7 @@ def recipe_error(error: ValidationError, whole: type[Section], section: str = ""
     if problem["type"] == "missing":
         return UsageError(
             f"the recipe lacks {where!r}",
-            hint=f"its keys are {', '.join(_known(whole, loc[:-1]))}; the recipes that ship with molgraph show them in use",
+            hint=f"the keys there: {', '.join(_known(whole, loc[:-1]))}; recipes ship with molgraph as examples",
         )
     if problem["type"] in ("too_short", "string_too_short") and not problem["input"]:
         return UsageError(f"recipe, {where}: it is empty", hint="give at least one")
