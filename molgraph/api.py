@@ -18,11 +18,11 @@ from molgraph.base.contracts import Method
 from molgraph.base.paths import store_folder
 from molgraph.base.recipe import Recipe
 from molgraph.contest import BASELINE, beside, contestants, is_graph, method_of, model_of
+from molgraph.data.graph_cache import store_for
 from molgraph.data.labels import check_targets
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.standardised import standardise as standardise_table
-from molgraph.data.store import store_for
 from molgraph.data.unlearned import notes_of
 from molgraph.evaluate import metrics
 from molgraph.held_out import append_test, divide_before

@@ -204,7 +204,7 @@ def _parameters(model: str) -> list[str]:
     """The parameters of a registered method or encoder, with those of its training; none of an unknown model."""
     kinds = [("method", model)] if model in names("method") else [("encoder", model), ("method", "graph")]
     found = [signature(get(kind, name).__init__).parameters for kind, name in kinds if name in names(kind)]
-    return [name for parameters in found for name in parameters if name not in ("self", "d_atom", "d_bond")]
+    return [name for parameters in found for name in parameters if name not in ("self", "spec")]
 
 
 def _fitting(section: str, name: str, text: str) -> Any:

@@ -220,7 +220,7 @@ def featurize(
     """Build a table's graphs ahead, once, on disk.
 
     The store is a folder of plain memory-mapped arrays with checksums, which
-    ``molgraph.data.store.load_store`` opens at once. It is there whole or not at all.
+    ``molgraph.data.graph_cache.load_store`` opens at once. It is there whole or not at all.
     ``molgraph train --store FOLDER`` uses the stores that lie in FOLDER.
 
     Examples:
@@ -233,9 +233,9 @@ def featurize(
 
     from molgraph.base.errors import StorageError
     from molgraph.cli.show import say
+    from molgraph.data.graph_cache import marked, save_store, store_for
     from molgraph.data.read import read_table
     from molgraph.data.standardised import standardise as standardise_table
-    from molgraph.data.store import marked, save_store, store_for
 
     check_whole("--workers", workers)
     if not out.is_dir():  # a store may be made again; what is none is refused before the table is read

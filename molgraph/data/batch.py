@@ -1,4 +1,4 @@
-"""Graphs of a store in, one batch of tensors out: rows side by side, numbered over the whole batch."""
+"""Put graphs of a store side by side in one batch of tensors, rows numbered over the whole batch."""
 
 from __future__ import annotations
 
@@ -10,83 +10,123 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from molgraph.data.graphstore import GraphStore
+from molgraph.data.graph_store import GraphStore
 
 T = TypeVar("T")
-_OWN = {"atom": {"code"}, "bond": {"code", "source", "target", "reverse"}}
 _SMALL_TABLE = 4096
 _Picked = tuple[slice | np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
-class GraphBatch:
-    """Graphs side by side, row numbers counted over the whole batch.
+class BatchLevel:
+    """The rows of one level of all graphs of a batch.
 
-    ``n`` atoms, ``e`` directed bonds, ``g`` graphs. Bonds are sorted by target atom. On the CPU,
-    ``tensor.numpy()`` of any field is a view without a copy: index work is done there, before ``to``.
+    Args:
+        offsets: int64 [g + 1]; graph i's rows are ``offsets[i]:offsets[i + 1]``.
+        arrays: each of one row for each row of the level; those that number rows of a level are int64 and count over
+            the whole batch.
+        table: float32 [distinct rows, width], of which ``arrays["code"]`` names a row each; None without features.
+    """
+
+    offsets: Tensor
+    arrays: Mapping[str, Tensor]
+    table: Tensor | None = None
+
+    def __len__(self) -> int:
+        return next(iter(self.arrays.values())).shape[0]
+
+    @property
+    def code(self) -> Tensor:
+        """int64 [rows], row of ``table``."""
+        return self.arrays["code"]
+
+
+@dataclass(frozen=True)
+class GraphBatch:
+    """Graphs side by side.
+
+    A molecule batch has the levels ``atom`` and ``bond`` (directed bonds, sorted by target atom, with the arrays
+    ``source``, ``target`` and ``reverse``). On the CPU, ``tensor.numpy()`` of any array is a view without a copy:
+    index work is done there, before ``to``.
 
     Args:
         n_graphs: g.
-        atom_code: int64 [n], row of ``atom_table``.
-        atom_table: float32 [distinct atoms, d_atom].
-        atom_offsets: int64 [g + 1].
-        bond_code, bond_table, bond_offsets: likewise for directed bonds.
-        source, target: int64 [e], atom rows.
-        reverse: int64 [e], the row of the opposite bond.
-        arrays: further arrays of a store's levels by level and name, such as ``atom.pos``.
+        levels: levels by name.
+
+    Example:
+        >>> from molgraph.data.featurize import featurize
+        >>> batch = collate(featurize(["CO", "C"]), np.array([0, 1]))
+        >>> len(batch["atom"]), batch["bond"].arrays["source"].tolist(), batch.graph_of("atom").tolist()
+        (3, [1, 0], [0, 0, 1])
     """
 
     n_graphs: int
-    atom_code: Tensor
-    atom_table: Tensor
-    atom_offsets: Tensor
-    bond_code: Tensor
-    bond_table: Tensor
-    bond_offsets: Tensor
-    source: Tensor
-    target: Tensor
-    reverse: Tensor
-    arrays: Mapping[str, Tensor] = field(default_factory=dict)
+    levels: Mapping[str, BatchLevel]
     _made: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def __getitem__(self, level: str) -> BatchLevel:
+        return self.levels[level]
 
     @property
     def n_atoms(self) -> int:
-        """n."""
-        return self.atom_code.shape[0]
+        """Number of atoms."""
+        return len(self["atom"])
 
     @property
     def n_bonds(self) -> int:
-        """e, the number of directed bonds."""
-        return self.source.shape[0]
+        """Number of directed bonds."""
+        return len(self["bond"])
+
+    @property
+    def source(self) -> Tensor:
+        """int64 [n_bonds], the atom that each directed bond leaves."""
+        return self["bond"].arrays["source"]
+
+    @property
+    def target(self) -> Tensor:
+        """int64 [n_bonds], the atom at which each directed bond arrives, ascending."""
+        return self["bond"].arrays["target"]
+
+    @property
+    def reverse(self) -> Tensor:
+        """int64 [n_bonds], the opposite of each directed bond."""
+        return self["bond"].arrays["reverse"]
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """What ``make`` gives, made at the first call with this key and kept with the batch."""
+        """The value of ``make``, made at the first call with this key and kept with the batch."""
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
 
-    @property
-    def atom_features(self) -> Tensor:
-        """float32 [n, d_atom], written out."""
-        return self.once("atom_features", lambda: self.atom_table.index_select(0, self.atom_code))
+    def features(self, level: str) -> Tensor:
+        """float32 [rows, width]: the features of a level's rows, written out."""
+        own = self[level]
+        if own.table is None:
+            raise KeyError(f"the level {level!r} of this batch has no features")
+        table = own.table
+        return self.once(("features", level), lambda: table.index_select(0, own.code))
 
-    @property
-    def bond_features(self) -> Tensor:
-        """float32 [e, d_bond], written out."""
-        return self.once("bond_features", lambda: self.bond_table.index_select(0, self.bond_code))
+    def graph_of(self, level: str) -> Tensor:
+        """int64 [rows], the graph of each row of a level."""
+        return self.once(("graph_of", level), lambda: self._graph_of(self[level]))
 
-    @property
-    def graph_of(self) -> Tensor:
-        """int64 [n], the graph of each atom."""
-        return self.once("graph_of", self._graph_of)
+    def _graph_of(self, level: BatchLevel) -> Tensor:
+        graphs = torch.arange(self.n_graphs, device=level.offsets.device)
+        return torch.repeat_interleave(graphs, level.offsets.diff(), output_size=len(level))
 
-    def _graph_of(self) -> Tensor:
-        graphs = torch.arange(self.n_graphs, device=self.atom_offsets.device)
-        return torch.repeat_interleave(graphs, self.atom_offsets.diff(), output_size=self.n_atoms)
+    def with_level(self, name: str, **changes: Any) -> GraphBatch:
+        """The batch with a level's ``offsets`` or ``table`` or some of its arrays replaced.
+
+        All that was made with the old batch (relations, features) is left behind.
+        """
+        old = self[name]
+        own = {key: changes.pop(key) for key in ("offsets", "table") if key in changes}
+        level = replace(old, arrays={**old.arrays, **changes}, **own)
+        return GraphBatch(self.n_graphs, {**self.levels, name: level})
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> GraphBatch:
         """The batch on another device, with all that was made with it; the same object where it is there already."""
-        if self.atom_code.device == torch.device(device):
+        if all(level.offsets.device == torch.device(device) for level in self.levels.values()):
             return self
         return _mapped(self, lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
@@ -114,6 +154,8 @@ def _mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
 def collate(store: GraphStore, graphs: np.ndarray) -> GraphBatch:
     """Put graphs of a store side by side, without a Python loop over them.
 
+    Arrays that a level declares as row numbers (``Level.index``) are counted over the whole batch.
+
     Args:
         store: packed graphs.
         graphs: int64 [g], numbers of graphs in any order; one may come several times.
@@ -124,39 +166,30 @@ def collate(store: GraphStore, graphs: np.ndarray) -> GraphBatch:
     Example:
         >>> from molgraph.data.featurize import featurize
         >>> batch = collate(featurize(["CO", "C"]), np.array([1, 0]))
-        >>> batch.atom_offsets.tolist(), batch.source.tolist(), batch.target.tolist()
+        >>> batch["atom"].offsets.tolist(), batch.source.tolist(), batch.target.tolist()
         ([0, 1, 3], [2, 1], [1, 2])
     """
     graphs = np.asarray(graphs, dtype=np.int64)
     if len(graphs) and not 0 <= graphs.min() <= graphs.max() < len(store):
         raise IndexError(f"graphs {graphs.min()} to {graphs.max()} of a store of {len(store)}")
-    atom, bond = store.levels["atom"], store.levels["bond"]
     contiguous = _contiguous(graphs)
-    atoms, _, atom_offsets = _rows(atom.offsets, graphs, contiguous)
-    bonds, n_bonds, bond_offsets = _rows(bond.offsets, graphs, contiguous)
-    first_atom, first_bond = atom_offsets[:-1].repeat(n_bonds), bond_offsets[:-1].repeat(n_bonds)
-    of_bond, tensor = bond.arrays, torch.from_numpy
-    atom_code, atom_table = _coded(atom.arrays["code"][atoms], store.tables["atom"])
-    bond_code, bond_table = _coded(of_bond["code"][bonds], store.tables["bond"])
-    further = {
-        f"{name}.{field}": tensor(np.array(level.arrays[field][atoms if level is atom else bonds]))
-        for name, level in (("atom", atom), ("bond", bond))
-        if len(level.arrays) > len(_OWN[name])
-        for field in level.arrays.keys() - _OWN[name]
-    }
-    return GraphBatch(
-        n_graphs=len(graphs),
-        atom_code=tensor(atom_code),
-        atom_table=tensor(atom_table),
-        atom_offsets=tensor(atom_offsets),
-        bond_code=tensor(bond_code),
-        bond_table=tensor(bond_table),
-        bond_offsets=tensor(bond_offsets),
-        source=tensor(of_bond["source"][bonds] + first_atom),
-        target=tensor(of_bond["target"][bonds] + first_atom),
-        reverse=tensor(of_bond["reverse"][bonds] + first_bond),
-        arrays=further,
-    )
+    picked = {name: _rows(level.offsets, graphs, contiguous) for name, level in store.levels.items()}
+    levels = {}
+    for name, level in store.levels.items():
+        rows, counts, offsets = picked[name]
+        first = {of: picked[of][2][:-1].repeat(counts) for of in set(level.index.values())}
+        arrays, table = {}, store.tables.get(name)
+        for key, values in level.arrays.items():
+            of = level.index.get(key)
+            if key == "code" and table is not None:
+                array, table = _coded(values[rows], table)
+            elif of is not None:
+                array = values[rows] + first[of].reshape(-1, *[1] * (values.ndim - 1))
+            else:
+                array = np.array(values[rows])
+            arrays[key] = torch.from_numpy(array)
+        levels[name] = BatchLevel(torch.from_numpy(offsets), arrays, None if table is None else torch.from_numpy(table))
+    return GraphBatch(len(graphs), levels)
 
 
 def _coded(code: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

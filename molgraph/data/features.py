@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from molgraph.data.graph_store import BOND_INDEX, InputSpec
+
 FEATURISER = "v2.1"
 """Name and version of the features; it is part of every cache key and model file."""
 
@@ -19,6 +21,9 @@ Each but the last ends with "something else". Beside them stands one float colum
 D_ATOM = sum(ATOM_BLOCKS[:-1]) + 2
 D_BOND = 14
 """Bond columns: null; single, double, triple, aromatic; conjugated; in ring; stereo (6 and "something else")."""
+
+MOLECULE_SPEC = InputSpec(FEATURISER, {"atom": D_ATOM, "bond": D_BOND}, {f"bond.{name}": () for name in BOND_INDEX})
+"""What a store of molecules holds."""
 
 _BITS = (6, 3, 3, 3, 3, 4, 1)
 _SHIFTS = tuple(int(s) for s in np.cumsum((0, *_BITS))[:-1])

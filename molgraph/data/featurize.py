@@ -13,7 +13,7 @@ from molgraph.base.progress import bar
 from molgraph.chem.smiles import check_smiles, parse_smiles, quiet
 from molgraph.data import featurize_cuik, featurize_rdkit
 from molgraph.data.features import FEATURISER, atom_rows, bond_rows
-from molgraph.data.graphstore import GraphStore
+from molgraph.data.graph_store import GraphStore
 from molgraph.data.packing import Piece, pack
 from molgraph.data.table import OK, UNREADABLE
 

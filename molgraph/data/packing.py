@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from molgraph.data.graphstore import GraphStore, Level
+from molgraph.data.graph_store import BOND_INDEX, GraphStore, Level
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def pack(
     return GraphStore(
         levels={
             "atom": Level(_offsets(n_atoms), {"code": atom_code}),
-            "bond": Level(_offsets(n_bonds), bonds | {"code": bond_code}),
+            "bond": Level(_offsets(n_bonds), bonds | {"code": bond_code}, BOND_INDEX),
         },
         tables={"atom": atom_rows(atom_keys), "bond": bond_rows(bond_keys)},
         status=status,

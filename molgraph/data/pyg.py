@@ -1,4 +1,4 @@
-"""PyG's ``Data`` and ``Batch`` from our graphs, and our store from theirs; works for graphs that are no molecules."""
+"""Convert graphs to and from PyG's ``Data`` and ``Batch``, molecules or not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch_geometric.data import Batch, Data
 
 from molgraph.base.errors import DataError
 from molgraph.data.batch import GraphBatch, collate
-from molgraph.data.graphstore import GraphStore, Level
+from molgraph.data.graph_store import BOND_INDEX, GraphStore, Level
 from molgraph.data.packing import smallest
 from molgraph.data.table import OK, UNREADABLE
 
@@ -42,24 +42,28 @@ def to_pyg(graphs: GraphBatch | GraphStore, index: int | None = None) -> Data | 
             data[name] = torch.from_numpy(np.array(values[index]))
         return data
     fields = _fields(graphs)
-    out = Batch(_base_cls=Data, batch=graphs.graph_of, ptr=graphs.atom_offsets, **fields)
+    out = Batch(_base_cls=Data, batch=graphs.graph_of("atom"), ptr=graphs["atom"].offsets, **fields)
     # with these PyG can take the batch apart again (to_data_list, batch[i]) without having put it together
     zeros = torch.zeros(graphs.n_graphs, dtype=torch.int64)
-    starts = {"edge_index": graphs.atom_offsets[:-1], "rev_edge_index": graphs.bond_offsets[:-1]}
-    of_bonds = {"edge_index", "edge_attr", "rev_edge_index"} | {n[5:] for n in graphs.arrays if n.startswith("bond.")}
+    atoms, bonds = graphs["atom"].offsets, graphs["bond"].offsets
+    starts = {"edge_index": atoms[:-1], "rev_edge_index": bonds[:-1]}
+    of_bonds = {"edge_index", "edge_attr", "rev_edge_index", *graphs["bond"].arrays}
     out._num_graphs = graphs.n_graphs
-    out._slice_dict = {name: graphs.bond_offsets if name in of_bonds else graphs.atom_offsets for name in fields}
+    out._slice_dict = {name: bonds if name in of_bonds else atoms for name in fields}
     out._inc_dict = {name: starts.get(name, zeros) for name in fields}
     return out
 
 
 def _fields(batch: GraphBatch) -> dict[str, torch.Tensor]:
-    return {
-        "x": batch.atom_features,
+    fields = {
+        "x": batch.features("atom"),
         "edge_index": torch.stack([batch.source, batch.target]),
-        "edge_attr": batch.bond_features,
-        "rev_edge_index": batch.reverse,
-    } | {name.partition(".")[2]: values for name, values in batch.arrays.items()}
+        "edge_attr": batch.features("bond"),
+    }
+    own = {"code", "source", "target", "reverse"}
+    further = {name: values for level in ("atom", "bond") for name, values in batch[level].arrays.items()}
+    both_ways = {"rev_edge_index": batch.reverse} if "reverse" in further else {}
+    return fields | both_ways | {name: values for name, values in further.items() if name not in own}
 
 
 def from_pyg(graphs: Sequence[Data]) -> GraphStore:
@@ -71,11 +75,11 @@ def from_pyg(graphs: Sequence[Data]) -> GraphStore:
     ``edge_attr`` every edge likewise.
 
     Args:
-        graphs: graphs with the same attributes each; every edge in both directions.
+        graphs: graphs with the same attributes each. Where an edge has no opposite, the store has no ``reverse``,
+            and models that need it refuse such graphs.
 
     Raises:
-        DataError: attributes that differ between graphs, an edge that points outside its graph, or an edge
-            in one direction alone.
+        DataError: attributes that differ between graphs, or an edge that points outside its graph.
 
     Example:
         >>> triangle = Data(edge_index=torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]]), num_nodes=3)
@@ -97,22 +101,20 @@ def from_pyg(graphs: Sequence[Data]) -> GraphStore:
     atom_code, atom_table, _ = _table(_features(graphs, "x", n_nodes))
     bond_code, bond_table, bond_value = _table(_features(graphs, "edge_attr", n_edges))
     order = np.argsort(target, kind="stable")
-    reverse = _reverse(source, target, bond_value, graph_of)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    first_edge = (np.cumsum(n_edges) - n_edges)[graph_of]
+    reverse = _reverse(source, target, bond_value)
     local = smallest(int(max(n_nodes.max(initial=0), n_edges.max(initial=0))))
-    bonds = {
-        "source": edges[order, 0].astype(local),
-        "target": edges[order, 1].astype(local),
-        "reverse": (place[reverse[order]] - first_edge).astype(local),
-        "code": bond_code[order],
-    } | {name: values[order] for name, values in levels["bond"].items()}
+    bonds = {"source": edges[order, 0].astype(local), "target": edges[order, 1].astype(local)}
+    if reverse is not None:
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        first_edge = (np.cumsum(n_edges) - n_edges)[graph_of]
+        bonds["reverse"] = (place[reverse[order]] - first_edge).astype(local)
+    bonds |= {"code": bond_code[order]} | {name: values[order] for name, values in levels["bond"].items()}
     read = n_nodes > 0
     return GraphStore(
         levels={
             "atom": Level(_offsets(n_nodes), {"code": atom_code} | levels["atom"]),
-            "bond": Level(_offsets(n_edges), bonds),
+            "bond": Level(_offsets(n_edges), bonds, {name: of for name, of in BOND_INDEX.items() if name in bonds}),
         },
         tables={"atom": atom_table, "bond": bond_table},
         status=np.where(read, OK, UNREADABLE).astype(object),
@@ -158,16 +160,12 @@ def _table(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return value.astype(smallest(len(first))), rows[first], value
 
 
-def _reverse(source: np.ndarray, target: np.ndarray, value: np.ndarray, graph_of: np.ndarray) -> np.ndarray:
-    """For each edge the one that goes back; the k-th of parallel edges belongs to the k-th of those back."""
+def _reverse(source: np.ndarray, target: np.ndarray, value: np.ndarray) -> np.ndarray | None:
+    """For each edge its opposite, the k-th of parallel edges with the k-th of those back; None where one has none."""
     order = np.arange(len(source))
     there, back = np.lexsort((order, value, target, source)), np.lexsort((order, value, source, target))
-    alone = (source[there] != target[back]) | (target[there] != source[back])
-    if alone.any():
-        i = int(graph_of[there[alone.argmax()]])
-        raise DataError(
-            f"graph {i} has an edge without its opposite", hint="torch_geometric.transforms.ToUndirected() adds them"
-        )
+    if ((source[there] != target[back]) | (target[there] != source[back])).any():
+        return None
     reverse = np.empty_like(order)
     reverse[there] = back
     return reverse

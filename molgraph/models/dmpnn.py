@@ -1,20 +1,17 @@
-"""D-MPNN: states live on directed bonds, and no message turns back."""
+"""D-MPNN: messages between directed bonds that never turn back."""
 
 from __future__ import annotations
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import nn
 
 from molgraph.base.registry import get, register
 from molgraph.data.batch import GraphBatch
+from molgraph.data.graph_store import InputSpec
 from molgraph.nn import readouts  # noqa: F401 - registers the readouts
 from molgraph.nn.activations import activation as make_activation
-from molgraph.nn.distinct import BondLevels, all_bonds, distinct_bonds
+from molgraph.nn.deduplicate import BondRounds, bond_rounds
 from molgraph.nn.encoder import Encoded, Encoder, Rows
-from molgraph.nn.passing import propagate
-from molgraph.nn.relation import Relation
+from molgraph.nn.joined_linear import JoinedLinear, SummedRows
 
 
 @register(
@@ -34,11 +31,8 @@ class DMPNN(Encoder):
     ``h_vw = act(h0_vw + W_h sum_{u in N(v) without w} h_uv)``, and
     ``h_v = act(W_o [x_v, sum_{u in N(v)} h_uv] + b)``.
 
-    Bonds that look alike are computed once (``distinct``), which is the same function. Dropout makes rows that
-    look alike differ, so while training with dropout every bond is a row.
-
     Args:
-        d_atom, d_bond: widths of the atom and bond features.
+        spec: what the graphs hold.
         d_hidden: width of all states, and of the output.
         depth: number of bond levels, 1 or more.
         dropout: probability of dropping a state's value while training.
@@ -52,12 +46,12 @@ class DMPNN(Encoder):
         UsageError: an unknown readout.
     """
 
+    needs = ("atom", "bond", "bond.reverse")
     repeats = ("depth",)
 
     def __init__(
         self,
-        d_atom: int,
-        d_bond: int,
+        spec: InputSpec,
         *,
         d_hidden: int = 300,
         depth: int = 3,
@@ -71,70 +65,29 @@ class DMPNN(Encoder):
         if depth < 1:
             raise ValueError(f"depth must be 1 or more, got {depth}")
         self.depth, self.distinct = depth, distinct
-        self.w_i = nn.Linear(d_atom + d_bond, d_hidden, bias=bias)
-        self.w_h = nn.Linear(d_hidden, d_hidden, bias=bias)
-        self.w_o = nn.Linear(d_atom + d_hidden, d_hidden)
+        d_atom, d_bond = spec.width("atom"), spec.width("bond")
+        self.w_i = JoinedLinear(d_atom + d_bond, d_hidden, bias=bias)
+        self.w_h = JoinedLinear(d_hidden, d_hidden, bias=bias)
+        self.w_o = JoinedLinear(d_atom + d_hidden, d_hidden)
         self.activation, self.dropout = make_activation(activation), nn.Dropout(dropout)
         self.readout = get("readout", readout)(d_hidden)
         self.d_out = self.readout.d_out
 
     def prepare(self, batch: GraphBatch) -> None:
-        """Find the distinct rows and their relations ahead."""
-        self._levels(batch)
+        """Make the relations ahead."""
+        self._rounds(batch)
 
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch; with ``rows``, write out the atoms' states too."""
-        levels = self._levels(batch)
-        w_atom, w_bond = self.w_i.weight.split([batch.atom_table.shape[1], batch.bond_table.shape[1]], dim=1)
-        h0 = _embed(batch.atom_table, w_atom, self.w_i.bias, levels.atom_code)
-        h0 = h0 + _embed(batch.bond_table, w_bond, None, levels.bond_code)
+        given = self._rounds(batch)
+        h0 = self.w_i(given.source_atoms, given.bonds)  # equation 1
         h = self.activation(h0)
-        for relation, began in levels.steps:
-            start = h0 if began is None else h0.index_select(0, began)
-            m = _send(h, relation, self.w_h.weight, self.w_h.bias)
-            h = self.dropout(self.activation(start + m))
-        w_atom, w_sum = self.w_o.weight.split([batch.atom_table.shape[1], h.shape[1]], dim=1)
-        start = _embed(batch.atom_table, w_atom, self.w_o.bias, levels.arrive_code)
-        h = self.dropout(self.activation(start + _send(h, levels.arrive, w_sum, None)))
-        graphs = self.readout(h, levels.readout)
-        if not rows:
-            return Encoded(graphs)
-        atoms = h if levels.atom_row is None else h.index_select(0, levels.atom_row)
-        return Encoded(graphs, (Rows("atom", atoms, batch.graph_of),))
+        for step in given.rounds:
+            m = self.w_h(SummedRows(h, step.relation))  # equations 2 and 3
+            h = self.dropout(self.activation(step.initial(h0) + m))
+        h = self.dropout(self.activation(self.w_o(given.atoms, SummedRows(h, given.arriving))))  # equations 4 and 5
+        graphs = self.readout(h, given.readout)
+        return Encoded(graphs, (Rows("atom", given.every_atom(h), batch.graph_of("atom")),) if rows else ())
 
-    def _levels(self, batch: GraphBatch) -> BondLevels:
-        alike = self.distinct and not (self.training and self.dropout.p > 0)
-        return (distinct_bonds if alike else all_bonds)(batch, self.depth)
-
-
-def _embed(
-    table: Float[Tensor, "k d_in"],
-    weight: Float[Tensor, "d d_in"],
-    bias: Float[Tensor, " d"] | None,
-    code: Int[Tensor, " rows"],
-) -> Float[Tensor, "rows d"]:
-    """``W x + b`` of coded rows, multiplied before the gather where the table is the shorter one.
-
-    In single precision at least: the table is short, and what bfloat16 rounds here every later step adds up.
-    """
-    with torch.autocast(table.device.type, enabled=False):
-        if table.shape[0] <= code.shape[0]:
-            return F.linear(table, weight, bias).index_select(0, code)
-        return F.linear(table.index_select(0, code), weight, bias)
-
-
-def _send(
-    h: Float[Tensor, "{relation.n_source} d_in"],
-    relation: Relation,
-    weight: Float[Tensor, "d d_in"],
-    bias: Float[Tensor, " d"] | None,
-) -> Float[Tensor, "{relation.n_target} d"]:
-    """``W sum(h) + b``; the product and the sum commute, so the product is taken on the side with fewer rows.
-
-    Sums are taken in single precision at least: bfloat16 has 8 bits, and would round every one of them.
-    """
-    if relation.n_source < relation.n_target:
-        rows = F.linear(h, weight)
-        out = propagate(rows.to(torch.promote_types(rows.dtype, torch.float32)), relation)
-        return out if bias is None else out + bias
-    return F.linear(propagate(h, relation), weight, bias)
+    def _rounds(self, batch: GraphBatch) -> BondRounds:
+        return bond_rounds(batch, self.depth, distinct=self.shares_rows)

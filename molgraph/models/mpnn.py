@@ -1,4 +1,4 @@
-"""MPNN: atoms speak along bonds through a matrix that each kind of bond has, and remember in a GRU."""
+"""MPNN: messages between atoms through a matrix for each kind of bond, and a GRU as the update."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from torch import nn
 
 from molgraph.base.registry import get, register
 from molgraph.data.batch import GraphBatch
+from molgraph.data.graph_store import InputSpec
 from molgraph.nn import readouts  # noqa: F401 - registers the readouts
-from molgraph.nn.distinct import AtomLevels, atom_levels
+from molgraph.nn.deduplicate import AtomRounds, atom_rounds
 from molgraph.nn.encoder import Encoded, Encoder, Rows
 from molgraph.nn.messages import EdgeNetwork
-from molgraph.nn.passing import propagate
+from molgraph.nn.propagate import propagate
 from molgraph.nn.updates import GRU
 
 
@@ -29,7 +30,7 @@ class MPNN(Encoder):
     ``Set2Set({h_v})``. Edges are the chemical bonds. ``h0`` is a linear layer where the paper pads with zeros.
 
     Args:
-        d_atom, d_bond: widths of the atom and bond features.
+        spec: what the graphs hold.
         d_hidden: width of an atom's state.
         rounds: rounds of messages (the paper's T, 3 to 8).
         d_edge: width of the edge network's hidden layer.
@@ -45,8 +46,7 @@ class MPNN(Encoder):
 
     def __init__(
         self,
-        d_atom: int,
-        d_bond: int,
+        spec: InputSpec,
         *,
         d_hidden: int = 64,
         rounds: int = 3,
@@ -58,28 +58,25 @@ class MPNN(Encoder):
         if rounds < 0:
             raise ValueError(f"rounds must be 0 or more, got {rounds}")
         self.rounds, self.distinct = rounds, distinct
-        self.embed = nn.Linear(d_atom, d_hidden)
-        self.message = EdgeNetwork(d_bond, d_hidden, d_edge)
+        self.embed = nn.Linear(spec.width("atom"), d_hidden)
+        self.message = EdgeNetwork(spec.width("bond"), d_hidden, d_edge)
         self.update = GRU(d_hidden, d_hidden)
         self.readout = get("readout", readout)(d_hidden)
         self.d_out = self.readout.d_out
 
     def prepare(self, batch: GraphBatch) -> None:
-        """Find the distinct rows and their relations ahead."""
-        self._levels(batch)
+        """Make the relations ahead."""
+        self._rounds(batch)
 
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch; with ``rows``, write out the atoms' states too."""
-        levels = self._levels(batch)
-        h = self.embed(batch.atom_table.index_select(0, levels.atom_code))
-        for step in levels.rounds:
-            kinds = batch.bond_table.index_select(0, step.kinds)
-            sent = self.message.by_kind(h.index_select(0, step.sent), kinds, step.sizes)
-            h = propagate(sent, step.relation, target_rows=h.index_select(0, step.same), update=self.update)
-        graphs = self.readout(h, levels.readout)
-        if not rows:
-            return Encoded(graphs)
-        return Encoded(graphs, (Rows("atom", h.index_select(0, levels.atom_row), batch.graph_of),))
+        given = self._rounds(batch)
+        h = self.embed(given.atoms.rows())
+        for step in given.rounds:
+            m = self.message.by_kind(step.senders(h), step.kinds, step.sizes)  # A(e_vw) h_w
+            h = propagate(m, step.relation, target_rows=step.previous(h), update=self.update)
+        graphs = self.readout(h, given.readout)
+        return Encoded(graphs, (Rows("atom", given.every_atom(h), batch.graph_of("atom")),) if rows else ())
 
-    def _levels(self, batch: GraphBatch) -> AtomLevels:
-        return atom_levels(batch, self.rounds, self.distinct)
+    def _rounds(self, batch: GraphBatch) -> AtomRounds:
+        return atom_rounds(batch, self.rounds, distinct=self.shares_rows)

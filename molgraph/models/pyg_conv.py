@@ -1,4 +1,4 @@
-"""Any convolution of PyG as an encoder: its name and its own settings in, states of atoms and graphs out."""
+"""Use any convolution of PyTorch Geometric as an encoder."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch import Tensor, nn, stack
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.registry import get, register
 from molgraph.data.batch import GraphBatch
-from molgraph.nn import readouts  # noqa: F401 - registers the readouts
-from molgraph.nn.distinct import AtomLevels, atom_levels
+from molgraph.data.graph_store import InputSpec
+from molgraph.nn import readouts, relations  # noqa: F401 - registers the readouts
 from molgraph.nn.encoder import Encoded, Encoder, Rows
 
 # Those that the tests run; others of the same manner work too.
@@ -38,7 +38,7 @@ class PyGConv(Encoder):
     refused with its own words.
 
     Args:
-        d_atom, d_bond: widths of the atom and bond features.
+        spec: what the graphs hold.
         conv: the class's name in ``torch_geometric.nn``, such as GCNConv, GINConv, GATv2Conv or TransformerConv.
         d_hidden: width of an atom's state.
         depth: convolutions, each with weights of its own.
@@ -52,12 +52,12 @@ class PyGConv(Encoder):
         ValueError: fewer than 0 convolutions, or a width that the heads do not divide.
     """
 
+    needs = ("atom", "bond")
     repeats = ("options",)
 
     def __init__(
         self,
-        d_atom: int,
-        d_bond: int,
+        spec: InputSpec,
         *,
         conv: str = "GINEConv",
         d_hidden: int = 128,
@@ -70,7 +70,8 @@ class PyGConv(Encoder):
         super().__init__()
         if depth < 0 or heads < 1 or d_hidden % heads:
             raise ValueError(f"depth is {depth}, heads {heads}, d_hidden {d_hidden}: heads must divide d_hidden")
-        self.embed = nn.Linear(d_atom, d_hidden)
+        self.embed = nn.Linear(spec.width("atom"), d_hidden)
+        d_bond = spec.width("bond")
         self.convs = nn.ModuleList(_build(conv, d_hidden, d_bond, heads, dict(options or {})) for _ in range(depth))
         self.edge = _edge_argument(type(self.convs[0])) if depth else ""
         self.drop = nn.Dropout(dropout)
@@ -78,21 +79,21 @@ class PyGConv(Encoder):
         self.d_out = self.readout.d_out
 
     def prepare(self, batch: GraphBatch) -> None:
-        """Find the relation from atoms to graphs ahead."""
-        self._levels(batch)
+        """Make the relation from atoms to graphs ahead."""
+        relations.members(batch)
 
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch; with ``rows``, the atoms' states too."""
         edges = batch.once("edge_index", lambda: stack([batch.source, batch.target]))
-        given = {self.edge: batch.bond_features} if self.edge else {}
-        h = self.embed(batch.atom_features)
+        given = {self.edge: batch.features("bond")} if self.edge else {}
+        h = self.embed(batch.features("atom"))
         for i, conv in enumerate(self.convs):
-            said = self._said(conv, h, edges, given)
-            h = h + self.drop(said.relu() if i + 1 < len(self.convs) else said)
-        graphs = self.readout(h, self._levels(batch).readout)
-        return Encoded(graphs, (Rows("atom", h, batch.graph_of),) if rows else ())
+            m = self._convolve(conv, h, edges, given)
+            h = h + self.drop(m.relu() if i + 1 < len(self.convs) else m)
+        graphs = self.readout(h, relations.members(batch))
+        return Encoded(graphs, (Rows("atom", h, batch.graph_of("atom")),) if rows else ())
 
-    def _said(self, conv: nn.Module, h: Tensor, edges: Tensor, given: dict[str, Tensor]) -> Float[Tensor, "n d"]:
+    def _convolve(self, conv: nn.Module, h: Tensor, edges: Tensor, given: dict[str, Tensor]) -> Float[Tensor, "n d"]:
         try:
             return conv(h, edges, **given)
         except TypeError as error:
@@ -100,9 +101,6 @@ class PyGConv(Encoder):
                 f"{type(conv).__name__} asks for more than atoms and bonds ({error})",
                 hint=f"these work: {', '.join(TESTED)}",
             ) from error
-
-    def _levels(self, batch: GraphBatch) -> AtomLevels:
-        return atom_levels(batch, 0, False)
 
 
 def _build(name: str, d_hidden: int, d_bond: int, heads: int, options: dict[str, Any]) -> nn.Module:

@@ -1,7 +1,8 @@
-"""The core: rows speak along a relation.
+"""The core: message passing over rows and relations.
 
-``relation`` who speaks to whom; ``passing`` the one verb, ``propagate``; ``pairs``, ``segment`` and ``checks`` their
-arithmetic and their words for what does not fit; ``messages``, ``updates``, ``readouts`` what a line of the models'
-table is put together from; ``distinct`` which rows a model visits; ``perceptron`` and ``activations`` the usual small
-parts; ``encoder`` what a model gives. Shapes stand in the annotations and are checked under pytest alone.
+``relation`` pairs of source and target rows; ``relations`` the ones that models ask for, one call each; ``propagate``
+message passing along a relation; ``attention`` attention along one; ``segment`` their arithmetic; ``messages``,
+``updates``, ``readouts`` the parts that models are put together from; ``deduplicate`` rounds over the rows that look
+different; ``joined_linear``, ``perceptron`` and ``activations`` the usual small layers; ``encoder`` the base class of
+encoders. Shapes stand in the annotations and are checked under pytest alone.
 """

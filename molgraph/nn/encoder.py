@@ -1,4 +1,4 @@
-"""What an encoder is: a batch of graphs in, one state a graph and the states of its rows out."""
+"""The base class of encoders: a batch of graphs to one state a graph and the states of its rows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.dropout import _DropoutNd
 
+from molgraph.base.errors import UsageError
 from molgraph.data.batch import GraphBatch
+from molgraph.data.graph_store import InputSpec
 
 
 @dataclass(frozen=True)
@@ -16,19 +20,21 @@ class Rows:
     """States of the rows of one level.
 
     Args:
-        level: ``atom``, ``bond``, ``tree``, ...
-        h: float [rows, d].
+        level: ``atom``, ``bond``, ``token``, ...
+        h: float [rows, *d].
         graph_of: int64 [rows], the graph of each row.
+        name: tells several states of one level apart, as ``node`` and ``edge`` views of the atoms.
     """
 
     level: str
-    h: Float[Tensor, "rows d"]
+    h: Float[Tensor, " rows *d"]
     graph_of: Int[Tensor, " rows"]
+    name: str = ""
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """What an encoder gives.
+    """The states that an encoder gives.
 
     Args:
         graphs: float [g, d_out].
@@ -44,14 +50,20 @@ class Encoded:
 class Encoder(nn.Module):
     """The base class of every encoder.
 
-    A subclass takes ``d_atom`` and ``d_bond`` (widths of the features) and then its hyper-parameters
-    as keyword arguments with defaults, sets ``d_out``, and is registered with
-    ``@register("encoder", name, paper=..., line=...)``. ``repeats`` names the hyper-parameters that say how often the
-    same weights are used: a model file's values for them are bounded by what that costs.
+    A subclass takes an ``InputSpec`` and then its hyper-parameters as keyword arguments with defaults, sets
+    ``d_out``, and is registered with ``@register("encoder", name, paper=..., line=...)``.
+
+    ``needs``: levels and arrays that the graphs must hold, such as ``atom.position``. ``reads``: kinds of entity that
+    it can encode. ``featuriser``: the registered featuriser that makes its graphs, by kind of entity, where it is not
+    the default. ``repeats``: the hyper-parameters that say how often the same weights are used: a model file's values
+    for them are bounded by what that costs. ``distinct``: whether rows that look alike are computed once.
     """
 
     d_out: int
+    reads: tuple[str, ...] = ("molecule", "graph")
+    needs: tuple[str, ...] = ("atom", "bond")
     repeats: tuple[str, ...] = ()
+    distinct: bool = True
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the batch's index work (relations) ahead, in the loader; nothing by default."""
@@ -62,3 +74,29 @@ class Encoder(nn.Module):
 
         A graph without atoms gives a finite row, which callers mask by its status.
         """
+
+    @property
+    def shares_rows(self) -> bool:
+        """Whether rows that look alike can be computed once: not where they may differ (dropout, batch norm)."""
+        differ = self.training and any(
+            isinstance(m, _BatchNorm) or (isinstance(m, _DropoutNd) and m.p > 0) for m in self.modules()
+        )
+        return self.distinct and not differ
+
+
+def check_input(encoder: type[Encoder], spec: InputSpec, name: str) -> None:
+    """Refuse graphs that lack what an encoder reads, before anything is computed.
+
+    Raises:
+        UsageError: the missing levels and arrays by name.
+
+    Example:
+        >>> check_input(Encoder, InputSpec("v2.1", {"atom": 72, "bond": 14}), "mine")
+    """
+    missing = spec.missing(encoder.needs)
+    if missing:
+        have = ", ".join([*spec.widths, *spec.arrays])
+        raise UsageError(
+            f"{name} needs {', '.join(missing)}, which this table's graphs do not have",
+            hint=f"they have {have}; choose another model, or a table that holds it",
+        )

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.registry import register
-from molgraph.nn.passing import propagate
+from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Sources, divide, segment_sum, segment_weights
 

@@ -1,13 +1,12 @@
-"""A relation between two sets of rows: who speaks to whom, sorted by the one who listens."""
+"""A relation between two sets of rows: pairs of a source and a target, sorted by target."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from jaxtyping import Int
 from torch import Tensor
-
-from molgraph.nn.pairs import check_pairs, repeat_rows, sort_pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +17,7 @@ class Relation:
         source, offsets: int64 [p], row of the source set; int64 [n_target + 1], CSR over targets.
         n_source, n_target: sizes of the two sets.
         back: the pairs sorted by source, as targets int64 [p] and offsets int64 [n_source + 1]; made when needed.
+        target_rows: ``target``, once it was asked for.
     """
 
     source: Int[Tensor, " p"]
@@ -25,28 +25,66 @@ class Relation:
     n_source: int
     n_target: int
     back: tuple[Int[Tensor, " p"], Int[Tensor, " {n_source}+1"]] | None = None
+    target_rows: Int[Tensor, " p"] | None = None
 
     @classmethod
-    def from_pairs(cls, source: Int[Tensor, " p"], target: Int[Tensor, " p"], n_source: int, n_target: int) -> Relation:
-        """Build from pairs in any order; a row outside its set is an ``IndexError`` that names the pair.
+    def from_pairs(cls, source: Int[Tensor, " p"], target: Int[Tensor, " q"], n_source: int, n_target: int) -> Relation:
+        """Build from pairs in any order.
+
+        Raises:
+            IndexError: a row outside its set; the message holds the first such pair.
+            ValueError: not one target for each source.
 
         Example:
-            >>> import torch
             >>> r = Relation.from_pairs(torch.tensor([0, 1]), torch.tensor([1, 0]), 2, 2)
             >>> r.source.tolist(), r.offsets.tolist(), r.target.tolist()
             ([1, 0], [0, 1, 2], [0, 1])
         """
-        check_pairs(source, target, n_source, n_target)
-        return cls(*sort_pairs(target, source, n_target), n_source, n_target)
+        if source.ndim != 1 or source.shape != target.shape:
+            raise ValueError(
+                f"pairs are two vectors of row numbers of one length, got source {[*source.shape]} and target "
+                f"{[*target.shape]}"
+            )
+        wrong = (source < 0) | (source >= n_source) | (target < 0) | (target >= n_target)
+        if wrong.any():
+            k = int(wrong.nonzero()[0])
+            raise IndexError(
+                f"pair {k} goes from row {int(source[k])} to row {int(target[k])}, "
+                f"but there are {n_source} sources and {n_target} targets, numbered from 0"
+            )
+        return cls(*_sorted_pairs(target, source, n_target), n_source, n_target)
+
+    @property
+    def n_pairs(self) -> int:
+        """p."""
+        return self.source.shape[0]
 
     @property
     def target(self) -> Int[Tensor, " p"]:
-        """int64 [p], row of the target set, ascending."""
-        return repeat_rows(self.offsets, self.source.shape[0])
+        """int64 [p], row of the target set, ascending; counted from the offsets at the first need."""
+        if self.target_rows is not None:
+            return self.target_rows
+        if torch.compiler.is_compiling():
+            return self._repeat()
+        with torch.inference_mode(False):  # a relation that is read in inference may be trained along later
+            object.__setattr__(self, "target_rows", made := self._repeat())
+        return made
+
+    def _repeat(self) -> Int[Tensor, " p"]:
+        rows = torch.arange(self.n_target, device=self.offsets.device)
+        return torch.repeat_interleave(rows, self.offsets.diff(), output_size=self.n_pairs)
 
     @property
     def transpose(self) -> Relation:
         """The same pairs with source and target exchanged; sorted at the first need."""
         if (back := self.back) is None:
-            object.__setattr__(self, "back", back := sort_pairs(self.source, self.target, self.n_source))
+            object.__setattr__(self, "back", back := _sorted_pairs(self.source, self.target, self.n_source))
         return Relation(*back, self.n_target, self.n_source, (self.source, self.offsets))
+
+
+def _sorted_pairs(
+    ends: Int[Tensor, " p"], others: Int[Tensor, " p"], n: int
+) -> tuple[Int[Tensor, " p"], Int[Tensor, " {n}+1"]]:
+    """Sort pairs by their one end, of a set of ``n``: the other ends, and offsets; equal ends keep their order."""
+    counts = torch.bincount(ends, minlength=n)
+    return others[torch.argsort(ends, stable=True)], torch.cat([counts.new_zeros(1), counts.cumsum(0)])

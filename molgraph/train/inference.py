@@ -10,8 +10,9 @@ import numpy as np
 import torch
 
 from molgraph.base.contracts import Prediction
+from molgraph.data.graph_cache import Graphs, store_for
+from molgraph.data.graph_store import InputSpec
 from molgraph.data.loader import make_ahead
-from molgraph.data.store import Graphs, store_for
 from molgraph.data.table import OK, Table
 from molgraph.train.descriptors import Descriptors
 from molgraph.train.network import Network
@@ -28,16 +29,13 @@ class Fitted:
         network: on the CPU, in evaluation mode.
         outputs: targets and their scale.
         descriptors: extra columns and their scale.
-        featuriser: what made the features that it was trained on.
-        d_atom, d_bond: widths of these features.
+        spec: the graphs that it was trained on.
     """
 
     network: Network
     outputs: Outputs
     descriptors: Descriptors
-    featuriser: str
-    d_atom: int
-    d_bond: int
+    spec: InputSpec
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,9 @@ from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Categorical, Float, Space
-from molgraph.data.store import Graphs
+from molgraph.data.features import MOLECULE_SPEC
+from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_store import InputSpec
 from molgraph.data.table import Table
 from molgraph.train.engine import Fit, Plan
 from molgraph.train.inference import Fitted, Running, predict_networks
@@ -136,8 +138,7 @@ class GraphMethod(Method):
             logger.info(NO_VALID)
         with lightning_quiet(), torch_settings(self.threads, derive(self.seed, "weights")):
             network = self.build(
-                d_atom=made.d_atom,
-                d_bond=made.d_bond,
+                spec=made.spec,
                 d_extra=len(made.descriptors.names),
                 d_out=made.outputs.d_out,
             )
@@ -147,7 +148,7 @@ class GraphMethod(Method):
             learned = fabric.launch(cast(Any, fit), network)
         check_finite(learned.weights)
         network.cpu().load_state_dict({name: torch.from_numpy(value) for name, value in learned.weights.items()})
-        self.fitted = Fitted(network.eval(), made.outputs, made.descriptors, made.featuriser, made.d_atom, made.d_bond)
+        self.fitted = Fitted(network.eval(), made.outputs, made.descriptors, made.spec)
         self.curves = pd.DataFrame(learned.curves, columns=list(CURVES)).astype({"epoch": int})
         self.best_epoch, self.notes = learned.best_epoch, made.notes
         return self
@@ -183,9 +184,9 @@ class GraphMethod(Method):
             "targets": [asdict(t) for t in fitted.outputs.targets],
             "unlearned": dict(fitted.outputs.unlearned),
             "feature_names": list(fitted.descriptors.names),
-            "featuriser": fitted.featuriser,
-            "d_atom": fitted.d_atom,
-            "d_bond": fitted.d_bond,
+            "featuriser": fitted.spec.featuriser,
+            "d_atom": fitted.spec.width("atom"),
+            "d_bond": fitted.spec.width("bond"),
             "curves": [] if self.curves is None else self.curves.to_numpy().tolist(),
             "best_epoch": self.best_epoch,
             "notes": list(self.notes),
@@ -227,7 +228,7 @@ class GraphMethod(Method):
     def check_network(self) -> None:
         """Refuse parameters that no network can have, such as an unknown readout, at no cost in memory."""
         with torch.device("meta"):
-            self.build(d_atom=8, d_bond=8, d_extra=0, d_out=1)
+            self.build(spec=MOLECULE_SPEC, d_extra=0, d_out=1)
 
     def _plan(self, made: Prepared, folder: Path | None) -> Plan:
         if folder is not None:
@@ -247,13 +248,12 @@ class GraphMethod(Method):
             label=f"training {self.encoder}",
         )
 
-    def build(self, *, d_atom: int, d_bond: int, d_extra: int, d_out: int) -> Network:
+    def build(self, *, spec: InputSpec, d_extra: int, d_out: int) -> Network:
         """The network with fresh weights, for those widths."""
         return build_network(
             self.encoder,
             self.params or {},
-            d_atom=d_atom,
-            d_bond=d_bond,
+            spec=spec,
             d_extra=d_extra,
             d_out=d_out,
             d_hidden=self.head_width,

@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from molgraph.base import registry
 from molgraph.base.errors import UsageError, nearest
-from molgraph.nn.encoder import Encoder
+from molgraph.data.graph_store import InputSpec
+from molgraph.nn.encoder import Encoder, check_input
 from molgraph.nn.perceptron import Perceptron
 from molgraph.train.samples import Sample
 
@@ -45,8 +46,7 @@ def build_network(
     encoder: str,
     params: Mapping[str, Any],
     *,
-    d_atom: int,
-    d_bond: int,
+    spec: InputSpec,
     d_extra: int,
     d_out: int,
     d_hidden: int = 300,
@@ -55,12 +55,13 @@ def build_network(
 ) -> Network:
     """The network of a registered encoder; raises ``UsageError`` for parameters that the encoder does not take."""
     make = registry.get("encoder", encoder)
+    check_input(make, spec, encoder)
     known = encoder_params(encoder)
     for name in params:
         if name not in known:
             raise UsageError(f"{encoder} has no parameter {name!r}", hint=nearest(name, known))
     try:
-        body = make(d_atom=d_atom, d_bond=d_bond, **params)
+        body = make(spec, **params)
         head = Perceptron(body.d_out + d_extra, d_hidden, d_out, n_layers=n_layers, dropout=dropout)
     except (TypeError, ValueError, RuntimeError) as error:
         raise UsageError(f"{encoder} cannot be built: {error}", hint=f"its parameters: {', '.join(known)}") from error
@@ -70,4 +71,4 @@ def build_network(
 def encoder_params(encoder: str) -> tuple[str, ...]:
     """Names of an encoder's hyper-parameters."""
     signature = inspect.signature(registry.get("encoder", encoder).__init__)
-    return tuple(name for name in signature.parameters if name not in ("self", "d_atom", "d_bond"))
+    return tuple(name for name in signature.parameters if name not in ("self", "spec"))

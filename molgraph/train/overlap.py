@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from molgraph.base.contracts import Prediction
 from molgraph.base.cores import cores
+from molgraph.data.graph_cache import Graphs, store_for
 from molgraph.data.standardised import standardise
-from molgraph.data.store import Graphs, store_for
 from molgraph.data.table import Table
 from molgraph.train.ahead import map_ahead
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from molgraph.base.cores import cores
 from molgraph.base.errors import DataError
+from molgraph.data.graph_cache import Graphs, store_for
+from molgraph.data.graph_store import InputSpec
 from molgraph.data.labels import check_labels, check_targets, check_weights
-from molgraph.data.store import Graphs, store_for
 from molgraph.data.table import OK, Table
 from molgraph.data.unlearned import notes_of
 from molgraph.train.checkpoint import fingerprint
@@ -32,8 +33,7 @@ class Prepared:
         train: rows to learn from.
         valid: rows that stop training early, or None.
         outputs, descriptors: scales, taken from the training part alone.
-        featuriser: what made the features.
-        d_atom, d_bond: their widths.
+        spec: what the graphs hold.
         notes: what a person should know about this fit.
         prints: the fingerprint of recipe and data.
     """
@@ -42,9 +42,7 @@ class Prepared:
     valid: Samples | None
     outputs: Outputs
     descriptors: Descriptors
-    featuriser: str
-    d_atom: int
-    d_bond: int
+    spec: InputSpec
     notes: tuple[str, ...]
     prints: dict[str, str]
 
@@ -84,15 +82,12 @@ def prepare(
     held = None if valid is None else _valid(valid, outputs, descriptors, classes, cache)
     if held is None:
         notes.append(NO_VALID)
-    tables = store_tables(graphs)
     return Prepared(
         train=train,
         valid=held,
         outputs=outputs,
         descriptors=descriptors,
-        featuriser=graphs.store.featuriser,
-        d_atom=tables[0],
-        d_bond=tables[1],
+        spec=graphs.store.spec,
         notes=tuple(notes),
         prints=fingerprint(
             recipe=dict(recipe),
@@ -106,11 +101,6 @@ def prepare(
 def workers_for(table: Table, threads: int | None) -> int:
     """Processes that featurise a table: one, until starting more is worth it."""
     return 1 if len(table) < MANY_ROWS else cores(threads)
-
-
-def store_tables(graphs: Graphs) -> tuple[int, int]:
-    """Widths of the atom and bond features."""
-    return graphs.store.tables["atom"].shape[1], graphs.store.tables["bond"].shape[1]
 
 
 def _learnable(table: Table, graphs: Graphs) -> tuple[Table, np.ndarray, Mapping[str, str]]:

@@ -15,7 +15,7 @@ from molgraph.base.contracts import State
 from molgraph.base.errors import ModelFileError, MolgraphError
 from molgraph.base.parameters import LARGEST, check_types
 from molgraph.base.size import Shapes, Size
-from molgraph.data.features import D_ATOM, D_BOND, FEATURISER
+from molgraph.data.features import D_ATOM, D_BOND, FEATURISER, MOLECULE_SPEC
 from molgraph.data.table import make_table
 from molgraph.data.target_json import targets_from_json
 from molgraph.data.unlearned import restore_unlearned
@@ -52,8 +52,8 @@ def restore(cls: type[M], state: State) -> M:
         outputs = Outputs(targets, centre, spread, restore_unlearned(meta, targets))
         mean, scale = _column(arrays, "feature.mean", len(names)), _scale(arrays, "feature", len(names))
         _check_featuriser(meta)
-        network = _network(method, arrays, d_atom=D_ATOM, d_bond=D_BOND, d_extra=len(names), d_out=outputs.d_out)
-        method.fitted = Fitted(network, outputs, Descriptors(names, mean, scale), FEATURISER, D_ATOM, D_BOND)
+        network = _network(method, arrays, spec=MOLECULE_SPEC, d_extra=len(names), d_out=outputs.d_out)
+        method.fitted = Fitted(network, outputs, Descriptors(names, mean, scale), MOLECULE_SPEC)
         method.curves = restore_curves(meta.get("curves", []))
         method.best_epoch = None if meta.get("best_epoch") is None else int(meta["best_epoch"])
         method.notes = tuple(str(note) for note in meta.get("notes", []))
@@ -90,7 +90,7 @@ def restore_curves(rows: Any) -> pd.DataFrame | None:
     return pd.DataFrame(table, columns=list(CURVES)).astype({"epoch": int})
 
 
-def _network(method: GraphMethod, arrays: Mapping[str, np.ndarray], **widths: int) -> Network:
+def _network(method: GraphMethod, arrays: Mapping[str, np.ndarray], **widths: Any) -> Network:
     with torch.device("meta"), bounded_by({name: array.shape for name, array in arrays.items()}):
         # shapes without memory, and no more of them than the file has
         expected = method.build(**widths).state_dict()

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from molgraph.data.batch import GraphBatch, collate
-from molgraph.data.store import GraphStore
+from molgraph.data.graph_cache import GraphStore
 
 
 class Sample:

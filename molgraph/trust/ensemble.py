@@ -17,7 +17,7 @@ from molgraph.base.parameters import measure
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.size import Shapes, Size, by_owner, together
-from molgraph.data.store import Graphs
+from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
 from molgraph.train.inference import predict_networks
 from molgraph.train.method import GraphMethod, make_method
@@ -146,7 +146,7 @@ class Ensemble(Method):
         """One prediction a member; graph members that share a featuriser share its work and their batches."""
         members = [m for m in self.fitted if isinstance(m, GraphMethod)]
         if len(members) == len(self.fitted):
-            kinds = {(m.ready().featuriser, m.ready().descriptors.names, m.encoder, repr(m.params)) for m in members}
+            kinds = {(m.ready().spec.featuriser, m.ready().descriptors.names, m.encoder, repr(m.params)) for m in members}
             if len(kinds) == 1:
                 return predict_networks([m.ready() for m in members], table, members[0].running(), graphs)
         return [m.predict(table) for m in self.fitted]

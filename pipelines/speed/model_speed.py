@@ -19,7 +19,9 @@ from torch import Tensor, nn
 import molgraph.models  # noqa: F401 - registers the encoders
 from molgraph.base.registry import get
 from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.features import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
+from molgraph.data.graph_store import InputSpec
 from molgraph.data.read import read_table
 from molgraph.nn.perceptron import Perceptron
 
@@ -30,9 +32,9 @@ FLOORS = {"training step": {"float32": 1.7, "bfloat16": 3.0}, "inference": {"flo
 class Ours(nn.Module):
     """molgraph's ``dmpnn`` and its head, at its default sizes, which are chemprop's."""
 
-    def __init__(self, d_atom: int, d_bond: int) -> None:
+    def __init__(self, spec: InputSpec) -> None:
         super().__init__()
-        self.encoder = get("encoder", "dmpnn")(d_atom, d_bond)
+        self.encoder = get("encoder", "dmpnn")(spec)
         self.head = Perceptron(self.encoder.d_out)
 
     def forward(self, batch: GraphBatch) -> Tensor:
@@ -116,7 +118,7 @@ def model_speed(sizes: tuple[int, ...] = (64,), molecules: int = 960, rounds: in
     for name, source in LISTS.items():
         for size in sizes:
             case = make_case([str(text) for text in read_table(source).smiles], size, molecules)
-            ours = Ours(case.ours[0].atom_table.shape[1], case.ours[0].bond_table.shape[1])
+            ours = Ours(MOLECULE_SPEC)
             theirs = MPNN(BondMessagePassing(), MeanAggregation(), RegressionFFN(), batch_norm=False)
             for word, make in (("training step", training), ("inference", inference)):
                 works = [make(ours, case.ours, case.y, low) for low in (False, True)]

@@ -15,7 +15,7 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe import Recipe
 from molgraph.cli import train as shell
-from molgraph.data import store as stores
+from molgraph.data import graph_cache as stores
 from molgraph.data.featurize import featurize
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model

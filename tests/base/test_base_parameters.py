@@ -58,8 +58,8 @@ def test_values_by_type(name: str, good: list, bad: list) -> None:
 @pytest.mark.parametrize(("kind", "name"), NAMED)
 def test_every_registered_constructor_declares_its_types_and_refuses_others(kind: str, name: str) -> None:
     cls = registry.get(kind, name)
-    hints = {k: v for k, v in type_hints(cls).items() if k not in ("return", "d_atom", "d_bond")}
-    known = [p for p in Wrong.params(cls) if p not in ("d_atom", "d_bond")]
+    hints = {k: v for k, v in type_hints(cls).items() if k not in ("return", "spec")}
+    known = [p for p in Wrong.params(cls) if p not in ("spec",)]
     assert set(hints) == set(known), "an annotation that cannot be resolved checks nothing"
     for parameter in known:
         with pytest.raises(UsageError, match=rf"{name}: {parameter} is .*, expected"):

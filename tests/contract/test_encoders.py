@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 import molgraph.models  # noqa: F401 - registers the encoders
 from molgraph.base.registry import entry, names
 from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.features import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
 from molgraph.nn.encoder import Encoder
 
@@ -36,7 +36,6 @@ SMILES = [
     "N#Cc1ccccc1Br",
     "CCO.CCN",
 ]
-ARRAYS = [f.name for f in fields(GraphBatch) if f.type == "Tensor"]
 NASTY = Path(__file__).parents[1] / "nasty.tsv"
 
 
@@ -52,7 +51,12 @@ def batch(store) -> GraphBatch:
 
 def build(name: str, batch: GraphBatch, seed: int = 0) -> Encoder:
     torch.manual_seed(seed)
-    return entry("encoder", name).value(batch.atom_table.shape[1], batch.bond_table.shape[1])
+    return entry("encoder", name).value(MOLECULE_SPEC)
+
+
+def tensors(batch: GraphBatch) -> list[Tensor]:
+    parts = [[level.offsets, level.table, *level.arrays.values()] for level in batch.levels.values()]
+    return [tensor for part in parts for tensor in part if tensor is not None]
 
 
 def graphs(encoder: nn.Module, batch: GraphBatch) -> Tensor:
@@ -63,15 +67,15 @@ def graphs(encoder: nn.Module, batch: GraphBatch) -> Tensor:
 def renumbered(batch: GraphBatch, seed: int) -> tuple[GraphBatch, Tensor]:
     """The batch with the atoms of each graph in another order, and the new number of each atom."""
     rng = np.random.default_rng(seed)
-    spans = zip(batch.atom_offsets[:-1].tolist(), batch.atom_offsets[1:].tolist(), strict=True)
+    spans = zip(batch["atom"].offsets[:-1].tolist(), batch["atom"].offsets[1:].tolist(), strict=True)
     old = torch.from_numpy(np.concatenate([rng.permutation(np.arange(a, b)) for a, b in spans]))
     new = torch.empty_like(old).index_copy(0, old, torch.arange(len(old)))
     source, target = new[batch.source], new[batch.target]
     order = torch.from_numpy(np.lexsort((rng.random(len(target)), target.numpy())))
     place = torch.empty_like(order).index_copy(0, order, torch.arange(len(order)))
-    fields = {"atom_code": batch.atom_code[old], "bond_code": batch.bond_code[order]}
-    fields |= {"source": source[order], "target": target[order], "reverse": place[batch.reverse[order]]}
-    return replace(batch, **fields, _made={}), new
+    bonds = {"source": source[order], "target": target[order], "reverse": place[batch.reverse[order]]}
+    moved = batch.with_level("atom", code=batch["atom"].code[old])
+    return moved.with_level("bond", code=batch["bond"].code[order], **bonds), new
 
 
 @pytest.mark.parametrize("name", ENCODERS)
@@ -104,7 +108,7 @@ class TestEveryEncoder:
         for rows in build(name, batch)(batch, rows=True).rows:
             assert rows.h.shape[0] == rows.graph_of.shape[0]
             if rows.level == "atom":
-                assert rows.graph_of.equal(batch.graph_of)
+                assert rows.graph_of.equal(batch.graph_of("atom"))
 
     def test_a_graph_does_not_see_its_neighbours(self, name: str, batch: GraphBatch, store) -> None:
         encoder = build(name, batch)
@@ -171,9 +175,9 @@ class TestEveryEncoder:
         assert graphs(encoder, ahead).equal(graphs(encoder, batch))
 
     def test_edits_nothing_in_place(self, name: str, batch: GraphBatch) -> None:
-        before = {array: getattr(batch, array).clone() for array in ARRAYS}
+        before = {id(array): array.clone() for array in tensors(batch)}
         build(name, batch)(batch, rows=True).graphs.sum().backward()
-        assert all(getattr(batch, array).equal(before[array]) for array in ARRAYS)
+        assert all(array.equal(before[id(array)]) for array in tensors(batch))
 
     def test_saves_and_loads(self, name: str, batch: GraphBatch, tmp_path: Path) -> None:
         one, two = build(name, batch, seed=1), build(name, batch, seed=2)
@@ -185,7 +189,8 @@ class TestEveryEncoder:
     def test_computes_in_float64(self, name: str, batch: GraphBatch) -> None:
         encoder = build(name, batch)
         single = graphs(encoder, batch)
-        wide = replace(batch, atom_table=batch.atom_table.double(), bond_table=batch.bond_table.double(), _made={})
+        wide = batch.with_level("atom", table=batch["atom"].table.double())
+        wide = wide.with_level("bond", table=batch["bond"].table.double())
         double = graphs(encoder.double(), wide)
         assert double.dtype == torch.float64
         torch.testing.assert_close(double.float(), single, rtol=1e-4, atol=1e-5)

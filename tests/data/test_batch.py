@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from molgraph.data import batch as module
-from molgraph.data.batch import collate
+from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.featurize import featurize
-from molgraph.data.graphstore import GraphStore
+from molgraph.data.graph_store import GraphStore, Level
 from molgraph.data.loader import batch_order, make_ahead
 
 SMILES = [
@@ -23,6 +23,12 @@ SMILES = [
 ]  # fmt: skip
 STORE = featurize(SMILES)
 FIELDS = ("atom_code", "atom_offsets", "bond_code", "bond_offsets", "source", "target", "reverse")
+
+
+def field(batch: GraphBatch, name: str) -> torch.Tensor:
+    level, _, array = name.rpartition("_")
+    own = batch[level or "bond"]
+    return own.offsets if array == "offsets" else own.arrays[array]
 
 
 def stacked(store: GraphStore, graphs: list[int]) -> dict[str, list[int]]:
@@ -46,10 +52,10 @@ def stacked(store: GraphStore, graphs: list[int]) -> dict[str, list[int]]:
 def test_collate_stacks(graphs: list[int]) -> None:
     batch = collate(STORE, np.array(graphs, dtype=np.int64))
     for name, want in stacked(STORE, graphs).items():
-        got = getattr(batch, name)
+        got = field(batch, name)
         assert got.dtype == torch.int64 and got.tolist() == want, name
     assert batch.n_graphs == len(graphs)
-    assert batch.graph_of.tolist() == [
+    assert batch.graph_of("atom").tolist() == [
         k for k, i in enumerate(graphs) for _ in range(*STORE.levels["atom"].offsets[i : i + 2])
     ]
 
@@ -59,20 +65,20 @@ def test_contiguous_is_the_same_by_slices(a: int, b: int) -> None:
     first, last = sorted((a, b))
     batch = collate(STORE, np.arange(first, last))
     for name, want in stacked(STORE, list(range(first, last))).items():
-        assert getattr(batch, name).tolist() == want, name
+        assert field(batch, name).tolist() == want, name
 
 
 @given(st.permutations(range(len(SMILES))))
 def test_a_permutation_of_graphs_permutes_the_batch(order: list[int]) -> None:
     plain, mixed = collate(STORE, np.arange(len(SMILES))), collate(STORE, np.array(order))
     for place, i in enumerate(order):
-        a = slice(*plain.atom_offsets[i : i + 2].tolist())
-        b = slice(*mixed.atom_offsets[place : place + 2].tolist())
-        assert torch.equal(plain.atom_features[a], mixed.atom_features[b])
-        a = slice(*plain.bond_offsets[i : i + 2].tolist())
-        b = slice(*mixed.bond_offsets[place : place + 2].tolist())
-        assert torch.equal(plain.bond_features[a], mixed.bond_features[b])
-        shift = mixed.atom_offsets[place] - plain.atom_offsets[i]
+        a = slice(*plain["atom"].offsets[i : i + 2].tolist())
+        b = slice(*mixed["atom"].offsets[place : place + 2].tolist())
+        assert torch.equal(plain.features("atom")[a], mixed.features("atom")[b])
+        a = slice(*plain["bond"].offsets[i : i + 2].tolist())
+        b = slice(*mixed["bond"].offsets[place : place + 2].tolist())
+        assert torch.equal(plain.features("bond")[a], mixed.features("bond")[b])
+        shift = mixed["atom"].offsets[place] - plain["atom"].offsets[i]
         assert torch.equal(plain.source[a] + shift, mixed.source[b])
 
 
@@ -81,7 +87,7 @@ def test_bonds_are_sorted_by_target_and_reverse_is_an_involution() -> None:
     assert (batch.target.diff() >= 0).all()
     assert torch.equal(batch.reverse[batch.reverse], torch.arange(batch.n_bonds))
     assert torch.equal(batch.source[batch.reverse], batch.target)
-    assert torch.equal(batch.bond_code[batch.reverse], batch.bond_code)
+    assert torch.equal(batch["bond"].code[batch.reverse], batch["bond"].code)
 
 
 @pytest.mark.parametrize("graphs", [[-1], [len(SMILES)], [0, 99], [0, -1, 2]])
@@ -94,7 +100,7 @@ def test_a_batch_edits_nothing_of_its_store() -> None:
     before = {name: level.arrays["code"].copy() for name, level in STORE.levels.items()}
     batch = collate(STORE, np.arange(5))
     for name in FIELDS:
-        getattr(batch, name).fill_(0)
+        field(batch, name).fill_(0)
     for name, values in before.items():
         np.testing.assert_array_equal(values, STORE.levels[name].arrays["code"])
 
@@ -103,9 +109,9 @@ def test_of_a_long_table_only_what_occurs(monkeypatch: pytest.MonkeyPatch) -> No
     plain = collate(STORE, np.array([3, 0]))
     monkeypatch.setattr(module, "_SMALL_TABLE", 0)
     short = collate(STORE, np.array([3, 0]))
-    assert len(short.atom_table) < len(plain.atom_table)
-    assert torch.equal(short.atom_features, plain.atom_features)
-    assert torch.equal(short.bond_features, plain.bond_features)
+    assert len(short["atom"].table) < len(plain["atom"].table)
+    assert torch.equal(short.features("atom"), plain.features("atom"))
+    assert torch.equal(short.features("bond"), plain.features("bond"))
 
 
 @dataclass(frozen=True)
@@ -153,3 +159,31 @@ def test_a_loop_that_is_left_early_leaves_no_thread() -> None:
             break
     assert len(made) < 100
     assert not [t for t in threading.enumerate() if t.name == "molgraph-batches"]
+
+
+def test_index_arrays_of_further_levels_count_over_the_batch() -> None:
+    """Two graphs: a tree level whose rows name atoms, bonds and tree rows; wrong from the second graph on before."""
+    atom, bond = STORE.levels["atom"], STORE.levels["bond"]
+    sizes = np.minimum(np.diff(atom.offsets), np.diff(bond.offsets))
+    rows = np.concatenate([np.arange(n) for n in sizes])
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    arrays = {"atom": rows, "bond": rows, "parent": rows[:, None], "weight": rows / 2}
+    tree = Level(offsets, arrays, {"atom": "atom", "bond": "bond", "parent": "tree"})
+    store = replace(STORE, levels={**STORE.levels, "tree": tree})
+    order = np.array([6, 2, 9, 2])
+    batch = collate(store, order)
+    spans = {name: batch[name].offsets.tolist() for name in ("atom", "bond", "tree")}
+    for k, i in enumerate(order):
+        own = slice(*spans["tree"][k : k + 2])
+        for name, of in tree.index.items():
+            first = spans[of][k]
+            assert batch["tree"].arrays[name][own].ravel().tolist() == list(range(first, first + sizes[i]))
+        assert batch["tree"].arrays["weight"][own].tolist() == [n / 2 for n in range(sizes[i])]
+    assert batch.graph_of("tree").tolist() == [k for k, i in enumerate(order) for _ in range(sizes[i])]
+
+
+def test_a_batch_with_another_level_forgets_what_was_made_of_it() -> None:
+    batch = collate(STORE, np.arange(4))
+    before = batch.features("atom")
+    changed = batch.with_level("atom", table=2 * batch["atom"].table)
+    assert torch.equal(changed.features("atom"), 2 * before) and torch.equal(batch.features("atom"), before)

@@ -9,11 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import DataError, UsageError
 from molgraph.data.batch import collate
 from molgraph.data.featurize import featurize
+from molgraph.data.graph_cache import load_store, save_store
 from molgraph.data.pyg import from_pyg, to_pyg
-from molgraph.data.store import load_store, save_store
+from molgraph.models.dmpnn import DMPNN
+from molgraph.models.pyg_conv import PyGConv
+from molgraph.nn.encoder import check_input
 
 SMILES = ["CCO", "c1ccccc1", "C", "[Na+].[Cl-]", "C[C@H](N)C(=O)O"]
 
@@ -85,7 +88,10 @@ def test_molecules_survive() -> None:
     store = featurize(SMILES)
     again = from_pyg([to_pyg(store, i) for i in range(len(store))] * 3)
     a, b = collate(store, np.arange(5)), collate(again, np.arange(5))
-    for key in ("source", "target", "reverse", "atom_features", "bond_features", "atom_offsets", "bond_offsets"):
+    for level in ("atom", "bond"):
+        assert torch.equal(a.features(level), b.features(level))
+        assert torch.equal(a[level].offsets, b[level].offsets)
+    for key in ("source", "target", "reverse"):
         assert torch.equal(getattr(a, key), getattr(b, key)), key
     assert len(again.tables["atom"]) == len(store.tables["atom"])
 
@@ -108,10 +114,20 @@ def test_without_features_every_row_has_a_one(tmp_path) -> None:  # type: ignore
     assert to_pyg(loaded, 0).num_nodes == 3
 
 
+def test_edges_of_one_direction_are_kept_and_models_that_need_both_refuse_them() -> None:
+    path = Data(edge_index=torch.tensor([[0, 1], [1, 2]]), num_nodes=3)
+    store = from_pyg([path, path])
+    batch = collate(store, np.arange(2))
+    assert batch.source.tolist() == [0, 1, 3, 4] and batch.target.tolist() == [1, 2, 4, 5]
+    assert "rev_edge_index" not in to_pyg(batch)
+    with pytest.raises(UsageError, match=r"mine needs bond\.reverse, which this table's graphs do not have"):
+        check_input(DMPNN, store.spec, "mine")
+    check_input(PyGConv, store.spec, "mine")
+
+
 @pytest.mark.parametrize(
     ("bad", "words"),
     [
-        (Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0], [1]])), "graph 1 has an edge without its opposite"),
         (Data(x=torch.ones(2, 1), edge_index=torch.tensor([[0, 2], [2, 0]])), "graph 1 has an edge to a node"),
         (Data(x=torch.ones(2, 2), edge_index=torch.zeros(2, 0, dtype=torch.int64)), "graph 1: x has 2 columns"),
         (Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=2), "graph 1: x has 0 rows"),

@@ -16,10 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from molgraph.base.errors import StorageError
-from molgraph.data import store as store_module
+from molgraph.data import graph_cache as store_module
+from molgraph.data import graph_io
 from molgraph.data.featurize import featurize
-from molgraph.data.graphstore import GraphStore
-from molgraph.data.store import MARKS, load_store, marked, save_store, store_for
+from molgraph.data.graph_cache import MARKS, load_store, marked, save_store, store_for
+from molgraph.data.graph_store import GraphStore
 from molgraph.data.table import make_table
 
 SMILES = ["CCO", "C1CC", "c1ccccc1", "CN(C)(C)C", "[Na+].[Cl-]", "C", "", "F/C=C/F", "C[C@H](N)C(=O)O"]
@@ -145,7 +146,7 @@ def test_a_list_cannot_name_files_elsewhere_or_of_pickles(tmp_path: Path) -> Non
     listed = json.loads((tmp_path / "s" / "store.json").read_text())
     size = (tmp_path / "s" / "001.npy").stat().st_size
     listed["body"]["files"][1] |= {"bytes": size}
-    from molgraph.data.stored import _body_checksum
+    from molgraph.data.graph_io import _body_checksum
 
     listed["checksum"] = _body_checksum(listed["body"])
     (tmp_path / "s" / "store.json").write_text(json.dumps(listed))
@@ -193,7 +194,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
         import resource, sys
         from molgraph.base.errors import StorageError
         from molgraph.data.featurize import featurize
-        from molgraph.data.store import save_store
+        from molgraph.data.graph_cache import save_store
         store = featurize(["C" * 3000])
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
         try:
@@ -213,8 +214,8 @@ def test_a_killed_run_leaves_no_half_store_and_its_remains_are_swept(tmp_path: P
     process = run(
         """
         import sys, time
-        import molgraph.data.stored as stored
-        from molgraph.data.store import store_for
+        import molgraph.data.graph_io as stored
+        from molgraph.data.graph_cache import store_for
         from molgraph.data.table import make_table
         from pathlib import Path
         plain, done = stored._write_array, []
@@ -240,9 +241,8 @@ def test_a_killed_run_leaves_no_half_store_and_its_remains_are_swept(tmp_path: P
 
 
 def test_a_living_writers_folder_is_not_swept(tmp_path: Path) -> None:
-    from molgraph.data import stored
 
-    mine = tmp_path / f".x.{stored._host()}.{os.getpid()}.00000000.part"
+    mine = tmp_path / f".x.{graph_io._host()}.{os.getpid()}.00000000.part"
     old, other = tmp_path / ".x.elsewhere.1.00000000.part", tmp_path / ".unrelated.part"
     for folder in (mine, old, other):
         folder.mkdir()
@@ -255,7 +255,7 @@ def test_two_processes_at_once(tmp_path: Path) -> None:
     code = """
         import sys, time
         from pathlib import Path
-        from molgraph.data.store import store_for
+        from molgraph.data.graph_cache import store_for
         from molgraph.data.table import make_table
         table = make_table(["C" * n for n in range(1, 60)])
         print("ready", flush=True)

@@ -187,7 +187,7 @@ def test_a_planted_breach_is_seen(path: str, source: str) -> None:
         ("data/sources/x.py", "def f():\n    import deepchem"),
         ("models/__init__.py", "from molgraph.models import dmpnn"),
         ("models/tree/part.py", "from molgraph.models.tree.other import Other"),
-        ("models/one.py", "import torch\nfrom molgraph.nn.passing import propagate"),
+        ("models/one.py", "import torch\nfrom molgraph.nn.propagate import propagate"),
         ("train/x.py", "def f():\n    from lightning.fabric import Fabric\nfrom molgraph.evaluate import metrics"),
         ("cli/x.py", "from molgraph.api import train"),
         ("__init__.py", "def f():\n    import molgraph.api"),

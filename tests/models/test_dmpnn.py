@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -11,8 +9,10 @@ from torch import nn
 
 from molgraph.base.errors import UsageError
 from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.features import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
-from molgraph.models.dmpnn import DMPNN, _send
+from molgraph.models.dmpnn import DMPNN
+from molgraph.nn.joined_linear import JoinedLinear, SummedRows
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.relation import Relation
 
@@ -36,8 +36,7 @@ def batch_of(smiles: list[str]) -> GraphBatch:
 
 def encoder(**params: object) -> DMPNN:
     torch.manual_seed(0)
-    batch = batch_of(SMILES)
-    return DMPNN(batch.atom_table.shape[1], batch.bond_table.shape[1], **params)
+    return DMPNN(MOLECULE_SPEC, **params)
 
 
 def copy_from_chemprop(own: DMPNN, peer: nn.Module) -> None:
@@ -87,7 +86,8 @@ def test_has_chemprops_number_of_parameters() -> None:
 def test_distinct_rows_give_what_all_rows_give(depth: int) -> None:
     own = encoder(depth=depth).double()
     batch = batch_of(SMILES)
-    batch = replace(batch, atom_table=batch.atom_table.double(), bond_table=batch.bond_table.double())
+    for level in ("atom", "bond"):
+        batch = batch.with_level(level, table=batch[level].table.double())
     results = []
     for distinct in (True, False):
         own.distinct = distinct
@@ -121,8 +121,10 @@ def test_prediction_then_training_with_the_same_batch() -> None:
 def test_bfloat16_products_are_summed_in_single_precision() -> None:
     near_one = 1 + 2**-7  # has a bfloat16; three times it has none
     thrice = Relation.from_pairs(torch.zeros(6, dtype=torch.long), torch.arange(6) // 3, 1, 2)
+    layer = JoinedLinear(4, 4, bias=False)
+    layer.weight = nn.Parameter(torch.eye(4))
     with torch.autocast("cpu", torch.bfloat16):
-        out = _send(torch.full((1, 4), near_one), thrice, torch.eye(4), None)
+        out = layer(SummedRows(torch.full((1, 4), near_one), thrice))
     assert torch.equal(out, torch.full((2, 4), 3 * near_one))
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -11,6 +9,7 @@ from torch_geometric.nn import NNConv
 from torch_geometric.nn import Set2Set as PygSet2Set
 
 from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.features import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
 from molgraph.models.mpnn import MPNN
 
@@ -19,13 +18,13 @@ SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "C", "C[C@H](N)C(=O)O", "[Na+].[Cl-]", "C12C3
 
 def double_batch() -> GraphBatch:
     batch = collate(featurize(SMILES), np.arange(len(SMILES)))
-    return replace(batch, atom_table=batch.atom_table.double(), bond_table=batch.bond_table.double())
+    batch = batch.with_level("atom", table=batch["atom"].table.double())
+    return batch.with_level("bond", table=batch["bond"].table.double())
 
 
 def encoder(**params: object) -> MPNN:
     torch.manual_seed(0)
-    batch = double_batch()
-    return MPNN(batch.atom_table.shape[1], batch.bond_table.shape[1], d_hidden=8, **params).double()
+    return MPNN(MOLECULE_SPEC, d_hidden=8, **params).double()
 
 
 @pytest.mark.parametrize("distinct", [True, False])
@@ -37,12 +36,12 @@ def test_is_the_papers_equations_in_pygs_layers(distinct: bool) -> None:
     readout = PygSet2Set(8, processing_steps=own.readout.steps).double()
     readout.lstm.load_state_dict({f"{name}_l0": w for name, w in own.readout.lstm.state_dict().items()})
     edges = torch.stack([batch.source, batch.target])
-    h = own.embed(batch.atom_features)
+    h = own.embed(batch.features("atom"))
     for _ in range(4):
-        h = own.update.cell(layer(h, edges, batch.bond_features), h)
+        h = own.update.cell(layer(h, edges, batch.features("bond")), h)
     encoded = own(batch, rows=True)
     torch.testing.assert_close(encoded.rows[0].h, h, rtol=0, atol=1e-9)
-    torch.testing.assert_close(encoded.graphs, readout(h, batch.graph_of), rtol=0, atol=1e-9)
+    torch.testing.assert_close(encoded.graphs, readout(h, batch.graph_of("atom")), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 3])

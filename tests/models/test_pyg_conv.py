@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -11,6 +9,7 @@ from torch_geometric.nn import GCNConv, GINEConv, global_mean_pool
 
 from molgraph.base.errors import UsageError
 from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.features import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
 from molgraph.data.pyg import to_pyg
 from molgraph.models.pyg_conv import TESTED, PyGConv
@@ -27,8 +26,7 @@ def batch() -> GraphBatch:
 
 def build(**params) -> PyGConv:
     torch.manual_seed(0)
-    whole = batch()
-    return PyGConv(whole.atom_table.shape[1], whole.bond_table.shape[1], **{"d_hidden": 16, **params})
+    return PyGConv(MOLECULE_SPEC, **{"d_hidden": 16, **params})
 
 
 @pytest.mark.parametrize("conv", TESTED)
@@ -46,7 +44,7 @@ def test_each_convolution_sees_graphs_and_nothing_else(conv: str) -> None:
 @pytest.mark.parametrize("conv", [name for name in TESTED if build(conv=name).edge])
 def test_bonds_matter_where_the_convolution_takes_them(conv: str) -> None:
     encoder, whole = build(conv=conv), batch()
-    changed = replace(whole, bond_table=whole.bond_table.flip(0), _made={})
+    changed = whole.with_level("bond", table=whole["bond"].table.flip(0))
     assert (graphs(encoder, changed) - graphs(encoder, whole)).abs().max() > 1e-4
 
 

@@ -12,19 +12,19 @@ import pytest
 import torch
 
 import molgraph
-import molgraph.nn.passing
-from molgraph.data.batch import GraphBatch
+import molgraph.nn.propagate
+from molgraph.data.batch import BatchLevel, GraphBatch
 
 
 @pytest.fixture
 def unchecked() -> Iterator[ModuleType]:
-    """``molgraph.nn.passing`` as it is outside tests: the compiler cannot look into the library that checks shapes."""
+    """``molgraph.nn.propagate`` without the shape checks of tests, into which the compiler cannot look."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "meta_path", [f for f in sys.meta_path if not type(f).__module__.startswith("jaxtyping")])
         patch.setattr(molgraph, "nn", molgraph.nn)  # importing anew binds the name anew
         for name in [name for name in sys.modules if f"{name}.".startswith("molgraph.nn.")]:
             patch.delitem(sys.modules, name)
-        yield importlib.import_module("molgraph.nn.passing")
+        yield importlib.import_module("molgraph.nn.propagate")
 
 
 @pytest.fixture
@@ -51,17 +51,12 @@ def random_batch() -> Callable[..., GraphBatch]:
         reverse = place[np.roll(np.arange(2 * n), n)[order]] if n else place
         code = np.tile(np.array(kinds, np.int64), 2)[order]
         generator = torch.Generator().manual_seed(seed)
-        return GraphBatch(
-            n_graphs=n_graphs,
-            atom_code=torch.from_numpy(rng.integers(n_atom_codes, size=start[-1])),
-            atom_table=torch.randn(n_atom_codes, 5, generator=generator),
-            atom_offsets=torch.from_numpy(start),
-            bond_code=torch.from_numpy(code),
-            bond_table=torch.randn(n_bond_codes, 4, generator=generator),
-            bond_offsets=torch.from_numpy(np.searchsorted(target[order], start)),
-            source=torch.from_numpy(source[order].copy()),
-            target=torch.from_numpy(target[order].copy()),
-            reverse=torch.from_numpy(reverse),
-        )
+        atom_code = torch.from_numpy(rng.integers(n_atom_codes, size=start[-1]))
+        tables = [torch.randn(n, width, generator=generator) for n, width in ((n_atom_codes, 5), (n_bond_codes, 4))]
+        index = {"source": source[order].copy(), "target": target[order].copy(), "reverse": reverse, "code": code}
+        arrays = {name: torch.from_numpy(values) for name, values in index.items()}
+        spans = torch.from_numpy(np.searchsorted(target[order], start))
+        atoms = BatchLevel(torch.from_numpy(start), {"code": atom_code}, tables[0])
+        return GraphBatch(n_graphs, {"atom": atoms, "bond": BatchLevel(spans, arrays, tables[1])})
 
     return make

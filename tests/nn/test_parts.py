@@ -12,8 +12,8 @@ from molgraph.base.errors import UsageError
 from molgraph.base.registry import get, names
 from molgraph.nn.activations import ACTIVATIONS, activation
 from molgraph.nn.messages import EdgeNetwork
-from molgraph.nn.passing import propagate
 from molgraph.nn.perceptron import Perceptron
+from molgraph.nn.propagate import propagate
 from molgraph.nn.readouts import Norm, Set2Set
 from molgraph.nn.relation import Relation
 from molgraph.nn.updates import GRU

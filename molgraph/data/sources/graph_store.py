@@ -7,8 +7,8 @@ import torch
 from torch_geometric.data import Data
 
 from molgraph.base.errors import DataError
+from molgraph.data.graph_store import GraphStore
 from molgraph.data.graphs import Graph
-from molgraph.data.graphstore import GraphStore
 from molgraph.data.pyg import from_pyg
 from molgraph.data.table import Table
 

@@ -13,8 +13,8 @@ import pandas as pd
 from molgraph.base.errors import StorageError
 from molgraph.data.features import FEATURISER
 from molgraph.data.featurize import featurize, rdkit_version
-from molgraph.data.graphstore import GraphStore, Level
-from molgraph.data.stored import cached, content_key, load_store, save_store
+from molgraph.data.graph_io import cached, content_key, load_store, save_store
+from molgraph.data.graph_store import GraphStore, Level
 from molgraph.data.table import Table
 
 __all__ = ["GraphStore", "Graphs", "Level", "load_store", "marked", "save_store", "store_for"]

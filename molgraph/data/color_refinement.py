@@ -40,7 +40,8 @@ class Refinement:
 
     Args:
         bonds: int64 [distinct rows] for each level: one bond of the batch that stands for its row.
-        began: for each level after the first, int64 [its distinct rows]: the row of the first level that it began as.
+        initial_row: for each level after the first, int64 [its distinct rows]: the row of the
+            first level that it was.
         links: from each level of bonds to the next, along "next bond, no U-turn"; the last one goes from the last
             level of bonds to the distinct atoms, along "arrives at".
         atoms: int64 [distinct atoms]: one atom of the batch that stands for its row.
@@ -48,7 +49,7 @@ class Refinement:
     """
 
     bonds: tuple[np.ndarray, ...]
-    began: tuple[np.ndarray, ...]
+    initial_row: tuple[np.ndarray, ...]
     links: tuple[Links, ...]
     atoms: np.ndarray
     atom_row: np.ndarray
@@ -59,18 +60,18 @@ class AtomStep:
     """One round of messages between atoms, from the distinct atoms before it to those after it.
 
     Args:
-        sent: int64 [q], the row before of each distinct (atom, kind of bond) that speaks, sorted by kind of bond.
+        sender: int64 [q], the row before of each distinct (atom, kind of bond) that speaks, sorted by kind of bond.
         kinds: int64 [k], bond codes, ascending.
-        sizes: int64 [k], how many of ``sent`` speak along each kind.
+        sizes: int64 [k], how many of ``sender`` speak along each kind.
         links: pairs from the q senders to the rows after.
-        same: int64 [rows after], the row before that each row after was.
+        previous_row: int64 [rows after], the row before that each row after was.
     """
 
-    sent: np.ndarray
+    sender: np.ndarray
     kinds: np.ndarray
     sizes: np.ndarray
     links: Links
-    same: np.ndarray
+    previous_row: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -134,10 +135,10 @@ def refine_bonds(
         pairs, pair_offsets = _next_bonds(bonds[-1], source, reverse, offsets)
     seen = np.concatenate([pairs, *bonds])
     rows, first = _distinct(own[seen])
-    rows, *began = np.split(rows, np.cumsum([len(pairs), *map(len, bonds)])[:-1])
+    rows, *initial_row = np.split(rows, np.cumsum([len(pairs), *map(len, bonds)])[:-1])
     links.append(Links(rows, pair_offsets, len(first)))
     bonds.append(seen[first])
-    return Refinement(tuple(bonds[::-1]), tuple(began[::-1]), tuple(links[::-1]), atoms, atom_row)
+    return Refinement(tuple(bonds[::-1]), tuple(initial_row[::-1]), tuple(links[::-1]), atoms, atom_row)
 
 
 def refine_atoms(

@@ -1,4 +1,4 @@
-"""A graph store in, a folder of memory-mapped arrays with checksums out, and back."""
+"""Save a graph store as a folder of memory-mapped arrays with checksums, and load it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from molgraph.base.errors import StorageError
 from molgraph.base.paths import storage_error
-from molgraph.data.graphstore import GraphStore, Level
+from molgraph.data.graph_store import BOND_INDEX, GraphStore, Level
 from molgraph.data.table import OK
 
 FORMAT = 1
@@ -72,13 +72,13 @@ def load_store(folder: str | os.PathLike[str], *, verify: bool = True) -> GraphS
     def group(kind: str) -> dict[str, np.ndarray]:
         return {role[1]: array for role, array in roles.items() if role[0] == kind and len(role) == 2}
 
-    levels = {}
+    levels, index = {}, manifest.get("index", {"bond": BOND_INDEX})  # older stores hold molecules and no such key
     for name, offsets in group("offsets").items():
         arrays = {role[2]: array for role, array in roles.items() if role[:2] == ("level", name)}
         offsets = np.array(offsets)
         if len(offsets) != manifest["n_graphs"] + 1 or any(len(a) != offsets[-1] for a in arrays.values()):
             raise StorageError(f"{folder}: the arrays of {name!r} don't fit together", hint=_REBUILD)
-        levels[name] = Level(offsets, arrays)
+        levels[name] = Level(offsets, arrays, index.get(name, {}))
     status, reason = np.full(manifest["n_graphs"], OK, object), np.full(manifest["n_graphs"], "", object)
     for i, word, why in manifest["not_ok"]:
         status[i], reason[i] = word, why
@@ -142,6 +142,7 @@ def _write(store: GraphStore, final: Path) -> Path:
         body = {
             "format": FORMAT, "featuriser": store.featuriser, "n_graphs": len(store), "files": files,
             "not_ok": [[int(i), store.status[i], store.reason[i]] for i in bad],
+            "index": {name: dict(level.index) for name, level in store.levels.items() if level.index},
         }  # fmt: skip
         with open(temporary / _MANIFEST, "w", encoding="utf-8") as file:
             json.dump({"checksum": _body_checksum(body), "body": body}, file)

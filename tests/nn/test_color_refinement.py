@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from molgraph.data.batch import GraphBatch
-from molgraph.data.refinement import (
+from molgraph.data.color_refinement import (
     AtomRefinement,
     Refinement,
     csr,
@@ -24,8 +24,9 @@ Maker = Callable[..., GraphBatch]
 
 def arrays(batch: GraphBatch) -> dict[str, np.ndarray]:
     offsets = csr(np.bincount(batch.target.numpy(), minlength=batch.n_atoms))
-    names = ("atom_code", "bond_code", "source", "reverse")
-    return {name: getattr(batch, name).numpy() for name in names} | {"offsets": offsets}
+    tensors = {"atom_code": batch["atom"].code, "bond_code": batch["bond"].code}
+    tensors |= {"source": batch.source, "reverse": batch.reverse}
+    return {name: tensor.numpy() for name, tensor in tensors.items()} | {"offsets": offsets}
 
 
 def bond_tree(b: int, level: int, a: dict[str, np.ndarray]) -> tuple:
@@ -73,7 +74,7 @@ def check_bond_levels(found: Refinement, a: dict[str, np.ndarray]) -> None:
             for i, tree in enumerate(trees):
                 heard = links.source[links.offsets[i] : links.offsets[i + 1]]
                 assert tuple(sorted(bond_tree(below[j], level - 1, a) for j in heard)) == tree[1]
-                assert bond_tree(found.bonds[0][found.began[level - 1][i]], 0, a) == bond_tree(bonds[i], 0, a)
+                assert bond_tree(found.bonds[0][found.initial_row[level - 1][i]], 0, a) == bond_tree(bonds[i], 0, a)
     last = found.links[-1]
     for i, v in enumerate(found.atoms):
         heard = last.source[last.offsets[i] : last.offsets[i + 1]]
@@ -99,11 +100,11 @@ def check_rounds(found: AtomRefinement, a: dict[str, np.ndarray], trees: list[tu
     rows: list[tuple] = [atom_tree(v, 0, a) for v in found.atoms]
     for step in found.steps:
         kinds = np.repeat(step.kinds, step.sizes).tolist()
-        said = [(kind, rows[i]) for kind, i in zip(kinds, step.sent, strict=True)]
-        assert len(set(zip(kinds, step.sent.tolist(), strict=True))) == len(said)  # nobody says it twice
+        said = [(kind, rows[i]) for kind, i in zip(kinds, step.sender, strict=True)]
+        assert len(set(zip(kinds, step.sender.tolist(), strict=True))) == len(said)  # nobody says it twice
         spans = zip(step.links.offsets[:-1], step.links.offsets[1:], strict=True)
         heard = [tuple(sorted(said[j] for j in step.links.source[i:k])) for i, k in spans]
-        rows = [(rows[i], h) for i, h in zip(step.same, heard, strict=True)]
+        rows = [(rows[i], h) for i, h in zip(step.previous_row, heard, strict=True)]
     assert [rows[i] for i in found.atom_row] == trees
 
 

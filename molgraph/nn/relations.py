@@ -1,0 +1,177 @@
+"""The relations that models ask for: bonds, next bonds, members of a graph, pairs within a radius, triplets, hops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from molgraph.data.batch import GraphBatch
+from molgraph.data.color_refinement import csr, ranges
+from molgraph.nn.relation import Relation
+
+
+def bonds(batch: GraphBatch) -> Relation:
+    """From atoms to atoms, one pair for each directed bond, in the order of the bond level.
+
+    Example:
+        >>> from molgraph.data.batch import collate
+        >>> from molgraph.data.featurize import featurize
+        >>> batch = collate(featurize(["CO", "N"]), np.arange(2))
+        >>> bonds(batch).source.tolist(), bonds(batch).target.tolist()
+        ([1, 0], [0, 1])
+    """
+
+    def make() -> Relation:
+        counts = torch.bincount(batch.target, minlength=batch.n_atoms)
+        back = None
+        if "reverse" in batch["bond"].arrays:  # bond k's opposite leaves where k arrives, so no sort is needed
+            back = batch.source, _offsets(counts)
+        return Relation(batch.source, _offsets(counts), batch.n_atoms, batch.n_atoms, back)
+
+    return _once(batch, ("bonds",), make)
+
+
+def arriving(batch: GraphBatch) -> Relation:
+    """From directed bonds to the atoms at which they arrive."""
+
+    def make() -> Relation:
+        each = torch.arange(batch.n_bonds, device=batch.target.device)
+        counts = torch.bincount(batch.target, minlength=batch.n_atoms)
+        return Relation(each, _offsets(counts), batch.n_bonds, batch.n_atoms)
+
+    return _once(batch, ("arriving",), make)
+
+
+def next_bonds(batch: GraphBatch) -> Relation:
+    """From directed bonds u->v to directed bonds v->w, w other than u: no U-turn."""
+
+    def make() -> Relation:
+        source, reverse, target = (t.numpy(force=True) for t in (batch.source, batch.reverse, batch.target))
+        offsets = csr(np.bincount(target, minlength=batch.n_atoms))
+        pairs, spans = ranges(offsets[source], offsets[source + 1])
+        after = np.repeat(np.arange(len(source)), np.diff(spans))
+        keep = pairs != reverse[after]
+        return _from_arrays(batch, pairs[keep], after[keep], len(source), len(source))
+
+    return _once(batch, ("next_bonds",), make)
+
+
+def members(batch: GraphBatch, level: str = "atom") -> Relation:
+    """From the rows of a level to their graphs."""
+
+    def make() -> Relation:
+        own, n = batch[level], len(batch[level])
+        each = torch.arange(n, device=own.offsets.device)
+        back = batch.graph_of(level), torch.arange(n + 1, device=own.offsets.device)
+        return Relation(each, own.offsets, n, batch.n_graphs, back)
+
+    return _once(batch, ("members", level), make)
+
+
+def all_pairs(batch: GraphBatch, level: str = "atom") -> Relation:
+    """From every row of a level to every row of the same graph, itself included."""
+
+    def make() -> Relation:
+        offsets, graph = batch[level].offsets.numpy(force=True), batch.graph_of(level).numpy(force=True)
+        source, spans = ranges(offsets[graph], offsets[graph + 1])
+        put = partial(torch.as_tensor, device=batch[level].offsets.device)
+        return Relation(put(source), put(spans), len(graph), len(graph))
+
+    return _once(batch, ("all_pairs", level), make)
+
+
+def hops(batch: GraphBatch, n: int) -> Relation:
+    """From atoms to the other atoms that are at most ``n`` bonds away.
+
+    Raises:
+        ValueError: ``n`` below 1.
+    """
+    if n < 1:
+        raise ValueError(f"hops needs n of 1 or more, got {n}")
+
+    def make() -> Relation:
+        from scipy.sparse import coo_array
+
+        source, target = batch.source.numpy(force=True), batch.target.numpy(force=True)
+        size = batch.n_atoms
+        step = coo_array((np.ones(len(source), bool), (target, source)), shape=(size, size)).tocsr()
+        reach = step
+        for _ in range(n - 1):
+            reach = reach + reach @ step
+        found = reach.tocoo()
+        rows, columns = found.coords
+        other = rows != columns
+        return _from_arrays(batch, columns[other], rows[other], size, size)
+
+    return _once(batch, ("hops", n), make)
+
+
+def radius(batch: GraphBatch, cutoff: float, level: str = "atom", positions: str = "position") -> Relation:
+    """From rows to the other rows of the same graph that are nearer than ``cutoff``.
+
+    Args:
+        batch: whose level has an array of positions, float [rows, 3].
+        cutoff: in the unit of the positions (angstrom).
+        level: whose rows.
+        positions: the array's name.
+    """
+
+    def make() -> Relation:
+        pairs = all_pairs(batch, level)
+        at = batch[level].arrays[positions]
+        distance = (at.index_select(0, pairs.source) - at.index_select(0, pairs.target)).norm(dim=1)
+        keep = (distance < cutoff) & (pairs.source != pairs.target)
+        counts = torch.bincount(pairs.target[keep], minlength=pairs.n_target)
+        return Relation(pairs.source[keep], _offsets(counts), pairs.n_source, pairs.n_target)
+
+    return _once(batch, ("radius", cutoff, level, positions), make)
+
+
+def triplets(relation: Relation) -> Relation:
+    """From pairs k->j to pairs j->i of one relation between the rows of one set, i other than k.
+
+    Returns:
+        A relation between the pairs, numbered in the relation's order: the angles of DimeNet.
+
+    Raises:
+        ValueError: a relation between two different sets.
+    """
+    if relation.n_source != relation.n_target:
+        raise ValueError(f"triplets need one set of rows, got {relation.n_source} sources, {relation.n_target} targets")
+    source, target = relation.source.numpy(force=True), relation.target.numpy(force=True)
+    offsets = relation.offsets.numpy(force=True)
+    pairs, spans = ranges(offsets[source], offsets[source + 1])
+    after = np.repeat(np.arange(len(source)), np.diff(spans))
+    keep = source[pairs] != target[after]
+    put = partial(torch.as_tensor, device=relation.source.device)
+    counts = np.bincount(after[keep], minlength=len(source))
+    return Relation(put(pairs[keep]), put(csr(counts)), len(source), len(source))
+
+
+def pair_vectors(relation: Relation, positions: Float[Tensor, "n 3"]) -> Float[Tensor, "p 3"]:
+    """``r_target - r_source`` of each pair."""
+    return positions.index_select(0, relation.target) - positions.index_select(0, relation.source)
+
+
+def _from_arrays(batch: GraphBatch, source: np.ndarray, target: np.ndarray, n_source: int, n_target: int) -> Relation:
+    """A relation from pairs that are sorted by target."""
+    put = partial(torch.as_tensor, device=batch.target.device)
+    offsets = csr(np.bincount(target, minlength=n_target))
+    return Relation(put(source.astype(np.int64, copy=False)), put(offsets), n_source, n_target)
+
+
+def _offsets(counts: Int[Tensor, " n"]) -> Int[Tensor, " n_1"]:
+    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+
+
+def _once(batch: GraphBatch, key: tuple, make: Callable[[], Relation]) -> Relation:
+    def make_ordinary() -> Relation:
+        with torch.inference_mode(False), torch.no_grad():  # a batch that is predicted first may be trained on later
+            return make()
+
+    return batch.once(("relation", *key), make_ordinary)

@@ -1,0 +1,74 @@
+"""Each relation against the plain definition, graph by graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+from molgraph.data.batch import BatchLevel, GraphBatch, collate
+from molgraph.data.featurize import featurize
+from molgraph.nn import relations
+from molgraph.nn.relation import Relation
+
+Maker = Callable[..., GraphBatch]
+
+
+def pairs(relation: Relation) -> set[tuple[int, int]]:
+    found = list(zip(relation.source.tolist(), relation.target.tolist(), strict=True))
+    assert len(found) == len(set(found))
+    assert torch.equal(relation.transpose.transpose.source, relation.source)
+    assert sorted(found) == sorted(
+        zip(relation.transpose.target.tolist(), relation.transpose.source.tolist(), strict=True)
+    )
+    return set(found)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_relations_of_atoms_and_bonds(random_batch: Maker, seed: int) -> None:
+    batch = random_batch(seed)
+    source, target, reverse = (t.tolist() for t in (batch.source, batch.target, batch.reverse))
+    n, e, graph = batch.n_atoms, batch.n_bonds, batch.graph_of("atom").tolist()
+    edges = list(zip(source, target, strict=True))
+    assert pairs(relations.bonds(batch)) == set(edges)
+    assert relations.bonds(batch).source.tolist() == source  # bond k of the batch is pair k
+    assert pairs(relations.arriving(batch)) == {(b, target[b]) for b in range(e)}
+    turns = {(a, b) for a in range(e) for b in range(e) if target[a] == source[b] and a != reverse[b]}
+    assert pairs(relations.next_bonds(batch)) == turns
+    assert pairs(relations.members(batch)) == {(v, graph[v]) for v in range(n)}
+    assert pairs(relations.all_pairs(batch)) == {(v, w) for v in range(n) for w in range(n) if graph[v] == graph[w]}
+    near = {(v, v) for v in range(n)}
+    for length in (1, 2, 3):
+        near |= {(v, edges[k][1]) for v, w in near for k in range(e) if edges[k][0] == w}
+        assert pairs(relations.hops(batch, length)) == {(v, w) for v, w in near if v != w}
+    angles = {(a, b) for a in range(e) for b in range(e) if target[a] == source[b] and source[a] != target[b]}
+    assert pairs(relations.triplets(relations.bonds(batch))) == angles
+
+
+def test_radius_is_every_near_pair_of_one_graph() -> None:
+    batch = collate(featurize(["CCO", "c1ccccc1", "C"]), np.arange(3))
+    at = torch.randn(batch.n_atoms, 3, generator=torch.Generator().manual_seed(0))
+    batch = batch.with_level("atom", position=at)
+    graph = batch.graph_of("atom")
+    near = (torch.cdist(at, at) < 1.5) & (graph[:, None] == graph) & ~torch.eye(len(at), dtype=torch.bool)
+    assert pairs(relations.radius(batch, 1.5)) == {(int(a), int(b)) for a, b in near.nonzero()}
+    assert relations.radius(batch, 1.5) is relations.radius(batch, 1.5)
+
+
+def test_relations_made_in_inference_train_later(random_batch: Maker) -> None:
+    batch = random_batch(0)
+    with torch.inference_mode():
+        relations.bonds(batch).target  # noqa: B018
+    x = torch.randn(batch.n_atoms, 2, requires_grad=True)
+    from molgraph.nn.propagate import propagate
+
+    propagate(x, relations.bonds(batch), message=lambda s, t, e: s).sum().backward()
+    assert x.grad is not None
+
+
+def test_levels_of_no_rows() -> None:
+    none = BatchLevel(torch.zeros(3, dtype=torch.long), {"code": torch.zeros(0, dtype=torch.long)}, torch.zeros(0, 2))
+    batch = GraphBatch(2, {"token": none})
+    assert relations.members(batch, "token").n_pairs == 0 == relations.all_pairs(batch, "token").n_pairs
