@@ -146,9 +146,11 @@ class Ensemble(Method):
         """One prediction a member; graph members that share a featuriser share its work and their batches."""
         members = [m for m in self.fitted if isinstance(m, GraphMethod)]
         if len(members) == len(self.fitted):
-            kinds = {(m.ready().spec.featuriser, m.ready().descriptors.names, m.encoder, repr(m.params)) for m in members}
+            fitted = [m.ready() for m in members]
+            made = [(m.encoder, repr(m.params)) for m in members]
+            kinds = {(*one, repr(f.spec), f.descriptors.names) for one, f in zip(made, fitted, strict=True)}
             if len(kinds) == 1:
-                return predict_networks([m.ready() for m in members], table, members[0].running(), graphs)
+                return predict_networks(fitted, table, members[0].running(), graphs)
         return [m.predict(table) for m in self.fitted]
 
     def _member(self, i: int) -> Method:
