@@ -18,46 +18,37 @@
     molgraph.MoleculeRegressor("dmpnn")              # in scikit-learn's cross_validate, GridSearchCV, Pipeline
     molgraph.names("method")                         # what there is; `molgraph.register` adds your own
 
-The rooms, each leaning only on those before it: ``base`` (contracts), ``chem`` (rdkit), ``data`` (tables, graphs,
-splits), ``nn`` (the core), ``models`` (one paper, one file), ``evaluate`` (metrics, report), ``train``, ``trust``
-(ensembles), ``auxiliary`` (baselines), ``api``, ``cli``. Names below are loaded at their first use.
+The layers, each of which imports only those before it: ``base`` (contracts), ``chem`` (rdkit), ``data`` (tables,
+graphs, splits), ``nn`` (the core), ``models`` (one paper, one file), ``evaluate`` (metrics, report), ``train``,
+``trust`` (ensembles), ``auxiliary`` (baselines), ``api`` (the names below, imported at their first use), ``cli``.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from molgraph.base.registry import install
+from molgraph.base.version import __version__
 
-_HOMES = {
-    "train": "molgraph.api",
-    "load": "molgraph.api",
-    "predict_file": "molgraph.api",
-    "benchmark": "molgraph.benchmarking",
-    "read_table": "molgraph.data.read",
-    "load_dataset": "molgraph.data.datasets",
-    "datasets": "molgraph.data.datasets",
-    "audit": "molgraph.data.audit",
-    "curate": "molgraph.data.editions",
-    "xray": "molgraph.evaluate.xray",
-    "MoleculeRegressor": "molgraph.sklearn_adapters",
-    "MoleculeClassifier": "molgraph.sklearn_adapters",
-    "names": "molgraph.catalogue",
-    "entry": "molgraph.catalogue",
-    "register": "molgraph.base.registry",
-    "MolgraphError": "molgraph.base.errors",
-}
-
-#: kind of thing that a user can name -> the rooms that register molgraph's own; the registry imports them at the
-#: first question about that kind, so that no room has to import one above it
-REGISTRARS = {
-    "standardiser": ("molgraph.chem.standardise",),
-    "split": ("molgraph.data.splits",),
-    "readout": ("molgraph.nn.readouts",),
-    "encoder": ("molgraph.models",),
-    "metric": ("molgraph.evaluate.metrics",),
-    "method": ("molgraph.train.method", "molgraph.auxiliary", "molgraph.auxiliary.peers", "molgraph.trust"),
-}
+if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
+    from molgraph.api import (
+        MoleculeClassifier,
+        MoleculeRegressor,
+        MolgraphError,
+        audit,
+        benchmark,
+        curate,
+        datasets,
+        entry,
+        load,
+        load_dataset,
+        names,
+        predict_file,
+        read_table,
+        register,
+        train,
+        xray,
+    )
 
 __all__ = [
     "MoleculeClassifier",
@@ -79,28 +70,26 @@ __all__ = [
     "xray",
 ]
 
-if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
-    from molgraph.api import load, predict_file, train
-    from molgraph.base.errors import MolgraphError
-    from molgraph.base.registry import register
-    from molgraph.benchmarking import benchmark
-    from molgraph.catalogue import entry, names
-    from molgraph.data.audit import audit
-    from molgraph.data.datasets import datasets, load_dataset
-    from molgraph.data.editions import curate
-    from molgraph.data.read import read_table
-    from molgraph.evaluate.xray import xray
-    from molgraph.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
+install(
+    {
+        "standardiser": ("molgraph.chem.standardise",),
+        "split": ("molgraph.data.splits",),
+        "readout": ("molgraph.nn.readouts",),
+        "encoder": ("molgraph.models.*",),
+        "metric": ("molgraph.evaluate.metrics",),
+        "method": ("molgraph.auxiliary", "molgraph.train.method", "molgraph.trust", "molgraph.auxiliary.peers"),
+    }
+)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its home at its first use."""
-    from importlib import import_module
-
-    if name not in _HOMES:
+    """Import a public name at its first use."""
+    if name not in __all__:
         raise AttributeError(f"module 'molgraph' has no attribute {name!r}")
-    found = getattr(import_module(_HOMES[name]), name)
-    return globals().get(name, found)  # a room of that name is there by now, and stands for the verb from now on
+    from molgraph import api  # now, so that ``import molgraph`` is quick
+
+    found = getattr(api, name)
+    return globals().get(name, found)  # a package of that name is there by now, and stands for the verb from now on
 
 
 def __dir__() -> list[str]:

@@ -1,14 +1,14 @@
-"""One registry: everything that a user can name is found here by its kind and name."""
+"""Find everything that a user can name, by its kind and its name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import Any, TypeVar
 
-import molgraph
 from molgraph.base.errors import UsageError, nearest
 
 ENTRY_POINT_GROUP = "molgraph"
@@ -26,6 +26,8 @@ class Entry:
         summary: one line for people.
         paper: the source, such as ``Yang et al. 2019, J. Chem. Inf. Model. 59:3370``.
         line: its line of the design's table: rows, relation, message, update, readout, objective.
+        system: the name of the system of the literature that it implements, such as ``weave``.
+        tags: further words to find it by.
     """
 
     kind: str
@@ -34,8 +36,11 @@ class Entry:
     summary: str = ""
     paper: str = ""
     line: tuple[str, ...] = ()
+    system: str = ""
+    tags: tuple[str, ...] = ()
 
 
+_modules: dict[str, tuple[str, ...]] = {}
 _entries: dict[str, dict[str, Entry]] = {}
 _aliases: dict[tuple[str, str], str] = {}
 _plugins_loaded = False
@@ -43,9 +48,16 @@ _kinds_loaded: set[str] = set()
 
 
 def register(
-    kind: str, name: str, *, summary: str = "", paper: str = "", line: tuple[str, ...] = ()
+    kind: str,
+    name: str,
+    *,
+    summary: str = "",
+    paper: str = "",
+    line: tuple[str, ...] = (),
+    system: str = "",
+    tags: tuple[str, ...] = (),
 ) -> Callable[[T], T]:
-    """Register the decorated object under ``kind`` and ``name``.
+    """Register the decorated object under ``kind`` and ``name``; the keywords are those of ``Entry``.
 
     A definition that is run again, as a notebook's cell is, takes the place of the one before.
 
@@ -63,7 +75,7 @@ def register(
         known = _entries.setdefault(kind, {})
         if name in known and known[name].value is not value and not _same_place(known[name].value, value):
             raise UsageError(f"the {kind} {name!r} is registered twice", hint="choose another name for yours")
-        known[name] = Entry(kind, name, value, summary, paper, line)
+        known[name] = Entry(kind, name, value, summary, paper, line, system, tags)
         return value
 
     return add
@@ -81,7 +93,12 @@ def full_name(kind: str, name: str) -> str:
         >>> full_name("split", "scaffold"), full_name("split", "random")
         ('scaffold/balanced', 'random')
     """
-    load_kind(kind)
+    modules = iter(_modules.get(kind, ()))
+    while name not in _entries.get(kind, {}) and (kind, name) not in _aliases:  # the others of the kind can wait
+        if (module := next(modules, None)) is None:
+            load_kind(kind)
+            break
+        _import(module, name)
     return _aliases.get((kind, name), name)
 
 
@@ -91,27 +108,51 @@ def _same_place(one: Any, two: Any) -> bool:
     return places[0] == places[1] and None not in places[0]
 
 
+def install(modules: Mapping[str, tuple[str, ...]]) -> None:
+    """Say which modules register things of each kind; they are imported at the first question that needs them.
+
+    Args:
+        modules: kind -> modules, those that are quick to import first. ``package.*`` stands for all modules of a
+            package whose files have the names of the things that they register.
+    """
+    _modules.update(modules)
+
+
 def load_plugins() -> None:
     """Import what other packages offer under the entry point group ``molgraph``."""
     global _plugins_loaded
     if not _plugins_loaded:
         _plugins_loaded = True
+        from importlib.metadata import entry_points  # six times as slow as the rest of ``import molgraph``
+
         for point in entry_points(group=ENTRY_POINT_GROUP):
             point.load()
 
 
 def load_kind(kind: str) -> None:
-    """Import what registers things of a kind: molgraph's own rooms (``molgraph.REGISTRARS``), then plug-ins."""
+    """Import everything that registers things of a kind: molgraph's own modules, then plug-ins."""
     if kind not in _kinds_loaded:
-        _kinds_loaded.add(kind)  # first: a room asks the registry itself while it is imported
-        for room in molgraph.REGISTRARS.get(kind, ()):
-            import_module(room)
+        _kinds_loaded.add(kind)  # first: a module asks the registry itself while it is imported
+        for module in _modules.get(kind, ()):
+            _import(module)
     load_plugins()
+
+
+def _import(module: str, name: str = "") -> None:
+    """Import a module; of ``package.*`` the one that has a name, or all of them where no name is given."""
+    package, star, _ = module.partition(".*")
+    if not star:
+        import_module(package)
+    elif not name:
+        for each in iter_modules(import_module(package).__path__, f"{package}."):
+            import_module(each.name)
+    elif name.isidentifier() and find_spec(f"{package}.{name}"):
+        import_module(f"{package}.{name}")
 
 
 def kinds() -> list[str]:
     """Kinds that have at least one name, sorted."""
-    for kind in molgraph.REGISTRARS:
+    for kind in _modules:
         load_kind(kind)
     return sorted(kind for kind, known in _entries.items() if known)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from inspect import getdoc, signature
 from types import ModuleType
@@ -10,7 +9,7 @@ from typing import Any
 
 
 class VerbRoom(ModuleType):
-    """The class of such a room's module: ``molgraph.train`` is the room; called, it is ``molgraph.api.train``.
+    """The class of such a package's module: ``molgraph.train`` is the package; called, it is ``molgraph.api.train``.
 
     Python puts an imported room into the package under its name, over any function that stood there.
 
@@ -22,7 +21,7 @@ class VerbRoom(ModuleType):
 
     def _verb(self) -> Any:
         package, _, name = self.__name__.rpartition(".")
-        return getattr(import_module(sys.modules[package]._HOMES[name]), name)
+        return getattr(import_module(f"{package}.api"), name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the verb does."""

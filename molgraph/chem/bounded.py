@@ -161,8 +161,7 @@ def _prepare(_: None) -> None:
     import resource
 
     from rdkit import rdBase
-
-    import molgraph.chem.descriptors200  # noqa: F401 - with all of rdkit, which takes half a second
+    from rdkit.Chem import Descriptors  # noqa: F401 - with nearly all of rdkit, which takes half a second
 
     _inside = True
     rdBase.DisableLog("rdApp.*")

@@ -70,7 +70,7 @@ def run(
         molgraph bench run mine.toml -o runs/mine --only dataset=esol,bbbp --only method=mean
         molgraph bench run mine.toml -o runs/mine --retry failed
     """
-    from molgraph.benchmarking import benchmark
+    from molgraph.api.benchmarking import benchmark
     from molgraph.cli.options import check_whole
     from molgraph.cli.show import command, say, steps
 

@@ -58,9 +58,9 @@ def demo(
 
 
 def _train(model: Path, report: Path, epochs: int | None, seed: int) -> Any:
+    from molgraph.api.run_config import recipe_of
     from molgraph.cli.scores import show_result
     from molgraph.cli.train import learn
-    from molgraph.plan import recipe_of
 
     options: dict[str, Any] = {"seed": seed} | ({} if epochs is None else {"epochs": epochs})
     words = ["molgraph", "train", DATA, *(w for k, v in options.items() for w in (f"--{k}", v) if v)]

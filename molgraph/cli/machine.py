@@ -12,9 +12,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from molgraph import __version__
 from molgraph.base.cores import cores
 from molgraph.base.paths import cache_dir, data_dir
+from molgraph.base.version import __version__
 
 PACKAGES: tuple[str, ...] = ("torch", "torch-geometric", "rdkit", "cuik-molmaker-pin", "lightning", "deepchem")
 PACKAGES += ("scikit-learn", "numpy", "pandas", "pyarrow", "safetensors", "chemprop")

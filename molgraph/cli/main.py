@@ -27,9 +27,9 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from molgraph import __version__
 from molgraph.base.errors import MolgraphError, StorageError
 from molgraph.base.paths import storage_error
+from molgraph.base.version import __version__
 from molgraph.cli.interrupt import at_work
 
 TRAIN, INSPECT, DATA, BENCH = "Train & predict", "Inspect", "Data", "Benchmarks"

@@ -160,9 +160,9 @@ def train(
     named |= {"standardise": standardise, "model": model, "split": split, "epochs": epochs, "batch_size": batch_size}
     named |= {"learning_rate": learning_rate, "patience": patience, "ensemble": ensemble, "baseline": baseline}
     named |= {"seed": seed, "device": device, "threads": threads, "precision": precision, "store": store}
+    from molgraph.api.run_config import check_report, recipe_of, split_file
     from molgraph.cli.scores import show_result
     from molgraph.cli.show import command, say
-    from molgraph.plan import check_report, recipe_of, split_file
 
     check_word("--keep", keep, KEEP)
     plan = recipe_of(recipe, {k: v for k, v in (given | named).items() if v is not None}).override(*set_ or [])
@@ -219,9 +219,9 @@ def learn(plan: Recipe, out: Path, keep: str = "model") -> tuple[Any, dict[str, 
     """
     import shutil
 
-    from molgraph import api  # torch comes with it: what could be refused without it has been
+    from molgraph import api
+    from molgraph.api.baselines import check_keep  # imports torch: what needs none has been checked
     from molgraph.cli.show import steps
-    from molgraph.contest import check_keep
 
     check_keep(plan, keep)
 

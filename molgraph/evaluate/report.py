@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, StrictUndefined
 
-import molgraph
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
+from molgraph.base.version import __version__
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts, count_lines
 from molgraph.evaluate.metrics import score, scores_frame
@@ -122,7 +122,7 @@ def report_html(
         new=None if new_predictions is None else new_rows(new_predictions),
         unread=unread_rows(table, predictions),
         manifest=flatten(manifest or {}),
-        version=molgraph.__version__,
+        version=__version__,
     )
     # a lone surrogate from a badly decoded file would make the page unwritable
     return page.encode("utf-8", "replace").decode()

@@ -14,7 +14,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import molgraph
+from molgraph.base.version import __version__
 from molgraph.data.splits.split import PARTS
 from molgraph.evaluate.report_plots import COLOURS, INK, STYLE
 from molgraph.evaluate.xray import FAR, NEAR, SHIFTED
@@ -85,7 +85,7 @@ def xray_html(x: Xray) -> str:
     shifts = [s for s in x.shifts_frame().to_dict("records") if abs(s["shift"]) >= SHIFTED or len(x.targets) == 1]
     page = template.render(
         x=x, rows=rows, shifts=shifts, leaks=leaks, picture=picture, near=NEAR, far=FAR, parts=PARTS,
-        shifted=SHIFTED, version=molgraph.__version__, number=_number,
+        shifted=SHIFTED, version=__version__, number=_number,
     )  # fmt: skip
     return page.encode("utf-8", "replace").decode()
 

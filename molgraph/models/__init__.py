@@ -1,4 +1,4 @@
-"""The models: one paper, one file. Importing this package registers every one of them under ``encoder``.
+"""The models: one paper, one file. The registry imports the file of an encoder's name when it is asked for.
 
 | module | rows | relation | message | update | readout | objective |
 |---|---|---|---|---|---|---|
@@ -6,7 +6,3 @@
 | ``dmpnn`` | directed bonds | next bond, no U-turn | sum | skip + ReLU | incoming sum, mean | supervised |
 | ``pyg_conv`` | atoms | bonds | the convolution's | skip + ReLU | mean | supervised |
 """
-
-from molgraph.models import dmpnn, mpnn, pyg_conv
-
-__all__ = ["dmpnn", "mpnn", "pyg_conv"]

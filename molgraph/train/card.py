@@ -9,16 +9,16 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
 
-import molgraph
 from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.parameters import check_types
+from molgraph.base.version import __version__
 
 LIBRARIES = ("torch", "rdkit", "numpy", "scikit-learn", "safetensors", "cuik-molmaker-pin")
 
 
 def library_versions() -> dict[str, str]:
     """Versions of what a prediction depends on."""
-    found = {"molgraph": molgraph.__version__, "python": platform.python_version()}
+    found = {"molgraph": __version__, "python": platform.python_version()}
     for name in LIBRARIES:
         try:
             found[name] = version(name)

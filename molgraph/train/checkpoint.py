@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-import molgraph
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import storage_error
+from molgraph.base.version import __version__
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -53,7 +53,7 @@ class Progress:
 
 def fingerprint(**parts: Any) -> dict[str, str]:
     """A hash for each named part: arrays, JSON values, or mappings and sequences of these."""
-    return {name: _digest(part) for name, part in parts.items()} | {"molgraph": molgraph.__version__}
+    return {name: _digest(part) for name, part in parts.items()} | {"molgraph": __version__}
 
 
 def save(

@@ -15,12 +15,12 @@ from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
-from molgraph import __version__
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.paths import storage_error
 from molgraph.base.printable import printable
 from molgraph.base.progress import bar
+from molgraph.base.version import __version__
 from molgraph.data.building import Rows
 from molgraph.data.read import iter_rows
 from molgraph.data.table import row_name

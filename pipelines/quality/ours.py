@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-import molgraph.api  # noqa: F401 - registers every method
 from molgraph.train.method import make_method
 from pipelines.quality.cells import Outcome
 from pipelines.quality.study import Problem

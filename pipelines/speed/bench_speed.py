@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from molgraph.api.benchmarking import FACTORY, IMPORTS
 from molgraph.base.contracts import Prediction, Target
-from molgraph.benchmarking import FACTORY, IMPORTS
 from molgraph.data.table import make_table
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.job import Job, Outcome

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import molgraph
 from molgraph.base import progress, registry, seeds
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import UsageError, nearest
@@ -106,7 +105,7 @@ def test_nearest_names_known_ones_in_order() -> None:
 def empty_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_entries", {})
     monkeypatch.setattr(registry, "_kinds_loaded", set())
-    monkeypatch.setattr(molgraph, "REGISTRARS", {})
+    monkeypatch.setattr(registry, "_modules", {})
     monkeypatch.setattr(registry, "_plugins_loaded", True)
 
 
@@ -150,7 +149,7 @@ def test_plugins_are_loaded_once_at_the_first_question(monkeypatch: pytest.Monke
     loaded: list[str] = []
     point = SimpleNamespace(load=lambda: loaded.append("plugin"))
     monkeypatch.setattr(registry, "_plugins_loaded", False)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == "molgraph" else [])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [point] if group == "molgraph" else [])
     registry.names("split")
     registry.names("metric")
     assert loaded == ["plugin"]
@@ -160,10 +159,30 @@ def test_the_registry_knows_molgraphs_own_without_being_told() -> None:
     code = "from molgraph.base import registry\nfor kind in registry.kinds(): print(kind, *registry.names(kind))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     found = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
-    assert set(found) == set(molgraph.REGISTRARS), done.stderr
+    assert set(found) == set(registry._modules), done.stderr
     assert {"ensemble", "graph", "mean", "random_forest", "knn", "maplight", "chemprop"} <= set(found["method"])
     assert found["encoder"] == ["dmpnn", "mpnn", "pyg_conv"] and "norm" in found["readout"]
     assert "rmse" in found["metric"] and "scaffold/balanced" in found["split"] and "standard" in found["standardiser"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "idle"),
+    [("encoder", "dmpnn", "molgraph.models.mpnn"), ("method", "mean", "torch"), ("metric", "rmse", "molgraph.models")],
+)
+def test_asking_for_one_name_imports_no_other(kind: str, name: str, idle: str) -> None:
+    code = f"import sys\nfrom molgraph.base import registry\nassert registry.get({kind!r}, {name!r})\n"
+    code += f"assert {idle!r} not in sys.modules\nassert len(registry.names({kind!r})) > 2"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.usefixtures("empty_registry")
+def test_an_entry_names_its_system_and_has_tags() -> None:
+    registry.register("encoder", "weave_ish", system="weave", tags=("pairs",))(len)
+    assert registry.entry("encoder", "weave_ish").system == "weave"
+    assert registry.entry("encoder", "weave_ish").tags == ("pairs",)
+    registry.register("encoder", "plain")(max)
+    assert (registry.entry("encoder", "plain").system, registry.entry("encoder", "plain").tags) == ("", ())
 
 
 class Constant(Method):

@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 import molgraph
 from molgraph import api
+from molgraph.api.results import TrainingResult
+from molgraph.api.training_data import read_for_training
 from molgraph.base.errors import DataError, StorageError, UsageError
 from molgraph.base.recipe import Recipe
 from molgraph.cli.main import app
 from molgraph.cli.options import check_writable
-from molgraph.plan import read_for_training
-from molgraph.results import TrainingResult
 
 TEXT = "smiles,y\n" + "".join(f"{'C' * n}O,{n % 7 + n / 10}\n" for n in range(1, 31))
 RECIPE = 'data = {path = "a.csv", targets = ["y"]}\nsplit.recipe = "random"\nmodel.name = "mean"\n'
@@ -152,7 +152,7 @@ def test_an_error_before_the_first_step_leaves_no_folder(folder: Path, monkeypat
         assert work.is_dir()
         raise DataError("nothing to learn")
 
-    monkeypatch.setattr(api, "contestants", refuse)
+    monkeypatch.setattr("molgraph.api.training.run_methods", refuse)
     assert call(folder, "train", "a.csv", *MEAN)[0] == 3
     assert not list(folder.glob("model.mgm*"))
     kept = folder / "model.mgm.work" / ("0" * 16) / "training.ckpt"  # another run's, which goes on from it

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 import molgraph
+from molgraph.api.results import TrainingResult
 from molgraph.base.errors import StorageError
 from molgraph.cli import show
 from molgraph.cli.scores import show_result
 from molgraph.cli.train import save
-from molgraph.results import TrainingResult
 
 
 @pytest.fixture(scope="module")

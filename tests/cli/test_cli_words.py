@@ -13,7 +13,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import molgraph
-from molgraph.catalogue import model_entries
+from molgraph.api.catalogue import model_entries
 from molgraph.cli import doctor, machine, show
 from molgraph.cli.main import app
 from molgraph.cli.models import LINE
@@ -25,14 +25,14 @@ FOREST = {"model": "random_forest", "params": {"n_estimators": 5, "threads": 1},
 
 
 @pytest.fixture(scope="module")
-def result() -> molgraph.results.TrainingResult:
+def result() -> molgraph.api.results.TrainingResult:
     """Two small forests, averaged."""
     frame = {"smiles": [smiles for smiles, _ in ROWS], "y": [y for _, y in ROWS]}
     return molgraph.train(frame, targets=["y"], ensemble=2, fractions=(0.5, 0.1, 0.4), **FOREST)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, result: molgraph.results.TrainingResult) -> Path:
+def folder(tmp_path: Path, result: molgraph.api.results.TrainingResult) -> Path:
     """A model, and a table whose fourth molecule cannot be read."""
     result.save(tmp_path / "m.mgm")
     (tmp_path / "a.csv").write_text("smiles\nCCO\nCCN\nCCC\nC(C\nCC\n")
@@ -47,7 +47,7 @@ def call(folder: Path, *words: str, width: int = 100) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_an_ensemble_is_called_one(folder: Path, result: molgraph.results.TrainingResult) -> None:
+def test_an_ensemble_is_called_one(folder: Path, result: molgraph.api.results.TrainingResult) -> None:
     name = "ensemble of 2 random_forest"
     assert list(result.scores.index) == [name, "mean"]
     assert name in result.verdict and name in result._repr_html_() and set(result.predictions) == {name, "mean"}
@@ -59,7 +59,7 @@ def test_an_ensemble_is_called_one(folder: Path, result: molgraph.results.Traini
 
 
 def test_a_model_that_answers_otherwise_is_named(
-    folder: Path, result: molgraph.results.TrainingResult, monkeypatch: pytest.MonkeyPatch
+    folder: Path, result: molgraph.api.results.TrainingResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = modelfile.make_vectors
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are f
 
 def test_the_server_that_has_molgraphs_imports_has_one_thread():
     """All that ``molgraph bench run`` imports ahead: a fork of a process with threads may hang."""
-    from molgraph.benchmarking import IMPORTS
+    from molgraph.api.benchmarking import IMPORTS
 
     made = LocalEngine(IMPORTS)
     try:

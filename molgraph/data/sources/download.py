@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from molgraph import __version__
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import storage_error
 from molgraph.base.progress import bar
+from molgraph.base.version import __version__
 
 PIECE = 1 << 18
 TRIES = 4

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import molgraph
+from molgraph.base.version import __version__
 
 PACKAGES = (
     "numpy",
@@ -29,7 +29,7 @@ PACKAGES = (
 @cache
 def versions() -> dict[str, str]:
     """Versions of the packages that a result depends on."""
-    found = {"molgraph": molgraph.__version__, "python": platform.python_version()}
+    found = {"molgraph": __version__, "python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
             found[name] = version(name)

@@ -8,10 +8,10 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
-import molgraph
 from molgraph.base import progress
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
+from molgraph.base.version import __version__
 from molgraph.evaluate.benchmark import report_sections as parts
 from molgraph.evaluate.benchmark.record import is_record, read_record, write_record
 from molgraph.evaluate.benchmark.records import Records, read_records
@@ -92,7 +92,7 @@ def report_page(report: BenchReport) -> str:
         several_splits=len(report.overall) > 1,
         method=METHOD,
         commands=commands(report),
-        version=molgraph.__version__,
+        version=__version__,
     )
     return page.encode("utf-8", "replace").decode()  # a lone surrogate would make the page unwritable
 

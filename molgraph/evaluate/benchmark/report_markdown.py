@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-import molgraph
+from molgraph.base.version import __version__
 from molgraph.evaluate.benchmark import report_words as words
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.board_overall import Overall
@@ -19,7 +19,7 @@ def leaderboard(report: BenchReport) -> str:
     lines = [f"# {text(report.title)}", "", "<!-- made by `molgraph bench report`; edits are lost -->", ""]
     facts = report.facts
     recipe = f"Recipe `{facts.get('recipe', '')}`, sha256 `{facts.get('recipe sha256', '')[:16]}`"
-    lines += [f"{recipe}; molgraph {molgraph.__version__}; computed {facts.get('computed', 'at an unknown date')}.", ""]
+    lines += [f"{recipe}; molgraph {__version__}; computed {facts.get('computed', 'at an unknown date')}.", ""]
     failed = ", ".join(f"{n} {status}" for status, n in report.failed.items()) or "none failed"
     lines += [
         f"{report.done:,} of {report.wanted:,} cells ({failed}); a cell has {facts.get('budget of a cell', '')}.",

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import molgraph
+from molgraph.api.baselines import method_of, run_methods
+from molgraph.api.run_config import recipe_of
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe import GRADIENT_DESCENT, Recipe
 from molgraph.base.registry import names
-from molgraph.contest import contestants, method_of
-from molgraph.plan import recipe_of
 from molgraph.train.method import make_method
 from tests.train.tiny import SMALL, series
 
@@ -22,13 +22,13 @@ def test_the_baseline_learns_on_the_same_terms() -> None:
     plan = recipe_of(None, {"threads": 1, "seed": 7, "epochs": 1}).override("class_weights={0=2.0}")
     method = method_of(plan)
     parts = [series(24), series(8, 30), series(8, 40)]
-    trained = contestants(plan, method, parts, None)
+    trained = run_methods(plan, method, parts, None)
     assert [c.name for c in trained] == ["dmpnn", "random_forest", "mean"]
     for one in trained[:2]:
         params = one.method.get_params()
         assert {key: params[key] for key in given if key in params} == {k: v for k, v in given.items() if k in params}
     plan = plan.override("baseline=false")
-    assert [c.name for c in contestants(plan, method_of(plan), parts, None)] == ["dmpnn", "mean"]
+    assert [c.name for c in run_methods(plan, method_of(plan), parts, None)] == ["dmpnn", "mean"]
 
 
 def test_options_that_a_method_does_not_have_are_said(caplog: pytest.LogCaptureFixture) -> None:

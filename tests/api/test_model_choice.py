@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import molgraph
+from molgraph.api.baselines import check_keep
+from molgraph.api.model_choice import choose
+from molgraph.api.results import TrainingResult
 from molgraph.base.contracts import Method, Prediction, Target
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe import Recipe
-from molgraph.choice import choose
-from molgraph.contest import check_keep
 from molgraph.data.table import Table, make_table
-from molgraph.results import TrainingResult
 from molgraph.train.model import Model
 
 

@@ -1,4 +1,4 @@
-"""The verbs for Python: a table of molecules in; a trained model, its scores and its predictions out."""
+"""Train a model on a table of molecules, beside a baseline and on a split."""
 
 from __future__ import annotations
 
@@ -12,30 +12,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from molgraph.base.contracts import Method
+from molgraph.api.baselines import BASELINE, TRIVIAL, baselines_for, is_graph, method_of, model_of, run_methods
+from molgraph.api.results import TrainingResult
+from molgraph.api.run_config import KEYS, recipe_of
+from molgraph.api.run_split import append_test, divide, divide_before
+from molgraph.api.training_data import read_for_training, read_test
 from molgraph.base.paths import store_folder
 from molgraph.base.recipe import Recipe
-from molgraph.contest import BASELINE, beside, contestants, is_graph, method_of, model_of
 from molgraph.data.graph_cache import store_for
 from molgraph.data.labels import check_targets
-from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.standardised import standardise as standardise_table
 from molgraph.data.unlearned import notes_of
 from molgraph.evaluate import metrics
-from molgraph.held_out import append_test, divide_before
-from molgraph.plan import KEYS, divide, read_for_training, read_test, recipe_of
-from molgraph.results import FLOOR, TrainingResult
-from molgraph.train.method import GraphMethod
-from molgraph.train.model import Model
-from molgraph.train.modelfile import load_model, verify
 from molgraph.train.preparation import workers_for
-from molgraph.train.stream import OnError, Streamed, hash_of, predict_stream
+from molgraph.train.stream import OnError
 from molgraph.train.trained_on import molecule_hashes
-
-__all__ = ["evaluate", "load", "predict_file", "read_table", "recipe_of", "train", "verify"]
 
 SHOWN = 3  # reasons why rows are in no part
 logger = logging.getLogger("molgraph")
@@ -144,17 +136,17 @@ def train(
         given["test"] = test = os.fspath(test)
     elif not isinstance(test, str):  # a frame, which no recipe can name
         given.pop("test", None)
-    if isinstance(data, str) and data.startswith("dataset:"):  # its card has a say in the plan
+    if isinstance(data, str) and data.startswith("dataset:"):  # its card has a say in the config
         given["path"] = data
-    plan = recipe_of(recipe, given)
+    config = recipe_of(recipe, given)
     started = time.perf_counter()
-    method = method_of(plan)  # what it refuses is refused before an hour of reading
-    table = read_for_training(data if data is not None else plan.data.path, plan)
-    n, tested = len(table), plan.data.test if test is None else test
+    method = method_of(config)  # what it refuses is refused before an hour of reading
+    table = read_for_training(data if data is not None else config.data.path, config)
+    n, tested = len(table), config.data.test if test is None else test
     if tested is not None:
-        table = append_test(table, read_test(tested, plan, table))
-    clean = standardise_table(table, plan.data.standardise)
-    divided = divide(clean, plan, table) if tested is None else divide_before(n, clean, table, plan, divide)
+        table = append_test(table, read_test(tested, config, table))
+    clean = standardise_table(table, config.data.standardise)
+    divided = divide(clean, config, table) if tested is None else divide_before(n, clean, table, config)
     sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in divided.sizes.items() if n)
     logger.info("split %s: %s", divided.recipe, sizes)
     for reason, rows_left in Counter(out.reason for out in divided.left_out).most_common(SHOWN):
@@ -164,120 +156,33 @@ def train(
     parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]
     for note in notes_of(check_targets(parts[0]).unlearned):  # now, once, and not after hours by each method
         logger.info(note)
-    folder = _folder(workdir, plan, divided)
-    if plan.training.store is not None and is_graph(method):  # the whole table's, which serves each of its parts
-        threads = plan.training.threads
-        store_for(clean, cache=store_folder(plan.training.store), workers=workers_for(clean, threads))
-    trained = contestants(plan, method, parts, folder)
-    scores = {c.name: metrics.score(parts[2], c.prediction) if len(parts[2]) else [] for c in trained}
+    folder = _folder(workdir, config, divided)
+    if config.training.store is not None and is_graph(method):  # the whole table's, which serves each of its parts
+        threads = config.training.threads
+        store_for(clean, cache=store_folder(config.training.store), workers=workers_for(clean, threads))
+    runs = run_methods(config, method, parts, folder)
+    scores = {run.name: metrics.score(parts[2], run.prediction) if len(parts[2]) else [] for run in runs}
     frame = metrics.scores_frame(scores)
     hashes = molecule_hashes(clean)
-    models = {c.name: model_of(c, table, plan, divided, frame, hashes) for c in trained}
+    models = {run.name: model_of(run, table, config, divided, frame, hashes) for run in runs}
     return TrainingResult(
-        model=models[plan.model.name],
-        baseline=models[BASELINE] if BASELINE in beside(plan, method) else None,
-        floor=models[FLOOR],
-        contestants=tuple(trained),
+        model=models[config.model.name],
+        baseline=models[BASELINE] if BASELINE in baselines_for(config, method) else None,
+        floor=models[TRIVIAL],
+        runs=tuple(runs),
         score_rows=frame,
         split=divided,
         test=replace(parts[2], entities=table.take(divided.test).entities),
-        recipe=plan,
+        recipe=config,
         table=table,
         seconds=time.perf_counter() - started,
     )
 
 
-def load(
-    path: str | os.PathLike[str],
-    *,
-    device: str | None = None,
-    threads: int | None = None,
-    precision: str | None = None,
-) -> Model:
-    """Read a model file (``.mgm``); nothing in it is run.
-
-    Args:
-        path: the file.
-        device: where it predicts: ``cpu``, ``cuda`` or ``auto``; None for the CPU, wherever it was trained.
-        threads: CPU threads; None for all.
-        precision: ``float32`` or ``bfloat16``; None for the training's.
-
-    Raises:
-        ModelFileError: corrupt, foreign or newer. StorageError: no such file. UsageError: no such device.
-
-    Example:
-        >>> import molgraph
-        >>> molgraph.load("model.mgm", device="auto").predict(["CCO"]).to_frame()  # doctest: +SKIP
-    """
-    model = load_model(Path(path))
-    _set_running(model.method, {"device": device, "threads": threads, "precision": precision})
-    return model
-
-
-def predict_file(
-    model: Model | str | os.PathLike[str],
-    data: Any,
-    out: str | os.PathLike[str],
-    *,
-    on_error: OnError = "keep",
-    keep_columns: bool = False,
-    running: Mapping[str, Any] | None = None,
-    **columns: Any,
-) -> Streamed:
-    """Predict a file of any size into another, row for row; a run that was killed goes on where it stopped.
-
-    Args:
-        model: a model, or the path of a model file (only then can a killed run go on).
-        data: csv, csv.gz, tsv, parquet, sdf or smi.
-        out: csv, csv.gz, tsv, tsv.gz, parquet, sdf or sdf.gz, by its ending.
-        on_error: rows that cannot be predicted are kept with a reason, dropped, or an error.
-        keep_columns: write the input's own columns, as they stand there, before the predictions.
-        running: ``device`` (the CPU if not given), ``threads`` (all) or ``precision`` (the training's).
-        columns: ``smiles`` and ``id``, the input's columns.
-    """
-    loaded = model if isinstance(model, Model) else load(model)
-    hashed = "" if isinstance(model, Model) else hash_of_file(model)
-    _set_running(loaded.method, running or {})
-    hashed = hashed and f"{hashed} {sorted((running or {}).items())}"
-    columns = {"features": loaded.feature_names} | columns
-    return predict_stream(loaded, data, out, model_hash=hashed, on_error=on_error, keep_columns=keep_columns, **columns)
-
-
-def hash_of_file(path: str | os.PathLike[str]) -> str:
-    """Hash of a model file, or nothing where it cannot be read (loading it says why)."""
-    try:
-        return hash_of(path)
-    except OSError:
-        return ""
-
-
-def evaluate(
-    model: Model | str | os.PathLike[str], data: Any, *, report: str | Path | None = None, **columns: Any
-) -> pd.DataFrame:
-    """Score a model on molecules whose values are known: a row for each target and metric.
-
-    Args:
-        model: a model, or the path of its file.
-        data: a path, frame or table that has the model's target columns.
-        report: an HTML page to write: scores with their 95% intervals, plots, worst errors.
-        columns: ``smiles``, ``id``, ``weight``: which columns are which.
-    """
-    return (model if isinstance(model, Model) else load(model)).evaluate(data, report=report, **columns)
-
-
-def _set_running(method: Method, running: Mapping[str, Any]) -> None:
-    """Set where and how a fitted method runs; what is None or unknown to it stays as it is."""
-    given = {name: value for name, value in running.items() if value is not None}
-    for part in (method, *getattr(method, "members", ())):
-        part.set_params(**{name: value for name, value in given.items() if name in part.param_names()})
-        if isinstance(part, GraphMethod):
-            part.check()  # now, not at the first prediction
-
-
-def _folder(workdir: str | Path | None, plan: Recipe, divided: Split) -> Path | None:
+def _folder(workdir: str | Path | None, config: Recipe, divided: Split) -> Path | None:
     """A folder in ``workdir`` for this recipe on these rows, so that another run's checkpoint is never met."""
     if workdir is None:
         return None
-    folder = Path(workdir) / hashlib.sha256((plan.to_json() + divided.hash).encode()).hexdigest()[:16]
+    folder = Path(workdir) / hashlib.sha256((config.to_json() + divided.hash).encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     return folder

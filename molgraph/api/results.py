@@ -1,4 +1,4 @@
-"""What a training run gave: a model beside its baseline and floor, in numbers, in words and as a report."""
+"""The result of a training run: the model and its baselines, their scores, and a report."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from typing import Any
 
 import pandas as pd
 
-from molgraph.base.contracts import Method, Prediction
+from molgraph.api.baselines import TRIVIAL, MethodRun
+from molgraph.api.model_choice import Choice, choose
+from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError
 from molgraph.base.recipe import Recipe
-from molgraph.choice import Choice, choose
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
@@ -26,29 +27,17 @@ from molgraph.evaluate.tasks import TaskMean, mean_over_tasks
 from molgraph.evaluate.verdict import Verdict, verdict
 from molgraph.train.model import Model
 
-FLOOR = "mean"
-
-
-@dataclass(frozen=True)
-class Contestant:
-    """One method of a comparison: fitted, its predictions of the test part, and the seconds it took to learn."""
-
-    name: str
-    method: Method
-    prediction: Prediction
-    seconds: float
-
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """A trained model and how good it is; ``predict``, ``evaluate`` and ``save`` are the model's own.
+    """A trained model with its baselines and scores; ``predict``, ``evaluate`` and ``save`` are the model's own.
 
     Args:
         model: what was asked for.
         baseline: a random forest on fingerprints, trained on the same rows, with ``save`` of its own; None where it
             was refused.
-        floor: predicts the mean; what does not beat it has learnt nothing.
-        contestants: the same three with their predictions of the test part.
+        floor: the trivial baseline, which predicts the mean; a model that does not beat it has learned nothing.
+        runs: the same three methods with their predictions of the test part.
         score_rows: a row for each method, target and metric.
         split: which rows were learnt from and tested.
         test: the test part, molecules as they were given.
@@ -60,7 +49,7 @@ class TrainingResult:
     model: Model
     baseline: Model | None
     floor: Model
-    contestants: tuple[Contestant, ...]
+    runs: tuple[MethodRun, ...]
     score_rows: pd.DataFrame
     split: Split
     test: Table
@@ -90,14 +79,14 @@ class TrainingResult:
     def notes(self) -> tuple[str, ...]:
         """Why scores have no value, one sentence for each reason and target (of the floor where it stands alone)."""
         rows = self._rows[self._rows["value"].isna()]
-        if len(self.contestants) > 1:
-            rows = rows[rows["method"] != FLOOR]  # a constant has no rank correlation, whatever the rows
+        if len(self.runs) > 1:
+            rows = rows[rows["method"] != TRIVIAL]  # a constant has no rank correlation, whatever the rows
         said = []
         for (target, note), part in rows.groupby(["target", "note"], sort=False):
             which = f"{', '.join(part['metric'].unique())} of {', '.join(part['method'].unique())}"
             said.append(f"{target}: no {which} ({note})")
         for method, means in self.means.items():
-            said += [f"{method}: {mean.text()}" for mean in means if 0 < mean.n_tasks < mean.of and method != FLOOR]
+            said += [f"{method}: {mean.text()}" for mean in means if 0 < mean.n_tasks < mean.of and method != TRIVIAL]
         return tuple(said)
 
     @property
@@ -112,14 +101,14 @@ class TrainingResult:
 
     @property
     def _names(self) -> dict[str, str]:
-        """Each contestant's name for people: the model's own may be ``ensemble of 5 dmpnn``."""
-        return {c.name: self.model.kind if c.name == self.model.name else c.name for c in self.contestants}
+        """Each method's name for people: the model's own may be ``ensemble of 5 dmpnn``."""
+        return {c.name: self.model.kind if c.name == self.model.name else c.name for c in self.runs}
 
     @property
     def best(self) -> dict[str, str]:
         """For each target the method with the best score on the test part, by the target's main metric."""
         ranked = {
-            v.target: [n for n, score in v.values.items() if n != FLOOR and score == score] for v in self.verdicts
+            v.target: [n for n, score in v.values.items() if n != TRIVIAL and score == score] for v in self.verdicts
         }
         return {target: names[0] for target, names in ranked.items() if names}
 
@@ -149,7 +138,7 @@ class TrainingResult:
     @property
     def predictions(self) -> dict[str, Prediction]:
         """Each method's predictions of the test part."""
-        return {self._names[c.name]: c.prediction for c in self.contestants}
+        return {self._names[c.name]: c.prediction for c in self.runs}
 
     def predict(self, data: Any, **columns: Any) -> Prediction:
         """Predict molecules with the model (see ``Model.predict``)."""
@@ -168,7 +157,7 @@ class TrainingResult:
         """What the test part says about each target: which method did best, and whether these rows can tell."""
         if not len(self.test):
             return ()
-        return tuple(verdict(self.test, self.predictions, target, floor=FLOOR) for target in self.test.row_targets)
+        return tuple(verdict(self.test, self.predictions, target, floor=TRIVIAL) for target in self.test.row_targets)
 
     @property
     def verdict(self) -> str:
@@ -209,8 +198,7 @@ class TrainingResult:
             "made": card.created,
             "versions": dict(card.versions),
             "machine": {"system": platform.platform(), "cores": os.cpu_count()},
-            "seconds": {"all": round(self.seconds, 1)}
-            | {self._names[c.name]: round(c.seconds, 1) for c in self.contestants},
+            "seconds": {"all": round(self.seconds, 1)} | {self._names[c.name]: round(c.seconds, 1) for c in self.runs},
             "split": {"recipe": self.split.recipe, "hash": self.split.hash, **self.split.sizes},
             "recipe": json.loads(self.recipe.to_json()),
             "notes": list(card.notes),

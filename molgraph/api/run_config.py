@@ -1,0 +1,98 @@
+"""Merge the keywords of ``train`` into a recipe, and refuse before any reading what cannot work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from molgraph.base.errors import UsageError
+from molgraph.base.paths import missing_file
+from molgraph.base.recipe import Recipe
+from molgraph.base.registry import full_name, get
+from molgraph.chem.standardise import preset
+from molgraph.data.cards import card
+
+READING = ("decimal", "qualifiers", "unit", "log")  # how cells of values are read
+
+#: keyword of ``train`` -> the recipe's keys that it sets
+KEYS: dict[str, tuple[tuple[str, str], ...]] = {
+    "path": (("data", "path"),),
+    "test": (("data", "test"),),
+    **{name: (("data", name),) for name in ("smiles", "targets", "id", "weight", "features", "split_column")},
+    **{name: (("data", name),) for name in ("on_error", "standardise", *READING, "duplicates", "tolerance")},
+    "split": (("split", "recipe"),),
+    "fractions": (("split", "fractions"),),
+    "model": (("model", "name"),),
+    "params": (("model", "params"),),
+    **{name: (("training", name),) for name in ("epochs", "batch_size", "learning_rate", "patience", "precision")},
+    **{name: (("training", name),) for name in ("device", "threads", "ensemble", "baseline", "store")},
+    "seed": (("split", "seed"), ("training", "seed")),
+}
+
+
+def recipe_of(recipe: Recipe | str | Path | None, given: Mapping[str, Any]) -> Recipe:
+    """A recipe with the keywords of ``train`` that were given laid over it."""
+    base = recipe if isinstance(recipe, Recipe) else Recipe() if recipe is None else Recipe.from_toml(recipe)
+    values = base.model_dump(exclude_unset=True)
+    for name, value in given.items():
+        for section, key in KEYS[name]:
+            if name in ("targets", "features") and isinstance(value, str):
+                value = (value,)
+            own = values.setdefault(section, {})
+            own[key] = {**own.get(key, {}), **value} if name == "params" else value
+    if recipe is None and "split" not in given and (advised := advised_split(given.get("path"))):
+        values.setdefault("split", {})["recipe"] = advised
+    return Recipe.from_dict(values)
+
+
+def advised_split(path: str | None) -> str:
+    """The split that the card of ``dataset:NAME`` recommends; empty for other sources, and for a column of its own.
+
+    Example:
+        >>> advised_split("dataset:bbbp"), advised_split("assay.csv")
+        ('scaffold/deepchem', '')
+    """
+    if path is None or not path.startswith("dataset:"):
+        return ""
+    advised = card(path.removeprefix("dataset:")).split
+    return "" if advised == "column" else advised
+
+
+def check_config(config: Recipe) -> None:
+    """Refuse what can be known to be wrong without a look at the data.
+
+    Raises:
+        UsageError: an unknown split or standardiser, or a split that needs a column and has none.
+        StorageError: no such split file or test table.
+    """
+    preset(config.data.standardise)
+    path, name = split_file(config), split_name(config)
+    if path is not None and not path.is_file():
+        raise missing_file(path, "split file")
+    get("split", name)
+    test = config.data.test
+    if test is not None and not test.startswith(("dataset:", "builtin:")) and test != "-" and not Path(test).is_file():
+        raise missing_file(test, "test table")
+
+
+def check_report(config: Recipe) -> None:
+    """Refuse a report on a run whose fractions leave nothing to test."""
+    if config.data.test is None and config.split.fractions[2] == 0 and get("split", split_name(config)).uses_fractions:
+        raise UsageError(
+            "a report needs a test part, and the fractions leave none", hint="as in --fractions 0.8,0.1,0.1"
+        )
+
+
+def split_file(config: Recipe) -> Path | None:
+    """The file that says how to split, where the recipe names one."""
+    asked = config.split.recipe
+    return Path(asked) if asked.endswith((".json", ".csv")) else None
+
+
+def split_name(config: Recipe) -> str:
+    """The split's registered name: a recipe's, or ``file``, or ``column`` where the table has one of its own."""
+    if split_file(config) is not None:
+        return "file"
+    own = config.data.split_column is not None and config.split.recipe not in ("time", "group")
+    return "column" if own else full_name("split", config.split.recipe)

@@ -1,0 +1,133 @@
+"""Split the rows of a training run: by a recipe, a column, a file, or with a test table of its own."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from molgraph.api.run_config import split_file, split_name
+from molgraph.base.errors import DataError, MolgraphError
+from molgraph.base.recipe import Recipe
+from molgraph.base.registry import get
+from molgraph.data.splits import Split, few_of_a_class, split_table
+from molgraph.data.splits.leaks import find_leaks
+from molgraph.data.splits.make import usable_rows
+from molgraph.data.splits.split import LeftOut, content_hash, digests_of, row_contents, split_hash
+from molgraph.data.table import Table
+from molgraph.train.model import coded
+
+logger = logging.getLogger("molgraph")
+
+
+def divide(table: Table, config: Recipe, written: Table) -> Split:
+    """The split that a recipe asks for: by a recipe's name, by the table's own column, or as a file says.
+
+    Args:
+        table: the rows with standardised molecules.
+        config: the recipe.
+        written: the same rows with molecules as they were read. Other people's recipes are asked of these, for a
+            standardised molecule may have another scaffold; so is a file that was not made of standardised ones.
+    """
+    path, name = split_file(config), split_name(config)
+    params: dict[str, Any] = {} if path is None else {"path": path}
+    as_written = get("split", name).reproduces or (path is not None and _is_split_of_another(path, table))
+    asked = written if as_written else table
+    settings: dict[str, Any] = {"fractions": config.split.fractions, "seed": config.split.seed, "quiet": True}
+    made = split_table(asked, name, **settings, **params)
+    for note in few_of_a_class(table, made):
+        logger.info(note)
+    return made
+
+
+def _is_split_of_another(path: Path, table: Table) -> bool:
+    """Whether a file is a molgraph split that was made for other molecules than these."""
+    try:
+        return Split.load(path).content != content_hash(row_contents(table))
+    except MolgraphError:
+        return False  # a list of row numbers, or nothing that can be read: who reads it says so
+
+
+def divide_before(n: int, clean: Table, table: Table, config: Recipe) -> Split:
+    """Split the first n rows into train and valid; the others are the test part.
+
+    Args:
+        n: rows of the table that is learnt from.
+        clean: all rows with standardised molecules.
+        table: all rows with molecules as they were read.
+        config: the recipe.
+
+    Raises:
+        DataError: the split has a test part of its own, or no test row can be read.
+    """
+    first = np.arange(n)
+    split = divide(clean.take(first), without_test(config), table.take(first))
+    if len(split.test):
+        raise DataError(
+            f"the split {split.recipe!r} has a test part of {len(split.test)} rows, beside the test table",
+            hint="mark those rows train or valid, or give no test table",
+        )
+    usable = usable_rows(clean.take(np.arange(n, len(clean))), get("split", "column"))
+    test = usable.rows + n
+    contents = row_contents(clean)
+    parts = {"train": split.train, "valid": split.valid, "test": test}
+    settings = {"recipe": split.recipe, "seed": split.seed, "fractions": list(split.fractions)}
+    params: dict[str, Any] = dict(split.params) | {"test": "a table of its own"}
+    return replace(
+        split,
+        test=test,
+        n_rows=len(clean),
+        params=params,
+        content=content_hash(contents),
+        digests=digests_of(contents),
+        hash=split_hash(contents, parts, settings | {"params": params}),
+        leaks=find_leaks(clean, np.sort(np.concatenate([split.train, split.valid])), test),
+        left_out=(*split.left_out, *(LeftOut(row + n, why) for row, why in sorted(usable.left_out.items()))),
+    )
+
+
+def without_test(config: Recipe) -> Recipe:
+    """The recipe with its test share given to the training part."""
+    train, valid, test = config.split.fractions
+    return config.model_copy(
+        update={"split": config.split.model_copy(update={"fractions": (train + test, valid, 0.0)})}
+    )
+
+
+def append_test(table: Table, test: Table) -> Table:
+    """The rows of both tables; those of ``test`` come last, with their classes coded as in ``table``.
+
+    Raises:
+        DataError: the test table lacks a target or descriptor, has a class that the table has not, or other entities.
+    """
+    test = coded(test.with_targets([t.name for t in table.row_targets]), table.row_targets)
+    if [e.kind for e in test.entities] != [e.kind for e in table.entities] or table.packed:
+        raise DataError("the test table has other columns than the table", hint="give both the same columns")
+    if test.feature_names != table.feature_names:
+        raise DataError(
+            f"the test table has the descriptors {list(test.feature_names)}, the table {list(table.feature_names)}",
+            hint="give both the same columns",
+        )
+    weights = [np.ones(len(part)) if part.weights is None else part.weights for part in (table, test)]
+    weighed = table.weights is not None or test.weights is not None
+    entities = zip(table.entities, test.entities, strict=True)
+    return replace(
+        table,
+        ids=np.concatenate([table.ids, test.ids]),
+        entities=tuple(replace(a, values=np.concatenate([a.values, b.values])) for a, b in entities),
+        status=np.concatenate([table.status, test.status]),
+        reason=np.concatenate([table.reason, test.reason]),
+        y=_stacked(table.y, test.y),
+        weights=np.concatenate(weights) if weighed else None,
+        features=_stacked(table.features, test.features),
+        split=None if table.split is None else np.concatenate([table.split, np.full(len(test), None, dtype=object)]),
+        notes=tuple(dict.fromkeys((*table.notes, *test.notes))),
+        index=None if table.index is None or test.index is None else table.index.append(test.index),
+    )
+
+
+def _stacked(first: np.ndarray | None, second: np.ndarray | None) -> np.ndarray | None:
+    return None if first is None or second is None else np.concatenate([first, second])

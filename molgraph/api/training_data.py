@@ -1,0 +1,145 @@
+"""Read the table that a training run learns from, settle its replicates, and describe its targets."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from molgraph.api.run_config import READING, check_config, split_file, split_name
+from molgraph.base.errors import UsageError
+from molgraph.base.recipe import Recipe
+from molgraph.data.columns import with_kind
+from molgraph.data.editions import curate
+from molgraph.data.labels import check_targets
+from molgraph.data.log import PREFIX, log_targets
+from molgraph.data.profile import WIDE, decades_of
+from molgraph.data.read import read_table
+from molgraph.data.replicates import find_replicates
+from molgraph.data.table import Table
+
+SHOWN = 5  # targets in a line
+MAX_LOOK = 10  # different whole numbers that may be meant as classes
+logger = logging.getLogger("molgraph")
+
+
+def read_for_training(data: Any, config: Recipe) -> Table:
+    """The table that a recipe asks for, with its targets."""
+    check_config(config)
+    if data is None:
+        raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
+    said, name = config.data, split_name(config)
+    if name in ("time", "group", "column") and said.split_column is None and not isinstance(data, Table):
+        raise UsageError(f"the split {name!r} needs a column", hint="name it: --split-column COLUMN")
+    if isinstance(data, Table):
+        table = data if said.targets is None else data.with_targets(list(said.targets))
+    else:
+        table = _read(data, config, said.targets, split=said.split_column)
+    check_targets(table)  # before the split, which says no more than that a part is empty
+    if isinstance(data, Table) and said.log:
+        table = log_targets(table)
+    table = _settle_replicates(table, config)
+    table = replace(table, notes=(*table.notes, *_range_notes(table)))
+    for note in table.notes:
+        logger.info(note)
+    logger.info("learning %s", describe_targets(table, asked=said.targets or ()))
+    return table
+
+
+def read_test(data: Any, config: Recipe, table: Table) -> Table:
+    """The test table of its own, read as ``table`` was, with its targets."""
+    if not isinstance(data, Table):
+        return _read(data, config, table.row_targets)
+    return log_targets(data) if config.data.log else data
+
+
+def _read(data: Any, config: Recipe, targets: Any, split: str | None = None) -> Table:
+    said = config.data
+    columns: dict[str, Any] = {"smiles": said.smiles, "targets": targets, "id": said.id, "weight": said.weight}
+    return read_table(
+        data,
+        **columns,
+        features=said.features,
+        split=split,
+        on_error=said.on_error,
+        need_targets=True,
+        **said.model_dump(include=set(READING)),
+    )
+
+
+def _settle_replicates(table: Table, config: Recipe) -> Table:
+    """The table with its replicates merged as the recipe asks, or a note on those that are learned as they are."""
+    said = config.data
+    if said.duplicates != "keep":
+        if split_file(config) is not None:
+            raise UsageError(
+                "merged duplicates change the rows that the split file counts",
+                hint=f"merge them first: molgraph data curate FILE --duplicates {said.duplicates} -o clean.csv",
+            )
+        made = curate(table, replicates=said.duplicates, tolerance=said.tolerance, replicates_alone=True)
+        note = f"duplicates ({said.duplicates}): {made.sentence}"
+        check_targets(made.table)
+        return replace(made.table, notes=(*made.table.notes, note))
+    found = find_replicates(table)
+    if not len(found.rows):
+        return table
+    differ = f", {int(found.contradictory.sum()):,} of them with contradictory labels"
+    many = f"{len(np.unique(found.group)):,} molecules stand in {len(found.rows):,} rows"
+    note = f"duplicates: {many}{differ * bool(found.contradictory.any())}"
+    way = "all are learned as they stand; --duplicates mean, median or drop merges them"
+    return replace(table, notes=(*table.notes, f"{note}: {way}"))
+
+
+def _range_notes(table: Table) -> list[str]:
+    """A note on each regression target whose positive values go over many decades, or which holds two numbers alone."""
+    notes = []
+    for j, target in enumerate(table.row_targets):
+        values = np.empty(0) if table.y is None else table.y[~np.isnan(table.y[:, j]), j]
+        if target.kind != "regression" or not len(values):
+            continue
+        if (decades := decades_of(values)) > WIDE:
+            notes.append(f"{target.name}: positive values over {decades:.1f} decades; --log learns their logarithms")
+        if len(pair := np.unique(values)) == 2:
+            way = with_kind(target.name, "multiclass")
+            notes.append(
+                f"{target.name}: holds {pair[0]:g} and {pair[1]:g} alone and is learned as numbers; {way} for classes"
+            )
+    return notes
+
+
+def units_of(table: Table, config: Recipe) -> dict[str, str]:
+    """The unit of each regression target, where all values were brought to one."""
+    unit = config.data.unit
+    names = [t.name for t in table.row_targets if t.kind == "regression"] if unit else []
+    return {name: f"log10({unit})" if name.startswith(PREFIX) else str(unit) for name in names}
+
+
+def describe_targets(table: Table, asked: Sequence[str] = ()) -> str:
+    """What a table's targets are learnt as, and how to ask for classes where few whole numbers look like them.
+
+    Args:
+        table: with targets.
+        asked: as a person asked for them, ``z`` or ``z:multiclass``; who gave a kind needs no advice.
+
+    Example:
+        >>> from molgraph.base.contracts import Target
+        >>> from molgraph.data.table import make_table
+        >>> describe_targets(make_table(["C", "CC", "CCC"], targets=(Target("z"),), y=[0.0, 1.0, 2.0]))
+        'z (regression; z:multiclass for classes)'
+    """
+    words = []
+    for j, target in enumerate(table.row_targets[:SHOWN]):
+        advice = f"; {with_kind(target.name, 'multiclass')} for classes"
+        told = f"{target.name}:{target.kind}" in asked
+        looks = target.kind == "regression" and table.y is not None and _look_like_classes(table.y[:, j])
+        words.append(f"{target.name} ({target.kind}{advice if looks and not told else ''})")
+    more = len(table.row_targets) - len(words)
+    return ", ".join(words) + (f" and {more:,} more" if more else "")
+
+
+def _look_like_classes(values: np.ndarray) -> bool:
+    distinct = np.unique(values[np.isfinite(values)])
+    return len(distinct) != 2 and len(distinct) <= MAX_LOOK and bool((distinct == np.round(distinct)).all())
