@@ -100,7 +100,7 @@ def method_of(config: Recipe) -> Method:
         method = Ensemble(config.model.name, n=config.training.ensemble, seed=seed, params=params)
     else:
         method = make_method(config.model.name, **params)
-    for part in getattr(method, "members", [method]):
+    for part in method.with_members:
         if isinstance(part, GraphMethod):
             part.check()
             part.check_network()
@@ -145,12 +145,11 @@ def run_methods(config: Recipe, method: Method, parts: list[Table], folder: Path
 
 def is_graph(method: Method) -> bool:
     """Whether a graph model is trained; only those have a forest as their baseline."""
-    return all(isinstance(each, GraphMethod) for each in getattr(method, "members", [method]))
+    return all(isinstance(each, GraphMethod) for each in method.members or [method])
 
 
 def _run(name: str, method: Method, parts: list[Table], folder: Path | None) -> MethodRun:
-    members = getattr(method, "members", [])
-    logger.info("training %s", f"ensemble of {len(members)} {name}" if members else name)
+    logger.info("training %s", f"ensemble of {len(method.members)} {name}" if method.members else name)
     started = time.perf_counter()
     train_part, valid, test = parts
     method.fit(train_part, valid if len(valid) else None, workdir=folder)

@@ -99,7 +99,7 @@ def evaluate(
 def _set_running(method: Method, running: Mapping[str, Any]) -> None:
     """Set where and how a fitted method runs; what is None or unknown to it stays as it is."""
     given = {name: value for name, value in running.items() if value is not None}
-    for part in (method, *getattr(method, "members", ())):
+    for part in method.with_members:
         part.set_params(**{name: value for name, value in given.items() if name in part.param_names()})
         if isinstance(part, GraphMethod):
             part.check()  # now, not at the first prediction

@@ -133,7 +133,7 @@ class TrainingResult:
     @property
     def curves(self) -> pd.DataFrame | None:
         """Losses by epoch; None for a method that has none, such as a forest."""
-        return getattr(self.model.method, "curves", None)
+        return self.model.method.curves
 
     @property
     def predictions(self) -> dict[str, Prediction]:
@@ -173,7 +173,7 @@ class TrainingResult:
             path: the page.
             new: predictions of molecules without measured values, shown in a table of their own.
         """
-        from molgraph.evaluate.report import write_report
+        from molgraph.evaluate.report import write_report  # with jinja2 and matplotlib, which few runs need
 
         if not self.verdicts:
             raise DataError("there is no test part to report on", hint="give the split a test share above 0")

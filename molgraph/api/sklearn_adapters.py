@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from molgraph.base.contracts import Method, Prediction, Target
 from molgraph.base.errors import DataError, UsageError
+from molgraph.chem.smiles import parse_smiles
 from molgraph.data.labels import check_targets, check_weights
 from molgraph.data.table import OK, Table, make_table
+from molgraph.train.method import make_method
 
 
 class InputError(DataError, ValueError):
@@ -60,7 +62,6 @@ class _MoleculeEstimator(BaseEstimator):
 
     def _readable(self, table: Table, measured: np.ndarray) -> Table:
         """The measured rows whose molecule can be read; with ``invalid="raise"`` one that cannot is an error."""
-        from molgraph.chem.smiles import parse_smiles
 
         reasons = np.array([parse_smiles(text).reason for text in table.smiles], dtype=object)
         bad = np.flatnonzero(((reasons != "") | ~table.ok).astype(bool))
@@ -184,7 +185,6 @@ def as_smiles(X: Any) -> list[Any]:
 
 
 def _make(model: str, params: dict[str, Any]) -> Method:
-    from molgraph.train.method import make_method
 
     return make_method(model, **params)
 

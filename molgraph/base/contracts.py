@@ -1,4 +1,4 @@
-"""The contracts between the rooms: what a method takes in, and what every method gives back."""
+"""The contracts between the layers: the base classes of methods and generators, and the predictions they return."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -18,41 +18,16 @@ from molgraph.base.finite import check_finite, fail_rows
 from molgraph.base.printable import printable
 from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Space
+from molgraph.base.table import Kind as Kind
+from molgraph.base.table import Table
+from molgraph.base.table import Target as Target
 
-if TYPE_CHECKING:  # the table itself lives one floor up
-    from molgraph.data.table import Table
+if TYPE_CHECKING:
+    import pandas as pd
 
-Kind = Literal["regression", "binary", "multiclass", "bounded"]
-LevelName = Literal["row", "atom", "bond"]
 RUN_ONLY = ("device", "devices", "strategy", "threads", "predict_batch", "checkpoint_seconds", "store")
 _SHOWN = 5  # rows and targets in a plain shell
 _NAMED = 3  # targets in a reason
-
-
-@dataclass(frozen=True)
-class Target:
-    """One quantity to learn.
-
-    Args:
-        name: the column's name.
-        kind: ``regression``, ``binary`` (labels 0 and 1), ``multiclass`` or ``bounded``.
-        level: what carries a value: the table's ``row`` (a molecule), an ``atom`` or a ``bond``.
-        classes: class labels of a ``multiclass`` target, in order of their code 0, 1, ...
-        bounds: lowest and highest value of a ``bounded`` target.
-    """
-
-    name: str
-    kind: Kind = "regression"
-    level: LevelName = "row"
-    classes: tuple[str, ...] = ()
-    bounds: tuple[float, float] | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the columns a prediction has for this target: one, or one a class."""
-        if self.kind == "multiclass":
-            return tuple(f"{self.name}:{c}" for c in self.classes)
-        return (self.name,)
 
 
 @dataclass(frozen=True)
@@ -82,6 +57,8 @@ class Method(ABC):
     (else those rows may go to ``table``). ``gradient_descent``: whether its ``learning_rate`` and the like are a
     recipe's (``base.recipe.GRADIENT_DESCENT``). ``needs``: the importable names of libraries that molgraph does not
     install. ``run_only``: parameters of the machine at hand, whose values in a model file are dropped on load.
+    ``members``: the methods whose predictions it combines. ``curves``: losses by epoch after ``fit``, where it has
+    epochs.
     """
 
     name: str = ""
@@ -90,6 +67,18 @@ class Method(ABC):
     gradient_descent: bool = False
     needs: tuple[str, ...] = ()
     run_only: tuple[str, ...] = RUN_ONLY
+    members: Sequence[Method] = ()
+    curves: pd.DataFrame | None = None
+
+    @property
+    def model_name(self) -> str:
+        """The name of the model that it fits: its own, unless it fits models of many names."""
+        return self.name
+
+    @property
+    def with_members(self) -> tuple[Method, ...]:
+        """The method itself, then its members."""
+        return (self, *self.members)
 
     @abstractmethod
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
@@ -139,6 +128,14 @@ class Method(ABC):
                 )
             setattr(self, name, value)
         return self
+
+
+@runtime_checkable
+class PredictsGraphs(Protocol):
+    """A method that predicts a table whose graphs are made already."""
+
+    def predict_graphs(self, table: Table, graphs: Any) -> Prediction:
+        """Predict every row of ``table``; ``graphs`` is what ``molgraph.data.store.store_for(table)`` gives."""
 
 
 class Generator(ABC):
@@ -196,7 +193,7 @@ class Prediction:
         targets: what was predicted.
         value: float64 [n, columns of all targets]: a value, a probability of class 1, or one a class;
             NaN where there is none.
-        status: ``ok``, ``unreadable`` or ``missing`` (see ``molgraph.data.table``), or ``failed``: the molecule was
+        status: ``ok``, ``unreadable`` or ``missing`` (see ``Table``), or ``failed``: the molecule was
             read, and the model gives no finite number for it.
         reason: one line for each row that lacks a value, else empty.
         spread: standard deviation over an ensemble's members (not calibrated), same shape as ``value``, or None.

@@ -7,15 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from molgraph.base.contracts import Method
 from molgraph.base.errors import UsageError, nearest
-
-if TYPE_CHECKING:
-    from molgraph.base.contracts import Method
-    from molgraph.base.size import Shapes, Size
+from molgraph.base.size import Shapes, Size
 
 _WORDS = {
     int: "a whole number",

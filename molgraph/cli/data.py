@@ -85,8 +85,7 @@ def _audit_dataset(data: str, write: bool) -> bool:
     from molgraph.base.errors import UsageError
     from molgraph.cli.show import say
     from molgraph.data.card_audit import summarise, write_card
-    from molgraph.data.card_text import audit_lines
-    from molgraph.data.cards import card
+    from molgraph.data.cards import audit_lines, card
     from molgraph.data.datasets import load_dataset
 
     if not data.startswith("dataset:"):

@@ -62,8 +62,7 @@ def info(
     from rich.text import Text
 
     from molgraph.cli.show import console
-    from molgraph.data.card_text import LABEL_WIDTH, card_text
-    from molgraph.data.cards import card
+    from molgraph.data.cards import LABEL_WIDTH, card, card_text
 
     out = console()
     title, *lines = card_text(card(name), width=min(out.width, 110)).splitlines()

@@ -14,13 +14,15 @@ import pandas as pd
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
 from molgraph.base.shipped import shipped_dir
+from molgraph.base.table import VALUES
 from molgraph.chem.facts import Facts, facts_of
 from molgraph.chem.identity import Identity
 from molgraph.chem.parallel import map_texts
-from molgraph.data.cards import AuditSummary, Card, Edition, Repeats
+from molgraph.data.card_parts import AuditSummary, Edition, Repeats
+from molgraph.data.cards import Card
 from molgraph.data.content import content_hash
 from molgraph.data.datasets import RAW, Dataset
-from molgraph.data.editions import RULES, VALUES, curate, identify
+from molgraph.data.editions import RULES, curate, identify
 from molgraph.data.featurize import rdkit_version
 from molgraph.data.graph_audit import graph_codes
 from molgraph.data.replicates import differing

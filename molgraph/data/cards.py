@@ -1,163 +1,29 @@
-"""A dataset's name in; its card out: what it is, where it is found, what is known against it."""
+"""Read the cards of datasets, and write them out for people."""
 
 from __future__ import annotations
 
 import re
+import textwrap
+from collections.abc import Iterator
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from molgraph.base.contracts import Kind, Target
+from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError, nearest
 from molgraph.base.sections import Section, parse_toml
 from molgraph.base.shipped import shipped_dir
+from molgraph.base.table import VALUES
+from molgraph.data.card_parts import UNVERIFIED, AuditSummary, Edition, Noise, Sha256, Source, TargetCard
 
-UNVERIFIED = "unverified"
-Sha256 = Annotated[str, Field(pattern=r"^([0-9a-f]{64}|unverified)$")]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
-Place = Literal["data", "url", "rdkit", "pyg"]
 Grade = Literal["A", "B", "C"]
-
-
-class TargetCard(Section):
-    """Targets of one kind and unit; their names are the file's columns.
-
-    Args:
-        names: columns of the file.
-        kind: regression, binary, multiclass or bounded.
-        unit: of values.
-        classes: labels in order, of a multiclass target.
-        tolerance: how far replicates of a value may lie apart in a curated edition, in ``unit``; None where replicates
-            are no repeated measurements (computed values, or a ligand with several proteins).
-    """
-
-    names: tuple[str, ...]
-    kind: Kind = "regression"
-    unit: str = ""
-    classes: tuple[str, ...] = ()
-    tolerance: float | None = Field(default=None, ge=0)
-
-
-class Source(Section):
-    """One place where the dataset is found, and how the files are laid out there.
-
-    Args:
-        place: ``data`` (the folder that MOLGRAPH_DATA names), ``url`` (also found where DeepChem's own loader left
-            it), ``rdkit`` (inside that package), or ``pyg``, that library's loader.
-        files: what each file is -> its path below that folder, its address, or the loader's name.
-        sha256: the same -> the sha256 of its bytes, or ``unverified``.
-        layout: how the files are read.
-        edition: ``raw``, or another word where the content is another one than that of the raw edition.
-        hash: sha256 of that other content; the raw edition's stands on the card.
-        rows: how many rows this place's files give; None where nobody has counted them.
-        smiles: the column of molecules, where it differs from the card's.
-        columns: target -> its column or key in this place's files, where that differs.
-        member: the name of what is read inside an archive or by a loader.
-        note: what differs from the other places.
-    """
-
-    place: Place
-    files: dict[str, str]
-    sha256: dict[str, Sha256] = Field(default_factory=dict)
-    md5: dict[str, str] = Field(default_factory=dict)
-    layout: str = "table"
-    edition: str = "raw"
-    hash: Sha256 = UNVERIFIED
-    rows: int | None = None
-    smiles: str = ""
-    columns: dict[str, str] = Field(default_factory=dict)
-    member: str = ""
-    note: str = ""
-
-    @property
-    def verified(self) -> bool:
-        """Whether the sha256 of every file is known."""
-        return all(self.sha256.get(role, UNVERIFIED) != UNVERIFIED for role in self.files) or self.place == "rdkit"
-
-
-class Noise(Section):
-    """What is known of the noise of the labels: the ceiling of every model."""
-
-    sd: float | None = None
-    unit: str = ""
-    source: str = ""
-
-
-class Edition(Section):
-    """A curated edition.
-
-    Args:
-        rule: what was done, in words; the edition's name is the rule's, and the tolerance is the target's.
-        rows: how many stayed.
-        hash: sha256 of its content, with that version of rdkit.
-        rdkit: the version.
-        changes: what was done and why -> number of rows (of ``label out``: labels).
-    """
-
-    rule: str
-    rows: int
-    hash: Sha256
-    rdkit: str
-    changes: dict[str, int] = Field(default_factory=dict)
-
-
-class Repeats(Section):
-    """Rows that hold the same thing.
-
-    Args:
-        groups: things that stand in more than one row.
-        rows: those rows.
-        contradictory_groups: groups in which a target has two different values.
-        contradictory_rows: their rows.
-    """
-
-    groups: int = 0
-    rows: int = 0
-    contradictory_groups: int = 0
-    contradictory_rows: int = 0
-
-
-class AuditSummary(Section):
-    """What an audit of the raw edition found; written by ``molgraph data audit NAME --write``.
-
-    Args:
-        rdkit: its version.
-        edition: which edition was audited.
-        rows: all rows.
-        distinct: different molecules (standardised parents, stereo kept), graphs or pairs among the readable rows.
-        unreadable: rows that cannot be read.
-        missing: rows without a molecule.
-        no_carbon: rows whose largest fragment has no carbon.
-        salts: rows of more than one part.
-        undefined_stereo: rows with a stereo centre or double bond whose configuration is not stated.
-        undefined_centres: those with such a centre.
-        written: repeats by canonical SMILES, all that is written kept; of graphs, those that colour refinement does
-            not tell apart (isomorphic ones, and nearly no others).
-        parent: repeats by the largest fragment, neutral, stereo kept.
-        flat: repeats by that parent without stereo.
-        labels: values that are there, over all targets.
-        missing_labels: values that are not there.
-        positives: binary target or class -> its share of the labels; for more than 30 targets: lowest, median, highest.
-    """
-
-    rdkit: str
-    edition: str = "raw"
-    rows: int
-    distinct: int
-    unreadable: int = 0
-    missing: int = 0
-    no_carbon: int = 0
-    salts: int = 0
-    undefined_stereo: int = 0
-    undefined_centres: int = 0
-    written: Repeats = Repeats()
-    parent: Repeats = Repeats()
-    flat: Repeats = Repeats()
-    labels: int = 0
-    missing_labels: int = 0
-    positives: dict[str, float] = Field(default_factory=dict)
+LABEL_WIDTH = 14
+_THINGS = {"molecule": "molecules", "geometry": "molecules", "graph": "graphs", "pair": "pairs"}
+_GRADES = {"A": "one assay, or curated", "B": "in between", "C": "old compilation"}
 
 
 class Card(Section):
@@ -242,13 +108,9 @@ class Card(Section):
         return self.hash != UNVERIFIED
 
     def _repr_html_(self) -> str:
-        from molgraph.data.card_text import card_html
-
         return card_html(self)
 
     def __str__(self) -> str:
-        from molgraph.data.card_text import card_text
-
         return card_text(self)
 
 
@@ -297,3 +159,123 @@ def _read(path: Path, _changed: int, _size: int) -> Card:
         raise DataError(f"the card {path.name}, {where}: {problem['msg']}", hint=hint) from None
     except ValueError as error:
         raise DataError(f"the card {path.name} is not TOML: {error}") from None
+
+
+def card_lines(card: Card) -> Iterator[tuple[str, str]]:
+    """Label and text of each line of a card's page; lists give one line an item, the label with the first."""
+    yield "about", card.about
+    yield "rows", f"{card.rows:,} ({card.collection})"
+    yield "task", _task(card)
+    yield "metric", card.metric or "-"
+    yield "split", f"{card.split}. {card.split_note}".strip()
+    yield "grade", f"{card.grade}, {_GRADES[card.grade]}: {card.grade_reason}"
+    if card.noise.sd is not None:
+        yield "noise", f"standard deviation {card.noise.sd:g} {card.noise.unit} ({card.noise.source})"
+    for i, fault in enumerate(card.faults):
+        yield "" if i else "known faults", f"- {fault}"
+    yield from audit_lines(card)
+    for name, edition in card.edition.items():
+        yield f"{card.name}@{name}", f"{edition.rows:,} rows, hash {edition.hash[:12]} (rdkit {edition.rdkit})"
+        for what, n in edition.changes.items():
+            how = f" ({_contradiction(card, _tolerance(card))})" if what.endswith("contradictory") else ""
+            yield "", f"- {what}{how}: {n:,}"
+        by = f" (a value by more than {_tolerance(card)})" if _kinds(card)[1] else ""
+        yield "", edition.rule.replace(" (a value by more than the tolerance)", by)
+    if not card.edition and card.target and card.entity == "molecule":
+        values = any(t.kind in VALUES and t.name not in card.tolerances for t in card.targets)
+        why = "no tolerance is known within which its values would agree" if values else "its files were not at hand"
+        yield "curated", f"no edition: {why}"
+    yield "licence", card.licence
+    yield "cite", card.citation
+    yield "home", card.home or "-"
+    for i, source in enumerate(card.source):
+        files = ", ".join(source.files.values())
+        mark = "" if source.verified else ", unverified"
+        words = f"{source.place}: {files} ({'? rows' if source.rows is None else f'{source.rows:,} rows'}{mark})"
+        yield "" if i else "found in", f"{words} {source.note}".strip()
+    yield "content", card.hash if card.verified else "unverified until its first download"
+
+
+def _tolerance(card: Card) -> str:
+    """The tolerance in words, where all values share one."""
+    stated = {f"{value:g} {card.units[name]}".strip() for name, value in card.tolerances.items()}
+    return stated.pop() if len(stated) == 1 else "its tolerance" if stated else "nothing"
+
+
+def _kinds(card: Card) -> tuple[bool, bool]:
+    """Whether the card has targets of classes, and of values."""
+    values = [target.kind in VALUES for target in card.targets]
+    return not all(values), any(values)
+
+
+def _contradiction(card: Card, line: str = "") -> str:
+    """What sets contradictory labels apart; ``line`` is how far values may lie apart, empty for not at all."""
+    classes, values = _kinds(card)
+    apart = f"values more than {line} apart" if line else "values that differ at all"
+    return " or ".join(["different labels"] * classes + [apart] * values)
+
+
+def _task(card: Card) -> str:
+    if not card.target:
+        return "none: a set of structures"
+    shown = [f"{t.name} [{card.units[t.name] or t.kind}]" for t in card.targets[:6]]
+    more = f" and {len(card.targets) - 6:,} more" if len(card.targets) > 6 else ""
+    return f"{card.task}: {', '.join(shown)}{more}"
+
+
+def audit_lines(card: Card) -> Iterator[tuple[str, str]]:
+    """Label and text of each line on a card's audit; none where there is none."""
+    found = card.audit
+    if found is None:
+        return
+    edition = "" if found.edition == "raw" else f"of {card.name}@{found.edition}: "
+    yield (
+        "audit",
+        f"{edition}{found.distinct:,} different {_THINGS[card.entity]} in {found.rows:,} rows (rdkit {found.rdkit})",
+    )
+    lost = [f"{n:,} {word}" for n, word in ((found.unreadable, "unreadable"), (found.missing, "missing")) if n]
+    if lost:
+        yield "", f"{', '.join(lost)} rows"
+    by = {"as written": found.written, "by parent": found.parent, "by parent without stereo": found.flat}
+    for how, repeats in by.items():
+        if repeats.groups:
+            differ = f"{repeats.contradictory_groups:,} contradictory"
+            if repeats.contradictory_groups:
+                differ += f" ({repeats.contradictory_rows:,} rows; {_contradiction(card)})"
+            yield "", f"repeated {how}: {repeats.groups:,} groups ({repeats.rows:,} rows), {differ}"
+    if found.undefined_stereo:
+        centres = f"{found.undefined_centres:,} ({found.undefined_centres / found.rows:.1%}) at a centre"
+        yield "", f"stereo not stated: {found.undefined_stereo:,} rows, {centres}"
+    if found.salts or found.no_carbon:
+        yield "", f"{found.salts:,} salts or mixtures; {found.no_carbon:,} without carbon"
+    if found.missing_labels:
+        share = found.missing_labels / (found.labels + found.missing_labels)
+        yield "", f"{found.labels:,} labels, {share:.1%} of all cells missing"
+    if found.positives:
+        yield "", "positive: " + ", ".join(f"{name} {share:.1%}" for name, share in found.positives.items())
+
+
+def card_text(card: Card, width: int = 100) -> str:
+    """A card as plain text, wrapped.
+
+    Example:
+        >>> print(card_text(card("esol")).splitlines()[0])
+        esol: ESOL (Delaney)
+    """
+    lines = [f"{card.name}: {card.title}", ""]
+    for label, text in card_lines(card):
+        first, rest = f"{label:<{LABEL_WIDTH}}", " " * LABEL_WIDTH
+        rest += "  " * text.startswith("- ")
+        wrapped = textwrap.wrap(text, max(width, 40), initial_indent=first, subsequent_indent=rest)
+        lines += wrapped or [first.rstrip()]
+    return "\n".join(lines)
+
+
+def card_html(card: Card) -> str:
+    """A card as an HTML table."""
+    rows = "".join(
+        f"<tr><th style='text-align:left;vertical-align:top'>{escape(label)}</th>"
+        f"<td style='text-align:left'>{escape(text)}</td></tr>"
+        for label, text in card_lines(card)
+    )
+    return f"<h4>{escape(card.name)}: {escape(card.title)}</h4><table>{rows}</table>"

@@ -1,4 +1,4 @@
-"""A dataset's name in; its table, checked against its card, out."""
+"""Load datasets by name, checked against their cards."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.data.cards import UNVERIFIED, Card, card
+from molgraph.data.card_parts import UNVERIFIED
+from molgraph.data.cards import Card, card, card_names
 from molgraph.data.content import content_hash
-from molgraph.data.sources.finding import DOWNLOAD, Found, find
+from molgraph.data.editions import curate
+from molgraph.data.featurize import rdkit_version
+from molgraph.data.sources.finding import DOWNLOAD, Found, find, whereabouts
 from molgraph.data.sources.layouts import read_layout
 from molgraph.data.sources.records import record_content, recorded_content
 from molgraph.data.table import Table
@@ -109,9 +112,6 @@ def curated(raw: Dataset, name: str) -> Dataset:
     Raises:
         DataError: with the card's own version of rdkit the content is another one; both hashes are named.
     """
-    from molgraph.data.editions import curate
-    from molgraph.data.featurize import rdkit_version
-
     stated = raw.card.edition[name]
     made = curate(raw.table, name, tolerance=raw.card.tolerances)
     found = content_hash(made.table)
@@ -167,9 +167,6 @@ def datasets() -> pd.DataFrame:
         >>> frame.loc["esol", "metric"]
         'rmse'
     """
-    from molgraph.data.cards import card_names
-    from molgraph.data.sources.finding import whereabouts
-
     rows: list[dict[str, Any]] = []
     for name in card_names():
         one = card(name)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.table import VALUES
 from molgraph.chem.identity import Identity, identities_of
 from molgraph.chem.parallel import map_texts
 from molgraph.data.standardised import standardise
@@ -30,7 +31,6 @@ REPLICATES: dict[str, Callable[[np.ndarray], Any]] = {
     "median": np.median,
     "drop": np.mean,
 }  # dropped where they differ at all
-VALUES = ("regression", "bounded")  # kinds of targets whose replicates may lie apart
 Note = tuple[int, str, str, str, int | None]  # row, action, target, reason, the row that stands for it
 ROUNDING = 1 + 1e-9  # 1.6 - 1.0 is more than 0.6 by the last bit
 

@@ -151,7 +151,7 @@ def _open_path(path: Path) -> BinaryIO:
 
 def _missing(path: Path) -> StorageError:
     """The error for a file that is not there; a dataset's name alone is asked for by its prefix."""
-    from molgraph.data.cards import card_names
+    from molgraph.data.cards import card_names  # with pydantic, which a file that is there does not need
 
     error, name = missing_file(path), str(path)
     if name.partition("@")[0].lower().replace("-", "_") in card_names():

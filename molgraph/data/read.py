@@ -1,30 +1,24 @@
-"""Read files, frames and lists as tables, whole or chunk by chunk, every input row kept."""
+"""Read anything that holds molecules as a table, every input row kept: files, frames, lists, datasets by name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.data.building import Rows, build, no_rows
+from molgraph.data.building import Rows
 from molgraph.data.checked import check_molecules
-from molgraph.data.chunks import MOLBLOCK, Chunk, Reader
-from molgraph.data.delimited import DelimitedReader
-from molgraph.data.formats import Held, reader_for
-from molgraph.data.lines import RecordReader
-from molgraph.data.log import before_log, log_targets
-from molgraph.data.planning import Targets, decide, make_plan, settled
+from molgraph.data.datasets import load_dataset
+from molgraph.data.log import log_targets
+from molgraph.data.planning import Targets
 from molgraph.data.sources import builtin
 from molgraph.data.table import Table, row_name
+from molgraph.data.table_reader import read_chunks, read_whole
 from molgraph.data.targets import parse_targets
 from molgraph.data.value_column import OddCell, Reading
-from molgraph.data.values import find_beside, tidy
 
 OnError = Literal["keep", "drop", "stop"]
 
@@ -110,22 +104,7 @@ def read_source(
         if need_targets and not table.targets:
             raise DataError("the table has no target", hint="read another one, or make it with targets")
         return log_targets(table) if log else table, []
-    reader = reader_for(source)
-    if log and targets is not None:
-        targets = before_log([targets] if isinstance(targets, str | Target) else targets, reader.names)
-    plan = make_plan(reader, targets=targets, need_targets=need_targets, **columns)
-    beside = find_beside(reader.names, plan.columns, [a.column for a in plan.asked])
-    more = [name for each in beside.values() for name in each.values()]
-    read, notes, odd = [], [], []
-    for chunk in reader.chunks(list(dict.fromkeys([*plan.columns, *more])), None):
-        chunk, found = tidy(chunk, plan.asked, plan.numbers, beside, reading, guess=_parts_by_no_comma(reader))
-        read.append(chunk)
-        notes += found.notes
-        odd += found.odd
-    kinds = decide(plan.asked, read)
-    table = next(iter([build(chunk, plan, kinds) for chunk in read] or [no_rows(plan, kinds)]))
-    table = replace(table, notes=tuple(notes))
-    return log_targets(table) if log else table, odd
+    return read_whole(source, reading, targets=targets, need_targets=need_targets, log=log, **columns)
 
 
 def iter_tables(
@@ -182,8 +161,7 @@ def iter_rows(
     keep_columns: bool = False,
     molblocks: bool = False,
     targets: Targets = None,
-    decimal: str | None = None,
-    **columns: Any,
+    **options: Any,
 ) -> Iterator[Rows]:
     """Read a source in chunks as ``iter_tables`` does, with the source's own columns beside the tables.
 
@@ -192,8 +170,8 @@ def iter_rows(
         chunk_rows: rows a chunk.
         keep_columns: whether to give all columns of the source.
         molblocks: whether to give an SD file's structures too, as a column ``MOLBLOCK``.
-        targets, decimal: as for ``read_table``.
-        columns: ``smiles``, ``id``, ``weight``, ``features`` and ``split``, as for ``read_table``.
+        targets: as for ``read_table``.
+        options: ``smiles``, ``id``, ``weight``, ``features``, ``split`` and ``decimal``, as for ``read_table``.
     """
     if chunk_rows < 1:
         raise UsageError(f"chunk_rows is {chunk_rows}", hint="give at least 1")
@@ -206,28 +184,8 @@ def iter_rows(
             stop = min(start + chunk_rows, len(whole))
             yield Rows(whole.take(np.arange(start, stop)), own, pa.table({}))
         return
-    reader = reader_for(source)
-    plan = make_plan(reader, targets=targets, **columns)
-    kept = [*reader.names] if keep_columns else []
-    kept += [MOLBLOCK] if molblocks and isinstance(reader, RecordReader) else []
-    wanted = list(dict.fromkeys([*plan.columns, *kept]))
-    reading, guess = Reading(decimal), _parts_by_no_comma(reader)
-    found: tuple[Target, ...] | None = None
-    if reader.rereadable or all(settled(a) for a in plan.asked):
-        open_ones = [a.column for a in plan.asked if not settled(a)]
-        found = decide(plan.asked, reader.chunks(open_ones, chunk_rows) if open_ones else [])
-    none = Chunk(pa.table({name: pa.array([], pa.string()) for name in wanted}), 0)
-    chunks = reader.chunks(wanted, chunk_rows)
-    for chunk in chain([next(chunks, none)], chunks):
-        read = tidy(chunk, (), plan.numbers, {}, reading, guess=guess)[0]
-        found = found if found is not None else decide(plan.asked, [read])
-        yield Rows(build(read, plan, found), tuple(reader.names), chunk.columns.select(kept))
-
-
-def _parts_by_no_comma(reader: Reader) -> bool:
-    """Whether a comma in a cell can be a decimal sign: the file's columns are parted by something else."""
-    reader = reader.reader if isinstance(reader, Held) else reader
-    return isinstance(reader, DelimitedReader) and reader.delimiter != ","
+    options |= {"chunk_rows": chunk_rows, "keep_columns": keep_columns, "molblocks": molblocks}
+    yield from read_chunks(source, targets=targets, **options)
 
 
 def _named(source: Any) -> bool:
@@ -237,11 +195,7 @@ def _named(source: Any) -> bool:
 
 def _load_named(source: str) -> Table:
     kind, _, name = source.partition(":")
-    if kind == "builtin":
-        return builtin.load(name)
-    from molgraph.data.datasets import load_dataset  # it reads its files by this very module
-
-    return load_dataset(name).table
+    return builtin.load(name) if kind == "builtin" else load_dataset(name).table
 
 
 def _known(on_error: str) -> None:

@@ -129,7 +129,7 @@ def report_html(
 
 
 def _learning(curves: pd.DataFrame) -> str:
-    from molgraph.evaluate.report_plots import learning
+    from molgraph.evaluate.report_plots import learning  # with matplotlib
 
     return learning(curves)
 

@@ -1,12 +1,13 @@
-"""An X-ray of a table's splits comes in; its picture and its self-contained page go out."""
+"""Draw the splits of a table side by side, as a picture and as a self-contained page."""
 
 from __future__ import annotations
 
 import base64
 import io
 import warnings
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jinja2 import Environment, StrictUndefined
@@ -17,11 +18,8 @@ from matplotlib.figure import Figure
 from molgraph.base.version import __version__
 from molgraph.data.splits.split import PARTS
 from molgraph.evaluate.report_plots import COLOURS, INK, STYLE
-from molgraph.evaluate.xray import FAR, NEAR, SHIFTED
-
-if TYPE_CHECKING:
-    from molgraph.evaluate.shift import Shift
-    from molgraph.evaluate.xray import SplitXray, Xray
+from molgraph.evaluate.shift import Shift
+from molgraph.evaluate.split_xray import FAR, NEAR, SHIFTED, SplitXray
 
 SOFT, PALE, TEST, WARN = "#55606e", "#c3cad3", COLOURS[0], COLOURS[1]
 _ROW, _HEAD = 1.12, 1.0  # inches of a split's row, and of what stands above and below
@@ -29,19 +27,21 @@ _BINS = np.linspace(0, 1, 41)
 _SHOWN = 30  # leaks on a page
 
 
-def draw_xray(x: Xray, form: str = "png") -> bytes:
+def draw_xray(parts: Sequence[SplitXray], targets: Sequence[str], title: str, form: str = "png") -> bytes:
     """The picture: a row a split; its sizes, how far its test lies from training, and how its labels shift.
 
     Args:
-        x: the X-ray.
+        parts: the splits.
+        targets: names of the table's targets.
+        title: what stands above.
         form: ``png`` or ``svg``.
     """
-    parts = [part for part in x.parts if part.split is not None and part.distance is not None]
+    parts = [part for part in parts if part.split is not None and part.distance is not None]
     distances = [part.distance for part in parts if part.distance is not None and len(part.distance)]
     with rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure = Figure(figsize=(11, _HEAD + _ROW * len(parts)))
-        width = (2.5, 4.4, 3.1) if x.targets else (2.5, 7.5)
+        width = (2.5, 4.4, 3.1) if targets else (2.5, 7.5)
         grid = figure.add_gridspec(
             len(parts), len(width), width_ratios=width, hspace=0.32, wspace=0.08, left=0.015, right=0.985,
             top=1 - 0.62 / figure.get_figheight(), bottom=0.48 / figure.get_figheight(),
@@ -52,17 +52,15 @@ def draw_xray(x: Xray, form: str = "png") -> bytes:
             last = i == len(parts) - 1
             _tell(figure.add_subplot(grid[i, 0]), part)
             _distances(figure.add_subplot(grid[i, 1]), part, height, last)
-            if x.targets:
+            if targets:
                 _labels(figure.add_subplot(grid[i, 2]), part, ends, last)
         figure.text(0.015, 1 - 0.47 / figure.get_figheight(), "Rows: train / valid / test", fontsize=8.5, color=SOFT)
         top = figure.axes[1].get_position()
-        figure.text(0.015, 1 - 0.27 / figure.get_figheight(), _short(f"{x.title}, {x.n_rows:,} rows", 26),
+        figure.text(0.015, 1 - 0.27 / figure.get_figheight(), _short(title, 26),
                     fontsize=12, fontweight="bold")  # fmt: skip
         figure.text(top.x0, 1 - 0.27 / figure.get_figheight(), "Distance of tested molecules to training")
-        if x.targets:
-            one = (
-                f"Labels of {_short(x.targets[0], 24)}" if len(x.targets) == 1 else f"Shift of {len(x.targets)} targets"
-            )
+        if targets:
+            one = f"Labels of {_short(targets[0], 24)}" if len(targets) == 1 else f"Shift of {len(targets)} targets"
             figure.text(figure.axes[2].get_position().x0, 1 - 0.27 / figure.get_figheight(), one)
         out = io.BytesIO()
         meta: dict[str, Any] = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
@@ -71,21 +69,33 @@ def draw_xray(x: Xray, form: str = "png") -> bytes:
     return content[content.index(b"<svg") :] if form == "svg" else content
 
 
-def xray_html(x: Xray) -> str:
-    """The page: the picture, what each split asks, a table of figures, shifts of labels and the leaking pairs."""
+def xray_html(
+    parts: Sequence[SplitXray],
+    rows: Sequence[Mapping[str, Any]],
+    shifts: Sequence[Mapping[str, Any]],
+    picture: bytes,
+    **about: Any,
+) -> str:
+    """The page: the picture, what each split asks, a table of figures, shifts of labels and the leaking pairs.
+
+    Args:
+        parts: the splits.
+        rows: the figures of each.
+        shifts: those of each split and target.
+        picture: the splits drawn, as ``svg``.
+        about: ``title``, ``counts`` of rows in words, ``targets`` and ``sampled``, as the template has them.
+    """
     text = files("molgraph.evaluate").joinpath("xray.html.jinja").read_text(encoding="utf-8")
     template = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True).from_string(text)
-    picture = base64.b64encode(draw_xray(x, "svg")).decode()
     leaks = [
         {"name": p.name, "n": len(p.split.leaks), "pairs": p.split.leaks[:_SHOWN]}
-        for p in x.parts
+        for p in parts
         if p.split is not None and p.split.leaks
     ]
-    rows = [r | {"unlike": x.unlike(p)} for r, p in zip(x.to_frame().to_dict("records"), x.parts, strict=True)]
-    shifts = [s for s in x.shifts_frame().to_dict("records") if abs(s["shift"]) >= SHIFTED or len(x.targets) == 1]
     page = template.render(
-        x=x, rows=rows, shifts=shifts, leaks=leaks, picture=picture, near=NEAR, far=FAR, parts=PARTS,
-        shifted=SHIFTED, version=__version__, number=_number,
+        rows=rows, shifts=[s for s in shifts if abs(s["shift"]) >= SHIFTED or len(about["targets"]) == 1], leaks=leaks,
+        picture=base64.b64encode(picture).decode(), near=NEAR, far=FAR, parts=PARTS, shifted=SHIFTED,
+        version=__version__, number=_number, **about,
     )  # fmt: skip
     return page.encode("utf-8", "replace").decode()
 

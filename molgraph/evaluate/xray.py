@@ -1,4 +1,4 @@
-"""A table and names of splits in; before any training, what each split asks: distances, shifts, leaks, classes."""
+"""Compare the splits of a table before any training: distances, shifts of labels, leaks, classes."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.unused import unused_rows
 from molgraph.evaluate.row_count import RowCount
 from molgraph.evaluate.shift import Shift, find_shifts
+from molgraph.evaluate.split_xray import SplitXray
 
 RECIPES = (
     "random",
@@ -38,59 +39,6 @@ RECIPES = (
     "scaffold/gem-chiral",
 )
 MOST_TESTED = 2_000  # test rows whose distance is measured; more change no figure that a reader can see
-SHIFTED = 0.5  # standard deviations from which a shift of labels is told
-NEAR, FAR = 0.3, 0.6  # distances: an analogue of one place changed; nothing alike but common groups
-
-
-@dataclass(frozen=True)
-class SplitXray:
-    """What one split looks like before anything learns from it.
-
-    Args:
-        name: how it was asked for: a recipe, a file, or the key of a mapping.
-        split: the split; None where the recipe cannot divide this table.
-        asks: the question that a score on it answers.
-        distance: float64 [m], of tested molecules to the nearest training molecule, 1 - Tanimoto; at most 2,000.
-        shifts: how the labels of the parts differ, one a target.
-        one_class: part to the names of class targets with one class there.
-        problem: why there is no split; empty where there is one.
-        left_out: why rows are in no part -> how many are.
-    """
-
-    name: str
-    split: Split | None
-    asks: str = ""
-    distance: np.ndarray | None = None
-    shifts: tuple[Shift, ...] = ()
-    one_class: Mapping[str, list[str]] | None = None
-    problem: str = ""
-    left_out: Mapping[str, int] = field(default_factory=dict)
-
-    @property
-    def leaking(self) -> int:
-        """Test rows that hold a form of a training molecule."""
-        return 0 if self.split is None else len({leak.test for leak in self.split.leaks})
-
-    def verdict(self) -> str:
-        """How far the test is from the training rows, and what to beware of, in a sentence or two."""
-        if self.split is None:
-            return f"It cannot divide this table: {self.problem}"
-        said = []
-        if self.distance is not None and len(self.distance):
-            near, far = (self.distance <= NEAR).mean(), (self.distance >= FAR).mean()
-            said.append(
-                f"{near:.0%} of the tested molecules have a close analogue in training, {far:.0%} have nothing alike."
-            )
-        if self.leaking:
-            rows = "row holds" if self.leaking == 1 else "rows hold"
-            said.append(f"{self.leaking:,} tested {rows} a molecule that also trains.")
-        lost = (self.one_class or {}).get("test", [])
-        if lost:
-            said.append(f"One class alone is tested in {_named(lost)}.")
-        worst = max((s for s in self.shifts if abs(s.size) >= SHIFTED), key=lambda s: abs(s.size), default=None)
-        if worst is not None:
-            said.append(worst.sentence())
-        return " ".join(said)
 
 
 @dataclass(frozen=True)
@@ -126,7 +74,7 @@ class Xray:
 
     def to_frame(self) -> pd.DataFrame:
         """One row a split: sizes, what is left out and why, groups, leaks, distances, the largest shift, one class."""
-        return pd.DataFrame([_row(part) for part in self.parts])
+        return pd.DataFrame([part.row() for part in self.parts])
 
     def shifts_frame(self) -> pd.DataFrame:
         """One row a split and target: label means or rates of the parts, their shift, Kolmogorov-Smirnov."""
@@ -153,12 +101,10 @@ class Xray:
             UsageError: another ending.
             StorageError: the file cannot be written.
         """
-        from molgraph.evaluate.report_xray import draw_xray, xray_html
-
         path = Path(path)
         if path.suffix not in (".png", ".svg", ".html"):
             raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .html, .png, .svg")
-        content = xray_html(self).encode() if path.suffix == ".html" else draw_xray(self, path.suffix[1:])
+        content = self._page().encode() if path.suffix == ".html" else self._picture(path.suffix[1:])
         with atomic_write(path) as file:
             file.write(content)
         return path
@@ -167,9 +113,21 @@ class Xray:
         return f"X-ray of {self.title}, {self.rows}\n{self.text()}"
 
     def _repr_html_(self) -> str:
-        from molgraph.evaluate.report_xray import draw_xray
+        return f"<p><b>{escape(self.title)}</b>, {escape(str(self.rows))}</p>{self._picture('svg').decode()}"
 
-        return f"<p><b>{escape(self.title)}</b>, {escape(str(self.rows))}</p>{draw_xray(self, 'svg').decode()}"
+    def _picture(self, form: str) -> bytes:
+        from molgraph.evaluate.report_xray import draw_xray  # with matplotlib, which few runs need
+
+        return draw_xray(self.parts, self.targets, f"{self.title}, {self.n_rows:,} rows", form)
+
+    def _page(self) -> str:
+        from molgraph.evaluate.report_xray import xray_html  # with matplotlib
+
+        figures = zip(self.to_frame().to_dict("records"), self.parts, strict=True)
+        rows = [row | {"unlike": self.unlike(part)} for row, part in figures]
+        shifts = self.shifts_frame().to_dict("records")
+        about = {"title": self.title, "counts": str(self.rows), "targets": self.targets, "sampled": self.sampled}
+        return xray_html(self.parts, rows, shifts, self._picture("svg"), **about)
 
 
 def xray(
@@ -262,24 +220,3 @@ def _sizes(split: Split) -> str:
     left = f", {len(split.left_out):,} left out" if split.left_out else ""
     groups = "" if split.groups is None else f", {split.groups:,} groups"
     return f"{len(split.train):,} train, {len(split.valid):,} valid, {len(split.test):,} test{left}{groups}"
-
-
-def _named(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more targets" if len(names) > 3 else "")
-
-
-def _row(part: SplitXray) -> dict[str, Any]:
-    row: dict[str, Any] = {"split": part.name}
-    split, lost = part.split, part.one_class or {}
-    for name in ("train", "valid", "test", "left_out"):
-        row[name] = None if split is None else split.sizes[name]
-    row["left_out_why"] = ", ".join(f"{n:,} {why}" for why, n in part.left_out.items())
-    row |= {"groups": None if split is None else split.groups, "leaks": None if split is None else len(split.leaks)}
-    row["leaking_rows"] = None if split is None else part.leaking
-    middle, near, far = np.nan, np.nan, np.nan
-    if part.distance is not None and len(part.distance):
-        middle, near, far = np.median(part.distance), (part.distance <= NEAR).mean(), (part.distance >= FAR).mean()
-    row |= {"distance": middle, "near": near, "far": far}
-    row["shift"] = max((abs(s.size) for s in part.shifts if np.isfinite(s.size)), default=np.nan)
-    row["one_class"] = "; ".join(f"{where}: {', '.join(names)}" for where, names in lost.items())
-    return row | {"asks": part.asks, "verdict": part.verdict(), "hash": "" if split is None else split.hash}

@@ -1,4 +1,4 @@
-"""The graph method: a table in, a trained network and its predictions out."""
+"""Train a graph encoder and a head on a table, and predict with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import torch
 
-import molgraph.models  # noqa: F401 - registers the encoders
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
@@ -35,7 +34,7 @@ from molgraph.train.network import Network, build_network, encoder_params
 from molgraph.train.objective import Supervised
 from molgraph.train.outputs import ClassWeights
 from molgraph.train.preparation import NO_VALID, Prepared, prepare
-from molgraph.train.restore import CURVES, restore, size_of, too_large
+from molgraph.train.restore import CURVES, refused_parts, restore_fitted, restore_history, size_of, too_large
 from molgraph.train.runtime import check_precision, lightning_quiet, make_fabric, resolve_device, torch_settings
 
 logger = logging.getLogger("molgraph")
@@ -115,8 +114,12 @@ class GraphMethod(Method):
         self.predict_batch, self.checkpoint_seconds = predict_batch, checkpoint_seconds
         self.store = store
         self.fitted: Fitted | None = None
-        self.curves: pd.DataFrame | None = None
         self.best_epoch: int | None = None
+
+    @property
+    def model_name(self) -> str:
+        """The encoder's name."""
+        return self.encoder
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on the readable rows of ``table`` that have a label.
@@ -153,13 +156,12 @@ class GraphMethod(Method):
         self.best_epoch, self.notes = learned.best_epoch, made.notes
         return self
 
-    def predict(self, table: Table, *, graphs: Graphs | None = None) -> Prediction:
-        """Predict every row, in order; batches of ``predict_batch`` rows start at multiples of it.
+    def predict(self, table: Table) -> Prediction:
+        """Predict every row, in order; batches of ``predict_batch`` rows start at multiples of it."""
+        return self.predict_graphs(table, None)
 
-        Args:
-            table: rows to predict.
-            graphs: their graphs, where they are made already.
-        """
+    def predict_graphs(self, table: Table, graphs: Graphs | None) -> Prediction:
+        """Predict every row with its graph; None makes the graphs here."""
         (prediction,) = predict_networks([self.ready()], table, self.running(), graphs)
         return prediction
 
@@ -196,7 +198,12 @@ class GraphMethod(Method):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Rebuild; the network's shapes are compared with the arrays before any weight is made."""
-        return restore(cls, state)
+        with refused_parts():
+            method = cls(**state.meta["params"])
+            method.check()
+            method.fitted = restore_fitted(state, method.encoder, method.params or {}, method.build)
+            method.curves, method.best_epoch, method.notes = restore_history(state.meta)
+        return method
 
     @classmethod
     def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
@@ -248,18 +255,10 @@ class GraphMethod(Method):
             label=f"training {self.encoder}",
         )
 
-    def build(self, *, spec: InputSpec, d_extra: int, d_out: int) -> Network:
-        """The network with fresh weights, for those widths."""
-        return build_network(
-            self.encoder,
-            self.params or {},
-            spec=spec,
-            d_extra=d_extra,
-            d_out=d_out,
-            d_hidden=self.head_width,
-            n_layers=self.head_layers,
-            dropout=self.head_dropout,
-        )
+    def build(self, spec: InputSpec, **widths: int) -> Network:
+        """The network with fresh weights, for inputs of ``spec`` and the widths ``d_extra`` and ``d_out``."""
+        widths |= {"d_hidden": self.head_width, "n_layers": self.head_layers}
+        return build_network(self.encoder, self.params or {}, spec=spec, dropout=self.head_dropout, **widths)
 
 
 def make_method(name: str, **params: Any) -> Method:

@@ -23,6 +23,7 @@ from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics
 from molgraph.evaluate.class_counts import few_lines
 from molgraph.train.card import Card
+from molgraph.train.modelwriter import write_model
 from molgraph.train.trained_on import molecule_hashes
 
 logger = logging.getLogger("molgraph")
@@ -62,15 +63,13 @@ class Model:
     @property
     def name(self) -> str:
         """The model's short name: its encoder's, or its method's."""
-        return self.card.name or getattr(self.method, "encoder", "") or self.method.name
+        return self.card.name or self.method.model_name
 
     @property
     def kind(self) -> str:
         """What it is in words: its name, or ``ensemble of 5 dmpnn``."""
-        members = getattr(self.method, "members", ())
-        if not members:
-            return self.name
-        return f"ensemble of {len(members)} {getattr(members[0], 'encoder', '') or members[0].name}"
+        members = self.method.members
+        return f"ensemble of {len(members)} {members[0].model_name}" if members else self.name
 
     def predict(self, data: Any, **columns: Any) -> Prediction:
         """Predict molecules.
@@ -116,7 +115,7 @@ class Model:
             logger.warning(note)
         scores = metrics.score(table, prediction)
         if report is not None:
-            from molgraph.evaluate.report import write_report
+            from molgraph.evaluate.report import write_report  # with matplotlib and jinja2
 
             write_report(
                 report,
@@ -166,9 +165,15 @@ class Model:
 
     def save(self, path: str | Path) -> Path:
         """Write the model as one file, which ``molgraph.load`` reads; the path is returned."""
-        from molgraph.train.modelfile import save_model
-
-        return save_model(path, self)
+        return write_model(
+            path,
+            self.method,
+            targets=self.targets,
+            standardiser=self.standardiser,
+            feature_names=self.feature_names,
+            card=self.card,
+            trained_on=self.trained_on,
+        )
 
     def summary(self) -> dict[str, str]:
         """What the model is, in a few named lines."""

@@ -1,4 +1,4 @@
-"""Tables in, each with its prediction out: graphs are made in other processes while a network works in this one."""
+"""Predict tables one after another, making the graphs of the next ones in other processes meanwhile."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
-from inspect import signature
 from itertools import chain, islice
 from typing import Any, Protocol
 
-from molgraph.base.contracts import Prediction
+from molgraph.base.contracts import Method, Prediction, PredictsGraphs
 from molgraph.base.cores import cores
 from molgraph.data.graph_cache import Graphs, store_for
 from molgraph.data.standardised import standardise
 from molgraph.data.table import Table
 from molgraph.train.ahead import map_ahead
+from molgraph.train.model import Model
 
 MOST = 8
 """Processes: each holds about 0.2 GB."""
@@ -35,19 +35,18 @@ def predict_tables(
     """Every table with its prediction, in order.
 
     Args:
-        model: a ``Model``; where its method takes graphs that are made already (``predict(table, graphs=...)``) and
-            there is more than one table, they are made ahead, and the network computes on fewer threads.
+        model: where it is a ``Model`` whose method ``PredictsGraphs`` and there is more than one table, the graphs are
+            made ahead, and the network computes on fewer threads.
         tables: taken one at a time.
         many: whether there was more than one table, some of which an earlier run has predicted. A run that goes on
             must compute as the one before did, since sums may depend on the number of threads.
     """
     first = list(islice(tables, 2))
     tables = chain(first, tables)
-    method = getattr(model, "method", None)
-    if not (many or len(first) > 1) or "graphs" not in signature(getattr(method, "predict", len)).parameters:
+    if not (many or len(first) > 1) or not isinstance(model, Model) or not isinstance(model.method, PredictsGraphs):
         yield from ((table, model.predict(table)) for table in tables)
         return
-    workers, threads = shares(_cores(method))
+    workers, threads = shares(_cores(model.method))
     read: deque[Table] = deque()
 
     def remembered() -> Iterator[Table]:
@@ -55,11 +54,11 @@ def predict_tables(
             read.append(table)
             yield table
 
-    make = partial(standard_graphs, model.standardiser)  # type: ignore[attr-defined]
-    with _threads(method, threads), closing(map_ahead(make, remembered(), workers)) as made:
+    make = partial(standard_graphs, model.standardiser)
+    with _threads(model.method, threads), closing(map_ahead(make, remembered(), workers)) as made:
         for clean, graphs in made:
             table = read.popleft()
-            yield table, replace(method.predict(clean, graphs=graphs), inputs=table.smiles)  # type: ignore[union-attr]
+            yield table, replace(model.method.predict_graphs(clean, graphs), inputs=table.smiles)
 
 
 def standard_graphs(preset: str, table: Table) -> tuple[Table, Graphs]:
@@ -83,17 +82,17 @@ def shares(cores: int) -> tuple[int, int]:
     return workers, max(cores - workers, 1)
 
 
-def _cores(method: Any) -> int:
+def _cores(method: Method) -> int:
     """The cores that a method may use: those asked for, else all that this process has."""
-    asked = {part.threads for part in (method, *getattr(method, "members", ())) if getattr(part, "threads", None)}
-    return cores(min(asked, default=None))
+    asked = (part.get_params().get("threads") for part in method.with_members)
+    return cores(min(filter(None, asked), default=None))
 
 
 @contextmanager
-def _threads(method: Any, threads: int) -> Iterator[None]:
+def _threads(method: Method, threads: int) -> Iterator[None]:
     """A method's threads, and its members', set while the block runs."""
-    parts = [part for part in (method, *getattr(method, "members", ())) if "threads" in part.param_names()]
-    before = [part.threads for part in parts]
+    parts = [part for part in method.with_members if "threads" in part.param_names()]
+    before = [part.get_params()["threads"] for part in parts]
     try:
         for part in parts:
             part.set_params(threads=threads)

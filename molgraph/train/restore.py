@@ -1,10 +1,11 @@
-"""Rebuild a fitted graph method from the arrays and JSON of a model file, none of which is trusted."""
+"""Rebuild the parts of a fitted graph method from the arrays and JSON of a model file, none of which is trusted."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,46 +26,50 @@ from molgraph.train.inference import Fitted, Running, predict_networks
 from molgraph.train.network import Network
 from molgraph.train.outputs import Outputs
 
-if TYPE_CHECKING:
-    from molgraph.train.method import GraphMethod
-
 INNER_LIMIT = 4096  # no whole number among the parameters of an encoder is larger
 BONDS, A_USE = 64, 1 << 20  # directed bonds of a molecule; what calling a layer costs, in multiply-adds
 CURVES = ("epoch", "train_loss", "valid_loss", "learning_rate", "seconds")
 PREFIX = "network."
-M = TypeVar("M", bound="GraphMethod")
+#: what parts of no sense raise while they are put together
+UNFIT = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
 
 
-def restore(cls: type[M], state: State) -> M:
-    """Rebuild a fitted graph method.
-
-    Raises:
-        ModelFileError: a part is missing, of another shape or of no sense.
-    """
-    meta, arrays = state.meta, state.arrays
+@contextmanager
+def refused_parts() -> Iterator[None]:
+    """Raise ``ModelFileError`` for whatever fails because a part is missing, of another shape or of no sense."""
     try:
-        method = cls(**meta["params"])
-        check_types(registry.get("encoder", method.encoder), method.params or {})
-        method.check()
-        targets = targets_from_json(meta["targets"])
-        names = tuple(str(name) for name in meta["feature_names"])
-        centre, spread = _column(arrays, "target.mean", len(targets)), _scale(arrays, "target", len(targets))
-        outputs = Outputs(targets, centre, spread, restore_unlearned(meta, targets))
-        mean, scale = _column(arrays, "feature.mean", len(names)), _scale(arrays, "feature", len(names))
-        _check_featuriser(meta)
-        network = _network(method, arrays, spec=MOLECULE_SPEC, d_extra=len(names), d_out=outputs.d_out)
-        method.fitted = Fitted(network, outputs, Descriptors(names, mean, scale), MOLECULE_SPEC)
-        method.curves = restore_curves(meta.get("curves", []))
-        method.best_epoch = None if meta.get("best_epoch") is None else int(meta["best_epoch"])
-        method.notes = tuple(str(note) for note in meta.get("notes", []))
-        _try(method.fitted)
+        yield
     except ModelFileError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError) as error:
-        raise _unfit(error) from error
-    except (RuntimeError, MolgraphError) as error:
-        raise _unfit(error) from error
-    return method
+    except (*UNFIT, RuntimeError, MolgraphError) as error:
+        words = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ModelFileError(f"the model's parts do not fit together: {words[:200]}") from error
+
+
+def restore_fitted(state: State, encoder: str, params: Mapping[str, Any], build: Callable[..., Network]) -> Fitted:
+    """The network of a state with its scales, tried on one molecule.
+
+    Args:
+        state: arrays and JSON values.
+        encoder: the encoder's name.
+        params: its hyper-parameters.
+        build: makes the network with fresh weights, given its inputs and widths.
+
+    Raises:
+        ModelFileError: weights or features of another kind; other errors for parts that are not whole.
+    """
+    meta, arrays = state.meta, state.arrays
+    check_types(registry.get("encoder", encoder), params)
+    targets = targets_from_json(meta["targets"])
+    names = tuple(str(name) for name in meta["feature_names"])
+    centre, spread = _column(arrays, "target.mean", len(targets)), _scale(arrays, "target", len(targets))
+    outputs = Outputs(targets, centre, spread, restore_unlearned(meta, targets))
+    mean, scale = _column(arrays, "feature.mean", len(names)), _scale(arrays, "feature", len(names))
+    _check_featuriser(meta)
+    network = _network(encoder, build, arrays, d_extra=len(names), d_out=outputs.d_out)
+    fitted = Fitted(network, outputs, Descriptors(names, mean, scale), MOLECULE_SPEC)
+    _try(fitted)
+    return fitted
 
 
 def size_of(meta: Mapping[str, Any], shapes: Shapes) -> Size:
@@ -82,29 +87,30 @@ def size_of(meta: Mapping[str, Any], shapes: Shapes) -> Size:
     return Size(bytes=8 * weights, row_bytes=40 * columns, row_operations=uses * (BONDS * weights + A_USE))
 
 
-def restore_curves(rows: Any) -> pd.DataFrame | None:
-    """Learning curves from rows of numbers."""
-    if not rows:
-        return None
-    table = np.array([[np.nan if v is None else float(v) for v in row] for row in rows], dtype=np.float64)
-    return pd.DataFrame(table, columns=list(CURVES)).astype({"epoch": int})
+def restore_history(meta: Mapping[str, Any]) -> tuple[pd.DataFrame | None, int | None, tuple[str, ...]]:
+    """Learning curves, the best epoch and the notes of a state's JSON values."""
+    rows = [[np.nan if v is None else float(v) for v in row] for row in meta.get("curves") or []]
+    table = np.array(rows, dtype=np.float64)
+    curves = pd.DataFrame(table, columns=list(CURVES)).astype({"epoch": int}) if rows else None
+    best = meta.get("best_epoch")
+    return curves, None if best is None else int(best), tuple(str(note) for note in meta.get("notes", []))
 
 
-def _network(method: GraphMethod, arrays: Mapping[str, np.ndarray], **widths: Any) -> Network:
+def _network(encoder: str, build: Callable[..., Network], arrays: Mapping[str, np.ndarray], **widths: int) -> Network:
     with torch.device("meta"), bounded_by({name: array.shape for name, array in arrays.items()}):
         # shapes without memory, and no more of them than the file has
-        expected = method.build(**widths).state_dict()
+        expected = build(MOLECULE_SPEC, **widths).state_dict()
     given = {name.removeprefix(PREFIX): value for name, value in arrays.items() if name.startswith(PREFIX)}
     if set(given) != set(expected):
         odd = sorted(set(given) ^ set(expected))[0]
-        raise ModelFileError(f"the model's weights are not those of a {method.encoder}: {odd!r} is missing or foreign")
+        raise ModelFileError(f"the model's weights are not those of a {encoder}: {odd!r} is missing or foreign")
     for name, value in given.items():
         if tuple(value.shape) != tuple(expected[name].shape):
             raise ModelFileError(
                 f"the weight {name!r} has shape {tuple(value.shape)}, expected {tuple(expected[name].shape)}"
             )
     with torch.random.fork_rng():
-        network = method.build(**widths)
+        network = build(MOLECULE_SPEC, **widths)
     network.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in given.items()})
     return network.eval()
 
@@ -154,11 +160,6 @@ def _try(fitted: Fitted) -> None:
     names = fitted.descriptors.names
     table = make_table(["CO"], features=np.zeros((1, len(names))) if names else None, feature_names=names)
     predict_networks([fitted], table, Running())
-
-
-def _unfit(error: Exception) -> ModelFileError:
-    words = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return ModelFileError(f"the model's parts do not fit together: {words[:200]}")
 
 
 def _shown(value: Any) -> str:

@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, cast
+from typing import IO, Any, Literal, cast
 
 import numpy as np
 
@@ -23,14 +23,11 @@ from molgraph.base.progress import bar
 from molgraph.base.version import __version__
 from molgraph.data.building import Rows
 from molgraph.data.read import iter_rows
-from molgraph.data.table import row_name
+from molgraph.data.table import Table, row_name
 from molgraph.train.overlap import Predictor, predict_tables
 from molgraph.train.partfile import PartFile
 from molgraph.train.rowformat import Records, RowFormat, arrange, row_format
 from molgraph.train.rowhash import RowHash
-
-if TYPE_CHECKING:
-    from molgraph.data.table import Table
 
 OnError = Literal["keep", "drop", "stop"]
 #: rows that are read, predicted and written at once; fixed, so that batches are the same in every run

@@ -76,15 +76,14 @@ class Ensemble(Method):
         return self._member(0).needs
 
     @property
-    def members(self) -> list[Method]:
+    def members(self) -> list[Method]:  # type: ignore[override]
         """The members, fitted or fresh."""
         return self.fitted or [self._member(i) for i in range(self._size())]
 
     @property
-    def curves(self) -> pd.DataFrame | None:
+    def curves(self) -> pd.DataFrame | None:  # type: ignore[override]
         """The members' learning curves, one under the other, by the number in ``member``; None where they have none."""
-        each = [getattr(member, "curves", None) for member in self.fitted]
-        parts = [curves.assign(member=i) for i, curves in enumerate(each) if curves is not None]
+        parts = [m.curves.assign(member=i) for i, m in enumerate(self.fitted) if m.curves is not None]
         return pd.concat(parts, ignore_index=True) if parts else None
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
@@ -96,8 +95,12 @@ class Ensemble(Method):
         self.fitted, self.notes = fitted, _notes(fitted)
         return self
 
-    def predict(self, table: Table, *, graphs: Graphs | None = None) -> Prediction:
-        """The members' mean, and their standard deviation as ``spread``; ``graphs`` as in ``GraphMethod``."""
+    def predict(self, table: Table) -> Prediction:
+        """The members' mean, and their standard deviation as ``spread``."""
+        return self.predict_graphs(table, None)
+
+    def predict_graphs(self, table: Table, graphs: Graphs | None) -> Prediction:
+        """The same, with the graphs that were made already for members that read them."""
         if not self.fitted:
             raise UsageError("this ensemble has not learned anything yet", hint="call fit(table) first")
         parts = self._predictions(table, graphs)
@@ -142,7 +145,7 @@ class Ensemble(Method):
         size = together(measure(member, m, own.get(f"member-{i}", {})) for i, m in enumerate(metas))
         return replace(size, row_bytes=size.row_bytes * (1 + len(metas) // 2))
 
-    def _predictions(self, table: Table, graphs: Graphs | None = None) -> list[Prediction]:
+    def _predictions(self, table: Table, graphs: Graphs | None) -> list[Prediction]:
         """One prediction a member; graph members that share a featuriser share its work and their batches."""
         members = [m for m in self.fitted if isinstance(m, GraphMethod)]
         if len(members) == len(self.fitted):

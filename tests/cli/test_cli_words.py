@@ -17,7 +17,7 @@ from molgraph.api.catalogue import model_entries
 from molgraph.cli import doctor, machine, show
 from molgraph.cli.main import app
 from molgraph.cli.models import LINE
-from molgraph.train import modelfile, stream
+from molgraph.train import modelwriter, stream
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = [("C" * n + "O", n % 7 + n / 10) for n in range(1, 31)]
@@ -61,13 +61,13 @@ def test_an_ensemble_is_called_one(folder: Path, result: molgraph.api.results.Tr
 def test_a_model_that_answers_otherwise_is_named(
     folder: Path, result: molgraph.api.results.TrainingResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = modelfile.make_vectors
+    real = modelwriter.make_vectors
 
     def other(*given: Any) -> dict[str, Any]:
         made = real(*given)
         return made | {"value": [[None if v is None else v + 1 for v in row] for row in made["value"]]}
 
-    monkeypatch.setattr(modelfile, "make_vectors", other)
+    monkeypatch.setattr(modelwriter, "make_vectors", other)
     result.save(folder / "other.mgm")
     code, _, said = call(folder, "verify", "./other.mgm")
     assert code == 4

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Target
 from molgraph.base.errors import ModelFileError, UsageError
-from molgraph.train import archive, modelfile
+from molgraph.train import archive, modelwriter
 from molgraph.train.method import make_method
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model
@@ -116,10 +116,10 @@ def test_learning_curves_that_no_file_has_room_for_are_left_out(tmp_path, monkey
     model = Model(fitted, targets=(Target("y"),))
     size = archive.json_size(unpack(model.save(tmp_path / "a.mgm").read_bytes()).parts)
     assert load_model(tmp_path / "a.mgm").method.curves is not None
-    for module in (archive, modelfile):
+    for module in (archive, modelwriter):
         monkeypatch.setattr(module, "LARGEST_JSON", size - 1)
     assert load_model(model.save(tmp_path / "b.mgm")).method.curves is None
-    for module in (archive, modelfile):
+    for module in (archive, modelwriter):
         monkeypatch.setattr(module, "LARGEST_JSON", 100)
     with pytest.raises(ModelFileError, match="fewer members or targets"):
         model.save(tmp_path / "c.mgm")

@@ -23,7 +23,8 @@ from molgraph.data.read import read_table
 from molgraph.data.table import Table, make_table
 from molgraph.train.method import make_method
 from molgraph.train.model import Model
-from molgraph.train.modelfile import load_model, plain, verify
+from molgraph.train.modelfile import load_model, verify
+from molgraph.train.modelwriter import plain
 from tests.train.tiny import mixed, series
 
 QUICK = {"epochs": 2, "head_width": 8, "batch_size": 16}

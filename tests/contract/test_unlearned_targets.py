@@ -15,7 +15,8 @@ from molgraph.data.labels import check_targets
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics
 from molgraph.train.model import Model
-from molgraph.train.modelfile import load_model, plain, verify
+from molgraph.train.modelfile import load_model, verify
+from molgraph.train.modelwriter import plain
 from tests.contract.test_methods import NAMES, quick
 from tests.train.tiny import series
 

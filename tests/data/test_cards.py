@@ -12,8 +12,7 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.base.registry import names
 from molgraph.base.shipped import recipe_path, shipped_dir
 from molgraph.data import datasets
-from molgraph.data.card_text import card_html, card_text
-from molgraph.data.cards import Card, card, card_names, read_card
+from molgraph.data.cards import Card, card, card_html, card_names, card_text, read_card
 from molgraph.data.sources.finding import look
 from molgraph.data.sources.hashes import sha256_of
 from molgraph.data.sources.layouts import LAYOUTS

@@ -11,7 +11,8 @@ import pytest
 import scipy.io
 
 from molgraph.base.errors import DataError, StorageError
-from molgraph.data.cards import Card, Source, card
+from molgraph.data.card_parts import Source
+from molgraph.data.cards import Card, card
 from molgraph.data.content import content_hash
 from molgraph.data.sources.finding import Found, find
 from molgraph.data.sources.graph_files import read_tu

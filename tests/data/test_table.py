@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
-from molgraph.data.table import Entities, Packed, Table, make_table
+from molgraph.base.table import Packed
+from molgraph.data.table import Entities, Table, make_table
 
 
 def objects(values: list) -> np.ndarray:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -186,6 +188,54 @@ def test_a_planted_breach_is_seen(path: str, source: str) -> None:
 )
 def test_what_the_design_allows_passes(path: str, source: str) -> None:
     assert breaches(path, source) == []
+
+
+def module_of(path: str) -> str:
+    """The full name of a module, its path counted from the package's folder."""
+    return f"molgraph/{path}".removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def circle(sources: Mapping[str, str]) -> list[str]:
+    """Modules that import each other in a circle, at their tops, inside functions or for annotations; none if empty.
+
+    Args:
+        sources: path, counted from the package's folder -> source.
+    """
+    modules = {module_of(path) for path in sources}
+    graph: dict[str, set[str]] = {}
+    for path, source in sources.items():
+        names = [name for name, _ in imports(ast.parse(source), annotations=True)]
+        found = {name if name in modules else name.rpartition(".")[0] for name in names}
+        graph[module_of(path)] = found & modules
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_no_modules_import_each_other_in_a_circle(root: Path) -> None:
+    package = root / "molgraph"
+    sources = {file.relative_to(package).as_posix(): file.read_text("utf-8") for file in package.rglob("*.py")}
+    assert circle(sources) == []
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "from molgraph.data.two import f",
+        "from molgraph.data import two",
+        "def g():\n    import molgraph.data.two",
+        "if TYPE_CHECKING:\n    from molgraph.data.two import f",
+        "from molgraph.data.three import f",
+    ],
+)
+def test_a_planted_circle_is_seen(back: str) -> None:
+    sources = {"__init__.py": "def f():\n    from molgraph import data", "data/__init__.py": ""}
+    sources |= {"data/two.py": "from molgraph.data.one import f", "data/three.py": "from molgraph.data import two"}
+    assert circle(sources | {"data/one.py": "from molgraph.base import registry"}) == []
+    found = circle(sources | {"data/one.py": back})
+    assert {"molgraph.data.one", "molgraph.data.two"} <= set(found)
 
 
 def test_the_registry_imports_nothing_of_molgraph_but_base(root: Path) -> None:

@@ -20,7 +20,7 @@ from molgraph.base.errors import ModelFileError, StorageError
 from molgraph.train import archive
 from molgraph.train.card import Card
 from molgraph.train.model import Model
-from molgraph.train.modelfile import load_model, save_model, verify
+from molgraph.train.modelfile import load_model, verify
 from tests.train.tiny import mixed, series, small
 
 QUESTIONS = ["CCO", "c1ccccc1C(=O)O", "not a molecule", "CC(=O)[O-].[Na+]"]
@@ -43,7 +43,7 @@ class Saved(tuple):
 def saved(tmp_path_factory) -> Saved:
     """A small model's file."""
     model = model_of(series(32))
-    path = save_model(tmp_path_factory.mktemp("model") / "small", model)
+    path = model.save(tmp_path_factory.mktemp("model") / "small")
     return Saved((path, path.read_bytes(), model.predict(QUESTIONS).value))
 
 

@@ -104,15 +104,15 @@ def test_the_same_as_in_one_process_and_on_resume(
     options = {"smiles": "smiles", "model_hash": "m", "chunk_rows": 64}
     predict_stream(model, many, tmp_path / "ahead.csv", **options)
     assert model.method.threads is None  # as it was before
-    predicted, calls = type(model.method).predict, []
+    predicted, calls = type(model.method).predict_graphs, []
 
-    def stops(self, table, *, graphs=None):
+    def stops(self, table, graphs):
         calls.append(graphs)
         if len(calls) in (2, 4):
             raise KeyboardInterrupt
-        return predicted(self, table, graphs=graphs)
+        return predicted(self, table, graphs)
 
-    monkeypatch.setattr(type(model.method), "predict", stops)
+    monkeypatch.setattr(type(model.method), "predict_graphs", stops)
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             predict_stream(model, many, tmp_path / "resumed.csv", **options)
@@ -120,7 +120,7 @@ def test_the_same_as_in_one_process_and_on_resume(
     assert done.resumed == 128 and done.rows == 300 and done.failed == 1
     assert all(graphs is not None for graphs in calls)
     assert (tmp_path / "resumed.csv").read_bytes() == (tmp_path / "ahead.csv").read_bytes()
-    monkeypatch.setattr(type(model.method), "predict", predicted)
+    monkeypatch.setattr(type(model.method), "predict_graphs", predicted)
     monkeypatch.setattr(overlap, "_cores", lambda method: 1)
     predict_stream(model, many, tmp_path / "one.csv", **options)
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "ahead.csv").read_bytes()
@@ -138,13 +138,13 @@ from molgraph.train.modelfile import load_model
 from molgraph.train.stream import predict_stream
 
 overlap._cores = lambda method: 2
-predict = GraphMethod.predict
+predict = GraphMethod.predict_graphs
 
-def noted(self, table, *, graphs=None):
+def noted(self, table, graphs):
     print(int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
-    return predict(self, table, graphs=graphs)
+    return predict(self, table, graphs)
 
-GraphMethod.predict = noted
+GraphMethod.predict_graphs = noted
 predict_stream(load_model(sys.argv[1]), sys.argv[2], sys.argv[3], chunk_rows=500, smiles="smiles")
 """
 

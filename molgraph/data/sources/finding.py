@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import data_dir
-from molgraph.data.cards import UNVERIFIED, Card, Source
+from molgraph.data.card_parts import UNVERIFIED, Source
+from molgraph.data.cards import Card
 from molgraph.data.sources import records
 from molgraph.data.sources.hashes import sha256_of
 

@@ -1,4 +1,4 @@
-"""Files of a dataset in, each layout by its name; a table out."""
+"""Read the files of a dataset as a table, each layout by its name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from molgraph.base.errors import DataError
 from molgraph.data.cards import Card
-from molgraph.data.read import read_table
 from molgraph.data.sources import builtin
 from molgraph.data.sources.finding import Found
 from molgraph.data.sources.geometries import read_npz
@@ -18,6 +17,8 @@ from molgraph.data.sources.graph_files import read_dgcnn, read_tu
 from molgraph.data.sources.pairs import read_deepdta
 from molgraph.data.sources.pyg import read_pyg
 from molgraph.data.table import Table
+from molgraph.data.table_reader import read_whole
+from molgraph.data.value_column import Reading
 
 PARTS = ("valid", "test")
 
@@ -58,7 +59,8 @@ def _joined(card: Card, found: Found) -> Table:
 def _read(card: Card, found: Found, path: Path) -> Table:
     """One file's molecules and targets; a target that stands in a column of another name is renamed."""
     named = {t.name: replace(t, name=found.source.columns.get(t.name, t.name)) for t in card.targets}
-    table = read_table(path, smiles=found.source.smiles or card.smiles or None, targets=tuple(named.values()) or None)
+    smiles = found.source.smiles or card.smiles or None
+    table, _ = read_whole(path, Reading(), smiles=smiles, targets=tuple(named.values()) or None)
     # one published file has a line break inside each cell
     texts = np.array([text.strip("\r\n") for text in table.smiles], dtype=object)
     return replace(table.with_smiles(texts), targets=card.targets, split=None)

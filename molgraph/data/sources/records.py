@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import atomic_write, cache_dir
-from molgraph.data.cards import UNVERIFIED, Card, Source
+from molgraph.data.card_parts import UNVERIFIED, Source
+from molgraph.data.cards import Card
 from molgraph.data.sources.download import download
 from molgraph.data.sources.hashes import sha256_of
 

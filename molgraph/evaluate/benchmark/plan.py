@@ -14,7 +14,9 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError, nearest
 from molgraph.base.paths import atomic_write
 from molgraph.base.registry import get
+from molgraph.data.cards import card
 from molgraph.data.content import content_hash as hash_of
+from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import Split, repeated_kfold, split_table
 from molgraph.data.splits.split import content_hash, row_contents
 from molgraph.data.table import Table
@@ -110,7 +112,6 @@ def check_recipe(recipe: BenchRecipe, factory: Any, tables: Mapping[str, Table])
     Raises:
         UsageError: with the nearest known names.
     """
-    from molgraph.data.cards import card
 
     for name in recipe.datasets:
         if name not in tables:
@@ -172,8 +173,6 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
     """
     try:
         if table is None:
-            from molgraph.data.datasets import load_dataset
-
             loaded = load_dataset(name)
             table, digest, edition, leading = loaded.table, loaded.hash, loaded.edition, loaded.card.metric
         else:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from molgraph.base import progress
 from molgraph.base.errors import DataError, MolgraphError
+from molgraph.chem.identity import identities_of
 from molgraph.data.cards import Card, card
 from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
@@ -198,7 +199,6 @@ def _with_ceilings(board: Board, known: Card | None, slices: Slices | None) -> B
 
 
 def _replicates(smiles: np.ndarray, y: np.ndarray) -> tuple[float, int]:
-    from molgraph.chem.identity import identities_of
 
     return replicate_sd([each.written or f"row {i}" for i, each in enumerate(identities_of(smiles.tolist()))], y)
 

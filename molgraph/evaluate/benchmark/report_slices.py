@@ -11,9 +11,11 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import MolgraphError
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.nearest import find_nearest
+from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import file_of_split
+from molgraph.evaluate.benchmark.handed import read_handed
 from molgraph.evaluate.benchmark.plan import Problem
 from molgraph.evaluate.benchmark.records import Records
 
@@ -171,11 +173,9 @@ def _joined(parts: Sequence[Answers]) -> Answers:
 
 def _table(records: Records, problem: Problem) -> Table | None:
     """The dataset's rows: as the cells were handed them, else loaded anew; None where neither is there."""
-    from molgraph.evaluate.benchmark.handed import read_handed
 
     if problem.table_file(records.out).is_file():
         return read_handed(problem.table_file(records.out))
-    from molgraph.data.datasets import load_dataset
 
     try:
         loaded = load_dataset(problem.dataset)

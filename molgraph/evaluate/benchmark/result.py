@@ -11,6 +11,7 @@ import pandas as pd
 
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.records import Records, read_records
+from molgraph.evaluate.benchmark.report_data import gather
 from molgraph.evaluate.benchmark.run import Ran
 from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.benchmark.verify import Verified, verify_records
@@ -65,13 +66,11 @@ class BenchmarkResult:
     @cached_property
     def boards(self) -> list[Board]:
         """Ranked boards, one a dataset, split and metric; each has ``to_frame`` and says who can be told from whom."""
-        from molgraph.evaluate.benchmark.report_data import gather
-
         return list(gather(self.records, scores=self.scores, slices=False).boards)
 
     def report(self, out: str | Path, leaderboard: str | Path | None = None) -> Path:
         """Write the page that ``molgraph bench report`` writes, and the leaderboard where it is named."""
-        from molgraph.evaluate.benchmark.report import write_bench_report
+        from molgraph.evaluate.benchmark.report import write_bench_report  # with matplotlib, which few runs need
 
         write_bench_report(self.records, out, leaderboard)
         return Path(out)

@@ -16,6 +16,7 @@ from molgraph.base.paths import atomic_write, storage_error
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FAILED, Cell, in_order
 from molgraph.evaluate.benchmark.claims import Claims
+from molgraph.evaluate.benchmark.engine_ray import RayEngine
 from molgraph.evaluate.benchmark.installed import check_installed
 from molgraph.evaluate.benchmark.job import load_factory
 from molgraph.evaluate.benchmark.local import LocalEngine
@@ -217,8 +218,6 @@ def _engine(name: str | Engine, jobs: int, threads: int, imports: Sequence[str])
     if not isinstance(name, str):
         return name
     if name == "ray":
-        from molgraph.evaluate.benchmark.engine_ray import RayEngine
-
         return RayEngine(imports, jobs, threads)
     return LocalEngine(imports, jobs)
 

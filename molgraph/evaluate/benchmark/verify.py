@@ -12,6 +12,7 @@ import pandas as pd
 from molgraph.base import progress
 from molgraph.base.errors import MolgraphError
 from molgraph.data.content import content_hash
+from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS, row_contents, split_hash
 from molgraph.data.table import Table
@@ -165,7 +166,6 @@ def _table(records: Records, problem: Problem) -> Table:
     path = problem.table_file(records.out)
     if path.is_file():
         return read_handed(path)
-    from molgraph.data.datasets import load_dataset
 
     return load_dataset(problem.dataset).table
 

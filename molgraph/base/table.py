@@ -1,0 +1,241 @@
+"""The table that every layer shares: rows with their entities, targets, status and reason, in the input's order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from molgraph.base.errors import DataError, nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Kind = Literal["regression", "binary", "multiclass", "bounded"]
+LevelName = Literal["row", "atom", "bond"]
+VALUES: tuple[Kind, ...] = ("regression", "bounded")  # kinds whose labels are measured, so that repeats may differ
+EntityKind = Literal["molecule", "reaction", "sequence", "graph", "geometry"]
+OK, UNREADABLE, MISSING = "ok", "unreadable", "missing"
+_SHOWN = 5  # rows and targets in a plain shell
+
+
+@dataclass(frozen=True)
+class Target:
+    """One quantity to learn.
+
+    Args:
+        name: the column's name.
+        kind: ``regression``, ``binary`` (labels 0 and 1), ``multiclass`` or ``bounded``.
+        level: what carries a value: the table's ``row`` (a molecule), an ``atom`` or a ``bond``.
+        classes: class labels of a ``multiclass`` target, in order of their code 0, 1, ...
+        bounds: lowest and highest value of a ``bounded`` target.
+    """
+
+    name: str
+    kind: Kind = "regression"
+    level: LevelName = "row"
+    classes: tuple[str, ...] = ()
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns a prediction has for this target: one, or one a class."""
+        if self.kind == "multiclass":
+            return tuple(f"{self.name}:{c}" for c in self.classes)
+        return (self.name,)
+
+
+@dataclass(frozen=True)
+class Entities:
+    """One entity column: for each row a molecule, reaction, sequence, graph or geometry.
+
+    Args:
+        name: the column's name in the file.
+        kind: what the values are.
+        values: object array [n_rows]: text for molecules, reactions and sequences; any object
+            that the kind's featuriser reads for graphs and geometries.
+    """
+
+    name: str
+    kind: EntityKind
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Values below the row level (an atom's, a bond's): those of row i are ``values[offsets[i]:offsets[i + 1]]``."""
+
+    offsets: np.ndarray
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of a dataset; nothing edits one in place.
+
+    A row that lacks one of its descriptors is not ``ok``: no method has to guess what stood there.
+
+    Args:
+        ids: object array [n] of text, verbatim from the file, or the row's number, from 0 as pandas counts.
+        entities: one or more entity columns.
+        targets: what is to be learnt; may be empty.
+        y: float64 [n, number of row-level targets], in the order of ``row_targets``; NaN is missing.
+        packed: values of the targets below the row level, by target name.
+        weights: float64 [n] or None.
+        features: float64 [n, f], extra descriptors of a row, or None.
+        feature_names: the f names.
+        split: object array [n] of the file's own split words, or None.
+        status: object array [n]: ``ok``, ``unreadable`` or ``missing``.
+        reason: object array [n]: one line where a row is not ``ok``, else empty.
+        index: the labels of the rows in the pandas object that they came from, or None.
+        notes: sentences on what was read otherwise than it stands in the source.
+    """
+
+    ids: np.ndarray
+    entities: tuple[Entities, ...]
+    status: np.ndarray
+    reason: np.ndarray
+    targets: tuple[Target, ...] = ()
+    y: np.ndarray | None = None
+    packed: Mapping[str, Packed] = field(default_factory=dict)
+    weights: np.ndarray | None = None
+    features: np.ndarray | None = None
+    feature_names: tuple[str, ...] = ()
+    split: np.ndarray | None = None
+    index: pd.Index | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = len(self.ids)
+        sized: dict[str, Any] = {"status": self.status, "reason": self.reason, "y": self.y, "weights": self.weights}
+        sized |= {"features": self.features, "split": self.split, "index": self.index}
+        sized |= {f"column {e.name!r}": e.values for e in self.entities}
+        for name, values in sized.items():
+            if values is not None and len(values) != n:
+                raise DataError(f"{name} has {len(values)} rows, the table has {n}")
+        if self.features is not None:
+            self._mark_gaps(~np.isfinite(self.features))
+
+    def _mark_gaps(self, gaps: np.ndarray) -> None:
+        rows = np.flatnonzero(gaps.any(axis=1) & self.ok)
+        if len(rows):
+            status, reason = self.status.copy(), self.reason.copy()
+            status[rows] = MISSING
+            for row in rows:
+                reason[row] = f"no finite value in the descriptor column {self.feature_names[gaps[row].argmax()]!r}"
+            object.__setattr__(self, "status", status)
+            object.__setattr__(self, "reason", reason)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def row_targets(self) -> tuple[Target, ...]:
+        """Targets at the row level, in the order of ``y``'s columns."""
+        return tuple(t for t in self.targets if t.level == "row")
+
+    @property
+    def ok(self) -> np.ndarray:
+        """bool [n]: rows that could be read."""
+        return self.status == OK
+
+    def entity(self, kind: EntityKind = "molecule") -> Entities:
+        """The first entity column of a kind; raises ``DataError`` where there is none."""
+        for column in self.entities:
+            if column.kind == kind:
+                return column
+        raise DataError(f"the table has no {kind} column", hint=f"it has: {[e.kind for e in self.entities]}")
+
+    @property
+    def smiles(self) -> np.ndarray:
+        """The first molecule column's text, object array [n]."""
+        return self.entity("molecule").values
+
+    def take(self, rows: np.ndarray) -> Table:
+        """The table of those rows (indices or a bool mask), in that order."""
+        rows = np.asarray(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
+
+        def pick(values: np.ndarray | None) -> np.ndarray | None:
+            return None if values is None else values[rows]
+
+        return replace(
+            self,
+            ids=self.ids[rows],
+            entities=tuple(replace(e, values=e.values[rows]) for e in self.entities),
+            status=self.status[rows],
+            reason=self.reason[rows],
+            y=pick(self.y),
+            packed={name: _take_packed(p, rows) for name, p in self.packed.items()},
+            weights=pick(self.weights),
+            features=pick(self.features),
+            split=pick(self.split),
+            index=None if self.index is None else self.index[rows],
+        )
+
+    def with_status(self, rows: np.ndarray, status: str, reasons: np.ndarray) -> Table:
+        """The same rows, those named marked with a status and their reasons; rows marked before keep theirs."""
+        rows = np.asarray(rows, dtype=np.int64)
+        fresh = self.status[rows] == OK
+        new_status, new_reason = self.status.copy(), self.reason.copy()
+        new_status[rows[fresh]] = status
+        new_reason[rows[fresh]] = np.asarray(reasons, dtype=object)[fresh]
+        return replace(self, status=new_status, reason=new_reason)
+
+    def with_smiles(self, values: np.ndarray) -> Table:
+        """The same rows with the first molecule column's text replaced."""
+        old = self.entity("molecule")
+        return replace(self, entities=tuple(replace(e, values=values) if e is old else e for e in self.entities))
+
+    def with_targets(self, names: list[str]) -> Table:
+        """The same rows with some of the row-level targets alone."""
+        known = [t.name for t in self.row_targets]
+        for name in names:
+            if name not in known:
+                raise DataError(f"the table has no target {name!r}", hint=nearest(name, known))
+        order = [known.index(name) for name in names]
+        y = None if self.y is None else self.y[:, order]
+        return replace(self, targets=tuple(self.row_targets[j] for j in order), y=y)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A pandas frame of ids, entities, targets, features, weights, split, status and reason, by ``index``.
+
+        A column of the source with one of the table's own names is called ``input_...``.
+        """
+        import pandas as pd
+
+        given = [(e.name, e.values) for e in self.entities]
+        if self.y is not None:
+            given += [(t.name, self.y[:, j]) for j, t in enumerate(self.row_targets)]
+        if self.features is not None:
+            given += [(name, self.features[:, j]) for j, name in enumerate(self.feature_names)]
+        own = {"weight": self.weights, "split": self.split, "status": self.status, "reason": self.reason}
+        own = {name: values for name, values in own.items() if values is not None}
+        out = {"id": self.ids}
+        for name, values in given:
+            while name in out or name in own:
+                name = f"input_{name}"
+            out[name] = values
+        return pd.DataFrame(out | own, index=self.index)
+
+    def __repr__(self) -> str:
+        lost = f"{int((~self.ok).sum()):,} without a molecule" if self.entities else "no molecule column"
+        words = [f"Table of {len(self):,} rows, {lost}"]
+        for j, target in enumerate(self.row_targets[:_SHOWN]):
+            gone = 0 if self.y is None else int(np.isnan(self.y[:, j]).sum())
+            words.append(f"target {target.name} ({target.kind}{f', {gone:,} without a value' if gone else ''})")
+        more = len(self.row_targets) - _SHOWN
+        rows = self.to_frame().head(_SHOWN).to_string(max_colwidth=32, max_cols=10)
+        return f"{'; '.join(words + [f'{more} more targets'] * (more > 0))}\n{rows}"
+
+    def _repr_html_(self) -> str:
+        return self.to_frame()._repr_html_()
+
+
+def _take_packed(packed: Packed, rows: np.ndarray) -> Packed:
+    sizes = np.diff(packed.offsets)[rows]
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    index = np.repeat(packed.offsets[:-1][rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    return Packed(offsets, packed.values[index])

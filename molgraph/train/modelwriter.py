@@ -1,0 +1,114 @@
+"""Write a model as one ``.mgm`` file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from molgraph.base import registry
+from molgraph.base.contracts import Method, Target
+from molgraph.base.errors import UsageError
+from molgraph.base.parameters import measure
+from molgraph.data.standardised import standardise
+from molgraph.train.archive import LARGEST_JSON, json_size, write_archive
+from molgraph.train.card import Card
+from molgraph.train.trained_on import ARRAY
+from molgraph.train.vectors import make_vectors, vector_table
+
+STANDARDISER_VERSION = 1
+
+
+def write_model(
+    path: str | Path,
+    method: Method,
+    *,
+    targets: Sequence[Target],
+    standardiser: str,
+    feature_names: Sequence[str],
+    card: Card,
+    trained_on: np.ndarray | None,
+) -> Path:
+    """Write the parts of a ``Model`` as one file, complete or not at all.
+
+    Args:
+        path: where; ``.mgm`` is added to a name without a suffix.
+        method: fitted: a network, an ensemble, a forest.
+        targets, standardiser, feature_names, card, trained_on: as in ``molgraph.train.model.Model``.
+
+    Returns:
+        The path that was written.
+
+    Raises:
+        StorageError: the file cannot be written there.
+        ModelFileError: the model is larger than what a file may ask for when it is loaded.
+    """
+    path = Path(path)
+    path = path if path.suffix else path.with_suffix(".mgm")
+    state = method.state()
+    parts = {
+        "method.json": {"name": _name(method), "meta": plain(state.meta)},
+        "standardiser.json": {"preset": standardiser, "version": STANDARDISER_VERSION},
+        "targets.json": {"targets": [asdict(t) for t in targets], "feature_names": list(feature_names)},
+        "calibration.json": {},
+        "card.json": plain(card.to_dict()),
+        "vectors.json": make_vectors(method, standardise(vector_table(tuple(feature_names)), standardiser)),
+    }
+    bounded_meta(type(method), parts["method.json"]["meta"], state.arrays)  # what could not be loaded is not written
+    if json_size(parts) > LARGEST_JSON:  # learning curves of so many epochs or members
+        parts["method.json"] = without(parts["method.json"], {"curves"}, inside=True)
+    kept = {} if trained_on is None else {ARRAY: trained_on}
+    write_archive(path, parts, {**state.arrays, **kept})
+    return path
+
+
+def bounded_meta(cls: type[Method], meta: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """A state's JSON values without run-only parameters, once their types and the state's size are checked."""
+    run_only = {name for each in registry.names("method") for name in registry.get("method", each).run_only}
+    meta = cast(dict[str, Any], without(meta, run_only))
+    size = measure(cls, meta, {name: array.shape for name, array in arrays.items()})
+    size.check(sum(array.nbytes for array in arrays.values()))
+    return meta
+
+
+def without(value: Any, names: Collection[str], *, inside: bool = False) -> Any:
+    """JSON values without the parameters of these names, however deep they are nested in ``params``."""
+    if isinstance(value, dict):
+        kept = {key: each for key, each in value.items() if not (inside and key in names)}
+        return {key: without(each, names, inside=inside or key == "params") for key, each in kept.items()}
+    if isinstance(value, list):
+        return [without(each, names, inside=inside) for each in value]
+    return value
+
+
+def _name(method: Method) -> str:
+    """The registered name of a method's class."""
+    for name in registry.names("method"):
+        if registry.get("method", name) is type(method):
+            return name
+    raise UsageError(
+        f"{type(method).__name__} is not registered, so its file could not be loaded",
+        hint='decorate the class with @register("method", "its_name")',
+    )
+
+
+def plain(value: Any) -> Any:
+    """JSON values of nested Python and NumPy values; a number that JSON lacks becomes null."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [plain(v) for v in value]
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Path):
+        return value.name
+    raise TypeError(f"a {type(value).__name__} cannot be written to a model file: {value!r}")
