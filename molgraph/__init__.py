@@ -31,24 +31,18 @@ from molgraph.base.registry import install
 from molgraph.base.version import __version__
 
 if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
-    from molgraph.api import (
-        MoleculeClassifier,
-        MoleculeRegressor,
-        MolgraphError,
-        audit,
-        benchmark,
-        curate,
-        datasets,
-        entry,
-        load,
-        load_dataset,
-        names,
-        predict_file,
-        read_table,
-        register,
-        train,
-        xray,
-    )
+    from molgraph.api.benchmarking import benchmark
+    from molgraph.api.catalogue import names
+    from molgraph.api.prediction import load, predict_file
+    from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
+    from molgraph.api.training import train
+    from molgraph.base.errors import MolgraphError
+    from molgraph.base.registry import entry, register
+    from molgraph.data.audit import audit
+    from molgraph.data.datasets import datasets, load_dataset
+    from molgraph.data.editions import curate
+    from molgraph.data.read import read_table
+    from molgraph.evaluate.xray import xray
 
 __all__ = [
     "MoleculeClassifier",

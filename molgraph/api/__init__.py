@@ -9,54 +9,29 @@ registered names; ``sklearn_adapters`` are scikit-learn estimators.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
-    from molgraph.api.benchmarking import benchmark as benchmark
-    from molgraph.api.catalogue import entry as entry
-    from molgraph.api.catalogue import names as names
-    from molgraph.api.prediction import evaluate as evaluate
-    from molgraph.api.prediction import load as load
-    from molgraph.api.prediction import predict_file as predict_file
-    from molgraph.api.prediction import verify as verify
-    from molgraph.api.run_config import recipe_of as recipe_of
-    from molgraph.api.sklearn_adapters import MoleculeClassifier as MoleculeClassifier
-    from molgraph.api.sklearn_adapters import MoleculeRegressor as MoleculeRegressor
-    from molgraph.api.training import train as train
-    from molgraph.base.errors import MolgraphError as MolgraphError
-    from molgraph.base.registry import register as register
-    from molgraph.data.audit import audit as audit
-    from molgraph.data.datasets import datasets as datasets
-    from molgraph.data.datasets import load_dataset as load_dataset
-    from molgraph.data.editions import curate as curate
-    from molgraph.data.read import read_table as read_table
-    from molgraph.evaluate.xray import xray as xray
-
+#: module -> the names that are imported from it
 _HOMES = {
-    "MoleculeClassifier": "molgraph.api.sklearn_adapters",
-    "MoleculeRegressor": "molgraph.api.sklearn_adapters",
-    "MolgraphError": "molgraph.base.errors",
-    "audit": "molgraph.data.audit",
-    "benchmark": "molgraph.api.benchmarking",
-    "curate": "molgraph.data.editions",
-    "datasets": "molgraph.data.datasets",
-    "entry": "molgraph.api.catalogue",
-    "evaluate": "molgraph.api.prediction",
-    "load": "molgraph.api.prediction",
-    "load_dataset": "molgraph.data.datasets",
-    "names": "molgraph.api.catalogue",
-    "predict_file": "molgraph.api.prediction",
-    "read_table": "molgraph.data.read",
-    "recipe_of": "molgraph.api.run_config",
-    "register": "molgraph.base.registry",
-    "train": "molgraph.api.training",
-    "verify": "molgraph.api.prediction",
-    "xray": "molgraph.evaluate.xray",
+    "molgraph.api.benchmarking": ("benchmark",),
+    "molgraph.api.catalogue": ("names",),
+    "molgraph.api.prediction": ("evaluate", "load", "predict_file", "verify"),
+    "molgraph.api.run_config": ("recipe_of",),
+    "molgraph.api.sklearn_adapters": ("MoleculeClassifier", "MoleculeRegressor"),
+    "molgraph.api.training": ("train",),
+    "molgraph.base.errors": ("MolgraphError",),
+    "molgraph.base.registry": ("entry", "register"),
+    "molgraph.data.audit": ("audit",),
+    "molgraph.data.datasets": ("datasets", "load_dataset"),
+    "molgraph.data.editions": ("curate",),
+    "molgraph.data.read": ("read_table",),
+    "molgraph.evaluate.xray": ("xray",),
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name from its module."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'molgraph.api' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module 'molgraph.api' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The registry as people ask it: a kind or a name in; names, entries, and parameters with their meanings out."""
+"""List registered names, and the parameters of each with their meanings."""
 
 from __future__ import annotations
 
@@ -30,11 +30,6 @@ def names(kind: str = "model") -> list[str]:
     return sorted({name for k in kinds for name in registry.names(k)})
 
 
-def entry(kind: str, name: str) -> Entry:
-    """The entry of that kind and name; an unknown name raises ``UsageError`` with the nearest known ones."""
-    return registry.entry(kind, name)
-
-
 def model_entries() -> list[Entry]:
     """Everything that ``train`` takes, graph models first; an encoder stands for the method of its name."""
     found: dict[str, Entry] = {}
@@ -42,11 +37,6 @@ def model_entries() -> list[Entry]:
         for name in registry.names(kind):
             found.setdefault(name, registry.entry(kind, name))
     return list(found.values())
-
-
-def kinds() -> list[str]:
-    """Kinds that have at least one name."""
-    return registry.kinds()
 
 
 def parameters(value: Any) -> list[Parameter]:

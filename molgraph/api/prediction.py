@@ -67,19 +67,10 @@ def predict_file(
         columns: ``smiles`` and ``id``, the input's columns.
     """
     loaded = model if isinstance(model, Model) else load(model)
-    hashed = "" if isinstance(model, Model) else hash_of_file(model)
+    hashed = "" if isinstance(model, Model) else f"{hash_of(model)} {sorted((running or {}).items())}"
     _set_running(loaded.method, running or {})
-    hashed = hashed and f"{hashed} {sorted((running or {}).items())}"
     columns = {"features": loaded.feature_names} | columns
     return predict_stream(loaded, data, out, model_hash=hashed, on_error=on_error, keep_columns=keep_columns, **columns)
-
-
-def hash_of_file(path: str | os.PathLike[str]) -> str:
-    """Hash of a model file, or nothing where it cannot be read (loading it says why)."""
-    try:
-        return hash_of(path)
-    except OSError:
-        return ""
 
 
 def evaluate(

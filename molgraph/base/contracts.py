@@ -135,7 +135,7 @@ class PredictsGraphs(Protocol):
     """A method that predicts a table whose graphs are made already."""
 
     def predict_graphs(self, table: Table, graphs: Any) -> Prediction:
-        """Predict every row of ``table``; ``graphs`` is what ``molgraph.data.store.store_for(table)`` gives."""
+        """Predict every row of ``table``; ``graphs`` is what ``molgraph.data.graph_cache.store_for(table)`` gives."""
 
 
 class Generator(ABC):

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from molgraph.base.errors import UsageError, nearest
-
 
 @dataclass(frozen=True)
 class Float:
@@ -97,24 +95,6 @@ class Categorical:
 
 Range = Float | Int | Categorical
 Space = Mapping[str, Range]
-
-
-def check_space(space: Space, names: tuple[str, ...], owner: str) -> None:
-    """Make sure that every range is of a parameter that there is.
-
-    Raises:
-        UsageError: one is not; the hint has the nearest known ones.
-
-    Example:
-        >>> check_space({"dept": Int(2, 6)}, ("depth", "d_hidden"), "dmpnn")
-        Traceback (most recent call last):
-        ...
-        molgraph.base.errors.UsageError: dmpnn has no parameter 'dept' to search
-          did you mean 'depth'?
-    """
-    for name in space:
-        if name not in names:
-            raise UsageError(f"{owner} has no parameter {name!r} to search", hint=nearest(name, names))
 
 
 def _between(low: float, high: float, log: bool, share: float) -> float:

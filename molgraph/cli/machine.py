@@ -1,4 +1,4 @@
-"""No input; what this machine has and how fast it is, as plain values."""
+"""Find out what this machine has and how fast it is."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from molgraph.base.cores import cores
 from molgraph.base.paths import cache_dir, data_dir
-from molgraph.base.version import __version__
+from molgraph.base.version import package_versions
 
 PACKAGES: tuple[str, ...] = ("torch", "torch-geometric", "rdkit", "cuik-molmaker-pin", "lightning", "deepchem")
 PACKAGES += ("scikit-learn", "numpy", "pandas", "pyarrow", "safetensors", "chemprop")
@@ -33,13 +32,7 @@ _SMILES = (
 
 def versions() -> dict[str, str | None]:
     """Versions of Python, molgraph and what it stands on; None where a package is not installed."""
-    found: dict[str, str | None] = {"python": platform.python_version(), "molgraph": __version__}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = None
-    return found
+    return {"python": "", "molgraph": "", **dict.fromkeys(PACKAGES), **package_versions(PACKAGES)}
 
 
 def featuriser_matches(found: dict[str, str | None]) -> bool | None:

@@ -33,9 +33,9 @@ def models(
         molgraph models cluster/butina
         molgraph models --kind metric  # which way is better, what each needs
     """
-    from molgraph.api.catalogue import entry, kinds, model_entries, names
+    from molgraph.api.catalogue import model_entries, names
     from molgraph.base.errors import UsageError, alike, nearest
-    from molgraph.base.registry import full_name
+    from molgraph.base.registry import entry, full_name, kinds
 
     if kind != "model" and kind not in kinds():
         raise UsageError(f"there is no kind {kind!r}", hint=nearest(kind, ["model", *kinds()]))
@@ -176,8 +176,8 @@ def _table(title: str, *columns: str) -> Any:
 
 def _parameters(entry: Entry) -> dict[str, list[dict[str, Any]]]:
     """Tables of parameters by title; a graph model has its own and those of training."""
-    from molgraph.api.catalogue import entry as find
     from molgraph.api.catalogue import parameters
+    from molgraph.base.registry import entry as find
 
     if entry.kind == "split":
         rows = [{"name": key, "default": value, "meaning": ""} for key, value in entry.value.params.items()]

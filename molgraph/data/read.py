@@ -107,53 +107,6 @@ def read_source(
     return read_whole(source, reading, targets=targets, need_targets=need_targets, log=log, **columns)
 
 
-def iter_tables(
-    source: Any,
-    *,
-    chunk_rows: int = 10_000,
-    smiles: str | None = None,
-    targets: Targets = None,
-    id: str | None = None,
-    weight: str | None = None,
-    features: Sequence[str] = (),
-    split: str | None = None,
-    on_error: OnError = "keep",
-    decimal: str | None = None,
-) -> Iterator[Table]:
-    """Read a source in chunks of exactly ``chunk_rows`` rows (the last may have fewer), in constant memory.
-
-    A source without rows gives one table of no rows.
-
-    Kinds and classes of targets that were not given are found in a first pass over those columns; standard
-    input can be read only once, so there they are decided by the first chunk.
-
-    Args:
-        source: as for ``read_table``.
-        chunk_rows: rows a chunk.
-        smiles, targets, id, weight, features, split, on_error: as for ``read_table``.
-        decimal: as for ``read_table``, of weights and features.
-
-    Example:
-        >>> [len(t) for t in iter_tables(["C", "CC", "CCC"], chunk_rows=2)]
-        [2, 1]
-    """
-    _known(on_error)
-    start = 0
-    for rows in iter_rows(
-        source,
-        chunk_rows=chunk_rows,
-        smiles=smiles,
-        targets=targets,
-        id=id,
-        weight=weight,
-        features=features,
-        split=split,
-        decimal=decimal,
-    ):
-        yield _handle(rows.table, on_error, start)
-        start += len(rows.table)
-
-
 def iter_rows(
     source: Any,
     *,
@@ -163,7 +116,10 @@ def iter_rows(
     targets: Targets = None,
     **options: Any,
 ) -> Iterator[Rows]:
-    """Read a source in chunks as ``iter_tables`` does, with the source's own columns beside the tables.
+    """Read a source in tables of ``chunk_rows`` rows (the last may have fewer), in constant memory.
+
+    A source without rows gives one table of no rows. Kinds and classes of targets that were not given are found in a
+    first pass over those columns; standard input can be read only once, so there the first chunk decides.
 
     Args:
         source: as for ``read_table``.
@@ -198,11 +154,6 @@ def _load_named(source: str) -> Table:
     return builtin.load(name) if kind == "builtin" else load_dataset(name).table
 
 
-def _known(on_error: str) -> None:
-    if on_error not in ("keep", "drop", "stop"):
-        raise UsageError(f"on_error is {on_error!r}", hint=nearest(on_error, ["keep", "drop", "stop"]))
-
-
 def _choose(table: Table, targets: Targets) -> Table:
     """A ready table with the targets asked for; a kind may be given again, not changed."""
     if targets is None:
@@ -215,8 +166,10 @@ def _choose(table: Table, targets: Targets) -> Table:
     return table.with_targets([a.column for a in asked])
 
 
-def _handle(table: Table, on_error: OnError, start: int = 0) -> Table:
+def _handle(table: Table, on_error: OnError) -> Table:
     """Apply ``on_error``; what is not kept is decided by RDKit itself."""
+    if on_error not in ("keep", "drop", "stop"):
+        raise UsageError(f"on_error is {on_error!r}", hint=nearest(on_error, ["keep", "drop", "stop"]))
     if on_error == "keep":
         return table
     table = check_molecules(table)
@@ -224,7 +177,7 @@ def _handle(table: Table, on_error: OnError, start: int = 0) -> Table:
     if on_error == "stop" and len(bad):
         row = bad[0]
         raise DataError(
-            f"{row_name(start + row, table.ids[row])}: {table.reason[row]}",
+            f"{row_name(row, table.ids[row])}: {table.reason[row]}",
             hint="correct it, or use on_error='keep' (--on-error keep) to carry on with a reason in its row",
         )
     return table.take(table.ok)

@@ -25,7 +25,7 @@ class Undefined(ValueError):
 def metric(
     name: str, label: str, kinds: tuple[Kind, ...], *, higher: bool, needs: str, paper: str = ""
 ) -> Callable[[Callable], Callable]:
-    """Register the decorated function as a metric: one row of the table that ``metric_table`` shows."""
+    """Register the decorated function as a metric: one row of ``molgraph models --kind metric``."""
 
     def add(function: Callable) -> Callable:
         made = Metric(name, function, higher, kinds, label, needs, paper)

@@ -64,23 +64,6 @@ def default_metrics(kind: Kind) -> tuple[Metric, ...]:
     return tuple(get_metric(name) for name in _DEFAULTS[kind])
 
 
-def metric_table() -> pd.DataFrame:
-    """Every metric, one row each: name, label, function, direction, kinds of target, what it needs, weights, paper.
-
-    Example:
-        >>> metric_table().set_index("name").loc["bedroc", "direction"]
-        'higher'
-    """
-    rows = []
-    for name in registry.names("metric"):
-        known = get_metric(name)
-        weighted = "weights" in inspect.signature(known.function).parameters
-        row = {"name": name, "label": known.label or name, "function": known.function}
-        row |= {"direction": "higher" if known.higher_is_better else "lower", "kinds": ", ".join(known.kinds)}
-        rows.append(row | {"needs": known.needs, "weights": weighted, "paper": known.paper})
-    return pd.DataFrame(rows)
-
-
 def evaluate_metric(metric: Metric, y: np.ndarray, p: np.ndarray, weights: Weights = None) -> tuple[float, str]:
     """A metric's value on finite rows and a note; the value is NaN where the note says why it has none.
 

@@ -31,20 +31,8 @@ from molgraph.evaluate.report_parts import (
 from molgraph.evaluate.verdict import verdict
 
 
-def write_report(
-    path: str | Path,
-    *,
-    title: str,
-    predictions: Mapping[str, Prediction],
-    table: Table,
-    scores: pd.DataFrame | None = None,
-    counts: Mapping[str, str] | None = None,
-    curves: pd.DataFrame | None = None,
-    manifest: Mapping[str, Any] | None = None,
-    new_predictions: Prediction | None = None,
-    notes: Sequence[str] = (),
-) -> Path:
-    """Write the page of ``report_html`` to a file, under a temporary name first.
+def write_report(path: str | Path, **page: Any) -> Path:
+    """Write the page of ``report_html``, which takes ``page``, to a file, under a temporary name first.
 
     Returns:
         The file's path.
@@ -52,18 +40,7 @@ def write_report(
     Raises:
         StorageError: the file cannot be written.
     """
-    html = report_html(
-        title=title,
-        predictions=predictions,
-        table=table,
-        scores=scores,
-        counts=counts,
-        curves=curves,
-        manifest=manifest,
-        new_predictions=new_predictions,
-        notes=notes,
-    )
-    path = Path(path)
+    html, path = report_html(**page), Path(path)
     with atomic_write(path) as file:
         file.write(html.encode())
     return path

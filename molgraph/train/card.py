@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Self
 
 from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.parameters import check_types
-from molgraph.base.version import __version__
+from molgraph.base.version import package_versions
 
 LIBRARIES = ("torch", "rdkit", "numpy", "scikit-learn", "safetensors", "cuik-molmaker-pin")
 
 
 def library_versions() -> dict[str, str]:
     """Versions of what a prediction depends on."""
-    found = {"molgraph": __version__, "python": platform.python_version()}
-    for name in LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    return package_versions(LIBRARIES)
 
 
 def now() -> str:

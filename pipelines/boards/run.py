@@ -20,7 +20,7 @@ from molgraph.evaluate.benchmark.record import is_record, read_record  # noqa: E
 from molgraph.evaluate.benchmark.report import write_bench_report  # noqa: E402
 from molgraph.evaluate.benchmark.report_data import BenchReport  # noqa: E402
 from molgraph.evaluate.benchmark.report_markdown import leaderboard, table, text  # noqa: E402
-from molgraph.evaluate.benchmark.report_picture import write_picture  # noqa: E402
+from pipelines.boards.picture import write_picture  # noqa: E402
 from pipelines.readme.block import replace_block  # noqa: E402
 
 NAMES = ("moleculenet-small", "adme-fang")

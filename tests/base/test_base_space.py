@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from molgraph.base.errors import UsageError
-from molgraph.base.space import Categorical, Float, Int, Range, check_space
+from molgraph.base.space import Categorical, Float, Int, Range
 
 RANGES: list[Range] = [
     Float(-2.0, 3.0),
@@ -51,9 +50,3 @@ def test_what_lies_outside_is_not_held() -> None:
 def test_ranges_that_cannot_be_are_refused(make) -> None:
     with pytest.raises(ValueError, match=r"low is|no values"):
         make()
-
-
-def test_a_range_of_no_parameter_is_refused_with_the_nearest_name() -> None:
-    check_space({"depth": Int(1, 2)}, ("depth",), "x")
-    with pytest.raises(UsageError, match="'depth'"):
-        check_space({"dept": Int(1, 2)}, ("depth",), "x")

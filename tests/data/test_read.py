@@ -18,8 +18,9 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError
 from molgraph.chem.molfile import field_names
 from molgraph.chem.smiles import parse_smiles
-from molgraph.data.read import iter_tables, read_table
+from molgraph.data.read import read_table
 from molgraph.data.table import make_table
+from tests.data.chunked import iter_tables
 
 NASTY = Path(__file__).resolve().parent.parent / "nasty.tsv"
 UNICODE = ("utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")

@@ -16,7 +16,8 @@ from molgraph.base.errors import DataError, MolgraphError
 from molgraph.chem.molfile import MAX_LINE
 from molgraph.data import chunks as sizes
 from molgraph.data import delimited, lines
-from molgraph.data.read import iter_tables, read_table
+from molgraph.data.read import read_table
+from tests.data.chunked import iter_tables
 
 BLOCK = "{}\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0\nM  END\n"
 BLOCK += "> <y>\n1\n\n$$$$\n"
@@ -72,10 +73,11 @@ def test_a_damaged_parquet_file_is_refused_in_a_sentence(tmp_path: Path, where: 
 
 MEASURED = """
 import resource, sys
-from molgraph.data.read import iter_tables
+from molgraph.data.read import iter_rows
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
-    for table in iter_tables(sys.argv[1], chunk_rows=8192):
+    for rows in iter_rows(sys.argv[1], chunk_rows=8192):
+        table = rows.table
         print(len(table), table.status[0], table.reason[0], len(table.smiles[0]))
 except Exception as error:
     print(type(error).__name__, error)

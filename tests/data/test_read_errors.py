@@ -16,7 +16,8 @@ import pytest
 
 from molgraph.base.errors import DataError, StorageError
 from molgraph.chem.smiles import parse_smiles
-from molgraph.data.read import iter_tables, read_table
+from molgraph.data.read import read_table
+from tests.data.chunked import iter_tables
 
 SMALL = "smiles,y,id\nCCO,1.5,007\nCCN,,NA\n,2.5,x\n"
 

@@ -13,7 +13,8 @@ import pytest
 import molgraph
 from molgraph.base.errors import DataError, UsageError
 from molgraph.data.cells import convert, is_missing, read_cell
-from molgraph.data.read import iter_tables, read_table
+from molgraph.data.read import read_table
+from tests.data.chunked import iter_tables
 
 nan = float("nan")
 

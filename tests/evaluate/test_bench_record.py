@@ -16,8 +16,8 @@ from molgraph.evaluate.benchmark.records import read_records
 from molgraph.evaluate.benchmark.report import write_bench_report
 from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.report_markdown import leaderboard
-from molgraph.evaluate.benchmark.report_picture import FIRST, cell, in_order, write_picture
 from molgraph.evaluate.benchmark.scoring import read_scores, score_records
+from pipelines.boards.picture import FIRST, cell, in_order, write_picture
 from tests.evaluate.bench_scores import failed, made_up
 from tests.evaluate.bench_tables import small, three_and_a_failure
 

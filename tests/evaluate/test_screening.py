@@ -10,9 +10,10 @@ from rdkit.ML.Scoring import Scoring
 from sklearn.calibration import calibration_curve
 
 from molgraph.base.contracts import Prediction, Target
+from molgraph.base.registry import names
 from molgraph.data.table import make_table
 from molgraph.evaluate.measures import Undefined
-from molgraph.evaluate.metrics import Score, get_metric, metric_table, score
+from molgraph.evaluate.metrics import Score, get_metric, score
 from molgraph.evaluate.screening import bedroc, calibration_error, enrichment
 from molgraph.evaluate.tasks import mean_over_tasks
 
@@ -82,12 +83,11 @@ def test_early_recognition_has_the_direction_and_range_it_claims() -> None:
 
 
 def test_the_table_of_metrics_is_whole() -> None:
-    table = metric_table().set_index("name")
+    table = {name: get_metric(name) for name in names("metric")}
     asked = {"rmse", "mae", "r2", "kendall", "spearman", "roc_auc", "prc_auc", "mcc", "bedroc", "ef1", "log_loss"}
-    assert asked | {"brier", "ece"} <= set(table.index)
-    assert set(table["direction"]) == {"higher", "lower"} and (table["needs"] != "").all()
-    assert table["function"].map(callable).all()
-    lower = set(table.index[table["direction"] == "lower"])
+    assert asked | {"brier", "ece"} <= set(table)
+    assert all(each.needs and callable(each.function) for each in table.values())
+    lower = {name for name, each in table.items() if not each.higher_is_better}
     assert lower == {"rmse", "mae", "log_loss", "brier", "ece"}
 
 

@@ -22,8 +22,8 @@ import pytest
 
 from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import MolgraphError, StorageError
-from molgraph.data.read import iter_tables
 from molgraph.train.stream import predict_stream
+from tests.data.chunked import iter_tables
 
 ROWS, SECONDS, MEGABYTES = 60, 5.0, 300
 WORDS = (b"$$$$\n", b"M  END\n", b"> <y>\n", b"\n", b"\r", b'"', b",", b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"9" * 40)

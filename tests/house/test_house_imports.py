@@ -54,6 +54,9 @@ LATE = (
     "xgboost",
 )  # imported inside functions: they take seconds, and few runs need them
 NO_TORCH = ("base", "chem")
+# What a method can do is declared in base/contracts.py and asked for by isinstance or as an attribute.
+CAPABILITIES = ("members", "curves", "graphs", "threads", "store", "seed", "encoder", "method", "predict")
+UNDECLARED = ("auxiliary/parts.py",)  # is being replaced
 
 
 def imports(tree: ast.AST, *, annotations: bool = False) -> list[tuple[str, bool]]:
@@ -78,6 +81,13 @@ def imports(tree: ast.AST, *, annotations: bool = False) -> list[tuple[str, bool
 
     walk(tree, True)
     return found
+
+
+def sniffed(source: str) -> list[str]:
+    """Capabilities that a module looks for with ``getattr`` or ``hasattr``."""
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and len(node.args) > 1]
+    asked = [call.args[1] for call in calls if _called(call) in ("getattr", "hasattr")]
+    return [word.value for word in asked if isinstance(word, ast.Constant) and word.value in CAPABILITIES]
 
 
 def _called(node: ast.Call) -> str:
@@ -242,3 +252,10 @@ def test_the_registry_imports_nothing_of_molgraph_but_base(root: Path) -> None:
     found = imports(ast.parse((root / "molgraph" / "base" / "registry.py").read_text("utf-8")), annotations=True)
     ours = [name for name, _ in found if name.split(".")[0] == "molgraph"]
     assert ours and all(name.startswith("molgraph.base.") for name in ours)
+
+
+def test_capabilities_are_declared_and_not_looked_for(root: Path) -> None:
+    files = {file.relative_to(root / "molgraph").as_posix(): file for file in (root / "molgraph").rglob("*.py")}
+    found = {path: words for path, file in files.items() if (words := sniffed(file.read_text("utf-8")))}
+    assert set(found) <= set(UNDECLARED), found
+    assert sniffed("getattr(method, 'members', ())\nhasattr(x, 'threads')\ngetattr(x, name)") == ["members", "threads"]

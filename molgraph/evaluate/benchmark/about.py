@@ -1,39 +1,23 @@
-"""No input; what a cell's manifest says of the machine and the packages that it was computed with, out."""
+"""Describe the machine and the packages that a cell is computed with, for its manifest."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from molgraph.base.version import __version__
+from molgraph.base.version import package_versions
 
-PACKAGES = (
-    "numpy",
-    "pandas",
-    "scikit-learn",
-    "torch",
-    "rdkit",
-    "lightning",
-    "xgboost",
-    "catboost",
-    "gpytorch",
-    "optuna",
-)
+PACKAGES: tuple[str, ...] = ("numpy", "pandas", "scikit-learn", "torch", "rdkit", "lightning")
+PACKAGES += ("xgboost", "catboost", "gpytorch", "optuna")
 
 
 @cache
 def versions() -> dict[str, str]:
     """Versions of the packages that a result depends on."""
-    found = {"molgraph": __version__, "python": platform.python_version()}
-    for name in PACKAGES:
-        with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+    return package_versions(PACKAGES)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Reports of benchmarks come in; one picture of who is where on every dataset, for a README, goes out as PNG."""
+"""Draw one picture of where every method stands on every dataset, for the README."""
 
 from __future__ import annotations
 
