@@ -1,4 +1,4 @@
-"""The verb for benchmarks: a recipe in; cells computed, their scores and manifests out."""
+"""Run benchmarks: datasets, splits, methods and seeds from a recipe, each cell in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any Method as a scikit-learn estimator: a sequence of SMILES (or molecules) and labels in, arrays out."""
+"""Use any method of molgraph as a scikit-learn estimator over SMILES or RDKit molecules."""
 
 from __future__ import annotations
 

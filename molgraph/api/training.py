@@ -136,7 +136,7 @@ def train(
         given["test"] = test = os.fspath(test)
     elif not isinstance(test, str):  # a frame, which no recipe can name
         given.pop("test", None)
-    if isinstance(data, str) and data.startswith("dataset:"):  # its card has a say in the config
+    if isinstance(data, str) and data.startswith("dataset:"):  # its card may recommend a split
         given["path"] = data
     config = recipe_of(recipe, given)
     started = time.perf_counter()

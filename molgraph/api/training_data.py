@@ -31,21 +31,21 @@ def read_for_training(data: Any, config: Recipe) -> Table:
     check_config(config)
     if data is None:
         raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
-    said, name = config.data, split_name(config)
-    if name in ("time", "group", "column") and said.split_column is None and not isinstance(data, Table):
+    asked, name = config.data, split_name(config)
+    if name in ("time", "group", "column") and asked.split_column is None and not isinstance(data, Table):
         raise UsageError(f"the split {name!r} needs a column", hint="name it: --split-column COLUMN")
     if isinstance(data, Table):
-        table = data if said.targets is None else data.with_targets(list(said.targets))
+        table = data if asked.targets is None else data.with_targets(list(asked.targets))
     else:
-        table = _read(data, config, said.targets, split=said.split_column)
+        table = _read(data, config, asked.targets, split=asked.split_column)
     check_targets(table)  # before the split, which says no more than that a part is empty
-    if isinstance(data, Table) and said.log:
+    if isinstance(data, Table) and asked.log:
         table = log_targets(table)
     table = _settle_replicates(table, config)
     table = replace(table, notes=(*table.notes, *_range_notes(table)))
     for note in table.notes:
         logger.info(note)
-    logger.info("learning %s", describe_targets(table, asked=said.targets or ()))
+    logger.info("learning %s", describe_targets(table, asked=asked.targets or ()))
     return table
 
 
@@ -57,30 +57,30 @@ def read_test(data: Any, config: Recipe, table: Table) -> Table:
 
 
 def _read(data: Any, config: Recipe, targets: Any, split: str | None = None) -> Table:
-    said = config.data
-    columns: dict[str, Any] = {"smiles": said.smiles, "targets": targets, "id": said.id, "weight": said.weight}
+    asked = config.data
+    columns: dict[str, Any] = {"smiles": asked.smiles, "targets": targets, "id": asked.id, "weight": asked.weight}
     return read_table(
         data,
         **columns,
-        features=said.features,
+        features=asked.features,
         split=split,
-        on_error=said.on_error,
+        on_error=asked.on_error,
         need_targets=True,
-        **said.model_dump(include=set(READING)),
+        **asked.model_dump(include=set(READING)),
     )
 
 
 def _settle_replicates(table: Table, config: Recipe) -> Table:
     """The table with its replicates merged as the recipe asks, or a note on those that are learned as they are."""
-    said = config.data
-    if said.duplicates != "keep":
+    asked = config.data
+    if asked.duplicates != "keep":
         if split_file(config) is not None:
             raise UsageError(
                 "merged duplicates change the rows that the split file counts",
-                hint=f"merge them first: molgraph data curate FILE --duplicates {said.duplicates} -o clean.csv",
+                hint=f"merge them first: molgraph data curate FILE --duplicates {asked.duplicates} -o clean.csv",
             )
-        made = curate(table, replicates=said.duplicates, tolerance=said.tolerance, replicates_alone=True)
-        note = f"duplicates ({said.duplicates}): {made.sentence}"
+        made = curate(table, replicates=asked.duplicates, tolerance=asked.tolerance, replicates_alone=True)
+        note = f"duplicates ({asked.duplicates}): {made.sentence}"
         check_targets(made.table)
         return replace(made.table, notes=(*made.table.notes, note))
     found = find_replicates(table)
