@@ -1,44 +1,45 @@
-"""A Gaussian process on the Tanimoto kernel: a value, and how sure of it the training molecules make one."""
+"""Gaussian process on the Tanimoto kernel, which predicts values with their uncertainty."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from molgraph.auxiliary import parts
-from molgraph.auxiliary.features import Features
-from molgraph.auxiliary.parts import Fitted, Lesson, Said
-from molgraph.auxiliary.reference import Reference
-from molgraph.base.contracts import Method, Prediction, State, Target
+from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
+from molgraph.auxiliary.tabular.features import Features
+from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
+from molgraph.auxiliary.tabular.target_model import clip_to_bounds, n_classes
+from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
 from molgraph.base.optional import need
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Float, Int, Space
-from molgraph.data.table import Table
 
 JITTER = 1e-6
 MacKay = np.pi / 8
 
 
 @dataclass(frozen=True)
-class _Process:
-    """What the rows say of a function, one for numbers and one a class: its mean and its variance.
+class Posterior(TargetModel):
+    """The posterior of a function of molecules, one for numbers and one a class.
 
     Args:
+        target: the target.
+        index: the training rows.
+        rows: int64 [m], rows of the index that have the target.
         alpha: float64 [m, k]: ``(s K + noise)^-1 (y - mean)``.
         noise: float64 [m, k]: variance of each row's label about the function.
-        mean: float64 [k]; ``signal``: float64 [k], the functions' own variance s.
+        mean: float64 [k], the functions' own mean.
+        signal: float64 [k], the functions' own variance s.
         unit: mean and deviation that numbers were standardised with.
     """
 
     target: Target
-    reference: Reference
+    index: TanimotoIndex
     rows: np.ndarray
     alpha: np.ndarray
     noise: np.ndarray
@@ -46,23 +47,23 @@ class _Process:
     signal: np.ndarray
     unit: np.ndarray
 
-    def predict(self, x: np.ndarray) -> Said:
+    def predict(self, x: np.ndarray) -> TargetPrediction:
         like = x[:, self.rows].astype(np.float64)
         f = self.mean + self.signal * (like @ self.alpha)
         variance = self._variance(like)
-        if not parts.classes_of(self.target):
+        if not n_classes(self.target):
             spread = np.sqrt(variance + self.noise.mean(axis=0)) * self.unit[1]
-            return parts.inside(self.target, f * self.unit[1] + self.unit[0]), spread
+            return TargetPrediction(clip_to_bounds(self.target, f * self.unit[1] + self.unit[0]), spread)
         if self.target.kind == "binary":
             gap = (f[:, 1] - f[:, 0]) / np.sqrt(1 + MacKay * variance.sum(axis=1))
-            return 0.5 * (1.0 + np.tanh(0.5 * gap))[:, None], None
+            return TargetPrediction(0.5 * (1.0 + np.tanh(0.5 * gap))[:, None])
         f = f / np.sqrt(1 + MacKay * variance)
         p = np.exp(f - f.max(axis=1, keepdims=True))
-        return p / p.sum(axis=1, keepdims=True), None
+        return TargetPrediction(p / p.sum(axis=1, keepdims=True))
 
     def _variance(self, like: np.ndarray) -> np.ndarray:
         """float64 [n, k]: ``s - s k (s K + noise)^-1 s k`` of each row; the factor is made anew, too large to keep."""
-        kernel = self.reference.among(self.rows)
+        kernel = self.index.among(self.rows)
         out = np.empty((len(like), len(self.signal)))
         for c, s in enumerate(self.signal):
             if c and s == self.signal[c - 1] and (self.noise[:, c] == self.noise[:, c - 1]).all():
@@ -72,9 +73,21 @@ class _Process:
             out[:, c] = np.maximum(s - _whiten(factor, s * like.T), 0.0)
         return out
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        names = ("rows", "alpha", "noise", "mean", "signal", "unit")
-        return {name: getattr(self, name) for name in names}
+    @classmethod
+    def load(cls, stored: StoredTarget) -> Self:
+        rows = stored.rows()
+        assert stored.index is not None
+        m, k = len(rows), n_classes(stored.target) or 1
+        shapes = {"alpha": (m, k), "noise": (m, k), "mean": (k,), "signal": (k,), "unit": (2,)}
+        found = {name: stored.array(name, *shape) for name, shape in shapes.items()}
+        if not ((found["noise"] > 0).all() and (found["signal"] > 0).all()):
+            raise ValueError("variances that are not above 0")
+        return cls(stored.target, stored.index, rows, **found)
+
+    @classmethod
+    def size(cls, shapes: Shapes, width: int) -> Size:
+        n, k = shapes["alpha"]  # the kernel, its factor, and room to make one of the other
+        return Size(bytes=24 * n * n, operations=k * n**3 // 3 + n * n * width, row_operations=2 * k * n * n)
 
 
 @register(
@@ -83,7 +96,7 @@ class _Process:
     summary="Gaussian process on the Tanimoto kernel, with its own uncertainty",
     paper="Rasmussen and Williams 2006, MIT Press; Milios et al. 2018, NeurIPS; Griffiths et al. 2023, NeurIPS",
 )
-class GaussianProcess(Method):
+class GaussianProcess(TabularMethod):
     """Exact Gaussian process (Rasmussen and Williams 2006) with a Tanimoto kernel, as molecules have it in GAUCHE.
 
     ``f ~ GP(m, s K)``, ``y = f(x) + noise``; m, s and the noise maximise the marginal likelihood (gpytorch) of at most
@@ -113,6 +126,8 @@ class GaussianProcess(Method):
     """
 
     name = "gp"
+    target_model = Posterior
+    compares = True
     needs = ("gpytorch",)
 
     def __init__(
@@ -131,54 +146,30 @@ class GaussianProcess(Method):
         self.steps, self.pseudo_count, self.seed = steps, pseudo_count, seed
         self.threads, self.store = threads, store
 
-    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
-        """Choose the process by ``table``; ``valid`` and ``workdir`` are not used."""
+    def check_params(self) -> None:
         if not 0 < self.pseudo_count < 1 or not self.max_rows >= 2 or not self.tune_rows >= 2:
             raise UsageError(
                 f"pseudo_count is {self.pseudo_count!r}, max_rows {self.max_rows!r}, tune_rows {self.tune_rows!r}",
                 hint="expected a number between 0 and 1, and row counts from 2",
             )
-        features = Features("morgan", self.radius, self.n_bits)
-        self._fitted = parts.learn(self, table, features, self._grow, compare=True, limit=self.max_rows)
-        return self
 
-    def predict(self, table: Table) -> Prediction:
-        """Values and their ``spread``, P(class 1), or one probability a class."""
-        return parts.predict(self, table)
+    def feature_choice(self) -> Features:
+        return Features("morgan", self.radius, self.n_bits)
 
-    def state(self) -> State:
-        """The fingerprints, and what each row says."""
-        return parts.state(self)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Rebuild; raises ``ModelFileError`` where the state is not whole."""
-        return parts.restore(cls, state, _load, compare=True)
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What the stored state needs to predict."""
-        return parts.size_of(meta, shapes, _size)
-
-    def space(self) -> Space:
-        """The fingerprint and the classes' pseudo-count; the rest is chosen by the marginal likelihood."""
-        return {"radius": Int(1, 3), "pseudo_count": Float(0.001, 0.1, log=True)}
-
-    def _grow(self, lesson: Lesson) -> _Process:
-        assert lesson.reference is not None
+    def fit_target(self, data: TargetData) -> Posterior:
+        assert data.index is not None
         need("gpytorch")
-        n = parts.classes_of(lesson.target)
-        unit = np.array([0.0, 1.0])
-        weights = np.ones(len(lesson.y)) if lesson.weights is None else lesson.weights / lesson.weights.mean()
+        n, unit = data.n_classes, np.array([0.0, 1.0])
+        weights = np.ones(len(data.y)) if data.scaled_weights is None else data.scaled_weights
         if n:
-            count = self.pseudo_count + (lesson.y[:, None] == np.arange(n))
+            count = self.pseudo_count + (data.y[:, None] == np.arange(n))
             known = np.log1p(1 / count)  # Milios et al. 2018, equation 4: variance, and below the mean, of log-gamma
             y, known = np.log(count) - known / 2, known / weights[:, None]
         else:
-            unit = np.array([np.average(lesson.y, weights=weights), max(float(lesson.y.std()), 1e-12)])
-            y, known = ((lesson.y - unit[0]) / unit[1])[:, None], None
+            unit = np.array([np.average(data.y, weights=weights), max(float(data.y.std()), 1e-12)])
+            y, known = ((data.y - unit[0]) / unit[1])[:, None], None
         few = np.sort(generator(self.seed, "tune").permutation(len(y))[: self.tune_rows])
-        kernel = lesson.reference.among(lesson.rows)
+        kernel = data.kernel()
         small = kernel[np.ix_(few, few)]
         mean, signal, noise = [], [], np.empty_like(y)
         for c in range(y.shape[1]):
@@ -190,9 +181,11 @@ class GaussianProcess(Method):
         alpha = np.empty_like(y)
         for c in range(y.shape[1]):
             alpha[:, c] = _solve(_factor(kernel, signal[c], noise[:, c]), y[:, c] - mean[c])
-        return _Process(
-            lesson.target, lesson.reference, lesson.rows, alpha, noise, np.array(mean), np.array(signal), unit
-        )
+        return Posterior(data.target, data.index, data.rows, alpha, noise, np.array(mean), np.array(signal), unit)
+
+    def space(self) -> Space:
+        """The fingerprint and the classes' pseudo-count; the rest is chosen by the marginal likelihood."""
+        return {"radius": Int(1, 3), "pseudo_count": Float(0.001, 0.1, log=True)}
 
 
 def tune(kernel: np.ndarray, y: np.ndarray, noise: np.ndarray | None, steps: int) -> tuple[float, float, float]:
@@ -280,20 +273,3 @@ def _whiten(factor: Any, columns: np.ndarray) -> np.ndarray:
     with torch_settings(1):
         solved = torch.linalg.solve_triangular(factor, torch.from_numpy(np.ascontiguousarray(columns)), upper=False)
         return solved.square_().sum(dim=0).numpy()
-
-
-def _size(shapes: Shapes, width: int) -> Size:
-    n, k = shapes["alpha"]  # the kernel, its factor, and room to make one of the other
-    return Size(bytes=24 * n * n, operations=k * n**3 // 3 + n * n * width, row_operations=2 * k * n * n)
-
-
-def _load(arrays: Mapping[str, np.ndarray], target: Target, base: Fitted) -> _Process:
-    rows = parts.rows_of(arrays, base)
-    assert base.reference is not None
-    k = parts.classes_of(target) or 1
-    alpha, noise = parts.array(arrays, "alpha", len(rows), k), parts.array(arrays, "noise", len(rows), k)
-    mean, signal = parts.array(arrays, "mean", k), parts.array(arrays, "signal", k)
-    unit = parts.array(arrays, "unit", 2)
-    if not ((noise > 0).all() and (signal > 0).all()):
-        raise ValueError("variances that are not above 0")
-    return _Process(target, base.reference, rows, alpha, noise, mean, signal, unit)

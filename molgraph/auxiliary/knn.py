@@ -1,48 +1,57 @@
-"""The nearest neighbours: a molecule's most similar training molecules vote."""
+"""Nearest neighbours: predict the average of the most similar training molecules."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from molgraph.auxiliary import parts
-from molgraph.auxiliary.features import Features
-from molgraph.auxiliary.parts import Fitted, Lesson, Said
-from molgraph.base.contracts import Method, Prediction, State, Target
+from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
+from molgraph.auxiliary.tabular.features import Features
 from molgraph.base.errors import UsageError
 from molgraph.base.registry import register
 from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Categorical, Int, Space
-from molgraph.data.table import Table
 
 
 @dataclass(frozen=True)
-class _Neighbours:
-    """Which rows of the reference have the target, what they say, and what they weigh."""
+class Neighbours(TargetModel):
+    """The labels of training rows and their weights.
+
+    Args:
+        rows: int64 [m], rows of the index that have the target.
+        says: float64 [m, columns], values, or 0 and 1 for each class.
+        weights: float64 [m].
+        settings: float64 [2], k and the power.
+    """
 
     rows: np.ndarray
-    says: np.ndarray  # float64 [m, columns]: a value, or 0 and 1 for each class
+    says: np.ndarray
     weights: np.ndarray
-    k: int
-    power: float
+    settings: np.ndarray
 
-    def predict(self, x: np.ndarray) -> Said:
-        """Mean over the k most similar rows, and over all that are as similar as the k-th: no order decides."""
+    def predict(self, x: np.ndarray) -> TargetPrediction:
+        """Average the k most similar rows, and all that are as similar as the k-th: no order decides."""
         like = x[:, self.rows]
-        k = min(self.k, like.shape[1])
+        k, power = min(int(self.settings[0]), like.shape[1]), float(self.settings[1])
         kth = -np.partition(-like, k - 1, axis=1)[:, k - 1 : k]
         near = np.where(like >= kth, self.weights, 0.0)
-        votes = near * like.astype(np.float64) ** self.power
+        votes = near * like.astype(np.float64) ** power
         votes = np.where(votes.sum(axis=1, keepdims=True) > 0, votes, near)  # nothing in common with anything
-        return (votes @ self.says) / votes.sum(axis=1, keepdims=True), None
+        return TargetPrediction((votes @ self.says) / votes.sum(axis=1, keepdims=True))
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        settings = np.array([float(self.k), self.power])
-        return {"rows": self.rows, "says": self.says, "weights": self.weights, "settings": settings}
+    @classmethod
+    def load(cls, stored: StoredTarget) -> Self:
+        rows = stored.rows()
+        settings, weights = stored.array("settings", 2), stored.array("weights", len(rows))
+        if not (settings[0] >= 1 and settings[1] >= 0 and (weights > 0).all()):
+            raise ValueError("the settings or weights of neighbours that cannot be")
+        return cls(rows, stored.array("says", len(rows), len(stored.target.columns)), weights, settings)
+
+    @classmethod
+    def size(cls, shapes: Shapes, width: int) -> Size:
+        return Size(row_operations=10 * shapes["rows"][0])
 
 
 @register(
@@ -51,11 +60,11 @@ class _Neighbours:
     summary="the most similar training molecules (Tanimoto on Morgan bits) vote",
     paper="Cover and Hart 1967, IEEE Trans. Inf. Theory 13:21; Willett et al. 1998, J. Chem. Inf. Comput. Sci. 38:983",
 )
-class NearestNeighbours(Method):
+class NearestNeighbours(TabularMethod):
     """The k nearest neighbours of a molecule (Cover and Hart 1967) by the Tanimoto similarity of Morgan bits.
 
     Values are the neighbours' mean, weighted by ``similarity ** power`` and the rows' weights; classes are their
-    shares. All that are as near as the k-th count. A floor: what it knows, any chemist sees.
+    shares. All that are as near as the k-th count. A simple baseline, whose predictions a chemist can follow.
 
     Args:
         k: neighbours.
@@ -67,6 +76,7 @@ class NearestNeighbours(Method):
             molgraph's cache; None keeps none.
 
     Example:
+        >>> from molgraph.base.contracts import Target
         >>> from molgraph.data.table import make_table
         >>> table = make_table(["CCO", "CCCO", "c1ccccc1", "C(C"], targets=(Target("y"),), y=[1, 1, 5, 9])
         >>> NearestNeighbours(k=1).fit(table).predict(make_table(["CCCCO", "Cc1ccccc1"])).value.ravel().tolist()
@@ -74,6 +84,8 @@ class NearestNeighbours(Method):
     """
 
     name = "knn"
+    target_model = Neighbours
+    compares = True
 
     def __init__(
         self,
@@ -84,61 +96,24 @@ class NearestNeighbours(Method):
         threads: int | None = None,
         store: str | None = None,
     ) -> None:
-        self.k, self.power, self.radius, self.n_bits, self.threads, self.store = (
-            k,
-            power,
-            radius,
-            n_bits,
-            threads,
-            store,
-        )
+        self.k, self.power, self.radius, self.n_bits = k, power, radius, n_bits
+        self.threads, self.store = threads, store
 
-    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
-        """Remember the rows of ``table``; ``valid`` and ``workdir`` are not used."""
+    def check_params(self) -> None:
         if not isinstance(self.k, (int, np.integer)) or isinstance(self.k, bool) or self.k < 1:
             raise UsageError(f"k is {self.k!r}, expected a whole number from 1")
-        features = Features("morgan", self.radius, self.n_bits)
-        self._fitted = parts.learn(self, table, features, self._grow, compare=True)
-        return self
 
-    def predict(self, table: Table) -> Prediction:
-        """Values, P(class 1), or one probability a class."""
-        return parts.predict(self, table)
+    def feature_choice(self) -> Features:
+        return Features("morgan", self.radius, self.n_bits)
 
-    def state(self) -> State:
-        """The fingerprints and labels."""
-        return parts.state(self)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Rebuild; raises ``ModelFileError`` where the state is not whole."""
-        return parts.restore(cls, state, _load, compare=True)
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What the stored state needs to predict."""
-        return parts.size_of(meta, shapes, _size)
+    def fit_target(self, data: TargetData) -> Neighbours:
+        says = data.y[:, None]
+        if data.n_classes:
+            classes = np.arange(data.n_classes)[data.target.kind == "binary" :]  # of two, the share of class 1
+            says = (says == classes).astype(np.float64)
+        weights = np.ones(len(says)) if data.weights is None else data.weights
+        return Neighbours(data.rows, says, weights, np.array([float(self.k), float(self.power)]))
 
     def space(self) -> Space:
         """Neighbours, and how much nearness counts."""
         return {"k": Int(1, 30, log=True), "power": Categorical((0.0, 1.0, 3.0, 6.0)), "radius": Int(1, 3)}
-
-    def _grow(self, lesson: Lesson) -> _Neighbours:
-        n = parts.classes_of(lesson.target)
-        says = lesson.y[:, None] if not n else (lesson.y[:, None] == np.arange(n)).astype(np.float64)
-        says = says if not n else parts.shares(lesson.target, says)
-        weights = np.ones(len(says)) if lesson.weights is None else lesson.weights
-        return _Neighbours(lesson.rows, says, weights, int(self.k), float(self.power))
-
-
-def _size(shapes: Shapes, width: int) -> Size:
-    return Size(row_operations=10 * shapes["rows"][0])
-
-
-def _load(arrays: Mapping[str, np.ndarray], target: Target, base: Fitted) -> _Neighbours:
-    rows = parts.rows_of(arrays, base)
-    k, power = parts.array(arrays, "settings", 2).tolist()
-    weights = parts.array(arrays, "weights", len(rows))
-    if not (k >= 1 and power >= 0 and (weights > 0).all()):
-        raise ValueError("the settings or weights of neighbours that cannot be")
-    return _Neighbours(rows, parts.array(arrays, "says", len(rows), len(target.columns)), weights, int(k), power)

@@ -1,50 +1,57 @@
-"""The straight line: ridge regression for numbers and logistic regression for classes, on the forest's features."""
+"""Ridge regression for numbers and logistic regression for classes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from molgraph.auxiliary import parts
-from molgraph.auxiliary.features import Choice, Features
-from molgraph.auxiliary.parts import Fitted, Lesson, Said
-from molgraph.base.contracts import Method, Prediction, State, Target
+from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
+from molgraph.auxiliary.tabular.features import Choice, Features
+from molgraph.auxiliary.tabular.target_model import values_of_scores
+from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
 from molgraph.base.registry import register
 from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Categorical, Float, Space
-from molgraph.data.table import Table
 from molgraph.train.outputs import ClassWeights
 
 FAR = 5.0  # deviations; a descriptor further out counts as that far, so that no molecule is predicted by one number
 
 
 @dataclass(frozen=True)
-class _Plane:
-    """A plane in standardised features, and what its height means."""
+class Plane(TargetModel):
+    """A linear function of standardised features.
+
+    Args:
+        target: the target.
+        mean: float64 [width], of the features.
+        scale: float64 [width], their standard deviation; 0 for a feature that is not used.
+        slope: float64 [width, k]: one column for numbers and binary classes, else one a class.
+        height: float64 [k], the intercept.
+    """
 
     target: Target
     mean: np.ndarray
     scale: np.ndarray
-    slope: np.ndarray  # [width, k]: one column for numbers and binary classes, else one a class
-    height: np.ndarray  # [k]
+    slope: np.ndarray
+    height: np.ndarray
 
-    def predict(self, x: np.ndarray) -> Said:
-        z = _standard(x, self.mean, self.scale) @ self.slope + self.height
-        if not parts.classes_of(self.target):
-            return parts.inside(self.target, z), None
-        if self.target.kind == "binary":
-            return 0.5 * (1.0 + np.tanh(0.5 * z)), None
-        z = np.exp(z - z.max(axis=1, keepdims=True))
-        return z / z.sum(axis=1, keepdims=True), None
+    def predict(self, x: np.ndarray) -> TargetPrediction:
+        z = _standardised(x, self.mean, self.scale) @ self.slope + self.height
+        return TargetPrediction(values_of_scores(self.target, z))
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        return {"mean": self.mean, "scale": self.scale, "slope": self.slope, "height": self.height}
+    @classmethod
+    def load(cls, stored: StoredTarget) -> Self:
+        width, k = stored.width, len(stored.target.columns)
+        shapes = {"mean": (width,), "scale": (width,), "slope": (width, k), "height": (k,)}
+        return cls(stored.target, **{name: stored.array(name, *shape) for name, shape in shapes.items()})
+
+    @classmethod
+    def size(cls, shapes: Shapes, width: int) -> Size:
+        return Size(row_operations=math.prod(shapes["slope"]))
 
 
 @register(
@@ -53,14 +60,14 @@ class _Plane:
     summary="ridge regression for numbers, logistic regression for classes",
     paper="Hoerl and Kennard 1970, Technometrics 12:55; Cox 1958, J. R. Stat. Soc. B 20:215",
 )
-class Linear(Method):
+class Linear(TabularMethod):
     """Ridge regression (Hoerl and Kennard 1970) for numbers, logistic regression (Cox 1958) for classes.
 
-    One name, because both are the same straight line under the same pull ``alpha |slope|^2``; the target's kind says
-    which. Columns are standardised on the training rows; descriptors further out than five deviations count as five.
+    Both are the same linear function under the same penalty ``alpha |slope|^2``, and the target's kind says which one
+    is fitted. Columns are standardised on the training rows; values further out than five deviations count as five.
 
     Args:
-        alpha: how strongly slopes are pulled towards zero.
+        alpha: the strength of the penalty.
         features: ``morgan+descriptors``, ``morgan`` or ``maplight``.
         radius: of the fingerprint.
         n_bits: of the fingerprint.
@@ -77,6 +84,7 @@ class Linear(Method):
     """
 
     name = "linear"
+    target_model = Plane
 
     def __init__(
         self,
@@ -91,83 +99,56 @@ class Linear(Method):
         self.alpha, self.features, self.radius, self.n_bits = alpha, features, radius, n_bits
         self.class_weights, self.threads, self.store = class_weights, threads, store
 
-    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
-        """Solve for the slopes on ``table``; ``valid`` and ``workdir`` are not used."""
+    def check_params(self) -> None:
         if not self.alpha > 0:
             raise UsageError(f"alpha is {self.alpha!r}, expected a number above 0")
-        features = Features(self.features, self.radius, self.n_bits)
-        self._fitted = parts.learn(self, table, features, self._grow, class_weights=self.class_weights)
-        return self
 
-    def predict(self, table: Table) -> Prediction:
-        """Values, P(class 1), or one probability a class."""
-        return parts.predict(self, table)
+    def feature_choice(self) -> Features:
+        return Features(self.features, self.radius, self.n_bits)
 
-    def state(self) -> State:
-        """The slopes."""
-        return parts.state(self)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Rebuild; raises ``ModelFileError`` where the state is not whole."""
-        return parts.restore(cls, state, _load)
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What the stored state needs to predict."""
-        return parts.size_of(meta, shapes, _size)
-
-    def space(self) -> Space:
-        """The pull, and the features."""
-        return {"alpha": Float(1.0, 30_000.0, log=True), "features": Categorical(("morgan+descriptors", "morgan"))}
-
-    def _grow(self, lesson: Lesson) -> _Plane:
+    def fit_target(self, data: TargetData) -> Plane:
         from threadpoolctl import threadpool_limits
 
-        mean = lesson.x.mean(axis=0, dtype=np.float64)
-        scale = lesson.x.std(axis=0, dtype=np.float64)
-        scale[scale < 1e-9 * np.maximum(1.0, np.abs(mean))] = np.inf  # a column that never varies says nothing
-        x = _standard(lesson.x, mean, scale)
+        mean = data.x.mean(axis=0, dtype=np.float64)
+        scale = data.x.std(axis=0, dtype=np.float64)
+        scale[scale < 1e-9 * np.maximum(1.0, np.abs(mean))] = 0.0  # a constant column is not used
+        x = _standardised(data.x, mean, scale)
         with threadpool_limits(1):  # the same sums in the same order, whatever the threads
-            solve = _classify if parts.classes_of(lesson.target) else _regress
-            slope, height = solve(x, lesson, float(self.alpha))
-        return _Plane(lesson.target, mean, np.where(np.isinf(scale), 0.0, scale), slope, height)
+            fit = _logistic_regression if data.n_classes else _ridge
+            slope, height = fit(x, data, float(self.alpha))
+        return Plane(data.target, mean, scale, slope, height)
+
+    def space(self) -> Space:
+        """The penalty, and the features."""
+        return {"alpha": Float(1.0, 30_000.0, log=True), "features": Categorical(("morgan+descriptors", "morgan"))}
 
 
-def _standard(x: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """float64 [n, width]; columns of scale 0 or infinity are 0."""
-    by = np.divide(1.0, scale, out=np.zeros_like(scale), where=(scale > 0) & np.isfinite(scale))
+def _standardised(x: np.ndarray, mean: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """float64 [n, width]; columns of scale 0 are 0."""
+    by = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     return np.clip((x - mean) * by, -FAR, FAR)
 
 
-def _regress(x: np.ndarray, lesson: Lesson, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+def _ridge(x: np.ndarray, data: TargetData, alpha: float) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.linear_model import Ridge
 
-    model = Ridge(alpha=alpha, solver="cholesky").fit(x, lesson.y, sample_weight=lesson.weights)
+    model = Ridge(alpha=alpha, solver="cholesky").fit(x, data.y, sample_weight=data.weights)
     return model.coef_.reshape(-1, 1), np.array([float(model.intercept_)])
 
 
-def _classify(x: np.ndarray, lesson: Lesson, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+def _logistic_regression(x: np.ndarray, data: TargetData, alpha: float) -> tuple[np.ndarray, np.ndarray]:
     from sklearn.linear_model import LogisticRegression
 
-    y = lesson.y.astype(np.int64)
-    model = LogisticRegression(C=1 / alpha, max_iter=500, tol=1e-4).fit(x, y, sample_weight=lesson.weights)
-    if lesson.target.kind == "binary":
+    y = data.y.astype(np.int64)
+    model = LogisticRegression(C=1 / alpha, max_iter=500, tol=1e-4).fit(x, y, sample_weight=data.weights)
+    if data.target.kind == "binary":
         return model.coef_.T, model.intercept_
-    n = len(lesson.target.classes)
+    n = data.n_classes
     slope, height = np.zeros((x.shape[1], n)), np.full(n, -np.inf)
     coef, intercept = model.coef_, model.intercept_
-    if len(model.classes_) == 2:  # two classes of more were seen: scikit-learn then keeps the second's plane alone
+    if (
+        len(model.classes_) == 2
+    ):  # of two classes that were seen among more, scikit-learn keeps the second's plane alone
         coef, intercept = np.concatenate([-coef / 2, coef / 2]), np.concatenate([-intercept / 2, intercept / 2])
     slope[:, model.classes_], height[model.classes_] = coef.T, intercept
     return slope, np.where(np.isfinite(height), height, height[model.classes_].min() - 50.0)
-
-
-def _size(shapes: Shapes, width: int) -> Size:
-    return Size(row_operations=math.prod(shapes["slope"]))
-
-
-def _load(arrays: Mapping[str, np.ndarray], target: Target, base: Fitted) -> _Plane:
-    width, k = base.features.width, len(target.columns)
-    mean, scale = parts.array(arrays, "mean", width), parts.array(arrays, "scale", width)
-    return _Plane(target, mean, scale, parts.array(arrays, "slope", width, k), parts.array(arrays, "height", k))

@@ -1,29 +1,24 @@
-"""MapLight: counts, reduced graphs and 200 descriptors into CatBoost, which leads many public ADMET boards."""
+"""MapLight: Morgan and Avalon counts, ErG and 200 descriptors with CatBoost."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal
 
 import numpy as np
 
-from molgraph.auxiliary import parts
-from molgraph.auxiliary.boosted import Boosted, constant, load_boosted, nodes_of_catboost
-from molgraph.auxiliary.features import Features
-from molgraph.auxiliary.parts import Lesson
-from molgraph.auxiliary.trees import Trees, tree_size
-from molgraph.base.contracts import Method, Prediction, State
+from molgraph.auxiliary.tabular import TabularMethod, TargetData
+from molgraph.auxiliary.tabular.features import Features
+from molgraph.auxiliary.tabular.tree_models import SumOfTrees, nodes_of_catboost
+from molgraph.auxiliary.tabular.trees import Trees
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.optional import need
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
-from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Float, Int, Space
-from molgraph.data.table import Table
 from molgraph.train.outputs import ClassWeights
 
 LOSSES = ("RMSE", "MAE")
@@ -35,27 +30,27 @@ LOSSES = ("RMSE", "MAE")
     summary="Morgan and Avalon counts, ErG and 200 descriptors into CatBoost; leads many ADMET boards",
     paper="Notwell and Wood 2023, arXiv:2310.00174; Prokhorenkova et al. 2018, NeurIPS",
 )
-class MapLight(Method):
+class MapLight(TabularMethod):
     """CatBoost (Prokhorenkova et al. 2018) on MapLight's features (Notwell and Wood 2023), without its GNN print.
 
     1,024 Morgan counts of radius 2, 1,024 Avalon counts, 315 ErG columns and 200 RDKit descriptors; numbers are
-    standardised. The paper has catboost's defaults (1,000 trees of depth 6, a rate that catboost chooses by itself), a
-    random strength of 2, and the loss MAE, which its boards judge by. Here the loss is RMSE, as ours judge; and
-    ``iterations``, ``column_share`` and ``borders`` are smaller, for one core's sake: the paper's are
-    ``iterations=1000, column_share=1, borders=254``. A missing descriptor is the training part's median.
+    standardised. The paper uses catboost's defaults (1,000 trees of depth 6, a learning rate that catboost chooses), a
+    random strength of 2, and the loss MAE, by which its boards judge. Here the loss is RMSE, by which ours judge, and
+    ``iterations``, ``column_share`` and ``borders`` are smaller to be fast on one core: the paper's are
+    ``iterations=1000, column_share=1, borders=254``. A missing descriptor becomes the training rows' median.
 
-    The trees are kept as arrays of molgraph's own: a saved model predicts without catboost, what it predicted before,
-    to the bit; and a file from a stranger is never read by catboost.
+    The trees are stored as molgraph's own arrays: a saved model predicts the same bits without catboost, and catboost
+    never reads a stranger's file.
 
     Args:
-        iterations: trees.
-        learning_rate: how much of each tree counts; None lets catboost choose by the number of rows and trees.
-        depth: levels of a tree, each with one question.
-        random_strength: how much the scores of questions are shaken while trees grow.
-        l2_leaf_reg: pull of the leaves towards zero.
-        column_share: share of the columns that each level looks at.
-        borders: thresholds tried a column.
-        loss: of numbers: RMSE or MAE.
+        iterations: number of trees.
+        learning_rate: factor of each tree's values; None lets catboost choose by the number of rows and trees.
+        depth: depth of a tree, which has one split a level.
+        random_strength: amount of random noise added to the scores of splits.
+        l2_leaf_reg: L2 penalty on the leaves' values.
+        column_share: share of the columns that each level may use.
+        borders: number of thresholds tried for each column.
+        loss: for numbers, RMSE or MAE.
         radius: of the Morgan counts.
         n_bits: columns of the Morgan counts, and of Avalon's.
         class_weights: None, ``balanced``, or a weight for each class label.
@@ -70,6 +65,7 @@ class MapLight(Method):
     """
 
     name = "maplight"
+    target_model = SumOfTrees
     needs = ("catboost",)
 
     def __init__(
@@ -95,8 +91,7 @@ class MapLight(Method):
         self.radius, self.n_bits, self.class_weights = radius, n_bits, class_weights
         self.seed, self.threads, self.store = seed, threads, store
 
-    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
-        """Grow the trees on ``table``; ``valid`` and ``workdir`` are not used."""
+    def check_params(self) -> None:
         if self.loss not in LOSSES:
             raise UsageError(f"no loss is named {self.loss!r}", hint=nearest(str(self.loss), LOSSES))
         if not isinstance(self.iterations, (int, np.integer)) or self.iterations < 1 or not 1 <= self.depth <= 12:
@@ -104,47 +99,16 @@ class MapLight(Method):
                 f"iterations is {self.iterations!r} and depth {self.depth!r}, expected whole numbers from 1",
                 hint="depth goes up to 12",
             )
-        features = Features("maplight", self.radius, self.n_bits)
-        self._fitted = parts.learn(self, table, features, self._grow, class_weights=self.class_weights)
-        return self
 
-    def predict(self, table: Table) -> Prediction:
-        """Values, P(class 1), or one probability a class."""
-        return parts.predict(self, table)
+    def feature_choice(self) -> Features:
+        return Features("maplight", self.radius, self.n_bits)
 
-    def state(self) -> State:
-        """The trees."""
-        return parts.state(self)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Rebuild; raises ``ModelFileError`` where an array could lead a walk astray."""
-        return parts.restore(cls, state, load_boosted)
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What the stored state needs to predict."""
-        return parts.size_of(meta, shapes, tree_size)
-
-    def space(self) -> Space:
-        """The usual ones of boosted trees."""
-        return {
-            "iterations": Int(200, 1000, log=True),
-            "learning_rate": Float(0.01, 0.3, log=True),
-            "depth": Int(4, 8),
-            "l2_leaf_reg": Float(1.0, 30.0, log=True),
-            "column_share": Float(0.05, 1.0, log=True),
-        }
-
-    def _grow(self, lesson: Lesson) -> Boosted:
+    def fit_target(self, data: TargetData) -> SumOfTrees:
         catboost = need("catboost")
-        if (flat := constant(lesson)) is not None:
-            return flat
-        target, n = lesson.target, parts.classes_of(lesson.target)
-        mean, scale = 0.0, 1.0
-        if not n:
-            mean = float(np.average(lesson.y, weights=lesson.weights))
-            scale = max(float(lesson.y.std()), 1e-12)
+        if (constant := SumOfTrees.constant(data)) is not None:
+            return constant
+        target, n = data.target, data.n_classes
+        mean, scale = (0.0, 1.0) if n else data.mean_and_sd()
         several = n and target.kind == "multiclass"
         model = catboost.CatBoost(
             {
@@ -163,9 +127,8 @@ class MapLight(Method):
             }
             | ({"classes_count": n} if several else {})
         )
-        y = (lesson.y - mean) / scale if not n else lesson.y.astype(np.int64)
-        weights = None if lesson.weights is None else lesson.weights / lesson.weights.mean()
-        model.fit(lesson.x, y, sample_weight=weights)
+        y = (data.y - mean) / scale if not n else data.y.astype(np.int64)
+        model.fit(data.x, y, sample_weight=data.scaled_weights)
         with tempfile.TemporaryDirectory(prefix="molgraph-") as folder:
             path = Path(folder) / "model.json"
             model.save_model(str(path), format="json")
@@ -176,4 +139,14 @@ class MapLight(Method):
         start = np.zeros(k)
         start[:] = (np.array(bias, dtype=np.float64) if len(bias) in (1, k) else np.zeros(k)) * scale + mean
         trees = [nodes_of_catboost(t, columns, k, factor * scale) for t in whole["oblivious_trees"]]
-        return Boosted(target, Trees.from_nodes(trees, lesson.x.shape[1]), start)
+        return SumOfTrees(target, Trees.from_nodes(trees, data.x.shape[1]), start)
+
+    def space(self) -> Space:
+        """The usual parameters of boosted trees."""
+        return {
+            "iterations": Int(200, 1000, log=True),
+            "learning_rate": Float(0.01, 0.3, log=True),
+            "depth": Int(4, 8),
+            "l2_leaf_reg": Float(1.0, 30.0, log=True),
+            "column_share": Float(0.05, 1.0, log=True),
+        }

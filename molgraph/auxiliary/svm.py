@@ -1,49 +1,63 @@
-"""Support vectors on the Tanimoto kernel: a few training molecules hold the surface that separates or fits the rest."""
+"""Support vector machine on the Tanimoto kernel."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from molgraph.auxiliary import parts
-from molgraph.auxiliary.features import Features
-from molgraph.auxiliary.parts import Fitted, Lesson, Said
-from molgraph.base.contracts import Method, Prediction, State, Target
+from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
+from molgraph.auxiliary.tabular.features import Features
+from molgraph.auxiliary.tabular.target_model import clip_to_bounds, n_classes
+from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Float, Int, Space
-from molgraph.data.table import Table
 
 FOLDS = 3  # of the decisions that probabilities are fitted to
 CACHE_MB = 200
 
 
 @dataclass(frozen=True)
-class _Surface:
-    """Sums of likenesses to support vectors, and what they mean."""
+class SupportVectorSum(TargetModel):
+    """A weighted sum of similarities to support vectors.
+
+    Args:
+        target: the target.
+        rows: int64 [m], the support vectors' rows of the index.
+        weight: float64 [m, k].
+        height: float64 [k], the intercept.
+        sigmoid: float64 [2, k]: a decision f means the probability ``1 / (1 + exp(a f + b))``.
+    """
 
     target: Target
     rows: np.ndarray
-    weight: np.ndarray  # float64 [m, k]
-    height: np.ndarray  # [k]
-    sigmoid: np.ndarray  # [2, k]: a decision f means the probability 1 / (1 + exp(a f + b))
+    weight: np.ndarray
+    height: np.ndarray
+    sigmoid: np.ndarray
 
-    def predict(self, x: np.ndarray) -> Said:
+    def predict(self, x: np.ndarray) -> TargetPrediction:
         f = x[:, self.rows].astype(np.float64) @ self.weight + self.height
-        if not parts.classes_of(self.target):
-            return parts.inside(self.target, f), None
+        if not n_classes(self.target):
+            return TargetPrediction(clip_to_bounds(self.target, f))
         p = 0.5 * (1.0 - np.tanh(0.5 * (self.sigmoid[0] * f + self.sigmoid[1])))
-        return (p if self.target.kind == "binary" else p / np.maximum(p.sum(axis=1, keepdims=True), 1e-300)), None
+        return TargetPrediction(
+            p if self.target.kind == "binary" else p / np.maximum(p.sum(axis=1, keepdims=True), 1e-300)
+        )
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        return {"rows": self.rows, "weight": self.weight, "height": self.height, "sigmoid": self.sigmoid}
+    @classmethod
+    def load(cls, stored: StoredTarget) -> Self:
+        rows, k = stored.rows(), len(stored.target.columns)
+        weight, height = stored.array("weight", len(rows), k), stored.array("height", k)
+        return cls(stored.target, rows, weight, height, stored.array("sigmoid", 2, k))
+
+    @classmethod
+    def size(cls, shapes: Shapes, width: int) -> Size:
+        return Size(row_operations=math.prod(shapes["weight"]))
 
 
 @register(
@@ -52,7 +66,7 @@ class _Surface:
     summary="support vector machine on the Tanimoto kernel",
     paper="Cortes and Vapnik 1995, Mach. Learn. 20:273; Ralaivola et al. 2005, Neural Netw. 18:1093",
 )
-class SupportVectors(Method):
+class SupportVectors(TabularMethod):
     """Support vector machine (Cortes and Vapnik 1995) with the Tanimoto kernel of Ralaivola et al. 2005.
 
     Numbers are standardised and fitted within ``epsilon``; several classes are each told from the rest. Probabilities
@@ -77,6 +91,8 @@ class SupportVectors(Method):
     """
 
     name = "svm"
+    target_model = SupportVectorSum
+    compares = True
 
     def __init__(
         self,
@@ -92,61 +108,40 @@ class SupportVectors(Method):
         self.cost, self.epsilon, self.radius, self.n_bits = cost, epsilon, radius, n_bits
         self.max_rows, self.seed, self.threads, self.store = max_rows, seed, threads, store
 
-    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
-        """Find the support vectors of ``table``; ``valid`` and ``workdir`` are not used."""
+    def check_params(self) -> None:
         if not self.cost > 0 or not self.epsilon >= 0 or not self.max_rows >= 2:
             raise UsageError(
                 f"cost is {self.cost!r}, epsilon {self.epsilon!r} and max_rows {self.max_rows!r}",
                 hint="cost must be above 0, epsilon not below it, and max_rows at least 2",
             )
-        features = Features("morgan", self.radius, self.n_bits)
-        self._fitted = parts.learn(self, table, features, self._grow, compare=True, limit=self.max_rows)
-        return self
 
-    def predict(self, table: Table) -> Prediction:
-        """Values, P(class 1), or one probability a class."""
-        return parts.predict(self, table)
+    def feature_choice(self) -> Features:
+        return Features("morgan", self.radius, self.n_bits)
 
-    def state(self) -> State:
-        """The support vectors and their weights."""
-        return parts.state(self)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Rebuild; raises ``ModelFileError`` where the state is not whole."""
-        return parts.restore(cls, state, _load, compare=True)
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What the stored state needs to predict."""
-        return parts.size_of(meta, shapes, _size)
+    def fit_target(self, data: TargetData) -> SupportVectorSum:
+        kernel = data.kernel()
+        if not data.n_classes:
+            weight, height = self._regress(kernel, data)
+            sigmoid = np.zeros((2, 1))
+        else:
+            each = [1] if data.target.kind == "binary" else range(data.n_classes)
+            found = [self._separate(kernel, data.y == c, data.weights) for c in each]
+            weight = np.stack([f[0] for f in found], axis=1)
+            height, sigmoid = np.array([f[1] for f in found]), np.array([f[2] for f in found]).T
+        used = (weight != 0).any(axis=1)
+        used[:1] |= not used.any()
+        return SupportVectorSum(data.target, data.rows[used], weight[used], height, sigmoid)
 
     def space(self) -> Space:
         """Cost, margin and radius."""
         return {"cost": Float(0.1, 100.0, log=True), "epsilon": Float(0.01, 0.5, log=True), "radius": Int(1, 3)}
 
-    def _grow(self, lesson: Lesson) -> _Surface:
-        assert lesson.reference is not None
-        kernel = lesson.reference.among(lesson.rows)
-        n = parts.classes_of(lesson.target)
-        if not n:
-            weight, height = self._regress(kernel, lesson)
-            sigmoid = np.zeros((2, 1))
-        else:
-            each = [1] if lesson.target.kind == "binary" else range(n)
-            found = [self._separate(kernel, lesson.y == c, lesson.weights) for c in each]
-            weight = np.stack([f[0] for f in found], axis=1)
-            height, sigmoid = np.array([f[1] for f in found]), np.array([f[2] for f in found]).T
-        used = (weight != 0).any(axis=1)
-        used[:1] |= not used.any()
-        return _Surface(lesson.target, lesson.rows[used], weight[used], height, sigmoid)
-
-    def _regress(self, kernel: np.ndarray, lesson: Lesson) -> tuple[np.ndarray, np.ndarray]:
+    def _regress(self, kernel: np.ndarray, data: TargetData) -> tuple[np.ndarray, np.ndarray]:
         from sklearn.svm import SVR
 
-        mean, scale = np.average(lesson.y, weights=lesson.weights), max(float(lesson.y.std()), 1e-12)
+        mean, scale = data.mean_and_sd()
         model = SVR(kernel="precomputed", C=self.cost, epsilon=self.epsilon, cache_size=CACHE_MB)
-        model.fit(kernel, (lesson.y - mean) / scale, sample_weight=_mean_one(lesson.weights))
+        model.fit(kernel, (data.y - mean) / scale, sample_weight=data.scaled_weights)
         weight = np.zeros((len(kernel), 1))
         weight[model.support_, 0] = model.dual_coef_[0] * scale
         return weight, np.array([float(model.intercept_[0]) * scale + mean])
@@ -220,13 +215,3 @@ def platt(decision: np.ndarray, is_one: np.ndarray, weights: np.ndarray | None =
 
 def _mean_one(weights: np.ndarray | None) -> np.ndarray | None:
     return None if weights is None else weights / weights.mean()
-
-
-def _size(shapes: Shapes, width: int) -> Size:
-    return Size(row_operations=math.prod(shapes["weight"]))
-
-
-def _load(arrays: Mapping[str, np.ndarray], target: Target, base: Fitted) -> _Surface:
-    rows, k = parts.rows_of(arrays, base), len(target.columns)
-    weight, height = parts.array(arrays, "weight", len(rows), k), parts.array(arrays, "height", k)
-    return _Surface(target, rows, weight, height, parts.array(arrays, "sigmoid", 2, k))

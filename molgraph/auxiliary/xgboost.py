@@ -1,28 +1,21 @@
-"""Gradient boosting with XGBoost on the forest's features."""
+"""Gradient boosting with XGBoost on Morgan bits and RDKit descriptors."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Self
 
 import numpy as np
 
-from molgraph.auxiliary import parts
-from molgraph.auxiliary.boosted import Boosted, constant, load_boosted, nodes_of_xgboost
-from molgraph.auxiliary.features import Choice, Features
-from molgraph.auxiliary.parts import Lesson
-from molgraph.auxiliary.trees import Trees, tree_size
-from molgraph.base.contracts import Method, Prediction, State
+from molgraph.auxiliary.tabular import TabularMethod, TargetData
+from molgraph.auxiliary.tabular.features import Choice, Features
+from molgraph.auxiliary.tabular.tree_models import SumOfTrees, nodes_of_xgboost
+from molgraph.auxiliary.tabular.trees import Trees
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError
 from molgraph.base.optional import need
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
-from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Float, Int, Space
-from molgraph.data.table import Table
 from molgraph.train.outputs import ClassWeights
 
 
@@ -32,21 +25,21 @@ from molgraph.train.outputs import ClassWeights
     summary="gradient-boosted trees (XGBoost) on Morgan bits and RDKit descriptors",
     paper="Chen and Guestrin 2016, KDD; Sheridan et al. 2016, J. Chem. Inf. Model. 56:2353",
 )
-class XGBoost(Method):
+class XGBoost(TabularMethod):
     """Gradient-boosted trees of XGBoost (Chen and Guestrin 2016) on Morgan bits, descriptors and the table's columns.
 
-    One model a target. The trees are kept as arrays of molgraph's own: a saved model predicts without xgboost, what
-    it predicted before, to the bit; and a file from a stranger is never read by xgboost.
+    Each target has its own model. The trees are stored as molgraph's own arrays: a saved model predicts the same bits
+    without xgboost, and xgboost never reads a stranger's file.
 
     Args:
-        n_estimators: trees (a class, where there are several).
-        learning_rate: how much of each tree counts.
-        max_depth: levels of a tree.
+        n_estimators: number of trees; of several classes, for each class.
+        learning_rate: factor of each tree's values.
+        max_depth: depth of a tree.
         min_child_weight: the least sum of second derivatives in a leaf.
-        subsample: share of the rows that a tree sees.
-        colsample: share of the columns that a tree sees.
-        reg_lambda: pull of the leaves towards zero.
-        max_bin: thresholds tried a column.
+        subsample: share of the rows that each tree is fitted to.
+        colsample: share of the columns that each tree may use.
+        reg_lambda: L2 penalty on the leaves' values.
+        max_bin: number of thresholds tried for each column.
         features: ``morgan+descriptors``, ``morgan`` or ``maplight``.
         radius: of the fingerprint.
         n_bits: of the fingerprint.
@@ -62,6 +55,7 @@ class XGBoost(Method):
     """
 
     name = "xgboost"
+    target_model = SumOfTrees
     needs = ("xgboost",)
 
     def __init__(
@@ -88,57 +82,24 @@ class XGBoost(Method):
         self.features, self.radius, self.n_bits = features, radius, n_bits
         self.class_weights, self.seed, self.threads, self.store = class_weights, seed, threads, store
 
-    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
-        """Grow the trees on ``table``; ``valid`` and ``workdir`` are not used."""
+    def check_params(self) -> None:
         if not isinstance(self.n_estimators, (int, np.integer)) or self.n_estimators < 1 or self.max_depth < 1:
             raise UsageError(
                 f"n_estimators is {self.n_estimators!r} and max_depth {self.max_depth!r}, expected whole numbers from 1"
             )
-        features = Features(self.features, self.radius, self.n_bits)
-        self._fitted = parts.learn(self, table, features, self._grow, class_weights=self.class_weights)
-        return self
 
-    def predict(self, table: Table) -> Prediction:
-        """Values, P(class 1), or one probability a class."""
-        return parts.predict(self, table)
+    def feature_choice(self) -> Features:
+        return Features(self.features, self.radius, self.n_bits)
 
-    def state(self) -> State:
-        """The trees."""
-        return parts.state(self)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Rebuild; raises ``ModelFileError`` where an array could lead a walk astray."""
-        return parts.restore(cls, state, load_boosted)
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What the stored state needs to predict."""
-        return parts.size_of(meta, shapes, tree_size)
-
-    def space(self) -> Space:
-        """What Sheridan et al. 2016 found to matter, and the rate."""
-        return {
-            "n_estimators": Int(100, 1000, log=True),
-            "learning_rate": Float(0.01, 0.2, log=True),
-            "max_depth": Int(3, 10),
-            "min_child_weight": Float(0.5, 10.0, log=True),
-            "subsample": Float(0.5, 1.0),
-            "colsample": Float(0.1, 1.0),
-        }
-
-    def _grow(self, lesson: Lesson) -> Boosted:
+    def fit_target(self, data: TargetData) -> SumOfTrees:
         xgboost = need("xgboost")
-        if (flat := constant(lesson)) is not None:
-            return flat
-        target, n = lesson.target, parts.classes_of(lesson.target)
+        if (constant := SumOfTrees.constant(data)) is not None:
+            return constant
+        target, n = data.target, data.n_classes
         k = len(target.columns)
-        mean, scale = 0.0, 1.0
-        if not n:
-            mean = float(np.average(lesson.y, weights=lesson.weights))
-            scale = max(float(lesson.y.std()), 1e-12)
+        mean, scale = (0.0, 1.0) if n else data.mean_and_sd()
         objective = "reg:squarederror" if not n else "binary:logistic" if target.kind == "binary" else "multi:softprob"
-        share = float(np.clip(np.average(lesson.y, weights=lesson.weights), 1e-6, 1 - 1e-6))
+        share = float(np.clip(np.average(data.y, weights=data.weights), 1e-6, 1 - 1e-6))
         start = 0.0 if not n else share if target.kind == "binary" else 0.5
         settings = {
             "objective": objective,
@@ -155,14 +116,25 @@ class XGBoost(Method):
             "nthread": cores(self.threads),
             "verbosity": 0,
         } | ({"num_class": k} if objective == "multi:softprob" else {})
-        weights = None if lesson.weights is None else lesson.weights / lesson.weights.mean()
-        data = xgboost.QuantileDMatrix(
-            lesson.x, (lesson.y - mean) / scale, weight=weights, max_bin=int(self.max_bin), nthread=cores(self.threads)
+        y, weights = (data.y - mean) / scale, data.scaled_weights
+        matrix = xgboost.QuantileDMatrix(
+            data.x, y, weight=weights, max_bin=int(self.max_bin), nthread=cores(self.threads)
         )
-        model = xgboost.train(settings, data, num_boost_round=int(self.n_estimators))
+        model = xgboost.train(settings, matrix, num_boost_round=int(self.n_estimators))
         whole = json.loads(model.save_raw("json").decode())["learner"]["gradient_booster"]["model"]
         trees = [nodes_of_xgboost(t, c, k) for t, c in zip(whole["trees"], whole["tree_info"], strict=True)]
         for tree in trees:
             tree.value[:] *= scale
         bias = np.array([mean]) if not n else np.array([np.log(share / (1 - share))]) if k == 1 else np.zeros(k)
-        return Boosted(target, Trees.from_nodes(trees, lesson.x.shape[1]), bias)
+        return SumOfTrees(target, Trees.from_nodes(trees, data.x.shape[1]), bias)
+
+    def space(self) -> Space:
+        """The parameters that Sheridan et al. 2016 found to matter, and the learning rate."""
+        return {
+            "n_estimators": Int(100, 1000, log=True),
+            "learning_rate": Float(0.01, 0.2, log=True),
+            "max_depth": Int(3, 10),
+            "min_child_weight": Float(0.5, 10.0, log=True),
+            "subsample": Float(0.5, 1.0),
+            "colsample": Float(0.1, 1.0),
+        }

@@ -12,7 +12,7 @@ import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from molgraph.auxiliary import MeanPredictor, RandomForest
-from molgraph.auxiliary.features import Features
+from molgraph.auxiliary.tabular.features import Features
 from molgraph.base.contracts import Method, State, Target
 from molgraph.base.errors import DataError, ModelFileError, UsageError
 from molgraph.base.seeds import derive

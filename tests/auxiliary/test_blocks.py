@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from molgraph.auxiliary import parts
-from molgraph.auxiliary.reference import Reference
+from molgraph.auxiliary.tabular import FittedTargets
+from molgraph.auxiliary.tabular import method as tabular
+from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.data.table import make_table
 from molgraph.train.method import make_method
 from tests.train.tiny import series
@@ -18,12 +19,12 @@ def test_blocks_are_as_large_as_their_rows_allow(name, monkeypatch):
     method = make_method(name, **features).fit(series(64))
     table = series(200)
     whole = method.predict(table)
-    fitted, asked = method._fitted, []
-    n = 0 if fitted.reference is None else len(fitted.reference)
-    room = parts.row_bytes(256, n, 1)
-    monkeypatch.setattr(parts, "BUDGET", 30 * room)
-    values = parts._values
-    monkeypatch.setattr(parts, "_values", lambda fitted, x: asked.append(len(x)) or values(fitted, x))
+    fitted, asked = method.fitted, []
+    n = 0 if fitted.index is None else len(fitted.index)
+    room = tabular.row_bytes(256, n, 1)
+    monkeypatch.setattr(tabular, "BUDGET", 30 * room)
+    predict = FittedTargets.predict
+    monkeypatch.setattr(FittedTargets, "predict", lambda self, x: asked.append(len(x)) or predict(self, x))
     np.testing.assert_allclose(method.predict(table).value, whole.value, rtol=1e-9)
     assert max(asked) <= 30 and sum(asked) == int(whole.ok.sum())
 
@@ -31,8 +32,8 @@ def test_blocks_are_as_large_as_their_rows_allow(name, monkeypatch):
 def test_many_references_take_bounded_memory(monkeypatch):
     """10,000 rows beside 40,000 references: 400 million likenesses, of which a block holds few."""
     seen = []
-    monkeypatch.setattr(Reference, "__len__", lambda self: 40_000)
-    monkeypatch.setattr(parts, "_values", lambda fitted, x: seen.append(len(x)) or (np.zeros((len(x), 1)),) * 2)
+    monkeypatch.setattr(TanimotoIndex, "__len__", lambda self: 40_000)
+    monkeypatch.setattr(FittedTargets, "predict", lambda self, x: seen.append(len(x)) or (np.zeros((len(x), 1)),) * 2)
     method = make_method("knn", n_bits=64).fit(series(16))
     method.predict(make_table(["CCO", "CCN"] * 5_000))
-    assert max(seen) * parts.row_bytes(64, 40_000, 1) <= parts.BUDGET and sum(seen) == 10_000
+    assert max(seen) * tabular.row_bytes(64, 40_000, 1) <= tabular.BUDGET and sum(seen) == 10_000

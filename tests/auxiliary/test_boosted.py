@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from molgraph.auxiliary import MapLight, XGBoost, parts
-from molgraph.auxiliary.boosted import nodes_of_catboost, nodes_of_xgboost
-from molgraph.auxiliary.features import Features
-from molgraph.auxiliary.trees import Trees
+from molgraph.auxiliary import MapLight, XGBoost
+from molgraph.auxiliary.tabular.features import Features
+from molgraph.auxiliary.tabular.tree_models import nodes_of_catboost, nodes_of_xgboost
+from molgraph.auxiliary.tabular.trees import Trees
 from molgraph.base.contracts import Method, Target
 from molgraph.base.errors import UsageError
 from molgraph.data.table import make_table
@@ -45,7 +45,7 @@ def theirs(monkeypatch: pytest.MonkeyPatch, kind: type[Method], method: Method, 
         fit = catboost.CatBoost.fit
         monkeypatch.setattr(catboost.CatBoost, "fit", lambda self, *a, **k: made.append(self) or fit(self, *a, **k))
     method.fit(table)
-    x = parts.whole(method).features.of(table, 1, SETTINGS["store"]).x
+    x = method.fitted.features.of(table, 1, SETTINGS["store"]).x
     if kind is XGBoost:
         return made[0].predict(xgboost.DMatrix(x))
     raw = made[0].predict(

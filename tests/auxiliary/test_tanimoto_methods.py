@@ -11,12 +11,13 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR
 
-from molgraph.auxiliary import GaussianProcess, Linear, NearestNeighbours, SupportVectors, parts
-from molgraph.auxiliary.reference import Reference, tanimoto
+from molgraph.auxiliary import GaussianProcess, Linear, NearestNeighbours, SupportVectors
 from molgraph.auxiliary.svm import platt
+from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.base import registry
 from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
+from molgraph.chem.tanimoto import tanimoto
 from molgraph.data.table import Table, make_table
 from molgraph.train.method import make_method
 from tests.contract.test_methods import labelled
@@ -34,8 +35,8 @@ def similarity(a: Table, b: Table) -> np.ndarray:
 
 def test_likeness_is_rdkits() -> None:
     method = NearestNeighbours().fit(TRAIN)
-    fitted = parts.whole(method)
-    found = fitted.reference.likeness(fitted.features.of(TEST, 1).x)
+    fitted = method.fitted
+    found = fitted.index.similarity(fitted.features.of(TEST, 1).x)
     np.testing.assert_allclose(found, similarity(TEST, TRAIN), atol=1e-7)
     assert tanimoto(np.zeros((1, 8), np.float32), np.zeros((2, 8), np.float32)).tolist() == [[0.0, 0.0]]
 
@@ -96,17 +97,17 @@ class Precomputed(Kernel):
 
 def test_the_process_is_scikit_learns_at_the_same_settings() -> None:
     method = GaussianProcess().fit(TRAIN)
-    (part,) = parts.whole(method).parts
-    y = (TRAIN.y[:, 0] - part.unit[0]) / part.unit[1]
-    noise = part.noise[:, 0]
+    (model,) = method.fitted.models
+    y = (TRAIN.y[:, 0] - model.unit[0]) / model.unit[1]
+    noise = model.noise[:, 0]
     both = make_table([*TRAIN.smiles, *TEST.smiles])
-    kernel = Precomputed(part.signal[0] * similarity(both, both))
+    kernel = Precomputed(model.signal[0] * similarity(both, both))
     peer = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None)
-    peer.fit(np.arange(80)[:, None], y - part.mean[0])
+    peer.fit(np.arange(80)[:, None], y - model.mean[0])
     value, spread = peer.predict(np.arange(80, 100)[:, None], return_std=True)
     found = method.predict(TEST)
-    np.testing.assert_allclose(found.value[:, 0], (value + part.mean[0]) * part.unit[1] + part.unit[0], rtol=1e-3)
-    np.testing.assert_allclose(found.spread[:, 0], np.sqrt(spread**2 + noise[0]) * part.unit[1], rtol=1e-3)
+    np.testing.assert_allclose(found.value[:, 0], (value + model.mean[0]) * model.unit[1] + model.unit[0], rtol=1e-3)
+    np.testing.assert_allclose(found.spread[:, 0], np.sqrt(spread**2 + noise[0]) * model.unit[1], rtol=1e-3)
     near = method.predict(TRAIN).spread.mean()
     assert near < found.spread.mean(), "surer of what it has seen"
 
@@ -117,8 +118,8 @@ def test_the_noise_is_found() -> None:
     like = similarity(base, base)
     f = np.linalg.cholesky(like + 1e-6 * np.eye(300)) @ rng.normal(size=300)
     noisy = make_table(list(base.smiles), targets=(Target("y"),), y=f + 0.5 * rng.normal(size=300))
-    (part,) = parts.whole(GaussianProcess().fit(noisy)).parts
-    assert np.sqrt(part.noise[0, 0]) * part.unit[1] == pytest.approx(0.5, rel=0.3)
+    (model,) = GaussianProcess().fit(noisy).fitted.models
+    assert np.sqrt(model.noise[0, 0]) * model.unit[1] == pytest.approx(0.5, rel=0.3)
 
 
 @pytest.mark.parametrize("kind", ["binary", "multiclass"])
@@ -136,11 +137,11 @@ def test_lines_are_scikit_learns_on_the_same_columns() -> None:
     for kind, peer in [("regression", Ridge(alpha=10.0)), ("binary", LogisticRegression(C=0.1, max_iter=500))]:
         table = labelled(kind, 80)
         method = Linear(alpha=10.0, n_bits=128).fit(table)
-        fitted = parts.whole(method)
+        fitted = method.fitted
         train, test = (fitted.features.of(t, 1).x for t in (table, TEST))
-        (part,) = fitted.parts
-        scale = np.where(part.scale > 0, part.scale, np.inf)
-        a, b = (np.clip((x - part.mean) / scale, -5, 5) for x in (train, test))
+        (model,) = fitted.models
+        scale = np.where(model.scale > 0, model.scale, np.inf)
+        a, b = (np.clip((x - model.mean) / scale, -5, 5) for x in (train, test))
         peer.fit(a, table.y[:, 0])
         expected = peer.predict(b) if kind == "regression" else peer.predict_proba(b)[:, 1]
         np.testing.assert_allclose(method.predict(TEST).value[:, 0], expected, rtol=1e-3, atol=1e-3)
@@ -150,14 +151,14 @@ def test_lines_are_scikit_learns_on_the_same_columns() -> None:
 def test_more_rows_than_the_limit_are_drawn_by_the_seed_and_said(kind: type) -> None:
     rare = make_table(list(series(200).smiles), targets=(Target("y", "binary"),), y=np.arange(200) < 4)
     method = kind(max_rows=50).fit(rare)
-    assert len(parts.whole(method).reference) == 50 and "50 of the 200 rows" in method.notes[0]
+    assert len(method.fitted.index) == 50 and "50 of the 200 rows" in method.notes[0]
     same, other = (
         kind(max_rows=50).fit(rare).predict(TEST).value,
         kind(max_rows=50, seed=1).fit(rare).predict(TEST).value,
     )
     np.testing.assert_array_equal(method.predict(TEST).value, same)
     assert (same != other).any()
-    kept = Reference.of(np.eye(200, 64, dtype=np.float32), rare.y, 50, 0)
+    kept = TanimotoIndex.of(np.eye(200, 64, dtype=np.float32), rare.y, 50, 0)
     assert (kept.place[:4] >= 0).all(), "the rare class stays"
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from molgraph.auxiliary import trees as trees_module
-from molgraph.auxiliary.trees import Trees
+from molgraph.auxiliary.tabular import trees as trees_module
+from molgraph.auxiliary.tabular.trees import Trees
 from molgraph.base.errors import ModelFileError
 
 

@@ -86,11 +86,11 @@ class Trees:
         nodes = []
         for estimator in estimators:
             tree = estimator.tree_
-            said = np.zeros((tree.node_count, k))
+            value = np.zeros((tree.node_count, k))
             for c, column in enumerate([0] if columns is None else columns):
                 if column >= 0:
-                    said[:, column] = tree.value[:, 0, c]
-            nodes.append(Nodes(tree.children_left, tree.children_right, tree.feature, tree.threshold, said))
+                    value[:, column] = tree.value[:, 0, c]
+            nodes.append(Nodes(tree.children_left, tree.children_right, tree.feature, tree.threshold, value))
         return cls.from_nodes(nodes, width)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Kept features: computed once, the same bits, whole whatever happens to the files."""
+"""Cached features: computed once, the same bits, whole whatever happens to the files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from molgraph.auxiliary import RandomForest
-from molgraph.auxiliary.features import CHOICES, Features
-from molgraph.auxiliary.kept import KEPT_FROM, Rows, kept
+from molgraph.auxiliary.tabular.feature_cache import WRITTEN_FROM, cached_features
+from molgraph.auxiliary.tabular.features import Features
+from molgraph.auxiliary.tabular.table_featuriser import CHOICES, FeatureRows, TableFeaturiser
 from molgraph.base.errors import StorageError
 from tests.train.tiny import series
 
@@ -24,16 +25,16 @@ class Counting:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def __call__(self, smiles: list[str]) -> Rows:
+    def __call__(self, smiles: list[str], threads: int) -> FeatureRows:
         self.asked += smiles
         ok = np.array([text != "bad" for text in smiles])
         x = np.array([[len(text), text.count("C"), 0.5] for text in smiles], dtype=np.float32).reshape(-1, WIDTH)
-        return Rows(x, ok, np.where(ok, "", "not read").astype(object))
+        return FeatureRows(x, ok, np.where(ok, "", "not read").astype(object))
 
 
-def ask(folder: Path | None, smiles: list[str]) -> tuple[Rows, list[str]]:
+def ask(folder: Path | None, smiles: list[str]) -> tuple[FeatureRows, list[str]]:
     compute = Counting()
-    return kept("example", smiles, compute, WIDTH, folder), compute.asked
+    return cached_features(TableFeaturiser("example", WIDTH, compute), smiles, 1, folder), compute.asked
 
 
 def files(folder: Path) -> list[Path]:
@@ -60,7 +61,7 @@ def test_new_molecules_join_those_that_are_there(tmp_path: Path) -> None:
     assert sorted(asked) == sorted(more) and len(files(tmp_path)) == 2
     np.testing.assert_array_equal(found.x[:, 0], [len(text) for text in SMILES + more])
     ask(tmp_path, ["CCCCCCCCCCCCBr"])
-    assert len(files(tmp_path)) == 2 and KEPT_FROM > 1, "so few are not worth a file"
+    assert len(files(tmp_path)) == 2 and WRITTEN_FROM > 1, "so few are not worth a file"
 
 
 @pytest.mark.parametrize("fault", ["cut", "flipped", "empty", "text"])

@@ -1,4 +1,4 @@
-"""Molecules and a function of them in; their features out, computed once and kept in a folder for whoever asks next."""
+"""Keep computed features in a folder, so that each entity is computed once for all tables and methods."""
 
 from __future__ import annotations
 
@@ -6,59 +6,44 @@ import hashlib
 import os
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 
+from molgraph.auxiliary.tabular.table_featuriser import FeatureRows, TableFeaturiser
 from molgraph.base.errors import StorageError
 from molgraph.base.paths import atomic_write, storage_error
 
 FORMAT = 1
-KEPT_FROM = 16  # molecules; so few are computed again sooner than a file is opened
+WRITTEN_FROM = 16  # entities; fewer are computed again sooner than a file is opened
 _STALE_SECONDS = 24 * 3600
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Features of a list of SMILES.
+def cached_features(
+    featuriser: TableFeaturiser, texts: Sequence[str], threads: int, folder: Path | None
+) -> FeatureRows:
+    """Compute features, reading those of entities that the folder already holds.
+
+    A file holds entities that were computed together: their keys (128-bit digests of the text) and their features. It
+    is written under a temporary name and renamed, is never changed, and carries a checksum for each array (the
+    archive's CRC-32), so any number of processes may use one folder; at worst two compute the same rows. A file that
+    fails its checksum is deleted, and its entities are computed again.
 
     Args:
-        x: [n, width]; rows that could not be read hold nothing of use.
-        ok: bool [n].
-        reasons: object array [n]: one line where a row could not be read, else empty.
+        featuriser: what computes them; its name and the version of rdkit name the sub-folder.
+        texts: n texts.
+        threads: threads and processes.
+        folder: where files are, or None.
     """
-
-    x: np.ndarray
-    ok: np.ndarray
-    reasons: np.ndarray
-
-
-def kept(
-    name: str, smiles: Sequence[str], compute: Callable[[list[str]], Rows], width: int, folder: Path | None
-) -> Rows:
-    """What ``compute`` gives, with molecules that the folder knows read from there.
-
-    A file holds molecules that were computed together: their keys (128-bit digests of the SMILES text) and rows. It is
-    written under a temporary name and renamed, is never changed, and carries a checksum for each array (the archive's
-    CRC-32), so any number of processes may use one folder; at worst two compute the same rows. A file that fails its
-    checksum is deleted, and its molecules are computed again.
-
-    Args:
-        name: what is computed, with all settings that it depends on; names the sub-folder, as rdkit's version does.
-        smiles: n molecules.
-        compute: ``texts -> Rows``, each row by its own text alone.
-        width: columns.
-        folder: where to keep them, or None.
-    """
-    if folder is None or not len(smiles):
-        return compute(list(smiles))
-    place = folder / "features" / f"{name}-f{FORMAT}-rdkit{version('rdkit')}"
+    if folder is None or not len(texts):
+        return featuriser.compute(list(texts), threads)
+    width = featuriser.width
+    place = folder / "features" / f"{featuriser.name}-f{FORMAT}-rdkit{version('rdkit')}"
     keys = np.array(
-        [hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest() for text in smiles], "V16"
+        [hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest() for text in texts], "V16"
     )
     distinct, first, back = np.unique(keys, return_index=True, return_inverse=True)
     found = np.zeros(len(distinct), dtype=bool)
@@ -68,15 +53,14 @@ def kept(
     left = np.flatnonzero(~found)
     ok, reasons = found.copy(), np.full(len(distinct), "", dtype=object)
     if len(left):
-        texts = [smiles[i] for i in first[left]]
-        made = compute(texts)
+        made = featuriser.compute([texts[i] for i in first[left]], threads)
         x = np.zeros((len(distinct), width), made.x.dtype) if x is None else x
         x[left], ok[left], reasons[left] = made.x, made.ok, made.reasons
         good = left[made.ok]
-        if len(good) >= KEPT_FROM:
+        if len(good) >= WRITTEN_FROM:
             _write(place, distinct[good], x[good])
     assert x is not None
-    return Rows(x[back], ok[back], reasons[back])
+    return FeatureRows(x[back], ok[back], reasons[back])
 
 
 def _read(path: Path, wanted: np.ndarray, found: np.ndarray, x: np.ndarray | None, width: int) -> np.ndarray | None:

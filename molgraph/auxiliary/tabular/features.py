@@ -1,0 +1,159 @@
+"""Compute the features of a table's rows: those of its molecules, and the table's own feature columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from molgraph.auxiliary.tabular.feature_cache import cached_features
+from molgraph.auxiliary.tabular.table_featuriser import DESCRIPTORS, Choice, TableFeaturiser, featurisers_of
+from molgraph.base.errors import DataError, ModelFileError, UsageError
+from molgraph.base.paths import store_folder
+from molgraph.data.table import UNREADABLE, Table
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Features of a table.
+
+    Args:
+        x: float32 [usable rows, width], finite.
+        rows: int64 [usable rows], their row numbers in the table.
+        status: object array [n], that of the table with unreadable rows marked.
+        reason: object array [n].
+    """
+
+    x: np.ndarray
+    rows: np.ndarray
+    status: np.ndarray
+    reason: np.ndarray
+
+
+@dataclass(frozen=True)
+class Features:
+    """The features that a method uses, and the values that fill their gaps.
+
+    Args:
+        choice: ``morgan`` (bits); ``morgan+descriptors``; or ``maplight``: counts of Morgan and Avalon environments,
+            ErG and 200 descriptors (Notwell and Wood 2023, arXiv:2310.00174).
+        radius: of the Morgan fingerprint.
+        n_bits: of the Morgan fingerprint, and of Avalon's.
+        extra: names of the table's own feature columns.
+        fill: float32 [columns that are not bits or counts]: the training rows' median of each, put where a value is
+            missing or not finite.
+
+    Raises:
+        UsageError: an unknown choice.
+    """
+
+    choice: Choice
+    radius: int
+    n_bits: int
+    extra: tuple[str, ...] = ()
+    fill: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+
+    def __post_init__(self) -> None:
+        featurisers_of(self.choice, self.radius, self.n_bits)
+
+    @property
+    def featurisers(self) -> tuple[TableFeaturiser, ...]:
+        """What computes the columns, in order, except for those of the table itself."""
+        return featurisers_of(self.choice, self.radius, self.n_bits)
+
+    @property
+    def n_counts(self) -> int:
+        """Number of columns of bits and counts, which come first."""
+        return sum(each.width for each in self.featurisers if each.counts)
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return sum(each.width for each in self.featurisers) + len(self.extra)
+
+    def fit(self, table: Table, threads: int, store: str | None = None) -> tuple[Features, Matrix]:
+        """These features with the fill values of a training table, and the features of that table.
+
+        Args:
+            table: the training rows.
+            threads: threads and processes.
+            store: a folder that keeps what is computed, as ``GraphMethod`` has it.
+        """
+        own = replace(self, extra=tuple(table.feature_names))
+        counts, other, rows, status, reason = own._raw(table, threads, store)
+        known = np.isfinite(other)
+        fill = np.zeros(other.shape[1], dtype=np.float32)
+        for j in np.flatnonzero(known.any(axis=0)):
+            fill[j] = np.median(other[known[:, j], j])
+        own = replace(own, fill=fill)
+        return own, Matrix(own._filled(counts, other), rows, status, reason)
+
+    def of(self, table: Table, threads: int, store: str | None = None) -> Matrix:
+        """Features of ``table``, gaps filled as in training."""
+        counts, other, rows, status, reason = self._raw(table, threads, store)
+        return Matrix(self._filled(counts, other), rows, status, reason)
+
+    def meta(self) -> dict[str, Any]:
+        """JSON values that rebuild these features, without ``fill``."""
+        return {
+            "choice": self.choice,
+            "radius": self.radius,
+            "n_bits": self.n_bits,
+            "extra": list(self.extra),
+            "descriptors": list(DESCRIPTORS.get(self.choice, ())),
+        }
+
+    @classmethod
+    def from_meta(cls, meta: Mapping[str, Any], fill: np.ndarray) -> Features:
+        """Rebuild from the values of a model file; raises ``ModelFileError`` where they are not whole."""
+        try:
+            own = cls(meta["choice"], int(meta["radius"]), int(meta["n_bits"]), tuple(meta["extra"]), fill)
+            known = list(meta["descriptors"]) == own.meta()["descriptors"]
+        except (KeyError, TypeError, ValueError, UsageError) as error:
+            raise ModelFileError(f"the model's features are not whole: {error}", hint="fetch the file again") from error
+        if not known:
+            raise ModelFileError("the model uses other descriptors than this molgraph", hint="install its version")
+        sane = 8 <= own.n_bits <= 2**20 and own.n_bits % 8 == 0 and 0 <= own.radius <= 16
+        if not sane or fill.shape != (own.width - own.n_counts,) or not np.isfinite(fill).all():
+            raise ModelFileError("the model's features are not whole", hint="fetch the file again")
+        return own
+
+    def _raw(
+        self, table: Table, threads: int, store: str | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Bits and counts, the other columns with gaps, their rows, and the table's status and reasons."""
+        rows, folder = np.flatnonzero(table.ok), None if store is None else store_folder(store)
+        parts = list[np.ndarray]()
+        for each in self.featurisers:
+            texts = list(table.entity(each.entity).values[rows])
+            found = cached_features(each, texts, threads, folder)
+            if not found.ok.all():  # unreadable; or another featuriser takes too long
+                table = table.with_status(rows[~found.ok], UNREADABLE, found.reasons[~found.ok])
+                rows, parts = rows[found.ok], [part[found.ok] for part in parts]
+            parts.append(found.x[found.ok])
+        is_count = [each.counts for each in self.featurisers]
+        counts = [part for part, kind in zip(parts, is_count, strict=True) if kind]
+        other = [part for part, kind in zip(parts, is_count, strict=True) if not kind]
+        if self.extra:
+            other.append(self._extra(table)[rows].astype(np.float32))
+        empty = np.empty((len(rows), 0), dtype=np.float32)
+        return np.concatenate(counts, axis=1), np.concatenate([empty, *other], axis=1), rows, table.status, table.reason
+
+    def _extra(self, table: Table) -> np.ndarray:
+        have = list(table.feature_names)
+        lacking = [name for name in self.extra if name not in have]
+        if lacking or table.features is None:
+            raise DataError(
+                f"the model was trained with the feature columns {list(self.extra)}, the table lacks {lacking}",
+                hint="give the same columns with features=",
+            )
+        with np.errstate(over="ignore"):
+            return table.features[:, [have.index(name) for name in self.extra]]
+
+    def _filled(self, counts: np.ndarray, other: np.ndarray) -> np.ndarray:
+        x = np.empty((len(counts), self.width), dtype=np.float32)
+        x[:, : self.n_counts] = counts
+        x[:, self.n_counts :] = np.where(np.isfinite(other), other, self.fill)
+        return x

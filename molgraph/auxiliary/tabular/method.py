@@ -1,0 +1,231 @@
+"""Define the base class of methods that fit one model for each target on features of a table."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from molgraph.auxiliary.tabular.features import Features
+from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
+from molgraph.auxiliary.tabular.target_model import AGAIN, StoredTarget, TargetData, TargetModel
+from molgraph.auxiliary.targets import target_meta, whole
+from molgraph.base import progress
+from molgraph.base.contracts import Method, Prediction, State, Target
+from molgraph.base.cores import cores
+from molgraph.base.errors import ModelFileError
+from molgraph.base.finite import check_finite
+from molgraph.base.size import Shapes, Size, by_owner, together
+from molgraph.data.labels import check_targets
+from molgraph.data.table import Table
+from molgraph.data.target_json import targets_from_json
+from molgraph.data.unlearned import notes_of, restore_unlearned
+from molgraph.train.outputs import ClassWeights, class_tables
+
+BLOCK, BUDGET = 10_000, 2 << 30  # the most rows that are predicted at once, and the most bytes that they may take
+
+
+@dataclass(frozen=True)
+class FittedTargets:
+    """The fitted models of a table's targets.
+
+    Args:
+        targets: the targets.
+        features: how features are computed.
+        models: the model of each target; None for a target that could not be learned.
+        unlearned: why, for each of those.
+        index: the training rows, for a method that compares molecules with them.
+    """
+
+    targets: tuple[Target, ...]
+    features: Features
+    models: tuple[TargetModel | None, ...]
+    unlearned: dict[str, str]
+    index: TanimotoIndex | None = None
+
+    def predict(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Values and their standard deviations, float64 [n, columns of all targets], from features [n, width]."""
+        asked = x if self.index is None else self.index.similarity(x)
+        values, spreads = [], []
+        for target, model in zip(self.targets, self.models, strict=True):
+            empty = np.full((len(x), len(target.columns)), np.nan)
+            value, spread = (empty, None) if model is None else model.predict(asked)
+            values.append(value)
+            spreads.append(empty if spread is None else spread)
+        return np.concatenate(values, axis=1), np.concatenate(spreads, axis=1)
+
+
+class TabularMethod(Method):
+    """A method that fits one model for each target, on features computed from a table.
+
+    A subclass has a constructor of keyword arguments, sets ``target_model``, and says which features it reads
+    (``feature_choice``) and how one target is fitted (``fit_target``). Features are computed from the molecule column;
+    unreadable molecules are rows with a reason.
+
+    Attributes:
+        target_model: the class of the model of one target.
+        compares: whether models read Tanimoto similarities to the training rows, in place of the features; these are
+            then bits.
+        max_rows: the most training rows that are compared with; None for all.
+        class_weights, seed, threads, store: those of the constructor, where it has them.
+    """
+
+    target_model: ClassVar[type[TargetModel]]
+    compares: ClassVar[bool] = False
+    max_rows: int | None = None
+    class_weights: ClassWeights = None
+    seed: int = 0
+    threads: int | None = None
+    store: str | None = None
+    _fitted: FittedTargets
+
+    @abstractmethod
+    def feature_choice(self) -> Features:
+        """The features, by this method's parameters."""
+
+    @abstractmethod
+    def fit_target(self, data: TargetData) -> TargetModel:
+        """Fit the model of one target."""
+
+    def check_params(self) -> None:
+        """Raise ``UsageError`` for parameters that cannot be used; called before anything is computed."""
+
+    def n_steps(self) -> int | None:
+        """Steps of progress that ``fit_target`` reports for a target; None where it reports none."""
+        return None
+
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Fit a model for each target to the readable rows that have it; ``valid`` and ``workdir`` are not used."""
+        self.check_params()
+        bare = replace(table, features=None, feature_names=()) if self.compares else table  # fingerprints alone
+        features, matrix = self.feature_choice().fit(bare, cores(self.threads), self.store)
+        targets, labels = table.row_targets, check_targets(table, np.isin(np.arange(len(table)), matrix.rows))
+        y = labels.y[matrix.rows]
+        classes = class_tables(targets, y, self.class_weights)
+        weights = None if table.weights is None else table.weights[matrix.rows]
+        index = TanimotoIndex.of(matrix.x, y, self.max_rows, int(self.seed)) if self.compares else None
+        models: list[TargetModel | None] = []
+        steps = self.n_steps()
+        total = (len(targets) - len(labels.unlearned)) * (steps or 1)
+        with progress.bar(type(self).name.replace("_", " "), total=total) as bar:
+            for j, target in enumerate(targets):
+                if target.name in labels.unlearned:
+                    models.append(None)
+                    continue
+                use = ~np.isnan(y[:, j])
+                if index is not None:
+                    use[index.left_out] = False
+                if weights is not None:
+                    use &= weights > 0
+                w = None if weights is None else weights[use]
+                if j in classes:
+                    w = classes[j][y[use, j].astype(np.int64)] * (1.0 if w is None else w)
+                rows = np.flatnonzero(use)
+                x = matrix.x if len(rows) == len(matrix.x) else matrix.x[use]
+                place = rows if index is None else index.place[rows]
+                model = self.fit_target(TargetData(target, x, y[use, j], w, place, index, bar.advance))
+                check_finite(model.arrays())
+                models.append(model)
+                bar.advance(0 if steps else 1)
+        notes = () if index is None else index.notes
+        if table.feature_names and index is not None:
+            notes += ("the table's own feature columns are not used: this method compares fingerprints",)
+        self.notes = (*notes_of(labels.unlearned), *notes)
+        self._fitted = FittedTargets(targets, features, tuple(models), dict(labels.unlearned), index)
+        return self
+
+    @property
+    def fitted(self) -> FittedTargets:
+        """The fitted models; raises ``UsageError`` before ``fit``."""
+        return whole(self)
+
+    def predict(self, table: Table) -> Prediction:
+        """Predict values, P(class 1), or one probability a class; NaN and a reason where there is none."""
+        fitted, threads = self.fitted, cores(self.threads)
+        width = sum(len(t.columns) for t in fitted.targets)
+        value, spread = np.full((len(table), width), np.nan), np.full((len(table), width), np.nan)
+        status, reason = table.status.copy(), table.reason.copy()
+        n_index = 0 if fitted.index is None else len(fitted.index)
+        rows = max(1, min(BLOCK, BUDGET // row_bytes(fitted.features.width, n_index, width)))
+        for start in range(0, max(len(table), 1), rows):  # a table of no rows lacks columns as another does
+            block = slice(start, start + rows)
+            part = table if len(table) <= rows else table.take(np.arange(start, min(start + rows, len(table))))
+            matrix = fitted.features.of(part, threads, self.store)
+            status[block], reason[block] = matrix.status, matrix.reason
+            if len(matrix.rows):
+                value[start + matrix.rows], spread[start + matrix.rows] = fitted.predict(matrix.x)
+        known = None if np.isnan(spread).all() else spread
+        return Prediction(
+            table.ids,
+            fitted.targets,
+            value,
+            status,
+            reason,
+            spread=known,
+            inputs=table.smiles,
+            unlearned=fitted.unlearned,
+        )
+
+    def state(self) -> State:
+        """The models' arrays, the fill values of the features and what the features are."""
+        fitted = self.fitted
+        arrays = {"fill": fitted.features.fill} | ({} if fitted.index is None else fitted.index.arrays())
+        for j, model in enumerate(fitted.models):
+            arrays |= {} if model is None else {f"target_{j}.{name}": array for name, array in model.arrays().items()}
+        meta = {
+            "params": self.get_params() | {"store": None},  # no path of this machine
+            "features": fitted.features.meta(),
+            "targets": [target_meta(t) for t in fitted.targets],
+            "unlearned": fitted.unlearned,
+            "notes": list(self.notes),
+        }
+        return State(arrays, meta)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild a fitted method; raises ``ModelFileError`` where the state is not whole."""
+        try:
+            given = state.meta["params"]  # a file of another version may lack one, or have one that is gone
+            params = {name: given[name] for name in cls.param_names() if name in given}
+            targets = targets_from_json(state.meta["targets"])
+            features = Features.from_meta(state.meta["features"], np.asarray(state.arrays["fill"]))
+            unlearned = restore_unlearned(state.meta, targets)
+            notes = tuple(str(note) for note in state.meta.get("notes", notes_of(unlearned)))
+            index = TanimotoIndex.from_arrays(state.arrays, features.n_bits) if cls.compares else None
+            own = by_owner(state.arrays)
+            models = [
+                None
+                if target.name in unlearned
+                else cls.target_model.load(StoredTarget(target, own.get(f"target_{j}", {}), features.width, index))
+                for j, target in enumerate(targets)
+            ]
+            method = cls(**params)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(f"the model's description is not whole: {error}", hint=AGAIN) from error
+        method._fitted = FittedTargets(targets, features, tuple(models), unlearned, index)
+        method.notes = notes
+        return method
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What a stored method needs to predict."""
+        features = Features.from_meta(meta["features"], np.zeros(shapes["fill"], dtype=np.float32))
+        targets = targets_from_json(meta["targets"])
+        n, columns = shapes.get("reference", (0,))[0], sum(len(target.columns) for target in targets)
+        own = by_owner(shapes)
+        stored = [own[name] for j in range(len(targets)) if (name := f"target_{j}") in own]
+        found = together(cls.target_model.size(each, features.width) for each in stored)
+        return replace(
+            found,
+            row_bytes=found.row_bytes + row_bytes(features.width, n, columns),
+            row_operations=found.row_operations + features.width * (n + 1),
+        )
+
+
+def row_bytes(width: int, n_index: int, n_columns: int) -> int:
+    """Bytes that a row takes while it is predicted: features, similarities to the training rows, values."""
+    return 12 * width + 44 * n_index + 40 * n_columns

@@ -1,0 +1,163 @@
+"""Define the model of one target: the data that it is fitted to, its predictions and its stored arrays."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
+from molgraph.base.contracts import Target
+from molgraph.base.errors import ModelFileError
+from molgraph.base.size import Shapes, Size
+
+AGAIN = "fetch the file again"
+
+
+class TargetPrediction(NamedTuple):
+    """Predictions of one target.
+
+    Args:
+        value: float64 [n, columns], in the target's units, or probabilities.
+        spread: standard deviations of the same shape, or None.
+    """
+
+    value: np.ndarray
+    spread: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class TargetData:
+    """The training rows that have a label of one target.
+
+    Args:
+        target: the target.
+        x: float32 [n, width], the features.
+        y: float64 [n], values or class codes, without NaN.
+        weights: float64 [n], weights of the rows times those of their classes; None where all are equal.
+        rows: int64 [n], the row numbers in ``index``; without one, among all the readable rows.
+        index: the training rows, for a method that compares molecules with them.
+        advance: moves the progress bar by a number of steps.
+    """
+
+    target: Target
+    x: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    rows: np.ndarray
+    index: TanimotoIndex | None = None
+    advance: Callable[[int], None] = lambda n: None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; 0 for numbers."""
+        return n_classes(self.target)
+
+    @property
+    def scaled_weights(self) -> np.ndarray | None:
+        """The weights, divided by their mean."""
+        return None if self.weights is None else self.weights / self.weights.mean()
+
+    def mean_and_sd(self) -> tuple[float, float]:
+        """The weighted mean of the labels and their standard deviation, which is never 0."""
+        return float(np.average(self.y, weights=self.weights)), max(float(self.y.std()), 1e-12)
+
+    def kernel(self) -> np.ndarray:
+        """Tanimoto similarity of the rows to each other, float64 [n, n]."""
+        assert self.index is not None
+        return self.index.among(self.rows)
+
+
+@dataclass(frozen=True)
+class StoredTarget:
+    """The arrays of one target in a model file, and what they have to fit.
+
+    Args:
+        target: the target.
+        arrays: its arrays by name.
+        width: number of features.
+        index: the training rows, for a method that compares molecules with them.
+    """
+
+    target: Target
+    arrays: Mapping[str, np.ndarray]
+    width: int
+    index: TanimotoIndex | None = None
+
+    def array(self, name: str, *shape: int | None) -> np.ndarray:
+        """An array of finite numbers.
+
+        Args:
+            name: its name.
+            shape: the shape that it must have; None stands for any length.
+
+        Raises:
+            ModelFileError: it is missing, or of another shape or type.
+        """
+        if name not in self.arrays:
+            raise ModelFileError(f"the model lacks its array {name!r}", hint=AGAIN)
+        found = self.arrays[name]
+        fits = found.ndim == len(shape) and all(a in (None, b) for a, b in zip(shape, found.shape, strict=True))
+        if not fits or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
+            raise ModelFileError(f"the model's array {name!r} is of shape {found.shape}, which cannot be", hint=AGAIN)
+        return found
+
+    def rows(self) -> np.ndarray:
+        """The array of row numbers in the index, ascending; raises ``ModelFileError`` where one is not in it."""
+        rows = self.array("rows", None)
+        if self.index is None or rows.dtype.kind not in "iu" or not len(rows) or (rows[1:] <= rows[:-1]).any():
+            raise ModelFileError("the model's rows are not whole, or one is named twice", hint=AGAIN)
+        if rows.min() < 0 or rows.max() >= len(self.index):
+            raise ModelFileError(f"the model asks for a row beyond its {len(self.index)}", hint=AGAIN)
+        return rows.astype(np.int64)
+
+
+class TargetModel(ABC):
+    """A fitted model of one target; a frozen dataclass whose fields that are arrays are what a file keeps."""
+
+    @abstractmethod
+    def predict(self, x: np.ndarray) -> TargetPrediction:
+        """Predict from features [n, width], or from similarities [n, m] to the training rows."""
+
+    @classmethod
+    @abstractmethod
+    def load(cls, stored: StoredTarget) -> Self:
+        """Rebuild from stored arrays; ``KeyError`` and ``ValueError`` mean that they are not whole."""
+
+    @classmethod
+    @abstractmethod
+    def size(cls, shapes: Shapes, width: int) -> Size:
+        """What a stored model needs to predict, by the shapes of its arrays and the number of features."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays that ``load`` reads."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
+
+def n_classes(target: Target) -> int:
+    """Number of classes of a target; 0 for numbers."""
+    return {"binary": 2, "multiclass": len(target.classes)}.get(target.kind, 0)
+
+
+def clip_to_bounds(target: Target, value: np.ndarray) -> np.ndarray:
+    """Values of a bounded target within its bounds; those of others as they are."""
+    return value if target.bounds is None or target.kind != "bounded" else np.clip(value, *target.bounds)
+
+
+def values_of_scores(target: Target, score: np.ndarray) -> np.ndarray:
+    """Numbers within bounds, a sigmoid of a binary target's scores, a softmax of a multiclass target's.
+
+    Args:
+        target: the target.
+        score: float64 [n, columns].
+    """
+    if not n_classes(target):
+        return clip_to_bounds(target, score)
+    if target.kind == "binary":
+        return 0.5 * (1.0 + np.tanh(0.5 * score))
+    p = np.exp(score - score.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
