@@ -1,12 +1,12 @@
-"""Clusters of similar molecules: fingerprints in, the cluster of each out, in memory that grows with n alone."""
+"""Cluster fingerprints by Taylor-Butina sphere exclusion, in memory that grows with their number alone."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from molgraph.base.progress import bar
+from molgraph.chem.tanimoto import BitTable
 
-_DENSE_COLUMNS = 256  # the most frequent bits hold two thirds of what is set; a product over all 2,048 is 5 x slower
 _BLOCK = 256
 
 
@@ -38,7 +38,7 @@ def cluster_butina(x: np.ndarray, similarity: float) -> np.ndarray:
     bits = x.sum(axis=1, dtype=np.int64)
     # Rows of like size stand together, since only sizes within a ratio can be similar enough.
     by_size = np.argsort(bits, kind="stable")
-    space = _Space(np.asarray(x)[by_size], bits[by_size], similarity)
+    space = _Space(np.asarray(x)[by_size], similarity)
     counts = np.empty(n, dtype=np.int64)
     counts[by_size] = space.count_neighbours()
     place = np.empty(n, dtype=np.int64)
@@ -51,13 +51,9 @@ def cluster_butina(x: np.ndarray, similarity: float) -> np.ndarray:
 class _Space:
     """Fingerprints sorted by their number of bits, and which of them are neighbours."""
 
-    def __init__(self, x: np.ndarray, bits: np.ndarray, similarity: float) -> None:
-        from scipy import sparse  # a fifth of a second, which only a split by clusters should wait for
-
-        self.n, self.bits = len(x), bits
-        often = np.argsort(-x.sum(axis=0, dtype=np.int64), kind="stable")
-        self.dense = np.ascontiguousarray(x[:, often[:_DENSE_COLUMNS]], dtype=np.float32)
-        self.rare = sparse.csr_matrix(x[:, often[_DENSE_COLUMNS:]], dtype=np.float32)
+    def __init__(self, x: np.ndarray, similarity: float) -> None:
+        self.table = BitTable(x)
+        bits = self.table.size
         # Least number of common bits for each sum of two sizes, by the same division that RDKit makes.
         sums = np.arange(2 * int(bits.max(initial=0)) + 1)
         least = np.maximum(np.ceil(sums * similarity / (1 + similarity)) - 1, 1).astype(np.int64)
@@ -69,17 +65,17 @@ class _Space:
 
     def neighbours(self, rows: np.ndarray, others: np.ndarray | slice) -> np.ndarray:
         """bool [rows, others]; a row is its own neighbour."""
-        common = self.dense[rows] @ self.dense[others].T
-        rest = (self.rare[rows] @ self.rare[others].T).tocoo()
-        common[rest.row, rest.col] += rest.data
-        return common >= self.least[self.bits[rows][:, None] + self.bits[others][None, :]]
+        bits = self.table.size
+        common = self.table.take(rows).shared(self.table.take(others))
+        return common >= self.least[bits[rows][:, None] + bits[others][None, :]]
 
     def count_neighbours(self) -> np.ndarray:
         """int64 [n]: neighbours of each row, itself among them; each pair is looked at once."""
-        counts = np.zeros(self.n, dtype=np.int64)
-        with bar("similar molecules", total=self.n) as progress:
-            for start in range(0, self.n, _BLOCK):
-                rows = np.arange(start, min(start + _BLOCK, self.n))
+        n = len(self.table)
+        counts = np.zeros(n, dtype=np.int64)
+        with bar("similar molecules", total=n) as progress:
+            for start in range(0, n, _BLOCK):
+                rows = np.arange(start, min(start + _BLOCK, n))
                 stop = int(self.high[rows[-1]])
                 near = self.neighbours(rows, slice(start, stop))
                 counts[rows] += near.sum(axis=1)
@@ -89,10 +85,11 @@ class _Space:
 
     def exclude(self, order: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """int64 [n]: clusters of the rows, centres taken in the order given."""
-        cluster_of = np.full(self.n, -1, dtype=np.int64)
+        n = len(self.table)
+        cluster_of = np.full(n, -1, dtype=np.int64)
         made, done = 0, 0
-        with bar("clusters", total=self.n) as progress:
-            while done < self.n:
+        with bar("clusters", total=n) as progress:
+            while done < n:
                 ahead = order[done:]
                 open_ahead = np.flatnonzero(cluster_of[ahead] < 0)[:_BLOCK]
                 if not len(open_ahead):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -9,12 +11,9 @@ import numpy as np
 from molgraph.base.progress import bar
 
 _OFTEN = 256  # the most frequent columns hold two thirds of what is set; the others become a sparse matrix
-_SMALL = 2**23  # numbers of a table whose columns are all dense, which also spares the import of scipy
-_AT_ONCE = 4_096  # fingerprints compared with at once, so that what is held beside the answer stays small
-_PAIRS = 2**20  # pairs compared at once in a search for the most similar
-
-Rows = np.ndarray | slice
-ALL = slice(None)
+_SMALL = 2**20  # numbers of a table whose columns are all dense: there, a sparse matrix and its import do not pay
+_ROWS, _AT_ONCE = 256, 4_096  # fingerprints, and others compared with at once, so that what is held stays small
+_CLOSE = np.float32(0.999_999)  # share of the highest float32 similarity from which similarities are computed exactly
 
 
 class BitTable:
@@ -36,48 +35,76 @@ class BitTable:
     """
 
     def __init__(self, x: np.ndarray, like: BitTable | None = None) -> None:
-        self.size = x.sum(axis=1, dtype=np.int64)
-        if like is not None:
-            self._order, self._n_dense = like._order, like._n_dense
-        else:
-            self._order = np.argsort(-x.sum(axis=0, dtype=np.int64), kind="stable")
-            self._n_dense = x.shape[1] if x.size <= _SMALL else _OFTEN
-        often, seldom = self._order[: self._n_dense], self._order[self._n_dense :]
-        self._dense = np.ascontiguousarray(x[:, often], dtype=np.float32)
+        x = np.asarray(x)
+        self._rank = None if like is None else like._rank  # of a column, by how often it is set; None: all are dense
         self._sparse = None
-        if len(seldom):
-            from scipy import sparse  # takes a fifth of a second
+        if (x.size <= _SMALL) if like is None else (like._rank is None):
+            self._dense = x.astype(np.float32)
+            self.size = self._dense.sum(axis=1).astype(np.int64)
+            return
+        row, column = np.nonzero(x != 0)
+        self.size = np.bincount(row, minlength=len(x))
+        if self._rank is None:
+            self._rank = np.argsort(np.argsort(-np.bincount(column, minlength=x.shape[1]), kind="stable"))
+        from scipy import sparse  # takes a seventh of a second
 
-            self._sparse = sparse.csr_matrix(x[:, seldom], dtype=np.float32)
+        rank = self._rank[column]
+        dense = rank < _OFTEN
+        self._dense = np.zeros((len(x), _OFTEN), dtype=np.float32)
+        self._dense[row[dense], rank[dense]] = 1
+        row, rank = row[~dense], rank[~dense] - _OFTEN
+        ends = np.cumsum(np.bincount(row, minlength=len(x)))
+        entries = np.ones(len(row), np.float32), rank.astype(np.int32), np.concatenate([[0], ends]).astype(np.int32)
+        self._sparse = sparse.csr_array(entries, shape=(len(x), max(x.shape[1] - _OFTEN, 0)))
 
     def __len__(self) -> int:
         return len(self.size)
 
-    def shared(self, other: BitTable, rows: Rows = ALL, others: Rows = ALL) -> np.ndarray:
-        """Number of bits that two fingerprints share, float32 [rows, others].
-
-        Args:
-            other: a table of the same layout.
-            rows: which of this table's fingerprints.
-            others: which of the other's.
-        """
-        counts = self._dense[rows] @ other._dense[others].T
-        if self._sparse is not None and other._sparse is not None:
-            rest = (self._sparse[rows] @ other._sparse[others].T).tocoo()
-            counts[rest.row, rest.col] += rest.data
-        return counts
-
-    def similarity(self, other: BitTable, rows: Rows = ALL, others: Rows = ALL) -> np.ndarray:
-        """Tanimoto similarity ``|a and b| / |a or b|``, float32 [rows, others]; 0 where neither has a bit."""
-        mine, theirs = self.size[rows].astype(np.float32), other.size[others].astype(np.float32)
-        out = np.empty((len(mine), len(theirs)), dtype=np.float32)
-        numbers = np.arange(len(other))[others]
-        for start in range(0, len(theirs), _AT_ONCE):
-            block = slice(start, start + _AT_ONCE)
-            shared = self.shared(other, rows, numbers[block])
-            either = mine[:, None] + theirs[None, block] - shared
-            out[:, block] = shared / np.maximum(either, 1.0)
+    def take(self, rows: np.ndarray | slice) -> BitTable:
+        """The table of some of the fingerprints, in the same layout."""
+        out = copy(self)
+        out.size, out._dense = self.size[rows], self._dense[rows]
+        out._sparse = None if self._sparse is None else self._sparse[rows]
         return out
+
+    def shared(self, other: BitTable) -> np.ndarray:
+        """Number of bits that two fingerprints share, float32 [n, m], for a table of the same layout."""
+        counts = self._dense @ other._dense.T
+        if self._sparse is None or other._sparse is None:
+            return counts
+        return (self._sparse @ other._sparse.T) + counts
+
+    def similarity(self, other: BitTable) -> np.ndarray:
+        """Tanimoto similarity ``|a and b| / |a or b|``, float32 [n, m]; 0 where neither has a bit."""
+        out = np.empty((len(self), len(other)), dtype=np.float32)
+        for columns, shared, either in self._blocks(other):
+            np.divide(shared, either, out=out[:, columns])
+        return out
+
+    def nearest(self, other: BitTable) -> tuple[np.ndarray, np.ndarray]:
+        """The highest similarity to another table's fingerprints, float64 [n], and the first that has it, int64 [n]."""
+        best, row = np.full(len(self), -1.0), np.full(len(self), -1)
+        for columns, shared, either in self._blocks(other):
+            rough = shared / either
+            # those that round to the highest are compared in float64
+            i, j = np.nonzero(rough >= rough.max(axis=1, keepdims=True) * _CLOSE)
+            exact = shared[i, j].astype(np.float64) / either[i, j]
+            order = np.lexsort((j, -exact, i))
+            i, j, exact = i[order], j[order], exact[order]
+            first = np.flatnonzero(np.diff(i, prepend=-1))
+            better = first[exact[first] > best[i[first]]]
+            best[i[better]], row[i[better]] = exact[better], j[better] + columns.start
+        return best, row
+
+    def _blocks(self, other: BitTable) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Some columns of the matrix of pairs at a time: the bits in both, and in either (at least 1), float32."""
+        mine, theirs = self.size.astype(np.float32), other.size.astype(np.float32)
+        for start in range(0, len(other), _AT_ONCE):
+            columns = slice(start, start + _AT_ONCE)
+            shared = self.shared(other.take(columns))
+            either = np.add.outer(mine, theirs[columns])
+            either -= shared
+            yield columns, shared, np.maximum(either, 1.0, out=either)
 
 
 def tanimoto(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -104,7 +131,7 @@ class Nearest(NamedTuple):
 
 
 def find_nearest(x: np.ndarray, others: np.ndarray, *, label: str = "nearest neighbours") -> Nearest:
-    """The most similar fingerprint of a list, for each of another.
+    """Find the most similar fingerprint of a list, for each of another.
 
     Similarities are those of RDKit, to the last bit. Memory grows with the two lists alone.
 
@@ -119,19 +146,13 @@ def find_nearest(x: np.ndarray, others: np.ndarray, *, label: str = "nearest nei
         >>> found.similarity.tolist(), found.row.tolist()
         ([1.0, 0.0], [1, 0])
     """
-    m, n = len(x), len(others)
-    similarity, row = np.full(m, np.nan), np.full(m, -1, dtype=np.int64)
-    if not n:
+    similarity, row = np.full(len(x), np.nan), np.full(len(x), -1, dtype=np.int64)
+    if not len(others):
         return Nearest(similarity, row)
     table = BitTable(others)
-    step = max(1, _PAIRS // n)
-    with bar(label, total=m) as progress:
-        for start in range(0, m, step):
-            block = slice(start, start + step)
-            asked = BitTable(x[block], like=table)
-            shared = asked.shared(table).astype(np.float64)
-            found = shared / np.maximum(asked.size[:, None] + table.size - shared, 1)
-            row[block] = found.argmax(axis=1)
-            similarity[block] = found.max(axis=1)
-            progress.advance(len(asked))
+    with bar(label, total=len(x)) as progress:
+        for start in range(0, len(x), _ROWS):
+            rows = slice(start, start + _ROWS)
+            similarity[rows], row[rows] = BitTable(x[rows], like=table).nearest(table)
+            progress.advance(len(x[rows]))
     return Nearest(similarity, row)

@@ -10,6 +10,7 @@ import numpy as np
 from molgraph.base.contracts import Kind, Target
 from molgraph.base.seeds import generator
 from molgraph.chem.fingerprints import morgan
+from molgraph.chem.tanimoto import BitTable
 from molgraph.data.replicates import replicate_sd
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
@@ -184,15 +185,13 @@ def similar_pairs(smiles: np.ndarray, rows: np.ndarray, seed: int = 0) -> Pairs:
     if len(rows) > CLIFF_MOLECULES:
         chosen = np.sort(generator(seed, "activity cliffs").choice(len(rows), CLIFF_MOLECULES, replace=False))
         smiles, rows = smiles[chosen], rows[chosen]
-    bits = morgan(smiles.tolist()).x.astype(np.float32)
-    size = bits.sum(axis=1)
+    table = BitTable(morgan(smiles.tolist()).x)
     found = []
     for start in range(0, len(rows), _STEP):
-        both = bits[start : start + _STEP] @ bits.T
-        union = size[start : start + _STEP, None] + size[None] - both
-        i, j = np.nonzero(both >= SIMILAR * np.maximum(union, 1))
+        like = table.take(slice(start, start + _STEP)).similarity(table)
+        i, j = np.nonzero(like >= SIMILAR)
         above = i + start < j
-        found.append(np.stack([i[above] + start, j[above], (both / np.maximum(union, 1))[i[above], j[above]]], axis=1))
+        found.append(np.stack([i[above] + start, j[above], like[i[above], j[above]]], axis=1))
     pairs = np.concatenate(found) if found else np.empty((0, 3))
     first, second = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
     return Pairs(rows[first], rows[second], pairs[:, 2], len(rows))

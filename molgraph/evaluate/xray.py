@@ -17,7 +17,7 @@ from molgraph.base.progress import track
 from molgraph.base.registry import full_name, get
 from molgraph.base.seeds import generator
 from molgraph.chem.fingerprints import morgan
-from molgraph.chem.nearest import find_nearest
+from molgraph.chem.tanimoto import find_nearest
 from molgraph.data.datasets import Dataset
 from molgraph.data.planning import Targets
 from molgraph.data.read import read_table

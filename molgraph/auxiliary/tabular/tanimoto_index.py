@@ -79,8 +79,8 @@ class TanimotoIndex:
 
     def among(self, rows: np.ndarray) -> np.ndarray:
         """Tanimoto similarity of some of these to each other, float64 [k, k]."""
-        bits = self._bits
-        return bits.similarity(bits, rows, rows).astype(np.float64)
+        bits = self._bits.take(rows)
+        return bits.similarity(bits).astype(np.float64)
 
     @cached_property
     def _bits(self) -> BitTable:

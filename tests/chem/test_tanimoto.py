@@ -1,4 +1,4 @@
-"""Nearest neighbours against RDKit's similarities, one pair at a time."""
+"""Tanimoto similarities and nearest neighbours against RDKit's, one pair at a time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from rdkit import DataStructs
 from rdkit.Chem import MolFromSmiles, rdFingerprintGenerator
 
+from molgraph.chem import tanimoto
 from molgraph.chem.fingerprints import morgan
-from molgraph.chem.nearest import find_nearest
+from molgraph.chem.tanimoto import find_nearest
 from molgraph.data.sources.builtin import nci
 
 
@@ -25,16 +26,20 @@ def test_similarities_are_rdkits_to_the_last_bit() -> None:
         assert found.similarity[i] == want.max() and found.row[i] == want.argmax()
 
 
-@given(st.integers(0, 10_000), st.integers(1, 700), st.floats(0, 1))
-def test_any_width_and_density(seed: int, bits: int, density: float) -> None:
+@given(st.integers(0, 10_000), st.integers(1, 700), st.floats(0, 1), st.booleans())
+def test_any_width_density_and_layout(seed: int, bits: int, density: float, small: bool) -> None:
     rng = np.random.default_rng(seed)
     x, others = ((rng.random((n, bits)) < density).astype(np.uint8) for n in (7, 11))
-    found = find_nearest(x, others)
+    with pytest.MonkeyPatch.context() as patch:  # a layout of two parts, and several blocks of columns
+        patch.setattr(tanimoto, "_SMALL", 2**20 if small else 0)
+        patch.setattr(tanimoto, "_AT_ONCE", 4)
+        found, every = find_nearest(x, others), tanimoto.tanimoto(x, others)
     common = (x[:, None].astype(int) & others[None]).sum(axis=2)
     union = (x[:, None].astype(int) | others[None]).sum(axis=2)
     want = common / np.maximum(union, 1)
     assert found.similarity.tolist() == want.max(axis=1).tolist()
     assert found.row.tolist() == want.argmax(axis=1).tolist()
+    assert (every == want.astype(np.float32)).all()
 
 
 @pytest.mark.parametrize(("m", "n"), [(0, 3), (2, 0), (0, 0)])
