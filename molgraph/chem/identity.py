@@ -1,4 +1,4 @@
-"""Write the texts by which molecules are told apart: as given, as a parent, without stereo."""
+"""Describe molecules by their canonical SMILES, as given and as parents, and count what is open or mixed in them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from molgraph.chem.bounded import ALONE, each
 from molgraph.chem.smiles import parse_smiles, quiet
 from molgraph.chem.standardise import largest_fragment, neutral
 
+_TETRAHEDRAL = Chem.StereoType.Atom_Tetrahedral
+_DOUBLE = Chem.StereoType.Bond_Double
+_OPEN = Chem.StereoSpecified.Unspecified
+
 
 class Identity(NamedTuple):
     """One molecule.
@@ -19,25 +23,44 @@ class Identity(NamedTuple):
         reason: why it cannot be read; the rest is empty then.
         written: canonical SMILES of all that the text says.
         parent: that of its largest fragment, neutral, stereo kept.
-        flat: that of the parent without stereo.
+        stereo_free: that of the parent without stereo.
         carbon: whether the parent has a carbon atom.
+        fragments: how many parts it has.
+        open_centres: tetrahedral centres without a stated configuration.
+        open_bonds: double bonds without a stated configuration.
     """
 
     reason: str
     written: str = ""
     parent: str = ""
-    flat: str = ""
+    stereo_free: str = ""
     carbon: bool = False
+    fragments: int = 0
+    open_centres: int = 0
+    open_bonds: int = 0
 
 
 def identities_of(texts: Sequence[str]) -> list[Identity]:
-    """Look at each molecule.
+    """Describe each molecule.
 
     Example:
-        >>> identities_of(["C[C@H](O)C(=O)[O-].[Na+]"])[0][1:4]
-        ('C[C@H](O)C(=O)[O-].[Na+]', 'C[C@H](O)C(=O)O', 'CC(O)C(=O)O')
+        >>> (found,) = identities_of(["C[C@H](O)C(=O)[O-].[Na+]"])
+        >>> found.written, found.parent, found.stereo_free, found.fragments
+        ('C[C@H](O)C(=O)[O-].[Na+]', 'C[C@H](O)C(=O)O', 'CC(O)C(=O)O', 2)
+        >>> identities_of(["CC(O)F"])[0].open_centres
+        1
     """
     return each(_identities_here, texts, lambda _, reason: Identity(f"{reason} to look at"), seconds=ALONE)
+
+
+def parents_of(texts: Sequence[str]) -> list[str]:
+    """The ``parent`` of each molecule, in half the time; empty for one that cannot be read.
+
+    Example:
+        >>> parents_of(["CC[O-].[Na+]", "C(C"])
+        ['CCO', '']
+    """
+    return each(_parents_here, texts, lambda *_: "", seconds=ALONE)
 
 
 def _identities_here(texts: Sequence[str]) -> list[Identity]:
@@ -52,8 +75,29 @@ def _identity(text: str) -> Identity:
     try:
         written = Chem.MolToSmiles(mol)
         parent = neutral(largest_fragment(mol))
-        carbon = any(atom.GetAtomicNum() == 6 for atom in parent.GetAtoms())
-        texts = (Chem.MolToSmiles(parent), Chem.MolToSmiles(parent, isomericSmiles=False))
-        return Identity("", written, *texts, carbon)
+        stereo = [s.type for s in Chem.FindPotentialStereo(mol) if s.specified == _OPEN]
+        return Identity(
+            "",
+            written,
+            written if parent is mol else Chem.MolToSmiles(parent),
+            Chem.MolToSmiles(parent, isomericSmiles=False),
+            any(atom.GetAtomicNum() == 6 for atom in parent.GetAtoms()),
+            len(Chem.GetMolFrags(mol)) if "." in text else 1,
+            stereo.count(_TETRAHEDRAL),
+            stereo.count(_DOUBLE),
+        )
     except (RuntimeError, ValueError) as error:
         return Identity(f"RDKit reads the molecule but fails on it: {' '.join(str(error).split())[:150]}")
+
+
+def _parents_here(texts: Sequence[str]) -> list[str]:
+    with quiet():
+        return [_parent(text) for text in texts]
+
+
+def _parent(text: str) -> str:
+    mol = parse_smiles(text).mol
+    try:
+        return "" if mol is None else Chem.MolToSmiles(neutral(largest_fragment(mol)))
+    except (RuntimeError, ValueError):
+        return ""

@@ -1,23 +1,28 @@
-"""Write the flat parents and Murcko scaffolds of SMILES, by which splits group molecules."""
+"""Write the stereo-free parents and the Murcko scaffolds of SMILES, by which splits group molecules."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 from rdkit import Chem
+from rdkit.Chem import rdqueries
 from rdkit.Chem.MolStandardize import rdMolStandardize
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
-from molgraph.chem.bounded import ALONE, each, is_hard
+from molgraph.chem.bounded import ALONE, each
 from molgraph.chem.parallel import map_texts
-from molgraph.chem.pruning import is_plain, prune, read_flat, read_pruned
 from molgraph.chem.smiles import parse_smiles, precheck, quiet
 
 #: alkali and alkaline earth: never part of a drug
 LIGHT_METALS = frozenset({3, 11, 19, 37, 55, 12, 20, 38, 56})
+#: atoms that a stereo-free parent changes or drops: charges but those of nitro groups, isotopes, hydrogens, metals
+_CHANGED = Chem.MolFromSmarts(
+    "[!+0&!$([N+](=O)[O-])&!$([O-][N+]=O),!0*,#1," + ",".join(f"#{n}" for n in sorted(LIGHT_METALS)) + "]"
+)
+_MAPPED = rdqueries.HasPropQueryAtom("molAtomMapNumber")
 #: an end that a scaffold may not have: of a single bond, or of a group that hangs on by its end alone; a molecule
 #: without one is its own scaffold, which spares RDKit the taking apart
 _SIDE = Chem.MolFromSmarts("[D0,$([D1]-,:,#*),$([D1]=[!R;D1,D2]),$([!R;D3](=[D1])=[D1]),$([!R;D4](=[D1])(=[D1])=[D1])]")
@@ -36,10 +41,10 @@ class Keys:
     reasons: np.ndarray
 
 
-def flat_parent(mol: Chem.Mol) -> str:
+def stereo_free_parent(mol: Chem.Mol) -> str:
     """Canonical SMILES of the largest fragment, neutral, without stereo, isotopes, atom maps or explicit hydrogens.
 
-    Two molecules with the same flat parent are duplicates, salt forms, isotopologues or stereoisomers of each
+    Two molecules with the same stereo-free parent are duplicates, salt forms, isotopologues or stereoisomers of each
     other. Salts drawn with a covalent bond to a light metal are taken apart first. The largest fragment is the one of
     most heavy atoms, then the heaviest, then the first by its text, so that the order of fragments does not matter.
     Charges are removed by protons alone; a betaine and its hydrochloride get the same (protonated) parent.
@@ -51,7 +56,7 @@ def flat_parent(mol: Chem.Mol) -> str:
         Canonical SMILES; ``""`` for a molecule of no atoms.
 
     Example:
-        >>> flat_parent(Chem.MolFromSmiles("C[C@H](N)C(=O)[O-].[Na+]"))
+        >>> stereo_free_parent(Chem.MolFromSmiles("C[C@H](N)C(=O)[O-].[Na+]"))
         'CC(N)C(=O)O'
     """
     return _parent(mol, isotopes=False, stereo=False)
@@ -84,17 +89,17 @@ def murcko(mol: Chem.Mol, generic: bool = False) -> str:
     return Chem.MolToSmiles(mol, isomericSmiles=False)
 
 
-def flat_parents(smiles: Sequence[str] | np.ndarray, *, workers: int | None = None) -> Keys:
-    """``flat_parent`` of each SMILES; unreadable ones get a reason.
+def stereo_free_parents(smiles: Sequence[str] | np.ndarray, *, workers: int | None = None) -> Keys:
+    """``stereo_free_parent`` of each SMILES; unreadable ones get a reason.
 
     Example:
-        >>> keys = flat_parents(["OCC", "CCO.Cl", "C1CC"])
+        >>> keys = stereo_free_parents(["OCC", "CCO.Cl", "C1CC"])
         >>> list(keys.values)
         ['CCO', 'CCO', '']
         >>> keys.reasons[2] != ""
         True
     """
-    return _each(flat_parent, smiles, "flat parents", workers)
+    return _each(stereo_free_parent, smiles, "parents", workers)
 
 
 def scaffolds(
@@ -123,7 +128,7 @@ def scaffolds(
 
 
 def relate(first: str, second: str) -> str:
-    """What ties two molecules of one flat parent: ``duplicate``, ``salt form``, ``isotopologue`` or ``stereoisomer``.
+    """How two molecules of one parent differ: ``duplicate``, ``salt form``, ``isotopologue`` or ``stereoisomer``.
 
     The first that holds: the same canonical SMILES; the same parent, stereo and isotopes; the same parent and stereo.
 
@@ -150,37 +155,11 @@ def _each(
     texts = np.asarray(smiles, dtype=object)
     code_of: dict[str, int] = {}
     codes = np.fromiter((code_of.setdefault(t, len(code_of)) for t in texts), np.int64, len(texts))
-    distinct = list(code_of)
-    if function is murcko:
-        pairs = _flat_scaffolds(distinct, label, workers)
-    else:
-        pairs = map_texts(partial(_chunk, function), distinct, label=label, workers=workers)
+    pairs = map_texts(partial(_chunk, function), list(code_of), label=label, workers=workers)
     values, reasons = np.empty(len(pairs), dtype=object), np.empty(len(pairs), dtype=object)
     values[:] = [p[0] for p in pairs]
     reasons[:] = [p[1] for p in pairs]
     return Keys(values[codes], reasons[codes])
-
-
-def _flat_scaffolds(texts: list[str], label: str, workers: int | None) -> list[tuple[str, str]]:
-    """The scaffold of each text, or a reason; RDKit reads once what many of them share."""
-    shorts = map_texts(_pruned, texts, label="side chains", workers=workers)
-    distinct = list(dict.fromkeys(shorts))
-    found = dict(zip(distinct, map_texts(_of_pruned, distinct, label=label, workers=workers), strict=True))
-    pairs = []
-    for text, short in zip(texts, shorts, strict=True):
-        known = found[short]
-        pairs.append(_chunk(murcko, [text])[0] if known is None else (known, ""))
-    return pairs
-
-
-def _pruned(texts: Sequence[str]) -> list[str]:
-    with quiet():
-        return ["" if precheck(text) else text if is_hard(text) else prune(text) for text in texts]
-
-
-def _of_pruned(texts: Sequence[str]) -> list[str | None]:
-    with quiet():
-        return [None if is_hard(text) else _flat_scaffold(text) for text in texts]
 
 
 def _chunk(function: Callable[[Chem.Mol], str], texts: Sequence[str]) -> list[tuple[str, str]]:
@@ -192,29 +171,11 @@ def _chunk_here(function: Callable[[Chem.Mol], str], texts: Sequence[str]) -> li
     out = []
     with quiet():
         for text in texts:
-            # Parents of plain texts have no stereo. parse_smiles captures RDKit's words, which costs a third of
-            # reading: only where there are some.
-            plain = function is flat_parent and is_plain(text)
-            mol = None if precheck(text) else read_flat(text) if plain else Chem.MolFromSmiles(text)
-            if mol is None or not mol.GetNumAtoms():
-                out.append(("", parse_smiles(text).reason))
-            elif plain:
-                out.append((_flat_text(mol), ""))
-            else:
-                out.append((function(mol), ""))
+            # parse_smiles captures RDKit's messages, which takes a third of reading: only where there are some
+            mol = None if precheck(text) else Chem.MolFromSmiles(text)
+            readable = mol is not None and mol.GetNumAtoms()
+            out.append((function(mol), "") if readable else ("", parse_smiles(text).reason))
     return out
-
-
-@lru_cache(maxsize=100_000)
-def _flat_scaffold(short: str) -> str | None:
-    """The scaffold of a pruned text, which molecules of a list share; None where it cannot be read."""
-    mol = read_pruned(short)
-    return murcko(mol) if mol is not None and mol.GetNumAtoms() else None
-
-
-def forget() -> None:
-    """Empty the memory of scaffolds, as a measurement of speed has to before each round."""
-    _flat_scaffold.cache_clear()
 
 
 def _generic(mol: Chem.Mol) -> str:
@@ -237,6 +198,10 @@ def _unmapped(mol: Chem.Mol) -> str:
 
 
 def _parent(mol: Chem.Mol, *, isotopes: bool, stereo: bool) -> str:
+    if not (stereo or isotopes or mol.HasSubstructMatch(_CHANGED) or mol.GetAtomsMatchingQuery(_MAPPED)):
+        text = _stereo_free_text(mol)
+        if "." not in text:
+            return text
     atoms = list(mol.GetAtoms())
     charged = any(a.GetFormalCharge() for a in atoms)
     metal = any(a.GetAtomicNum() in LIGHT_METALS and a.GetDegree() for a in atoms)
@@ -250,7 +215,7 @@ def _parent(mol: Chem.Mol, *, isotopes: bool, stereo: bool) -> str:
         fragments = tuple(f for f in fragments if f.GetNumHeavyAtoms() == most)
     if charged or metal:
         fragments = tuple(_neutral(f) for f in fragments)
-    keyed = [(-sum(a.GetAtomicNum() for a in f.GetAtoms()), _flat_text(f), f) for f in fragments]
+    keyed = [(-sum(a.GetAtomicNum() for a in f.GetAtoms()), _stereo_free_text(f), f) for f in fragments]
     if not keyed:
         return ""
     best = min(keyed, key=lambda k: k[:2])
@@ -273,7 +238,7 @@ def _neutral(mol: Chem.Mol) -> Chem.Mol:
     return mol if again is None else again
 
 
-def _flat_text(mol: Chem.Mol) -> str:
+def _stereo_free_text(mol: Chem.Mol) -> str:
     return Chem.MolToSmiles(mol, isomericSmiles=False)
 
 

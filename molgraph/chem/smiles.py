@@ -1,4 +1,4 @@
-"""SMILES text in; a molecule, or RDKit's own words in one line on why there is none."""
+"""Read SMILES as molecules of RDKit's and write them, with RDKit's message in one line where that fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rdkit import Chem, rdBase
 
@@ -38,6 +38,13 @@ class Parsed(NamedTuple):
     """A molecule, or None and the reason."""
 
     mol: Chem.Mol | None
+    reason: str
+
+
+class Written(NamedTuple):
+    """SMILES and an empty reason, or no SMILES and the reason."""
+
+    smiles: str
     reason: str
 
 
@@ -197,6 +204,36 @@ def parse_smiles(text: str, *, sanitize: bool = True) -> Parsed:
     if mol.GetNumAtoms() == 0:
         return Parsed(None, "a molecule of no atoms")
     return Parsed(mol, "")
+
+
+def is_mol(value: object) -> bool:
+    """Whether a value is a molecule of RDKit's.
+
+    Example:
+        >>> is_mol(Chem.MolFromSmiles("C")), is_mol("C")
+        (True, False)
+    """
+    return isinstance(value, Chem.Mol)
+
+
+def write_smiles(mol: Any) -> Written:
+    """Write a molecule as SMILES; nothing is raised and nothing reaches the terminal.
+
+    Example:
+        >>> write_smiles(Chem.MolFromSmiles("OCC"))
+        Written(smiles='CCO', reason='')
+        >>> write_smiles(Chem.Mol()).reason
+        'a molecule of no atoms'
+    """
+    n = mol.GetNumAtoms()
+    if not n or n > MAX_CHARACTERS:  # RDKit walks along a molecule by recursion: a huge ring would end the process
+        return Written("", f"{n} atoms; molgraph reads up to {MAX_CHARACTERS}" if n else "a molecule of no atoms")
+    with captured() as log:
+        try:
+            text = Chem.MolToSmiles(mol)
+        except (RuntimeError, ValueError) as error:
+            return Written("", one_line(str(error)) or type(error).__name__)
+    return Written(text, "") if text else Written("", one_line(log.messages) or "RDKit writes no SMILES for it")
 
 
 def one_line(messages: str) -> str:

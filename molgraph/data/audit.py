@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Target
-from molgraph.chem.facts import Facts, facts_of
+from molgraph.chem.identity import Identity, identities_of
 from molgraph.chem.parallel import map_texts
 from molgraph.data.cells import COMMA, OTHER, QUALIFIER, UNIT, UNITS, read_cell
 from molgraph.data.findings import Audit, Finding
@@ -62,12 +62,12 @@ def audit(data: Any, *, workers: int | None = None, **columns: Any) -> Audit:
     table, odd = read_source(data, Reading(**given, lenient=True), **columns)
     readable = np.flatnonzero(table.ok)
     codes, texts = pd.factorize(table.smiles[readable])
-    facts: list[Facts] = map_texts(facts_of, list(texts), label="audit", workers=workers)
+    found: list[Identity] = map_texts(identities_of, list(texts), label="audit", workers=workers)
     reasons = table.reason.copy()
-    reasons[readable] = [facts[c].reason for c in codes]
+    reasons[readable] = [found[c].reason for c in codes]
     good = reasons == ""
     rows = np.flatnonzero(good)
-    each = [facts[c] for c, is_good in zip(codes, good[readable], strict=True) if is_good]
+    each = [found[c] for c, is_good in zip(codes, good[readable], strict=True) if is_good]
     parent, parents = pd.factorize(np.array([f.parent for f in each], dtype=object))
     group, thing = parent, "molecule"
     for entity in table.entities:

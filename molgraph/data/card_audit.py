@@ -15,9 +15,7 @@ from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
 from molgraph.base.shipped import shipped_dir
 from molgraph.base.table import VALUES
-from molgraph.chem.facts import Facts, facts_of
 from molgraph.chem.identity import Identity
-from molgraph.chem.parallel import map_texts
 from molgraph.data.card_parts import AuditSummary, Edition, Repeats
 from molgraph.data.cards import Card
 from molgraph.data.content import content_hash
@@ -54,13 +52,10 @@ def summarise(table: Table, *, workers: int | None = None, who: list[Identity | 
     who = identify(table, workers=workers) if who is None else who
     rows = np.array([row for row, one in enumerate(who) if one is not None and not one.reason], dtype=np.int64)
     each = [one for one in who if one is not None and not one.reason]
-    codes, texts = pd.factorize(molecules[0].values[rows])
-    looked: list[Facts] = map_texts(facts_of, list(texts), label="audit", workers=workers)
-    fact = [looked[code] for code in codes]
     with_pair = [f"\0{text}" for text in _second(table, rows)]
     by = {
         how: [getattr(one, how) + more for one, more in zip(each, with_pair, strict=True)]
-        for how in ("written", "parent", "flat")
+        for how in ("written", "parent", "stereo_free")
     }
     missing = int((table.status == MISSING).sum())
     return AuditSummary(
@@ -70,12 +65,12 @@ def summarise(table: Table, *, workers: int | None = None, who: list[Identity | 
         unreadable=len(table) - len(rows) - missing,
         missing=missing,
         no_carbon=sum(not one.carbon for one in each),
-        salts=sum(one.fragments > 1 for one in fact),
-        undefined_stereo=sum(one.open_centres + one.open_bonds > 0 for one in fact),
-        undefined_centres=sum(one.open_centres > 0 for one in fact),
+        salts=sum(one.fragments > 1 for one in each),
+        undefined_stereo=sum(one.open_centres + one.open_bonds > 0 for one in each),
+        undefined_centres=sum(one.open_centres > 0 for one in each),
         written=_repeats(table, rows, by["written"]),
         parent=_repeats(table, rows, by["parent"]),
-        flat=_repeats(table, rows, by["flat"]),
+        flat=_repeats(table, rows, by["stereo_free"]),
         **labels,
     )
 

@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from molgraph.base.errors import DataError, StorageError
-from molgraph.chem.mols import is_mol, write_smiles
-from molgraph.chem.smiles import parse_smiles
+from molgraph.chem.smiles import is_mol, parse_smiles, write_smiles
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
 from molgraph.data.columns import is_smiles_name
 from molgraph.data.delimited import DelimitedReader, check_unique

@@ -1,4 +1,4 @@
-"""Find rows of one molecule, and what they say of the noise of measuring."""
+"""Find the rows of one molecule, and estimate the noise of measurements from them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from molgraph.chem.identity import identities_of
-from molgraph.chem.kin import parents_across
+from molgraph.chem.identity import parents_of
 from molgraph.chem.parallel import map_texts
 from molgraph.data.table import Table
 
@@ -31,9 +30,7 @@ class Replicates(NamedTuple):
 
 
 def find_replicates(table: Table) -> Replicates:
-    """Rows of one molecule (largest fragment, neutral, stereo kept), each cheaply told from most others.
-
-    Only molecules of one skeleton are written canonically: 40,000 rows take some seconds.
+    """Find the rows of molecules that stand in several rows: of one largest fragment, neutral, stereo kept.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -41,17 +38,8 @@ def find_replicates(table: Table) -> Replicates:
         [0, 3, 4]
     """
     rows = np.flatnonzero(table.ok)
-    texts, code = np.unique(table.smiles[rows].astype(str), return_inverse=True)
-    parent = texts.astype(object)
-
-    def look(chosen: np.ndarray) -> None:
-        found = map_texts(identities_of, texts[chosen].tolist(), label="replicates")
-        parent[chosen] = [one.parent for one in found]
-
-    mixed = np.array(["." in text for text in texts], dtype=bool)
-    look(np.flatnonzero(mixed))  # first, since its relatives are those of its largest fragment
-    related = parents_across(parent, np.arange(len(texts)), None) != ""
-    look(np.flatnonzero(~mixed & (related | (np.bincount(code, minlength=len(texts)) > 1))))
+    code, texts = pd.factorize(table.smiles[rows])
+    parent = np.array(map_texts(parents_of, list(texts), label="replicates"), dtype=object)
     known = parent[code] != ""
     rows, code = rows[known], code[known]
     others = [e.values for e in table.entities if e.kind == "sequence"]

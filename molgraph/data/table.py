@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.table import MISSING, OK, UNREADABLE, Entities, Table, Target
-from molgraph.chem.mols import is_mol, write_smiles
+from molgraph.chem.smiles import is_mol, write_smiles
 
 __all__ = ["MISSING", "OK", "UNREADABLE", "Entities", "Table", "make_table", "row_name"]
 

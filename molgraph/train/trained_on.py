@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.errors import ModelFileError
-from molgraph.chem.scaffold import flat_parents
+from molgraph.chem.scaffold import stereo_free_parents
 from molgraph.data.table import Table
 
 ARRAY = "trained_on"  # its name in a model file
 
 
 def molecule_hashes(table: Table) -> np.ndarray:
-    """The first 64 bits of sha256 of each row's flat parent: equal for salts and stereoisomers of one molecule.
+    """The first 64 bits of sha256 of each row's stereo-free parent: equal for salts and stereoisomers of one molecule.
 
     A hash does not tell the molecule, but whoever has a molecule can find out whether it is among the hashes.
 
@@ -34,7 +34,7 @@ def molecule_hashes(table: Table) -> np.ndarray:
     hashes = np.zeros(len(table), dtype=np.uint64)
     if [e.kind for e in table.entities] == ["molecule"]:
         rows = np.flatnonzero(table.ok)
-        parents = flat_parents(table.smiles[rows]).values
+        parents = stereo_free_parents(table.smiles[rows]).values
         digests = [hashlib.sha256(parent.encode()).digest()[:8] if parent else bytes(8) for parent in parents]
         hashes[rows] = np.frombuffer(b"".join(digests), dtype="<u8")
     return hashes

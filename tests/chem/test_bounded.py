@@ -20,8 +20,8 @@ from molgraph.chem import bounded, estate
 from molgraph.chem.bounded import TooHardError, each, is_hard
 from molgraph.chem.descriptors import MAX_PATHS, NAMES, beyond, rdkit_descriptors
 from molgraph.chem.descriptors200 import NAMES_200, descriptors_200
-from molgraph.chem.facts import facts_of
 from molgraph.chem.fingerprints import avalon_counts
+from molgraph.chem.identity import identities_of
 from molgraph.chem.molfile import read_records
 from molgraph.chem.scaffold import scaffolds
 from molgraph.chem.smiles import parse_smiles
@@ -140,7 +140,7 @@ def test_what_takes_too_long_has_a_reason() -> None:
     assert featurize(["CCO", ladder]).status.tolist() == ["ok", "unreadable"]
     assert "takes longer" in avalon_counts([complete(14)]).reasons[0]
     assert "1600 atoms" in rdkit_descriptors(["C" * 1_600]).reasons[0]
-    assert facts_of(["CCO", ladder])[1].reason and not facts_of([complete(20)])[0].reason
+    assert identities_of(["CCO", ladder])[1].reason and not identities_of([complete(20)])[0].reason
     found = scaffolds(["C" * 3_000, peptide(220)], chiral=False)
     assert list(found.values) == ["", ""] and not found.reasons[0]
 

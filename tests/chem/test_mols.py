@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from rdkit import Chem
 
-from molgraph.chem.mols import is_mol, write_smiles
-from molgraph.chem.smiles import MAX_CHARACTERS
+from molgraph.chem.smiles import MAX_CHARACTERS, is_mol, write_smiles
 
 
 def test_what_is_written_is_the_same_molecule() -> None:

@@ -1,4 +1,4 @@
-"""Flat parents and scaffolds: against RDKit's own scaffolds, and unmoved by everything that a flat parent forgets."""
+"""Stereo-free parents and scaffolds against RDKit's own, and for other writings and forms of a molecule."""
 
 from __future__ import annotations
 
@@ -10,11 +10,62 @@ from rdkit import Chem
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
 from molgraph.chem.cluster import cluster_butina
-from molgraph.chem.scaffold import flat_parent, flat_parents, murcko, relate, scaffolds
+from molgraph.chem.scaffold import murcko, relate, scaffolds, stereo_free_parent, stereo_free_parents
 from molgraph.chem.smiles import quiet
 from molgraph.data.sources.builtin import chembl2321810, nci
 
 NCI = [str(s) for s in nci().smiles[::7]]
+NASTY = [
+    "Cc12cccc1cccc2",
+    "C1(C)(C)(C)CC1",
+    "C1(C)(C)CC1",
+    "c1ccccc1C(C)(C)(C)C",
+    "c1ccccc1N(C)(C)C",
+    "CN1C=CC=C1",
+    "Cn1cccc1",
+    "Cn1cnc2cncnc12",
+    "n1(C)cnc2cncnc12",
+    "C=1(C)CCCC=1",
+    "C1(C)CCCC=1",
+    "CC1CC(=C(C)C)C1",
+    "C1CC1=C=O",
+    "C1CC1C=O",
+    "O=C(O)CC1CC1",
+    "c1ccccc1[N+](=O)[O-]",
+    "O=[N+]([O-])c1ccccc1",
+    "C[n+]1ccccc1",
+    "C[C@H]1CC[C@@H](O)C1",
+    "F/C=C/c1ccccc1",
+    "CS(=O)(=O)c1ccccc1",
+    "CP(=O)(O)c1ccccc1",
+    "c1ccccc1.CC",
+    "[H]c1ccccc1",
+    "C[Si](C)(C)c1ccccc1",
+    "cC",
+    "c1ccccc1Cl(C)",
+    "CCC",
+    "C%10CCC%10C",
+    "CC(C)(C)",
+    "C1CC1(",
+    "*c1ccccc1",
+    "N(C)(C)(C)C1CC1",
+    "O(C)(C)C1CC1",
+    "C1CC1N=[N+]=[N-]",
+    "C(C)1CC1",
+    "C1CC1C.OS(=O)(=O)O",
+    "[Na+].[O-]C(=O)c1ccc[nH]1",
+    "C1CC1.C1CC1",
+    "C1CC1.C=",
+    "C.C1CC1 |$;a;b;c$|",
+    "C12CC.C1CC2",
+    "CC(.C)C1CC1",
+    "CC1=CCC1",
+    "CC1(C)=CC1",
+    "CC12CCC1CC2",
+    "CC12(C)CC1C2",
+    "Cc1(C)cccc1",
+    "[2H]c1cc[nH]c1",
+]
 
 
 @pytest.fixture(scope="module")
@@ -42,19 +93,21 @@ def test_framework_is_rdkits_generic_scaffold_without_its_ends(molecules: list[C
     assert checked > 600
 
 
-def test_flat_parent_is_a_fixed_point(molecules: list[Chem.Mol]) -> None:
+def test_stereo_free_parent_is_a_fixed_point(molecules: list[Chem.Mol]) -> None:
     for mol in molecules:
-        once = flat_parent(mol)
-        assert flat_parent(Chem.MolFromSmiles(once)) == once
+        once = stereo_free_parent(mol)
+        assert stereo_free_parent(Chem.MolFromSmiles(once)) == once
 
 
-def test_flat_parents_reads_text_as_it_reads_molecules(molecules: list[Chem.Mol]) -> None:
-    keys = flat_parents(NCI)
+def test_stereo_free_parents_reads_text_as_it_reads_molecules(molecules: list[Chem.Mol]) -> None:
+    keys = stereo_free_parents(NCI)
     readable = [v for v, r in zip(keys.values, keys.reasons, strict=True) if not r]
-    assert readable == [flat_parent(mol) for mol in molecules]
+    assert readable == [stereo_free_parent(mol) for mol in molecules]
     assert sum(bool(r) for r in keys.reasons) == len(NCI) - len(molecules)
     with_stereo = [str(s) for s in chembl2321810().smiles[:200]]
-    assert list(flat_parents(with_stereo).values) == [flat_parent(Chem.MolFromSmiles(s)) for s in with_stereo]
+    assert list(stereo_free_parents(with_stereo).values) == [
+        stereo_free_parent(Chem.MolFromSmiles(s)) for s in with_stereo
+    ]
 
 
 @pytest.mark.parametrize(
@@ -74,19 +127,19 @@ def test_flat_parents_reads_text_as_it_reads_molecules(molecules: list[Chem.Mol]
     ],
 )
 def test_forms_of_one_molecule_share_a_parent(first: str, second: str, what: str) -> None:
-    one, two = flat_parents([first, second]).values
+    one, two = stereo_free_parents([first, second]).values
     assert one == two != ""
     assert relate(first, second) == relate(second, first) == what
 
 
 @pytest.mark.parametrize(("first", "second"), [("CCO", "CCN"), ("CCO", "COC"), ("CC=O", "C=CO"), ("C", "CC.C")])
 def test_other_molecules_have_other_parents(first: str, second: str) -> None:
-    one, two = flat_parents([first, second]).values
+    one, two = stereo_free_parents([first, second]).values
     assert one != two
 
 
 @given(st.integers(0, len(NCI) - 1), st.integers(0, 2**31 - 1), st.sampled_from(["", ".Cl", ".[Na+].[Cl-]", ".O"]))
-def test_flat_parent_forgets_order_isotopes_maps_and_counter_ions(index: int, seed: int, partner: str) -> None:
+def test_stereo_free_parent_forgets_order_isotopes_maps_and_counter_ions(index: int, seed: int, partner: str) -> None:
     with quiet():
         mol = Chem.MolFromSmiles(NCI[index])
     if mol is None or mol.GetNumHeavyAtoms() < 4:
@@ -98,7 +151,7 @@ def test_flat_parent_forgets_order_isotopes_maps_and_counter_ions(index: int, se
     text = Chem.MolToSmiles(disguised, canonical=False) + partner
     with quiet():
         again = Chem.MolFromSmiles(text)
-    assert flat_parent(again) == flat_parent(mol)
+    assert stereo_free_parent(again) == stereo_free_parent(mol)
 
 
 def test_unreadable_rows_have_a_reason_and_others_none() -> None:
@@ -115,7 +168,7 @@ def test_atom_maps_come_off_when_asked() -> None:
 
 def test_other_processes_give_the_same_in_the_same_order() -> None:
     smiles = [str(s) for s in nci().smiles[:1500]]
-    one, two = flat_parents(smiles, workers=1), flat_parents(smiles, workers=2)
+    one, two = stereo_free_parents(smiles, workers=1), stereo_free_parents(smiles, workers=2)
     assert (one.values == two.values).all()
     assert (one.reasons == two.reasons).all()
 
@@ -151,3 +204,32 @@ def test_butina_of_few_bits_of_none_and_of_copies() -> None:
 def test_butina_refuses_a_similarity_outside_its_range(similarity: float) -> None:
     with pytest.raises(ValueError, match="similarity"):
         cluster_butina(np.ones((2, 8), np.uint8), similarity)
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_nasty_texts_have_rdkits_scaffold_or_a_reason(text: str) -> None:
+    with quiet():
+        mol = Chem.MolFromSmiles(text)
+    keys, parents = scaffolds([text]), stereo_free_parents([text])
+    assert (keys.reasons[0] == "") == (parents.reasons[0] == "") == (mol is not None)
+    if mol is not None:
+        assert keys.values[0] == Chem.MolToSmiles(Chem.MurckoDecompose(mol), isomericSmiles=False)
+        assert parents.values[0] == stereo_free_parent(mol)
+
+
+@pytest.mark.parametrize(
+    ("text", "parent"),
+    [
+        ("C[N+](=O)[O-]", "C[N+](=O)[O-]"),
+        ("[O-][N+](=O)c1ccc(cc1)[C@H](F)[O-].[Na+]", "O=[N+]([O-])c1ccc(C(O)F)cc1"),
+        ("C[N+](C)([O-])C", "C[N+](C)(C)[O-]"),
+        ("[CH3:1][13CH2]O", "CCO"),
+        ("[2H]C([2H])O", "CO"),
+        ("CO[Na]", "CO"),
+        ("[H][H]", "[H][H]"),
+        ("CC[N+]([O-])=O.CCC", "CC[N+](=O)[O-]"),
+        ("[nH]1cccc1", "c1cc[nH]c1"),
+    ],
+)
+def test_what_a_parent_loses(text: str, parent: str) -> None:
+    assert stereo_free_parents([text]).values[0] == parent

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rdkit import Chem
 
-from molgraph.chem.places import data_dir as rdkit_data
+from molgraph.chem.rdkit_data import data_dir as rdkit_data
 from molgraph.chem.smiles import MAX_CHARACTERS, MAX_REASON, one_line, parse_smiles, precheck, quiet
 
 NASTY = Path(__file__).resolve().parent.parent / "nasty.tsv"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.registry import names
-from molgraph.chem.scaffold import flat_parents, scaffolds
+from molgraph.chem.scaffold import scaffolds, stereo_free_parents
 from molgraph.data.read import read_table
 from molgraph.data.sources.builtin import chembl2321810, nci
 from molgraph.data.splits import Leak, Split, kfold, split_table
@@ -45,7 +45,7 @@ def assert_partition(split: Split, table: Table) -> None:
 
 
 def assert_no_form_of_a_training_molecule_is_tested(split: Split, table: Table) -> None:
-    parents = flat_parents(table.smiles).values
+    parents = stereo_free_parents(table.smiles).values
     parts = [set(parents[part]) for part in (split.train, split.valid, split.test)]
     for one, two in combinations(parts, 2):
         assert not one & two
@@ -78,7 +78,7 @@ def test_own_recipes_on_nci_with_rows_that_cannot_be_read(recipe: str) -> None:
 @pytest.mark.parametrize("file", ["bbbp/BBBP.csv", "clintox/clintox.csv.gz"])
 def test_own_recipes_on_marked_data(file: str, data_dir: Path) -> None:
     table = read_table(str(data_dir / file), smiles="smiles")
-    parents = flat_parents(table.smiles).values
+    parents = stereo_free_parents(table.smiles).values
     for recipe in OWN:
         split = split_table(table, recipe)
         assert_partition(split, table)
@@ -107,7 +107,7 @@ def test_forms_of_one_molecule_are_never_parted(data: st.DataObject) -> None:
 @pytest.mark.parametrize("recipe", ["scaffold/balanced", "scaffold/generic"])
 def test_scaffolds_are_never_parted_and_acyclic_molecules_are_their_own(recipe: str, table: Table) -> None:
     split = split_table(table, recipe, seed=4)
-    parents = flat_parents(table.smiles).values
+    parents = stereo_free_parents(table.smiles).values
     keys = scaffolds(parents, generic=recipe == "scaffold/generic").values
     words = defaultdict(set)
     for key, word in zip(keys, split.words, strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.chem.places import contrib_dir, data_dir
+from molgraph.chem.rdkit_data import contrib_dir, data_dir
 from molgraph.data.table import Table, make_table
 
 SHUFFLE_SEED = 2321810

@@ -12,7 +12,7 @@ MOST_BITS, MOST_RADIUS = 2**16, 100
 
 
 def group_by_cluster(task: Task) -> Grouping:
-    """One group a Taylor-Butina cluster of the flat parents' Morgan fingerprints.
+    """One group a Taylor-Butina cluster of the stereo-free parents' Morgan fingerprints.
 
     Settings: ``similarity``, least Tanimoto similarity to the cluster's centre; ``radius`` and ``n_bits`` of the
     fingerprint. Members resemble their centre; two molecules of different clusters may still resemble each other.

@@ -1,4 +1,4 @@
-"""Leaks: training and test rows in, the pairs that hold forms of one molecule out."""
+"""Find leaks: pairs of a training and a test row that hold forms of one molecule."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from molgraph.chem.kin import parents_across
-from molgraph.chem.scaffold import relate
+from molgraph.chem.scaffold import relate, stereo_free_parents
 from molgraph.data.splits.split import Leak
 from molgraph.data.table import Table
 
@@ -15,20 +14,15 @@ MOST_PER_TEST_ROW = 10  # a molecule that stands in training a thousand times is
 
 
 def find_leaks(
-    table: Table,
-    train: np.ndarray,
-    test: np.ndarray,
-    parents: np.ndarray | None = None,
-    alike: np.ndarray | None = None,
+    table: Table, train: np.ndarray, test: np.ndarray, parents: np.ndarray | None = None
 ) -> tuple[Leak, ...]:
-    """Pairs of a training and a test row with the same flat parent, in order of the test rows.
+    """Pairs of a training and a test row with the same stereo-free parent, in order of the test rows.
 
     Args:
         table: all rows; a table with more than one entity column, or none of molecules, has no such pairs.
         train: int64, training rows.
         test: int64, test rows.
-        parents: object array [n], flat parents of all rows, where they are known already.
-        alike: int64 [n], flat scaffolds of all rows, where none is both in training and test.
+        parents: object array [n], stereo-free parents of all rows, where they are known already.
 
     Returns:
         The pairs, at most ten training rows for each test row, with what ties them: ``duplicate``, ``salt form``,
@@ -39,9 +33,8 @@ def find_leaks(
     smiles = table.smiles
     if parents is None:
         rows = np.concatenate([train, test]).astype(np.int64)
-        part_of = np.repeat([0, 1], [len(train), len(test)])
         parents = np.full(len(table), "", dtype=object)
-        parents[rows] = parents_across(smiles[rows], part_of, None if alike is None else alike[rows])
+        parents[rows] = stereo_free_parents(smiles[rows]).values
     rows_of: dict[str, list[int]] = defaultdict(list)
     for row in train:
         if parents[row] and len(rows_of[parents[row]]) < MOST_PER_TEST_ROW:

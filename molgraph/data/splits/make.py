@@ -12,7 +12,7 @@ import numpy as np
 
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.registry import get
-from molgraph.chem.scaffold import flat_parents
+from molgraph.chem.scaffold import stereo_free_parents
 from molgraph.data.splits.assign import fill_evenly, fill_parts
 from molgraph.data.splits.classes import class_counts
 from molgraph.data.splits.leaks import find_leaks
@@ -105,7 +105,7 @@ def _checked(fractions: Any) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Usable:
-    """Rows that a recipe may use, why the others may not, and all rows' flat parents where a leak is possible."""
+    """Rows that a recipe may use, why the others may not, and stereo-free parents where a leak is possible."""
 
     rows: np.ndarray
     left_out: dict[int, str]
@@ -118,7 +118,7 @@ def usable_rows(table: Table, recipe: SplitRecipe) -> Usable:
     rows, parents = np.flatnonzero(table.ok), None
     # A recipe that groups reads every molecule itself; for the others it is done here, and used again for leaks.
     if not (recipe.grouped or recipe.reads) and [e.kind for e in table.entities] == ["molecule"]:
-        keys = flat_parents(table.smiles[rows])
+        keys = stereo_free_parents(table.smiles[rows])
         parents = np.full(len(table), "", dtype=object)
         parents[rows] = keys.values
         left_out |= {int(row): str(why) for row, why in zip(rows, keys.reasons, strict=True) if why}
@@ -170,7 +170,7 @@ def freeze(
         content=content_hash(contents),
         digests=digests_of(contents),
         hash=split_hash(contents, arrays, settings),
-        leaks=() if recipe.grouped else find_leaks(table, arrays["train"], arrays["test"], usable.parents, parts.alike),
+        leaks=() if recipe.grouped else find_leaks(table, arrays["train"], arrays["test"], usable.parents),
         left_out=left_out,
         groups=n_groups,
     )

@@ -1,4 +1,4 @@
-"""Exact reproductions of other people's scaffold splits, each under its owner's name; the sets of rows out.
+"""Reproduce the scaffold splits of other projects exactly, each under its owner's name.
 
 They do not group the forms of a molecule: what leaks from train into test is found, carried and printed.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from math import floor
 from typing import NamedTuple
 
@@ -25,11 +24,10 @@ class _Scaffolds(NamedTuple):
     sizes: np.ndarray
     first: np.ndarray
     left_out: Mapping[int, str]
-    alike: np.ndarray | None
 
     def parts(self, part_of: np.ndarray) -> Parts:
         """The parts from the part of each scaffold: 0 train, 1 valid, 2 test."""
-        return replace(Parts.of(self.rows, part_of[self.scaffold_of], self.left_out), alike=self.alike)
+        return Parts.of(self.rows, part_of[self.scaffold_of], self.left_out)
 
 
 def split_like_deepchem(task: Task) -> Parts:
@@ -114,11 +112,8 @@ def _scaffolds_of(task: Task, *, unmap: bool = False, chiral: bool = False) -> _
     left_out = {int(row): str(why) for row, why in zip(task.rows[bad], keys.reasons[bad], strict=True)}
     scaffold_of = number(keys.values[~bad])
     first = np.unique(scaffold_of, return_index=True)[1]
-    alike = None if chiral else np.full(len(task.table), -1)
-    if alike is not None:
-        alike[task.rows[~bad]] = scaffold_of
     sizes = np.bincount(scaffold_of, minlength=len(first))
-    return _Scaffolds(task.rows[~bad], scaffold_of, sizes, first, left_out, alike)
+    return _Scaffolds(task.rows[~bad], scaffold_of, sizes, first, left_out)
 
 
 def _largest_first(found: _Scaffolds, fractions: tuple[float, float, float]) -> Parts:

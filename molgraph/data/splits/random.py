@@ -9,7 +9,7 @@ from molgraph.data.splits.structures import group_by_parent
 
 
 def group_randomly(task: Task) -> Grouping:
-    """One group a flat parent; in a table without a lone molecule column, one group a distinct tuple of entities."""
+    """Group rows by stereo-free parent; in a table without a lone molecule column, by their tuple of entities."""
     if [e.kind for e in task.table.entities] == ["molecule"]:
         return group_by_parent(task)[0]
     keys = np.empty(len(task.rows), dtype=object)
@@ -27,7 +27,7 @@ RANDOM = add(
         grouped=True,
         asks="New molecules of the same collection: near relatives of a tested molecule may have trained.",
     ),
-    "rows at random, grouped by flat parent",
+    "rows at random, grouped by stereo-free parent",
 )
 STRATIFIED = add(
     SplitRecipe(

@@ -54,7 +54,6 @@ class Grouping:
 class Parts:
     """The parts a recipe made by itself: row numbers of each, and what was left out.
 
-    ``alike`` are flat scaffolds of the table's rows, int64 [n], where the recipe kept each of them in one part.
     ``told`` are further plain values for the split's ``params``.
     """
 
@@ -62,7 +61,6 @@ class Parts:
     valid: np.ndarray
     test: np.ndarray
     left_out: Mapping[int, str] = field(default_factory=dict)
-    alike: np.ndarray | None = None
     told: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod

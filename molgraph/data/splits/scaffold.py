@@ -13,7 +13,7 @@ PAPER = "Bemis and Murcko 1996, J. Med. Chem. 39:2887"
 
 
 def group_by_scaffold(task: Task, generic: bool = False) -> Grouping:
-    """One group a scaffold of the flat parents; an acyclic molecule has no scaffold and is a group of its own."""
+    """Group rows by the scaffold of the stereo-free parent; an acyclic molecule has none and is a group of its own."""
     forms, parents = group_by_parent(task)
     found = scaffolds(parents, generic=generic)
     keys, failed = found.values, found.reasons != ""

@@ -1,20 +1,20 @@
-"""Which rows hold forms of one molecule: a table in, one group for each flat parent out."""
+"""Group the rows of a table that hold forms of one molecule: those of one stereo-free parent."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from molgraph.chem.scaffold import flat_parents
+from molgraph.chem.scaffold import stereo_free_parents
 from molgraph.data.splits.recipe import Grouping, Task, number
 
 
 def group_by_parent(task: Task) -> tuple[Grouping, np.ndarray]:
-    """Group rows by flat parent; rows whose molecule cannot be read are left out with RDKit's reason.
+    """Group rows by stereo-free parent; rows whose molecule cannot be read are left out with RDKit's reason.
 
     Returns:
-        The grouping, and the flat parent of each group (object array [n_groups]).
+        The grouping, and the stereo-free parent of each group (object array [n_groups]).
     """
-    keys = flat_parents(task.table.smiles[task.rows])
+    keys = stereo_free_parents(task.table.smiles[task.rows])
     bad = np.array([bool(r) for r in keys.reasons], dtype=bool)
     left_out = {int(row): str(why) for row, why in zip(task.rows[bad], keys.reasons[bad], strict=True)}
     parents = keys.values[~bad]

@@ -10,8 +10,8 @@ import numpy as np
 from molgraph.base.contracts import Target
 from molgraph.base.errors import MolgraphError
 from molgraph.chem.fingerprints import morgan
-from molgraph.data.datasets import load_dataset
 from molgraph.chem.tanimoto import find_nearest
+from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import file_of_split

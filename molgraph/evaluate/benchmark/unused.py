@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from molgraph.chem.scaffold import flat_parents
+from molgraph.chem.scaffold import stereo_free_parents
 from molgraph.data.splits import Split
 from molgraph.data.table import MISSING, UNREADABLE, Table
 
@@ -52,4 +52,4 @@ def _unread(table: Table, rows: np.ndarray) -> np.ndarray:
     """Which rows, fine as far as the table knows, RDKit cannot read: tables of text leave that to who needs it."""
     if not len(rows) or [e.kind for e in table.entities] != ["molecule"]:
         return np.zeros(len(rows), dtype=bool)
-    return np.array([bool(reason) for reason in flat_parents(table.smiles[rows]).reasons], dtype=bool)
+    return np.array([bool(reason) for reason in stereo_free_parents(table.smiles[rows]).reasons], dtype=bool)

@@ -1,4 +1,4 @@
-"""Where RDKit keeps the data that it ships: folders out, or None where an installation lacks them."""
+"""Find the folders of the data that RDKit ships."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from rdkit import RDConfig
 
 
 def contrib_dir() -> Path | None:
-    """RDKit's Contrib folder (the FreeWilson data, the SA score)."""
+    """RDKit's Contrib folder (the FreeWilson data, the SA score); None where an installation lacks it."""
     return _folder(getattr(RDConfig, "RDContribDir", ""))
 
 
 def data_dir() -> Path | None:
-    """RDKit's Data folder (the NCI list, feature definitions)."""
+    """RDKit's Data folder (the NCI list, feature definitions); None where an installation lacks it."""
     return _folder(getattr(RDConfig, "RDDataDir", ""))
 
 
