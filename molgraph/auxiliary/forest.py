@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from molgraph.auxiliary.tabular import TabularMethod, TargetData
-from molgraph.auxiliary.tabular.features import Choice, Features
+from molgraph.auxiliary.tabular.features import Features
+from molgraph.auxiliary.tabular.table_featuriser import Choice
 from molgraph.auxiliary.tabular.tree_models import MeanOfTrees
 from molgraph.auxiliary.tabular.trees import Trees
 from molgraph.base.cores import cores

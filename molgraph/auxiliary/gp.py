@@ -128,6 +128,7 @@ class GaussianProcess(TabularMethod):
     name = "gp"
     target_model = Posterior
     compares = True
+    max_rows: int
     needs = ("gpytorch",)
 
     def __init__(

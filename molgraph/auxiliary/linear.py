@@ -9,7 +9,8 @@ from typing import Self
 import numpy as np
 
 from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
-from molgraph.auxiliary.tabular.features import Choice, Features
+from molgraph.auxiliary.tabular.features import Features
+from molgraph.auxiliary.tabular.table_featuriser import Choice
 from molgraph.auxiliary.tabular.target_model import values_of_scores
 from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError

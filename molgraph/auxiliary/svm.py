@@ -93,6 +93,7 @@ class SupportVectors(TabularMethod):
     name = "svm"
     target_model = SupportVectorSum
     compares = True
+    max_rows: int
 
     def __init__(
         self,

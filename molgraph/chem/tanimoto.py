@@ -36,7 +36,9 @@ class BitTable:
 
     def __init__(self, x: np.ndarray, like: BitTable | None = None) -> None:
         x = np.asarray(x)
-        self._rank = None if like is None else like._rank  # of a column, by how often it is set; None: all are dense
+        self._rank: np.ndarray | None = (
+            None if like is None else like._rank
+        )  # of a column, by how often it is set; None: all are dense
         self._sparse = None
         if (x.size <= _SMALL) if like is None else (like._rank is None):
             self._dense = x.astype(np.float32)

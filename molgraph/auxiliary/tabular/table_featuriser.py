@@ -12,6 +12,7 @@ from molgraph.base.errors import UsageError, nearest
 from molgraph.chem.descriptors import NAMES, Descriptors, rdkit_descriptors
 from molgraph.chem.descriptors200 import NAMES_200, descriptors_200
 from molgraph.chem.fingerprints import ERG_WIDTH, Fingerprints, avalon_counts, erg, morgan
+from molgraph.data.table import EntityKind
 
 Choice = Literal["morgan", "morgan+descriptors", "maplight"]
 CHOICES = ("morgan", "morgan+descriptors", "maplight")
@@ -49,7 +50,7 @@ class TableFeaturiser:
     width: int
     compute: Callable[[list[str], int], FeatureRows]
     counts: bool = False
-    entity: str = "molecule"
+    entity: EntityKind = "molecule"
 
 
 def featurisers_of(choice: str, radius: int, n_bits: int) -> tuple[TableFeaturiser, ...]:
