@@ -1,4 +1,4 @@
-"""Methods that no other room needs: the classical baselines; importing this registers them."""
+"""Register the methods that are not graph networks: the classical baselines, one method a file."""
 
 from molgraph.auxiliary.forest import RandomForest
 from molgraph.auxiliary.gp import GaussianProcess

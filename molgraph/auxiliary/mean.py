@@ -1,4 +1,4 @@
-"""The floor: a table comes in; its mean, or its classes' shares, is the prediction for every molecule."""
+"""Predict the mean of the training rows, or the shares of their classes, for every molecule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write targets as JSON values, tell why rows cannot be read, and find what a method has fitted."""
+"""Write targets as JSON values, say why rows cannot be read, and get what a method has fitted."""
 
 from __future__ import annotations
 

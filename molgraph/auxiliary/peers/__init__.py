@@ -1,4 +1,4 @@
-"""Other people's models behind our contract, for boards to compare with; importing this registers them."""
+"""Register models of other libraries as methods, to compare with."""
 
 from molgraph.auxiliary.peers.chemprop import Chemprop
 from molgraph.auxiliary.peers.deepchem import DeepChem
