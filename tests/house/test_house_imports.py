@@ -56,7 +56,6 @@ LATE = (
 NO_TORCH = ("base", "chem")
 # What a method can do is declared in base/contracts.py and asked for by isinstance or as an attribute.
 CAPABILITIES = ("members", "curves", "graphs", "threads", "store", "seed", "encoder", "method", "predict")
-UNDECLARED = ("auxiliary/parts.py",)  # is being replaced
 
 
 def imports(tree: ast.AST, *, annotations: bool = False) -> list[tuple[str, bool]]:
@@ -257,5 +256,5 @@ def test_the_registry_imports_nothing_of_molgraph_but_base(root: Path) -> None:
 def test_capabilities_are_declared_and_not_looked_for(root: Path) -> None:
     files = {file.relative_to(root / "molgraph").as_posix(): file for file in (root / "molgraph").rglob("*.py")}
     found = {path: words for path, file in files.items() if (words := sniffed(file.read_text("utf-8")))}
-    assert set(found) <= set(UNDECLARED), found
+    assert not found, found
     assert sniffed("getattr(method, 'members', ())\nhasattr(x, 'threads')\ngetattr(x, name)") == ["members", "threads"]

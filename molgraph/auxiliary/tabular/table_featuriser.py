@@ -9,10 +9,10 @@ from typing import Literal
 import numpy as np
 
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.table import EntityKind
 from molgraph.chem.descriptors import NAMES, Descriptors, rdkit_descriptors
 from molgraph.chem.descriptors200 import NAMES_200, descriptors_200
 from molgraph.chem.fingerprints import ERG_WIDTH, Fingerprints, avalon_counts, erg, morgan
-from molgraph.data.table import EntityKind
 
 Choice = Literal["morgan", "morgan+descriptors", "maplight"]
 CHOICES = ("morgan", "morgan+descriptors", "maplight")
