@@ -52,15 +52,18 @@ def benchmark(
         Scores, manifests and a summary, as frames.
 
     Raises:
-        UsageError: a key, dataset, split, method, parameter or metric that nobody knows, before anything runs.
+        UsageError: a key, dataset, split, method, parameter or metric that nobody knows, or a file that is read and
+            would be written over, before anything runs.
+        StorageError: the folder holds other things than a benchmark, or cannot be written.
 
     Example:
         >>> import molgraph
         >>> result = molgraph.benchmark("quick", "bench/quick", jobs=2)  # doctest: +SKIP
         >>> result.summary, result.scores, result.cells  # doctest: +SKIP
     """
-    if isinstance(recipe, str | Path):
-        recipe = BenchRecipe.from_toml(recipe_path(recipe))
+    source = recipe_path(recipe) if isinstance(recipe, str | Path) else None
+    if source is not None:
+        recipe = BenchRecipe.from_toml(source)
     elif not isinstance(recipe, BenchRecipe):
         recipe = BenchRecipe.from_dict({"name": "unnamed"} | dict(recipe))  # a file's name is its own
     own = {name: read_table(data) for name, data in (tables or {}).items()}
@@ -78,6 +81,7 @@ def benchmark(
         retry=retry,
         only=only,
         dry_run=dry_run,
+        source=source,
     )
     return BenchmarkResult(ran)
 

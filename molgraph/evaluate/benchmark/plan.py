@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -266,8 +265,11 @@ def frozen(
     logger.info("splitting %s: %s", dataset, split.name)
     made = _draw(split, table, settings)
     if write:
-        shutil.rmtree(mark.parent, ignore_errors=True)
         mark.parent.mkdir(parents=True, exist_ok=True)
+        if mark.is_file():
+            mark.unlink()
+            for old in mark.parent.glob("r[0-9]*-f[0-9]*.json"):
+                old.unlink()
         for part, one in made.items():
             one.save(files[part])
         with atomic_write(mark, "w") as file:  # last: it says that all are there

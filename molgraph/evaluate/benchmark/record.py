@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
 from molgraph.evaluate.benchmark.board import Board, Ceiling
 from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.records import Records
+from molgraph.evaluate.benchmark.records import RECIPE, Records
 from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of
 from molgraph.evaluate.benchmark.scoring import SCORES, read_scores
 from molgraph.evaluate.row_count import RowCount
 
 FORMAT = "molgraph-record-1"
-ABOUT, RECIPE, PACKED = "about.json", "recipe.toml", f"{SCORES}.gz"
+ABOUT, PACKED = "about.json", f"{SCORES}.gz"
 _CELL = ["dataset", "split", "method", "repeat", "fold", "seed"]
 
 
@@ -35,8 +35,16 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
 
     Returns:
         The folder.
+
+    Raises:
+        StorageError: files of these names stand there that are no record, or the folder cannot be written.
     """
     folder = Path(folder)
+    if not is_record(folder) and any((folder / name).exists() for name in (RECIPE, PACKED, ABOUT)):
+        raise StorageError(
+            f"{folder} is no record of a benchmark, and its files would be written over",
+            hint="name a folder that is new or empty, or that of an earlier record",
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -19,6 +19,8 @@ from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.store import read_manifest, sha256
 from molgraph.evaluate.benchmark.worker import PREDICTIONS
 
+RECIPE = "recipe.toml"
+
 
 class Predicted(NamedTuple):
     """A cell's stored predictions.
@@ -135,9 +137,9 @@ def read_records(out: str | Path) -> Records:
         DataError: a file in it is damaged.
     """
     out = Path(out)
-    if not (out / "recipe.toml").is_file():
-        raise missing_file(out / "recipe.toml", "recipe of a benchmark that was run")
-    recipe = BenchRecipe.from_toml(out / "recipe.toml")
+    if not (out / RECIPE).is_file():
+        raise missing_file(out / RECIPE, "recipe of a benchmark that was run")
+    recipe = BenchRecipe.from_toml(out / RECIPE)
     problems = {}
     for name in recipe.datasets:
         path = out / PLAN / f"{name}.json"

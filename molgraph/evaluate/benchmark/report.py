@@ -1,4 +1,4 @@
-"""A benchmark's folder comes in; one self-contained HTML page, and a leaderboard in Markdown, go out."""
+"""Report on a benchmark: one self-contained HTML page, and a leaderboard in Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
 from molgraph.base.version import __version__
 from molgraph.evaluate.benchmark import report_sections as parts
-from molgraph.evaluate.benchmark.record import is_record, read_record, write_record
+from molgraph.evaluate.benchmark.folder import lies_in
+from molgraph.evaluate.benchmark.record import ABOUT, PACKED, is_record, read_record, write_record
 from molgraph.evaluate.benchmark.records import Records, read_records
 from molgraph.evaluate.benchmark.report_data import BenchReport, gather
 from molgraph.evaluate.benchmark.report_markdown import leaderboard
@@ -56,9 +57,14 @@ def write_bench_report(
         What was shown: ``boards``, each with ``to_frame``, and the summaries over datasets.
 
     Raises:
+        UsageError: page or leaderboard would be written over a file of the benchmark or of the record.
         StorageError: no such folder, or a file cannot be written.
         DataError: nothing was computed yet, or rows of differing hash would stand in one table.
     """
+    folder = source.out if isinstance(source, Records) else Path(source)
+    for path in (out, markdown):
+        if path is not None and lies_in(folder, path, ABOUT, PACKED):
+            raise UsageError(f"{path} is read, and would be written over", hint="name another file to write")
     if isinstance(source, str | Path) and is_record(source):
         if record is not None:
             raise UsageError(f"{source} is a record itself", hint="name the folder of the run to make a record of it")

@@ -1,4 +1,4 @@
-"""A recipe and a folder in; every cell that is missing there computed, one process each, and a summary out."""
+"""Run a benchmark: compute every cell that its folder lacks, one process each."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from pathlib import Path
 
 from molgraph.base import progress
 from molgraph.base.errors import UsageError, nearest
-from molgraph.base.paths import atomic_write, storage_error
+from molgraph.base.paths import storage_error
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FAILED, Cell, in_order
 from molgraph.evaluate.benchmark.claims import Claims
 from molgraph.evaluate.benchmark.engine_ray import RayEngine
+from molgraph.evaluate.benchmark.folder import check_folder, open_folder
 from molgraph.evaluate.benchmark.installed import check_installed
 from molgraph.evaluate.benchmark.job import load_factory
 from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.loop import NO_WRITING, Engine, Loop
-from molgraph.evaluate.benchmark.plan import PLAN, WORK, Problem, check_recipe, prepare
+from molgraph.evaluate.benchmark.plan import WORK, Problem, check_recipe, prepare
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.records import read_records
-from molgraph.evaluate.benchmark.scoring import SCORES, write_scores
+from molgraph.evaluate.benchmark.scoring import write_scores
 from molgraph.evaluate.benchmark.store import read_manifest
 
 ENGINES = ("local", "ray")
@@ -96,6 +97,7 @@ def run_benchmark(
     retry: Collection[str] = (),
     only: Mapping[str, Collection[str]] | None = None,
     dry_run: bool = False,
+    source: Path | None = None,
 ) -> Ran:
     """Compute the cells of a benchmark that its folder lacks.
 
@@ -110,10 +112,13 @@ def run_benchmark(
         retry: statuses (``crashed``, ``timeout``, ``memory``, ``refused``; ``failed`` for all) to compute again.
         only: which datasets, splits, methods, seeds, repeats or folds to compute.
         dry_run: compute nothing and write nothing.
+        source: the file that the recipe was read from.
 
     Raises:
-        UsageError: something in the recipe or the arguments that nobody knows, before anything runs.
-        StorageError: the folder cannot be written, or the disk is full; cells that were done are kept.
+        UsageError: something in the recipe or the arguments that nobody knows, or a file that is read and would be
+            written over, before anything runs.
+        StorageError: the folder holds other things than a benchmark, cannot be written, or the disk is full; cells
+            that were done are kept.
     """
     started = time.perf_counter()
     tables, only = dict(tables or {}), {k: set(map(str, v)) for k, v in (only or {}).items()}
@@ -124,9 +129,10 @@ def run_benchmark(
     make = load_factory(factory)
     check_recipe(recipe, make, tables)
     _check_only(recipe, only)
+    check_folder(out, recipe, source)
     made_by = None
     if not dry_run:
-        _open_folder(out, recipe)
+        open_folder(out, recipe)
         made_by = _engine(engine, jobs or recipe.run.jobs, recipe.run.threads, [*imports, *recipe.run.imports])
     try:
         problems = _prepare(recipe, out, tables, only, write=not dry_run)
@@ -197,21 +203,6 @@ def _asked(cell: Cell, only: Mapping[str, Collection[str]]) -> bool:
 def _missing(out: Path, cell: Cell, again: Collection[str]) -> bool:
     manifest = read_manifest(out, cell)
     return manifest is None or manifest["status"] in again
-
-
-def _open_folder(out: Path, recipe: BenchRecipe) -> None:
-    try:
-        (out / WORK).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error(f"cannot write the benchmark's folder {out}", error) from error
-    path, text = out / "recipe.toml", recipe.to_toml()
-    if path.is_file() and path.read_text(encoding="utf-8") != text:
-        (out / SCORES).unlink(missing_ok=True)  # of cells that the recipe no longer asks for
-    with atomic_write(path, "w") as file:
-        file.write(text)
-    for path in (out / PLAN).glob("*.json"):
-        if path.stem not in recipe.datasets:
-            path.unlink(missing_ok=True)
 
 
 def _engine(name: str | Engine, jobs: int, threads: int, imports: Sequence[str]) -> Engine:
