@@ -92,10 +92,11 @@ def _write(found: Xray, out: Path) -> None:
     if out.suffix != ".csv":
         found.save(out)
         return
+    from molgraph.base.csv_text import csv_text
     from molgraph.base.paths import atomic_write
 
     with atomic_write(out, "w") as file:
-        found.to_frame().to_csv(file, index=False)
+        file.write(csv_text(found.to_frame()))
 
 
 def _whole(frame: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -54,6 +54,9 @@ def curate(
         molgraph data curate assay.csv -t pIC50 -o clean.csv --removed why.csv
         molgraph data curate assay.csv -t pIC50 --tolerance 0.5 -o clean.csv
     """
+    import gzip
+
+    from molgraph.base.csv_text import csv_text
     from molgraph.base.errors import UsageError
     from molgraph.base.paths import atomic_write
     from molgraph.cli.show import command, say
@@ -73,13 +76,14 @@ def curate(
     made = merge(table, replicates=duplicates, tolerance=tolerance, standardiser=standardise)
     frame = _clean(reader.chunk, table, made)
     notes = [*table.notes, *_follow(frame, table, made, unit, qualifiers)]
-    with atomic_write(out, "wb") as file:
-        frame.to_csv(file, index=False, compression="gzip" if out.suffix == ".gz" else None)
+    written = csv_text(frame).encode()
+    with atomic_write(out) as file:
+        file.write(gzip.compress(written, mtime=0) if out.suffix == ".gz" else written)
     if removed is not None:
         with atomic_write(removed, "w") as file:
             listed = made.taken_out.replace({"kept_row": {0: ""}})
             numbered = all(str(one) == str(row) for row, one in enumerate(table.ids))  # no ids of the source's own
-            listed.drop(columns=["id", "kept_as"] if numbered else []).to_csv(file, index=False)
+            file.write(csv_text(listed.drop(columns=["id", "kept_as"] if numbered else [])))
     for note in notes:
         say(note, "dim", err=True)
     say(made.sentence)
@@ -98,11 +102,18 @@ def curate(
 def _clean(chunk: Chunk, table: Table, made: Curated) -> pd.DataFrame:
     """The rows that stayed with all columns of the source; cells stand as they were where they mean the same."""
     import numpy as np
+    import pandas as pd
     import pyarrow as pa
 
     from molgraph.data.columns import as_text
 
-    frame = chunk.columns.take(pa.array(made.rows)).to_pandas()
+    def cells(column: pa.ChunkedArray) -> Any:
+        """As pandas writes fractions, truth and times; the others as they stand, where pandas may change numbers."""
+        kept = (pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal)
+        return column.to_pandas() if any(is_kind(column.type) for is_kind in kept) else as_text(column)
+
+    rows = chunk.columns.take(pa.array(made.rows))
+    frame = pd.DataFrame({name: cells(rows[name]) for name in rows.column_names})
     frame[table.entity("molecule").name] = made.table.smiles
     for j, target in enumerate(table.row_targets):
         before, after = table.y[made.rows, j], made.table.y[:, j]  # type: ignore[index]

@@ -50,6 +50,7 @@ def audit(
         return
     import re
 
+    from molgraph.base.csv_text import csv_text
     from molgraph.base.paths import atomic_write
     from molgraph.cli.show import console, say
     from molgraph.data.audit import audit as look
@@ -59,7 +60,7 @@ def audit(
     say(text)
     if out is not None:
         with atomic_write(out, "w") as file:
-            found.to_frame().to_csv(file, index=False)
+            file.write(csv_text(found.to_frame()))
         say(f"list written to {out}", err=True)
     elif re.search(r"and \d+ more", text):
         say("the whole list, as csv: -o odd.csv", "dim", err=True)
@@ -267,8 +268,9 @@ def _check_split_files(paths: list[Path], data: str) -> None:
 
 def _write_split(split: Any, table: Any, path: Path) -> None:
     """As JSON, or as a csv of ids and words where the file is named so."""
-    import csv
+    import pandas as pd
 
+    from molgraph.base.csv_text import csv_text
     from molgraph.base.paths import atomic_write
 
     if path.suffix == ".json":
@@ -276,6 +278,4 @@ def _write_split(split: Any, table: Any, path: Path) -> None:
         return
 
     with atomic_write(path, "w") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["id", "split"])
-        writer.writerows(zip(table.ids, split.words, strict=True))
+        file.write(csv_text(pd.DataFrame({"id": table.ids, "split": split.words})))

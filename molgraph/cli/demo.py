@@ -71,14 +71,15 @@ def _train(model: Path, report: Path, epochs: int | None, seed: int) -> Any:
 
 
 def _predict(model: Path, new: Path, predicted: Path) -> Any:
-    import csv
+    import pandas as pd
 
     from molgraph import api
+    from molgraph.base.csv_text import csv_text
     from molgraph.base.paths import atomic_write
     from molgraph.cli.show import console, say, table
 
     with atomic_write(new, "w") as file:
-        csv.writer(file, lineterminator="\n").writerows([("id", "smiles"), *NEW])
+        file.write(csv_text(pd.DataFrame(NEW, columns=["id", "smiles"])))
     _heading("2. Predict new molecules", ["molgraph", "predict", model, new, "-o", predicted])
     loaded = api.load(model)
     api.predict_file(model, new, predicted)

@@ -36,6 +36,7 @@ def evaluate(
     """
     check_writable(out, report, inputs=(model, data))
     from molgraph import api
+    from molgraph.base.csv_text import csv_text
     from molgraph.base.paths import atomic_write
     from molgraph.cli.show import say, steps, table
 
@@ -49,7 +50,7 @@ def evaluate(
         say(f"note: {note}", "yellow", err=True)
     if out is not None:
         with atomic_write(out, "w") as file:
-            scores.to_csv(file, index=False)
+            file.write(csv_text(scores))
         say(f"scores written to {out}", err=True)
     if report is not None:
         say(f"report written to {report}", err=True)

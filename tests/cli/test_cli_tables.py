@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import gzip
+import re
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+import molgraph
 from molgraph.cli.main import app
 
 QUICK = ("-m", "mean", "--split", "random", "-o", "m.mgm")
@@ -118,3 +124,62 @@ def test_curate_reads_other_sources(folder: Path, name: str) -> None:
         done = CliRunner().invoke(app, ["data", "curate", name, "-o", "c.csv.gz"], input=text, prog_name="molgraph")
     assert done.exit_code == 0, done.stderr
     assert len(pd.read_csv(folder / "c.csv.gz")) == (2 if name == "a.smi" else 27)
+
+
+TORN = "smiles,y,note,id\n" + "".join(f'{"C" * (n % 8 + 1)},{n % 8},"a\rb{n}","p\rq{n}"\n' for n in range(16))
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "rows", "cell"),
+    [
+        ("o.csv", ("curate", "-t", "y", "-o", "o.csv"), 8, "a\rb7"),
+        ("o.csv.gz", ("curate", "-t", "y", "-o", "o.csv.gz"), 8, "a\rb7"),
+        ("why.csv", ("curate", "-t", "y", "--id", "id", "-o", "o.csv", "--removed", "why.csv"), 8, "p\rq15"),
+        (
+            "s.csv",
+            ("split", "--split", "random", "--fractions", "0.5,0.25,0.25", "--id", "id", "-o", "s.csv"),
+            16,
+            "p\rq7",
+        ),
+        ("odd.csv", ("audit", "-t", "y", "--id", "id", "-o", "odd.csv"), 16, "p\rq7"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_a_cell_with_a_lone_carriage_return_stays_a_cell(
+    tmp_path: Path, name: str, words, rows: int, cell: str
+) -> None:
+    (tmp_path / "cr.csv").write_text(TORN, newline="")
+    code, _, said = call(tmp_path, "data", words[0], "cr.csv", *words[1:])
+    assert code == 0, said
+    opened = gzip.open if name.endswith(".gz") else open
+    with opened(tmp_path / name, "rt", newline="") as file:
+        head, *body = csv.reader(file)
+    assert len(body) == rows and all(len(row) == len(head) for row in body) and cell in {c for row in body for c in row}
+
+
+def test_no_csv_is_written_by_another_writer() -> None:
+    writers = re.compile(r"\.to_csv\(|csv\.(Dict)?[wW]riter\(")
+    found = {p.name for p in Path(molgraph.__file__).parent.rglob("*.py") if writers.search(p.read_text("utf-8"))}
+    assert found == {"csv_text.py"}
+
+
+def test_curate_changes_no_number_of_another_column(tmp_path: Path) -> None:
+    whole, other = pa.array([9007199254740993, None, 3], pa.int64()), pa.array([1.0, None, 2.5e-7])
+    columns = {"smiles": ["CCO", "CCN", "CCC"], "y": [1.0, 2.0, 3.0], "cid": whole, "share": other}
+    columns |= {"big": pa.array([2**64 - 1, None, 0], pa.uint64()), "pair": pa.array([{"a": 1}, {"a": None}, None])}
+    columns |= {
+        "flag": pa.array([True, None, False]),
+        "many": pa.array([[1, None], [2], None]),
+        "raw": [b"a", None, b"c"],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "n.parquet")
+    assert call(tmp_path, "data", "curate", "n.parquet", "-t", "y", "-o", "n.csv")[0] == 0
+    found = pd.read_csv(tmp_path / "n.csv", dtype=str, keep_default_na=False)
+    assert found["cid"].tolist() == ["9007199254740993", "", "3"] and found["share"].tolist() == ["1.0", "", "2.5e-07"]
+    assert found["big"].tolist() == ["18446744073709551615", "", "0"] and found["raw"].tolist() == ["a", "", "c"]
+    assert found["pair"].tolist() == ["{'a': 1}", "{'a': None}", ""] and found["many"].tolist() == [
+        "[1, None]",
+        "[2]",
+        "",
+    ]
+    assert found["flag"].tolist() == ["True", "", "False"]

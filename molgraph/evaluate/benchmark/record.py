@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from molgraph.base.csv_text import csv_text
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
 from molgraph.evaluate.benchmark.board import Board, Ceiling
@@ -55,7 +56,7 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
     )
     packed = scores.merge(done, on=_CELL, how="left", validate="many_to_one")
     with atomic_write(folder / PACKED) as file:
-        file.write(gzip.compress(packed.to_csv(index=False).encode(), mtime=0))
+        file.write(gzip.compress(csv_text(packed).encode(), mtime=0))
     ceilings = [
         [b.dataset, b.split, b.metric, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings
     ]  # they need the labels

@@ -12,6 +12,7 @@ import pandas as pd
 
 from molgraph.base import progress
 from molgraph.base.contracts import Metric, Target
+from molgraph.base.csv_text import csv_text
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.benchmark.plan import Problem
 from molgraph.evaluate.benchmark.records import Predicted, Record, Records
@@ -50,7 +51,7 @@ def write_scores(records: Records) -> pd.DataFrame:
     """Score every cell and write the frame into the benchmark's folder as csv, numbers with all their digits."""
     scores = score_records(records)
     with atomic_write(records.out / SCORES, "w") as file:
-        scores.to_csv(file, index=False)
+        file.write(csv_text(scores))
     return scores
 
 
