@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -165,10 +167,27 @@ def as_text(column: pa.ChunkedArray) -> np.ndarray:
         try:
             column = pc.cast(column, pa.string())
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-            column = pa.chunked_array(
-                [pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())]
-            )
+            texts = (None if value is None else text_of(value) for value in column.to_pylist())
+            column = pa.chunked_array([pa.array(texts, pa.string())])
     return pc.fill_null(column, "").to_numpy(zero_copy_only=False).astype(object, copy=False)
+
+
+def text_of(value: Any) -> str:
+    """A cell as text; bytes that are UTF-8 are that text, whatever stands in the rows beside it.
+
+    Example:
+        >>> [text_of(value) for value in (b"CCO", b"CC\xff", [1, None])]
+        ['CCO', "b'CC\\xff'", '[1, None]']
+    """
+    if isinstance(value, bytes):
+        with suppress(UnicodeDecodeError):
+            return value.decode()
+    return str(value)
+
+
+def encodable(text: str) -> str:
+    """The text with halves of surrogate pairs, which no file and no Arrow column can hold, written out."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def as_numbers(column: pa.ChunkedArray, name: str, start: int = 0, hint: str = "", finite: bool = True) -> np.ndarray:

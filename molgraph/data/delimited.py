@@ -111,7 +111,7 @@ class DelimitedReader:
             raise broken(self.name, error) from None
         finally:
             stream.close()
-        if "\n" in end and not torn.last_is_torn and not sound.end.rstrip(b"\r\n").endswith(b'"'):
+        if re.search(r"[\r\n]", end) and not torn.last_is_torn and not sound.end.rstrip(b"\r\n").endswith(b'"'):
             raise DataError(
                 f"{self.name}: row {torn.rows} opens a quote that is never closed", hint='close it, or write " as ""'
             )

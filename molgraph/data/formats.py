@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 from molgraph.base.errors import DataError, StorageError
 from molgraph.chem.smiles import is_mol, parse_smiles, write_smiles
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
-from molgraph.data.columns import is_smiles_name
+from molgraph.data.columns import encodable, is_smiles_name, text_of
 from molgraph.data.delimited import DelimitedReader, check_unique
 from molgraph.data.lines import RecordReader, SmilesReader
 from molgraph.data.opening import DAMAGED, Opened, broken, open_bytes
+from molgraph.data.view_types import without_views
 
 PIECE_ROWS = 10_000
 RECORDS = (".sdf", ".sd", ".mol")
@@ -62,12 +63,14 @@ def reader_for(source: Any) -> Reader:
     if isinstance(source, (str, Path)):
         return _file_reader(source)
     if isinstance(source, pd.DataFrame):
-        return FrameReader([str(c) for c in source.columns], [source.iloc[:, j] for j in range(source.shape[1])])
+        return FrameReader(
+            [encodable(str(c)) for c in source.columns], [source.iloc[:, j] for j in range(source.shape[1])]
+        )
     if isinstance(source, Mapping):
-        sizes = {name: len(values) for name, values in source.items()}
+        sizes = {name: _length(name, values) for name, values in source.items()}
         if len(set(sizes.values())) > 1:
             raise DataError("columns of different lengths", hint=", ".join(f"{k}: {v}" for k, v in sizes.items()))
-        return FrameReader([str(k) for k in source], [_plain(v) for v in source.values()])
+        return FrameReader([encodable(str(k)) for k in source], [_plain(v) for v in source.values()])
     if isinstance(source, (Sequence, np.ndarray, pd.Series, pd.Index)) and not isinstance(source, bytes):
         if (dimensions := getattr(source, "ndim", 1)) != 1:
             raise DataError(f"an array of {dimensions} dimensions is no list of SMILES", hint="give one column of it")
@@ -76,6 +79,19 @@ def reader_for(source: Any) -> Reader:
         f"cannot read a table from {type(source).__name__}",
         hint="give a path, '-' for standard input, a pandas frame, a dict of columns or a list of SMILES",
     )
+
+
+def _length(name: Any, values: Any) -> int:
+    """Of a column; one value, a text, a generator or an array of two dimensions is none."""
+    try:
+        if isinstance(values, (str, bytes, Mapping)) or getattr(values, "ndim", 1) > 1:
+            raise TypeError
+        return len(values)
+    except TypeError:
+        raise DataError(
+            f"column {name!r} is of type {type(values).__name__}, not a list of values",
+            hint="give a list, a Series or an array of one dimension, with a value for each row",
+        ) from None
 
 
 def _plain(values: Any) -> pd.Series:
@@ -178,20 +194,23 @@ class FrameReader:
 
 def _to_arrow(values: pd.Series) -> pa.Array:
     if values.dtype.kind in "iufb" and isinstance(values.dtype, np.dtype):
-        return pa.array(values.to_numpy(), from_pandas=True)
+        numbers = values.to_numpy()
+        if numbers.dtype.itemsize > 8:
+            numbers = numbers.astype(np.float64)  # Arrow has no longer ones
+        return pa.array(numbers.astype(numbers.dtype.newbyteorder("="), copy=False), from_pandas=True)
     missing = pd.isna(values).to_numpy()
     texts = [None if gone else _text(v) for v, gone in zip(values, missing, strict=True)]
     try:
         return pa.array(texts, pa.string())
-    except UnicodeEncodeError:  # half a surrogate pair: no text, and no SMILES either
-        return pa.array([t and t.encode("utf-8", "backslashreplace").decode() for t in texts], pa.string())
+    except UnicodeEncodeError:
+        return pa.array([t and encodable(t) for t in texts], pa.string())
 
 
 def _text(value: Any) -> str:
     """A cell as text; RDKit's molecules as SMILES."""
     if isinstance(value, int) and value.bit_length() > 14_000:
         return f"{value:#x}"  # Python writes no more than 4,300 decimal digits
-    return value if isinstance(value, str) else write_smiles(value).smiles if is_mol(value) else str(value)
+    return value if isinstance(value, str) else write_smiles(value).smiles if is_mol(value) else text_of(value)
 
 
 class ParquetReader:
@@ -218,12 +237,14 @@ class ParquetReader:
     def sample(self) -> pa.Table:
         with self._explained():
             batch = next(self._file.iter_batches(SAMPLE_ROWS), None)
-        return self._file.schema_arrow.empty_table() if batch is None else pa.Table.from_batches([batch])
+        rows = self._file.schema_arrow.empty_table() if batch is None else pa.Table.from_batches([batch])
+        return without_views(rows)
 
     def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
         with self._explained():
             batches = self._file.iter_batches(min(rows or PIECE_ROWS, PIECE_ROWS), columns=columns)
-            yield from recut((pa.Table.from_batches([b]).select(columns) for b in batches), rows)
+            tables = (without_views(pa.Table.from_batches([b]).select(columns)) for b in batches)
+            yield from recut(tables, rows)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

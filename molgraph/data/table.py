@@ -10,6 +10,7 @@ import pandas as pd
 
 from molgraph.base.table import MISSING, OK, UNREADABLE, Entities, Table, Target
 from molgraph.chem.smiles import is_mol, write_smiles
+from molgraph.data.columns import encodable
 
 __all__ = ["MISSING", "OK", "UNREADABLE", "Entities", "Table", "make_table", "row_name"]
 
@@ -30,10 +31,10 @@ def make_table(
     values, status, reason = np.empty(n, dtype=object), np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
     for i, value in enumerate(smiles):
         if isinstance(value, str) and value and not value.isspace():
-            values[i] = value
+            values[i] = encodable(value)
         else:
             values[i], status[i], reason[i] = _judge(value)
-    labels = np.array([str(i) for i in (range(n) if ids is None else ids)], dtype=object)
+    labels = np.array([encodable(str(i)) for i in (range(n) if ids is None else ids)], dtype=object)
     if y is not None:
         y = np.asarray(y, dtype=np.float64).reshape(n, -1)
     return Table(labels, (Entities("smiles", "molecule", values),), status, reason, tuple(targets), y, **columns)

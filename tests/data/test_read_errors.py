@@ -189,3 +189,13 @@ def test_a_typographic_minus_is_named() -> None:
     with pytest.raises(DataError, match="no number") as caught:
         read_table({"smiles": ["C"], "y": ["\u22121.5"]}, targets=["y"])
     assert "plain hyphen" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "wrong", [1, None, "CCO", b"CCO", {"a": 1}, np.array(1.0), np.ones((2, 2)), iter([1, 2])], ids=str
+)
+def test_a_column_is_a_list_of_values(wrong: object) -> None:
+    with pytest.raises(DataError, match=r"column 'y' is of type .*, not a list of values"):
+        read_table({"smiles": ["CC", "CCO"], "y": wrong}, targets=["y"])
+    with pytest.raises(DataError, match="column 'smiles' is of type"):
+        read_table({"smiles": wrong})

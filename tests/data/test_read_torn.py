@@ -81,6 +81,8 @@ def test_cells_in_the_wrong_column_are_not_believed(tmp_path: Path) -> None:
         ('smiles,x,y\nC,1,2\nC,"1,2\nCC,1,3\n', "row 2 goes over several lines"),
         ('smiles,x,y\nC,1,2\nC,1,2\nC,"1,2\n' + "CC,1,3\n" * 9 + 'C,"1",1,9\n', "row 3 goes over several lines"),
         ('smiles,y\nC,1\nCC\nC,"1\nCC,2\n', "row 3 opens a quote that is never closed"),
+        (b'smiles,y,n\rCCO,1,"x\rCCN,2,y\rCCC,3,z\r', "row 1 opens a quote that is never closed"),
+        (b'smiles,x,y\rC,1,2\rC,"1,2\rCC,1,3\r', "row 2 goes over several lines"),
     ],
 )
 def test_a_file_that_is_mostly_unsound_or_swallows_rows_is_refused(tmp_path: Path, content, words: str) -> None:
@@ -92,6 +94,7 @@ def test_a_file_that_is_mostly_unsound_or_swallows_rows_is_refused(tmp_path: Pat
 def test_a_quoted_end_of_line_before_an_odd_last_row_is_no_open_quote(tmp_path: Path) -> None:
     table = read_table(write(tmp_path, 'smiles,id\nC,"a\nb"\nCC\n'))
     assert list(table.ids) == ["a\nb", ""] and list(table.status) == ["ok", "unreadable"]
+    assert list(read_table(write(tmp_path, b'smiles,id\rC,"a\rb"\r')).ids) == ["a\rb"]
 
 
 def test_odd_rows_alone_in_a_block_and_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
