@@ -231,17 +231,16 @@ def featurize(
 
     import numpy as np
 
-    from molgraph.base.errors import StorageError
     from molgraph.cli.show import say
     from molgraph.data.graph_cache import marked, save_store, store_for
+    from molgraph.data.graph_io import check_place
     from molgraph.data.read import read_table
     from molgraph.data.standardised import standardise as standardise_table
 
     check_whole("--workers", workers)
-    if not out.is_dir():  # a store may be made again; what is none is refused before the table is read
+    check_place(out)  # a store may be made again; what is none is refused before the table is read
+    if not out.is_dir():
         check_writable(out, inputs=[data])
-        if out.exists():
-            raise StorageError(f"{out} is a file", hint="name a folder that does not exist yet")
     started = time.perf_counter()
     table = standardise_table(read_table(data, smiles=smiles), standardise)
     graphs = store_for(table, workers=workers)

@@ -49,6 +49,7 @@ def demo(
         raise storage_error(f"cannot write {out}", error) from error
     model, new, predicted, report = (out / n for n in ("model.mgm", "new.csv", "predicted.csv", "report.html"))
     check_writable(model, new, predicted, report)
+    _write_new(new, model, predicted, report)
     say("The ChEMBL series CHEMBL2321810: 1,017 molecules and their measured activity (pActivity, -log10 of molar),")
     say("from inside the rdkit package. The same works with your own csv.")
     result = _train(model, report, epochs, seed)
@@ -70,16 +71,28 @@ def _train(model: Path, report: Path, epochs: int | None, seed: int) -> Any:
     return result
 
 
-def _predict(model: Path, new: Path, predicted: Path) -> Any:
+def _write_new(new: Path, *others: Path) -> None:
+    """Write the new molecules first, as the mark of a demo's folder; refuse files of these names in another one."""
     import pandas as pd
 
-    from molgraph import api
     from molgraph.base.csv_text import csv_text
+    from molgraph.base.errors import StorageError
     from molgraph.base.paths import atomic_write
+
+    text = csv_text(pd.DataFrame(NEW, columns=["id", "smiles"]))
+    if new.is_file() and new.read_bytes() == text.encode():
+        return
+    for path in (new, *others):
+        if path.is_file():
+            raise StorageError(f"{path} is no file of an earlier demo", hint="name another folder with --out")
+    with atomic_write(new, "w") as file:
+        file.write(text)
+
+
+def _predict(model: Path, new: Path, predicted: Path) -> Any:
+    from molgraph import api
     from molgraph.cli.show import console, say, table
 
-    with atomic_write(new, "w") as file:
-        file.write(csv_text(pd.DataFrame(NEW, columns=["id", "smiles"])))
     _heading("2. Predict new molecules", ["molgraph", "predict", model, new, "-o", predicted])
     loaded = api.load(model)
     api.predict_file(model, new, predicted)

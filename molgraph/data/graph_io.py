@@ -37,11 +37,10 @@ def save_store(store: GraphStore, folder: str | os.PathLike[str]) -> None:
         folder: the folder to make; a store that stands there already is replaced.
 
     Raises:
-        StorageError: no space, no permission, or something that is no store stands there.
+        StorageError: no space, no permission, or something that is no store, or more than one, stands there.
     """
     folder = Path(folder)
-    if folder.exists() and not (folder / _MANIFEST).is_file():
-        raise StorageError(f"{folder} exists and is not a graph store", hint="name a folder that does not exist yet")
+    check_place(folder)
     temporary = _write(store, folder)
     try:
         _replace(temporary, folder)
@@ -49,6 +48,15 @@ def save_store(store: GraphStore, folder: str | os.PathLike[str]) -> None:
         raise storage_error(f"cannot write {folder}", error) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_place(folder: Path) -> None:
+    """Raise ``StorageError`` where a folder that is to hold a store holds anything else, which would be lost."""
+    if folder.exists() and not (folder / _MANIFEST).is_file():
+        raise StorageError(f"{folder} exists and is not a graph store", hint="name a folder that does not exist yet")
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.name != _MANIFEST and not re.fullmatch(r"\d{3,}\.npy", path.name):
+            raise StorageError(f"{path} is no file of the graph store", hint="name another folder, or move it first")
 
 
 def load_store(folder: str | os.PathLike[str], *, verify: bool = True) -> GraphStore:

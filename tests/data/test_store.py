@@ -167,7 +167,12 @@ def test_what_is_no_store_is_never_replaced(tmp_path: Path) -> None:
     (tmp_path / "mine" / "thesis.txt").write_text("ten years")
     with pytest.raises(StorageError, match="not a graph store"):
         save_store(featurize(["C"]), tmp_path / "mine")
-    assert (tmp_path / "mine" / "thesis.txt").read_text() == "ten years"
+    save_store(featurize(["C"]), tmp_path / "store")
+    (tmp_path / "store" / "thesis.txt").write_text("ten years")
+    with pytest.raises(StorageError, match="no file of the graph store"):
+        save_store(featurize(["CC"]), tmp_path / "store")
+    assert {p.read_text() for p in tmp_path.glob("*/thesis.txt")} == {"ten years"}
+    assert len(list(tmp_path.glob("*/thesis.txt"))) == 2 and len(load_store(tmp_path / "store")) == 1
     with pytest.raises(StorageError):
         load_store(tmp_path / "nowhere")
 

@@ -60,3 +60,11 @@ def test_its_report_has_plot_errors_and_manifest(told: tuple[Done, Path]) -> Non
     for words in ("What a repeat of this run needs", "New molecules", "new-5", "random_forest", "scaffold/balanced"):
         assert words in page, words
     assert not re.search(r"(src|href)=[\"']https?://", page)
+
+
+@pytest.mark.parametrize("name", ["model.mgm", "new.csv", "predicted.csv", "report.html"])
+def test_it_writes_over_files_of_an_earlier_demo_alone(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("mine")
+    done = molgraph("demo", "--out", ".", cwd=tmp_path)
+    assert done.returncode == 5 and f"{name} is no file of an earlier demo" in done.stderr
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {name: "mine"}
