@@ -238,9 +238,9 @@ def featurize(
     from molgraph.data.standardised import standardise as standardise_table
 
     check_whole("--workers", workers)
-    check_place(out)  # a store may be made again; what is none is refused before the table is read
-    if not out.is_dir():
+    if not out.is_dir():  # a store may be made again; what is none is refused before the table is read
         check_writable(out, inputs=[data])
+    check_place(out)
     started = time.perf_counter()
     table = standardise_table(read_table(data, smiles=smiles), standardise)
     graphs = store_for(table, workers=workers)

@@ -70,7 +70,7 @@ def _wait(main: int) -> None:
     global _lost
     signal.sigwait({signal.SIGINT})
     if not _at_work:
-        _end("stopped")
+        end_process("stopped")
     signal.pthread_kill(main, _WAKE)  # type: ignore[arg-type]
     deadline = time.monotonic() + GRACE_SECONDS
     while _at_work and time.monotonic() < deadline:
@@ -78,11 +78,11 @@ def _wait(main: int) -> None:
         if _lost:
             _lost = False
             signal.pthread_kill(main, _WAKE)  # type: ignore[arg-type]
-    _end(ENDED if _at_work else "")  # a verb that has come to its end has said so; the interpreter's takes a second
+    end_process(ENDED if _at_work else "")  # a verb that has come to its end has said so
 
 
-def _end(words: str) -> None:
-    """End this process and those that multiprocessing started for it."""
+def end_process(words: str = "") -> None:
+    """End this process and those that multiprocessing started for it, as Ctrl-C does."""
     children = getattr(sys.modules.get("multiprocessing.process"), "active_children", None)
     for child in children() if children is not None else ():
         child.kill()

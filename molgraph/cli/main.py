@@ -160,6 +160,10 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             if isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP):  # of a name alone
                 _say("error: ", "bold red", f"cannot open {error.filename!r}: {error.strerror}", "check the path")
                 raise typer.Exit(StorageError.exit_code) from None
+            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+                failure = storage_error("cannot open another file", error)
+                _say("error: ", "bold red", failure.message, failure.hint)
+                raise typer.Exit(failure.exit_code) from None
             if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
                 raise typer.Exit(_stream_failed(error)) from None
             traceback.print_exc()
@@ -174,6 +178,10 @@ def main() -> None:
     """Run the command line; help that cannot be written ends as the output of a verb does."""
     try:
         app(prog_name="molgraph")
+    except SystemExit as stop:
+        if stop.code == EXIT_CODE:  # at once: the interpreter's own end takes a second or more
+            end_process()
+        raise
     except OSError as error:
         if error.errno not in _UNWRITABLE or error.filename is not None:
             raise

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -237,3 +239,33 @@ def test_a_working_folder_of_checkpoints_is_gone_on_with(tmp_path: Path) -> None
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x")
     check_workdir(tmp_path / "m.mgm.work")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be deleted there")
+def test_a_working_folder_that_was_deleted_is_a_sentence(folder: Path) -> None:
+    gone = folder / "gone"
+    gone.mkdir()
+    before = Path.cwd()
+    try:
+        os.chdir(gone)
+        gone.rmdir()
+        for words in (
+            "predict M T -o o.csv",
+            "data curate T -o o.csv",
+            "data split T -o o.csv",
+            "train T -t y -m mean",
+        ):
+            told = [{"M": str(folder / "m.mgm"), "T": str(folder / "a.csv")}.get(word, word) for word in words.split()]
+            done = CliRunner().invoke(app, told)
+            assert done.exit_code == 5 and "the folder that you work in was deleted" in done.output, words
+    finally:
+        os.chdir(before)
+
+
+def test_too_many_open_files_are_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), "x")
+
+    monkeypatch.setattr("molgraph.data.read.read_table", refuse)
+    done = CliRunner().invoke(app, ["data", "split", str(folder / "a.csv")])
+    assert done.exit_code == 5 and "too many open files" in done.output.lower() and "ulimit" in done.output

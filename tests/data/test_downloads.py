@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -171,3 +173,45 @@ def test_a_part_that_no_range_fits_is_thrown_away(web: Web, tmp_path: Path) -> N
     web.cut, web.cuts, web.shifted = 200_000, 1, 7
     assert download(web.url("file"), tmp_path / "f").sha256 == SHA
     assert [asked for _, asked in web.asked] == ["", "bytes=200000-", ""]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "302 Found\r\nLocation: http://[::1/x",
+        f"302 Found\r\nLocation: http://{'a' * 70}.com/",
+        "302 Found\r\nLocation: http://\xe9xample.invalid/\xff",
+        "200 OK\r\nContent-Length: \xb2",
+        "200 OK\r\nContent-Length: " + "9" * 5000,
+        "206 Partial Content\r\nContent-Range: bytes 0-9/\xb2",
+        "200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n",
+    ],
+    ids=lambda text: ascii(text)[:40],
+)
+def test_an_answer_that_makes_no_sense_is_a_sentence(
+    answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(module, "TIMEOUT_SECONDS", 2.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    with server.accept()[0] as client:
+                        client.recv(1 << 12)
+                        client.sendall(f"HTTP/1.1 {answer}\r\n\r\n".encode("latin-1"))
+
+        threading.Thread(target=serve, daemon=True).start()
+        for sha256 in ("", SHA):
+            with pytest.raises((StorageError, DataError)) as caught:
+                download(f"http://127.0.0.1:{server.getsockname()[1]}/f", tmp_path / "f", sha256=sha256)
+            assert caught.value.hint
+        server.shutdown(socket.SHUT_RDWR)
+    assert not (tmp_path / "f").exists()
+
+
+def test_a_folder_that_may_not_be_written_is_a_sentence(web: Web, tmp_path: Path) -> None:
+    (tmp_path / ".f.part.lock").mkdir()  # the superuser may write wherever permissions say no
+    with pytest.raises(StorageError, match="cannot write into"):
+        download(web.url("file"), tmp_path / "f", sha256=SHA)

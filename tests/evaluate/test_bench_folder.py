@@ -9,8 +9,10 @@ import pytest
 
 import molgraph
 from molgraph.base.errors import StorageError, UsageError
+from molgraph.evaluate.benchmark.loop import Loop
 from molgraph.evaluate.benchmark.record import PACKED
 from molgraph.evaluate.benchmark.report import write_bench_report
+from molgraph.evaluate.benchmark.scoring import stored_scores
 from molgraph.evaluate.benchmark.verify import verify_records
 from tests.evaluate.bench_tables import go, recipe
 
@@ -83,6 +85,22 @@ def test_a_recipe_or_table_in_the_place_of_what_is_written_is_refused(own, tmp_p
         with pytest.raises(UsageError, match="is read, and lies where the run writes"):
             go(own, wrong, source=source)
     assert contents(own) == before
+
+
+def test_a_run_ends_where_another_begins_with_another_recipe(own, monkeypatch):
+    asked, other = recipe({"name": "ridge", "params": {"alpha": 3.0}}), recipe({"name": "ridge", "label": "other"})
+    real = Loop.run
+
+    def meanwhile(loop: Loop, todo: list) -> None:
+        real(loop, todo)
+        monkeypatch.setattr(Loop, "run", real)
+        assert go(own, other).made == {"ok": 5}
+
+    monkeypatch.setattr(Loop, "run", meanwhile)
+    with pytest.raises(StorageError, match="another run has begun"):
+        go(own, asked)
+    assert set(stored_scores(own)["method"]) == {"other"} and verify_records(own).ok
+    assert go(own, asked).made == {}, "its cells were kept"
 
 
 def test_the_verb_knows_which_recipe_it_reads(own):

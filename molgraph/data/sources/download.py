@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import time
 import urllib.error
 import urllib.request
@@ -76,7 +77,7 @@ def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: st
             try:
                 if _receive(url, part, label or path.name, hashed=bool(sha256 or md5)):
                     break
-            except (OSError, HTTPException) as error:
+            except (OSError, HTTPException, ValueError) as error:
                 _give_up(url, part, error, last=attempt == TRIES - 1)
             time.sleep(WAIT_SECONDS * attempt)
         else:
@@ -145,11 +146,14 @@ def _extent(response: Any, have: int) -> tuple[int | None, int | None]:
     """Where the answer begins (None: elsewhere than asked for), and the size of the whole file where it is said."""
     if response.status == 206:
         span, _, whole = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("/")
-        if span.partition("-")[0] == str(have) and whole.isdigit():
-            return have, int(whole)
-        return None, None
-    length = response.headers.get("Content-Length", "")
-    return 0, int(length) if length.isdigit() else None
+        size = _size(whole)
+        return (have, size) if span.partition("-")[0] == str(have) and size is not None else (None, None)
+    return 0, _size(response.headers.get("Content-Length", ""))
+
+
+def _size(text: str) -> int | None:
+    """A number of bytes as a server says it; None where it is none."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
 
 
 def _validator(response: Any) -> str:
@@ -197,6 +201,9 @@ def _give_up(url: str, part: Path, error: Exception, *, last: bool) -> None:
         return
     if isinstance(error, OSError) and error.errno in _DISK:
         raise storage_error(f"cannot write {part}", error) from error
+    if isinstance(error, ValueError):  # an address, a header or a length that is none; another try would not mend it
+        hint = "the address may have changed; set MOLGRAPH_DATA to a folder that has the file"
+        raise StorageError(f"{url} cannot be had: its server's answer makes no sense: {error}", hint=hint) from None
     reason = getattr(error, "reason", None) or error
     unreachable = isinstance(error, urllib.error.URLError) and not isinstance(reason, ConnectionError | TimeoutError)
     if last or unreachable:
@@ -211,7 +218,11 @@ def _kept(part: Path) -> str:
 @contextmanager
 def _alone(part: Path) -> Iterator[None]:
     """Hold a lock, so that two processes don't write one file; a lock dies with its process, its file stays."""
-    with part.with_name(f".{part.name}.lock").open("w") as file:
+    try:
+        lock = part.with_name(f".{part.name}.lock").open("w")
+    except OSError as error:
+        raise storage_error(f"cannot write into {part.parent}", error) from error
+    with lock as file:
         with suppress(ImportError):  # where there is no fcntl, os.replace still keeps the file whole
             import fcntl
 

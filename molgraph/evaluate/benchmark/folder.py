@@ -68,6 +68,15 @@ def open_folder(out: Path, recipe: BenchRecipe) -> None:
         file.write(text)
 
 
+def check_unchanged(out: Path, recipe: BenchRecipe) -> None:
+    """Raise ``StorageError`` where another run has begun in the folder with another recipe."""
+    if (out / RECIPE).read_bytes() != recipe.to_toml().encode():
+        raise StorageError(
+            f"another run has begun in {out} with another recipe",
+            hint="what is done is kept: wait for that run and give the command once more, or name another folder",
+        )
+
+
 def _is_own(out: Path) -> bool:
     if (out / WORK).is_dir():
         return True

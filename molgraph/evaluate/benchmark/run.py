@@ -17,7 +17,7 @@ from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FAILED, Cell, in_order
 from molgraph.evaluate.benchmark.claims import Claims
 from molgraph.evaluate.benchmark.engine_ray import RayEngine
-from molgraph.evaluate.benchmark.folder import check_folder, open_folder
+from molgraph.evaluate.benchmark.folder import check_folder, check_unchanged, open_folder
 from molgraph.evaluate.benchmark.installed import check_installed
 from molgraph.evaluate.benchmark.job import load_factory
 from molgraph.evaluate.benchmark.local import LocalEngine
@@ -117,8 +117,8 @@ def run_benchmark(
     Raises:
         UsageError: something in the recipe or the arguments that nobody knows, or a file that is read and would be
             written over, before anything runs.
-        StorageError: the folder holds other things than a benchmark, cannot be written, or the disk is full; cells
-            that were done are kept.
+        StorageError: the folder holds other things than a benchmark, another run works in it with another recipe, it
+            cannot be written, or the disk is full; cells that were done are kept.
     """
     started = time.perf_counter()
     tables, only = dict(tables or {}), {k: set(map(str, v)) for k, v in (only or {}).items()}
@@ -146,6 +146,7 @@ def run_benchmark(
             return ran
         loop = Loop(recipe, out, factory, problems, made_by, again)
         loop.run(todo)
+        check_unchanged(out, recipe)
         write_scores(read_records(out))
     except OSError as error:
         if error.errno not in NO_WRITING:
@@ -223,6 +224,7 @@ def _prepare(
             with _alone(out / WORK / "claims", f"prepare-{name}", write):
                 found[name] = prepare(recipe, out, name, tables.get(name), write=write)
                 if write:
+                    check_unchanged(out, recipe)
                     found[name].save(out)
             for line in found[name].refusals:
                 logger.warning("%s", line)
