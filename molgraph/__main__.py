@@ -3,7 +3,7 @@
 import os
 import sys
 
-from molgraph.cli.interrupt import answer_ctrl_c
+from molgraph.cli.interrupt import EXIT_CODE, answer_ctrl_c, end_process
 
 
 def main() -> None:
@@ -12,7 +12,12 @@ def main() -> None:
     answer_ctrl_c()
     from molgraph.cli.main import main as run
 
-    run()
+    try:
+        run()
+    except SystemExit as stop:
+        if stop.code == EXIT_CODE:  # at once: the interpreter's own end takes a second or more
+            end_process()
+        raise
 
 
 def _open_closed_streams() -> None:

@@ -61,8 +61,9 @@ def benchmark(
         >>> result = molgraph.benchmark("quick", "bench/quick", jobs=2)  # doctest: +SKIP
         >>> result.summary, result.scores, result.cells  # doctest: +SKIP
     """
-    source = recipe_path(recipe) if isinstance(recipe, str | Path) else None
-    if source is not None:
+    source = None
+    if isinstance(recipe, str | Path):
+        source = recipe_path(recipe)
         recipe = BenchRecipe.from_toml(source)
     elif not isinstance(recipe, BenchRecipe):
         recipe = BenchRecipe.from_dict({"name": "unnamed"} | dict(recipe))  # a file's name is its own

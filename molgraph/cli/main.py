@@ -27,7 +27,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from molgraph.base.errors import MolgraphError, StorageError
+from molgraph.base.errors import MolgraphError
 from molgraph.base.paths import storage_error
 from molgraph.base.version import __version__
 from molgraph.cli.interrupt import at_work
@@ -76,8 +76,9 @@ EXAMPLES = """
     molgraph train assay.csv --target pIC50 -o m.mgm
     molgraph predict m.mgm new.smi -o predicted.csv
     molgraph train --help                           # each verb explains itself"""
-EXIT_CODES = {0: "done", 2: "unknown option or name", 3: "unusable data", 4: "unusable model file"}
+_UNOPENED = (errno.ENAMETOOLONG, errno.ELOOP, errno.EMFILE, errno.ENFILE)
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)  # a full disk, or a stream that is closed
+EXIT_CODES = {0: "done", 2: "unknown option or name", 3: "unusable data", 4: "unusable model file"}
 EXIT_CODES |= {5: "missing file or disk", 1: "anything else", 130: "Ctrl-C: what was done is kept"}
 
 
@@ -157,13 +158,10 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if type(error).__module__.split(".")[0] in ("typer", "click"):
                 raise  # an exit, or a bad parameter, which typer shows with the usage line
-            if isinstance(error, OSError) and error.errno in (errno.ENAMETOOLONG, errno.ELOOP):  # of a name alone
-                _say("error: ", "bold red", f"cannot open {error.filename!r}: {error.strerror}", "check the path")
-                raise typer.Exit(StorageError.exit_code) from None
-            if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-                failure = storage_error("cannot open another file", error)
-                _say("error: ", "bold red", failure.message, failure.hint)
-                raise typer.Exit(failure.exit_code) from None
+            if isinstance(error, OSError) and error.errno in _UNOPENED:
+                said = storage_error(f"cannot open {error.filename!r}", error)
+                _say("error: ", "bold red", said.message, said.hint or "check the path")
+                raise typer.Exit(said.exit_code) from None
             if isinstance(error, OSError) and error.errno in _UNWRITABLE and error.filename is None:
                 raise typer.Exit(_stream_failed(error)) from None
             traceback.print_exc()
@@ -178,10 +176,6 @@ def main() -> None:
     """Run the command line; help that cannot be written ends as the output of a verb does."""
     try:
         app(prog_name="molgraph")
-    except SystemExit as stop:
-        if stop.code == EXIT_CODE:  # at once: the interpreter's own end takes a second or more
-            end_process()
-        raise
     except OSError as error:
         if error.errno not in _UNWRITABLE or error.filename is not None:
             raise
@@ -231,8 +225,7 @@ def _say(label: str, style: str, message: str, hint: str = "") -> None:
     from rich.text import Text
 
     text = Text.assemble((label, style), message)
-    if hint:
-        text.append("".join(f"\n  {line}" for line in hint.splitlines()))
+    text.append("".join(f"\n  {line}" for line in hint.splitlines()))
     with suppress(OSError):  # nobody can be told
         Console(stderr=True, highlight=False, soft_wrap=True).print(text)
 

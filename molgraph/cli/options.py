@@ -61,10 +61,11 @@ def check_writable(*outputs: Named, inputs: Iterable[Named] = ()) -> None:
     """
     written = [Path(path) for path in outputs if path is not None and str(path) != "-"]
     read = [Path(path) for path in inputs if path is not None]
-    try:
-        os.getcwd()
-    except OSError as error:
-        raise StorageError("the folder that you work in was deleted", hint="change to another one: cd") from error
+    if not all(path.is_absolute() for path in written):
+        try:
+            os.getcwd()
+        except OSError as error:
+            raise StorageError("the folder that you work in was deleted", hint="change to another one: cd") from error
     for i, path in enumerate(written):
         for other in read:
             part = path.with_name(f"{path.name}.part")  # what grows before a file is whole

@@ -173,7 +173,7 @@ def as_text(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def text_of(value: Any) -> str:
-    """A cell as text; bytes that are UTF-8 are that text, whatever stands in the rows beside it.
+    r"""A cell as text; bytes that are UTF-8 are that text, whatever stands in the rows beside it.
 
     Example:
         >>> [text_of(value) for value in (b"CCO", b"CC\xff", [1, None])]

@@ -110,8 +110,9 @@ def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it(tmp_path: Path) -> No
 
 
 def test_a_verb_that_has_stopped_ends_the_process_at_once() -> None:
-    code = "import atexit, sys\nfrom molgraph.cli import main\natexit.register(print, 'the end of the interpreter')\n"
-    code += "main.app = lambda **_: sys.exit(int(sys.argv[1]))\nmain.main()"
+    code = "import atexit, sys\nfrom molgraph import __main__\nfrom molgraph.cli import main\n"
+    code += "atexit.register(print, 'the end of the interpreter')\n"
+    code += "main.app = lambda **_: sys.exit(int(sys.argv[1]))\n__main__.main()"
     for status, said in ((130, ""), (3, "the end of the interpreter\n")):
         done = subprocess.run([sys.executable, "-c", code, str(status)], capture_output=True, text=True, cwd=ROOT)
         assert (done.returncode, done.stdout, done.stderr) == (status, said, "")
