@@ -68,7 +68,17 @@ install(
     {
         "standardiser": ("molgraph.chem.standardise",),
         "split": ("molgraph.data.splits",),
+        "featuriser": (
+            "molgraph.data.featurize",
+            "molgraph.data.featurize_graph",
+            "molgraph.data.featurize_geometry",
+            "molgraph.data.featurize_tokens",
+        ),
         "readout": ("molgraph.nn.readouts",),
+        "norm": ("molgraph.nn.norms",),
+        "joiner": ("molgraph.nn.joiners",),
+        "optimizer": ("molgraph.train.optimizers",),
+        "schedule": ("molgraph.train.optimizers",),
         "encoder": ("molgraph.models.*",),
         "metric": ("molgraph.evaluate.metrics",),
         "method": ("molgraph.auxiliary", "molgraph.train.method", "molgraph.trust", "molgraph.auxiliary.peers"),

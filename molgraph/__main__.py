@@ -1,7 +1,9 @@
 """Run the ``molgraph`` command; Ctrl-C is answered before anything slow is imported."""
 
+import atexit
 import os
 import sys
+from contextlib import suppress
 
 from molgraph.cli.interrupt import EXIT_CODE, answer_ctrl_c, end_process
 
@@ -9,6 +11,8 @@ from molgraph.cli.interrupt import EXIT_CODE, answer_ctrl_c, end_process
 def main() -> None:
     """The console script."""
     _open_closed_streams()
+    for stream in (sys.stdout, sys.stderr):  # a character that the stream's encoding lacks is written out
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     answer_ctrl_c()
     from molgraph.cli.main import main as run
 
@@ -17,6 +21,13 @@ def main() -> None:
     except SystemExit as stop:
         if stop.code == EXIT_CODE:  # at once: the interpreter's own end takes a second or more
             end_process()
+        if stop.code:  # a thread of pyarrow's that met an error may wait for itself, and the interpreter's end for it
+            atexit._run_exitfuncs()
+            with suppress(OSError, ValueError):
+                sys.stdout.flush()
+            with suppress(OSError, ValueError):
+                sys.stderr.flush()
+            os._exit(int(stop.code))
         raise
 
 

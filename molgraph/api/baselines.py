@@ -24,7 +24,8 @@ from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts
 from molgraph.train.card import Card
-from molgraph.train.method import GraphMethod, make_method
+from molgraph.train.make_method import make_method
+from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.trained_on import distinct
 from molgraph.trust.ensemble import Ensemble
@@ -107,9 +108,16 @@ def method_of(config: Recipe) -> Method:
     return method
 
 
-def baselines_for(config: Recipe, method: Method) -> list[str]:
-    """Names of the baselines of a method: a forest for a graph model unless refused, and always the trivial one."""
-    baseline = [BASELINE] if config.training.baseline and is_graph(method) else []
+def baselines_for(config: Recipe, method: Method, table: Table | None = None) -> list[str]:
+    """Names of the baselines of a method: a forest for a graph model of molecules unless refused, and the trivial one.
+
+    Args:
+        config: the run.
+        method: what it trains.
+        table: what it learns from; None takes it for molecules.
+    """
+    molecules = table is None or [e.kind for e in table.entities] == ["molecule"]
+    baseline = [BASELINE] if config.training.baseline and is_graph(method) and molecules else []
     return [*baseline, *[TRIVIAL] * (config.model.name != TRIVIAL)]
 
 
@@ -138,7 +146,7 @@ def run_methods(config: Recipe, method: Method, parts: list[Table], folder: Path
         folder: where the method keeps what a resume needs, or None.
     """
     made = [_run(config.model.name, method, parts, folder)]
-    for name in baselines_for(config, method):
+    for name in baselines_for(config, method, parts[0]):
         made.append(_run(name, make_method(name, **_known(name, _shared(config))), parts, None))
     return made
 

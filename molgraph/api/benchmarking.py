@@ -15,9 +15,9 @@ from molgraph.evaluate.benchmark.recipe import BenchRecipe, OwnTable
 from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run import run_benchmark
 
-FACTORY = "molgraph.train.method:make_method"
+FACTORY = "molgraph.train.make_method:make_method"
 #: what a cell's process needs and would else import anew each time; none of it starts a thread
-IMPORTS: tuple[str, ...] = ("molgraph.train.method", "molgraph.auxiliary", "molgraph.trust", "molgraph.data.datasets")
+IMPORTS: tuple[str, ...] = ("molgraph.train.make_method", "molgraph.auxiliary", "molgraph.trust", "molgraph.data.datasets")
 IMPORTS += ("pyarrow.parquet", "sklearn.ensemble", "lightning.fabric", "optuna", "xgboost", "catboost", "gpytorch")
 
 

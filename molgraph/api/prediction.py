@@ -64,12 +64,13 @@ def predict_file(
         on_error: rows that cannot be predicted are kept with a reason, dropped, or an error.
         keep_columns: write the input's own columns, as they stand there, before the predictions.
         running: ``device`` (the CPU if not given), ``threads`` (all) or ``precision`` (the training's).
-        columns: ``smiles`` and ``id``, the input's columns.
+        columns: ``smiles`` and ``id``, the input's columns; ``decimal``, ``","`` where descriptors have decimal
+            commas, as in the training if not given.
     """
     loaded = model if isinstance(model, Model) else load(model)
     hashed = "" if isinstance(model, Model) else f"{hash_of(model)} {sorted((running or {}).items())}"
     _set_running(loaded.method, running or {})
-    columns = {"features": loaded.feature_names} | columns
+    columns = loaded.how_read() | columns
     return predict_stream(loaded, data, out, model_hash=hashed, on_error=on_error, keep_columns=keep_columns, **columns)
 
 

@@ -14,7 +14,7 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.labels import check_targets, check_weights
 from molgraph.data.table import OK, Table, make_table
-from molgraph.train.method import make_method
+from molgraph.train.make_method import make_method
 
 
 class InputError(DataError, ValueError):

@@ -157,7 +157,8 @@ def train(
     for note in notes_of(check_targets(parts[0]).unlearned):  # now, once, and not after hours by each method
         logger.info(note)
     folder = _folder(workdir, config, divided)
-    if config.training.store is not None and is_graph(method):  # the whole table's, which serves each of its parts
+    molecules = "molecule" in [e.kind for e in clean.entities]
+    if config.training.store is not None and is_graph(method) and molecules:  # the whole table's serves each part
         threads = config.training.threads
         store_for(clean, cache=store_folder(config.training.store), workers=workers_for(clean, threads))
     runs = run_methods(config, method, parts, folder)
@@ -167,7 +168,7 @@ def train(
     models = {run.name: model_of(run, table, config, divided, frame, hashes) for run in runs}
     return TrainingResult(
         model=models[config.model.name],
-        baseline=models[BASELINE] if BASELINE in baselines_for(config, method) else None,
+        baseline=models[BASELINE] if BASELINE in baselines_for(config, method, table) else None,
         floor=models[TRIVIAL],
         runs=tuple(runs),
         score_rows=frame,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from molgraph.auxiliary.tabular.table_featuriser import Choice
 from molgraph.auxiliary.tabular.tree_models import MeanOfTrees
 from molgraph.auxiliary.tabular.trees import Trees
 from molgraph.base.cores import cores
+from molgraph.base.ranges import Bits, Count, Radius, Range, Share
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.space import Categorical, Int, Space
@@ -59,12 +60,12 @@ class RandomForest(TabularMethod):
 
     def __init__(
         self,
-        n_estimators: int = 300,
+        n_estimators: Count = 300,
         features: Choice = "morgan+descriptors",
-        radius: int = 2,
-        n_bits: int = 2048,
-        max_features: float | Literal["sqrt", "log2"] | None = None,
-        min_samples_leaf: float = 1,
+        radius: Radius = 2,
+        n_bits: Bits = 2048,
+        max_features: Count | Share | Literal["sqrt", "log2"] | None = None,
+        min_samples_leaf: Count | Annotated[float, Range(0, 1, above=True, below=True)] = 1,
         class_weights: ClassWeights = None,
         seed: int = 0,
         threads: int | None = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from molgraph.auxiliary.tabular.features import Features
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.auxiliary.tabular.target_model import clip_to_bounds, n_classes
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UsageError
 from molgraph.base.optional import need
+from molgraph.base.ranges import LARGEST, Bits, Radius, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
@@ -133,12 +133,12 @@ class GaussianProcess(TabularMethod):
 
     def __init__(
         self,
-        radius: int = 2,
-        n_bits: int = 2048,
-        max_rows: int = 5_000,
-        tune_rows: int = 500,
-        steps: int = 50,
-        pseudo_count: float = 0.01,
+        radius: Radius = 2,
+        n_bits: Bits = 2048,
+        max_rows: Annotated[int, Range(2, LARGEST)] = 5_000,
+        tune_rows: Annotated[int, Range(2, LARGEST)] = 500,
+        steps: Annotated[int, Range(0, LARGEST)] = 50,
+        pseudo_count: Annotated[float, Range(0, 1, above=True, below=True)] = 0.01,
         seed: int = 0,
         threads: int | None = None,
         store: str | None = None,
@@ -146,13 +146,6 @@ class GaussianProcess(TabularMethod):
         self.radius, self.n_bits, self.max_rows, self.tune_rows = radius, n_bits, max_rows, tune_rows
         self.steps, self.pseudo_count, self.seed = steps, pseudo_count, seed
         self.threads, self.store = threads, store
-
-    def check_params(self) -> None:
-        if not 0 < self.pseudo_count < 1 or not self.max_rows >= 2 or not self.tune_rows >= 2:
-            raise UsageError(
-                f"pseudo_count is {self.pseudo_count!r}, max_rows {self.max_rows!r}, tune_rows {self.tune_rows!r}",
-                hint="expected a number between 0 and 1, and row counts from 2",
-            )
 
     def feature_choice(self) -> Features:
         return Features("morgan", self.radius, self.n_bits)

@@ -9,7 +9,7 @@ import numpy as np
 
 from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
 from molgraph.auxiliary.tabular.features import Features
-from molgraph.base.errors import UsageError
+from molgraph.base.ranges import Bits, Count, NotNegative, Radius
 from molgraph.base.registry import register
 from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Categorical, Int, Space
@@ -89,19 +89,15 @@ class NearestNeighbours(TabularMethod):
 
     def __init__(
         self,
-        k: int = 5,
-        power: float = 3.0,
-        radius: int = 2,
-        n_bits: int = 2048,
+        k: Count = 5,
+        power: NotNegative = 3.0,
+        radius: Radius = 2,
+        n_bits: Bits = 2048,
         threads: int | None = None,
         store: str | None = None,
     ) -> None:
         self.k, self.power, self.radius, self.n_bits = k, power, radius, n_bits
         self.threads, self.store = threads, store
-
-    def check_params(self) -> None:
-        if not isinstance(self.k, (int, np.integer)) or isinstance(self.k, bool) or self.k < 1:
-            raise UsageError(f"k is {self.k!r}, expected a whole number from 1")
 
     def feature_choice(self) -> Features:
         return Features("morgan", self.radius, self.n_bits)

@@ -13,7 +13,7 @@ from molgraph.auxiliary.tabular.features import Features
 from molgraph.auxiliary.tabular.table_featuriser import Choice
 from molgraph.auxiliary.tabular.target_model import values_of_scores
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UsageError
+from molgraph.base.ranges import Bits, Positive, Radius
 from molgraph.base.registry import register
 from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Categorical, Float, Space
@@ -89,20 +89,16 @@ class Linear(TabularMethod):
 
     def __init__(
         self,
-        alpha: float = 300.0,
+        alpha: Positive = 300.0,
         features: Choice = "morgan+descriptors",
-        radius: int = 2,
-        n_bits: int = 2048,
+        radius: Radius = 2,
+        n_bits: Bits = 2048,
         class_weights: ClassWeights = None,
         threads: int | None = None,
         store: str | None = None,
     ) -> None:
         self.alpha, self.features, self.radius, self.n_bits = alpha, features, radius, n_bits
         self.class_weights, self.threads, self.store = class_weights, threads, store
-
-    def check_params(self) -> None:
-        if not self.alpha > 0:
-            raise UsageError(f"alpha is {self.alpha!r}, expected a number above 0")
 
     def feature_choice(self) -> Features:
         return Features(self.features, self.radius, self.n_bits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from molgraph.auxiliary.tabular.features import Features
 from molgraph.auxiliary.tabular.tree_models import SumOfTrees, nodes_of_catboost
 from molgraph.auxiliary.tabular.trees import Trees
 from molgraph.base.cores import cores
-from molgraph.base.errors import UsageError, nearest
 from molgraph.base.optional import need
+from molgraph.base.paths import temporary_error
+from molgraph.base.ranges import Bits, Count, NotNegative, Radius, Range, Share
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.space import Float, Int, Space
@@ -70,16 +71,16 @@ class MapLight(TabularMethod):
 
     def __init__(
         self,
-        iterations: int = 500,
-        learning_rate: float | None = None,
-        depth: int = 6,
-        random_strength: float = 2.0,
-        l2_leaf_reg: float = 3.0,
-        column_share: float = 0.2,
-        borders: int = 32,
+        iterations: Count = 500,
+        learning_rate: Share | None = None,
+        depth: Annotated[int, Range(1, 12)] = 6,
+        random_strength: NotNegative = 2.0,
+        l2_leaf_reg: NotNegative = 3.0,
+        column_share: Share = 0.2,
+        borders: Annotated[int, Range(1, 65_535)] = 32,
         loss: Literal["RMSE", "MAE"] = "RMSE",
-        radius: int = 2,
-        n_bits: int = 1024,
+        radius: Radius = 2,
+        n_bits: Bits = 1024,
         class_weights: ClassWeights = None,
         seed: int = 0,
         threads: int | None = None,
@@ -90,15 +91,6 @@ class MapLight(TabularMethod):
         self.column_share, self.borders, self.loss = column_share, borders, loss
         self.radius, self.n_bits, self.class_weights = radius, n_bits, class_weights
         self.seed, self.threads, self.store = seed, threads, store
-
-    def check_params(self) -> None:
-        if self.loss not in LOSSES:
-            raise UsageError(f"no loss is named {self.loss!r}", hint=nearest(str(self.loss), LOSSES))
-        if not isinstance(self.iterations, (int, np.integer)) or self.iterations < 1 or not 1 <= self.depth <= 12:
-            raise UsageError(
-                f"iterations is {self.iterations!r} and depth {self.depth!r}, expected whole numbers from 1",
-                hint="depth goes up to 12",
-            )
 
     def feature_choice(self) -> Features:
         return Features("maplight", self.radius, self.n_bits)
@@ -129,10 +121,13 @@ class MapLight(TabularMethod):
         )
         y = (data.y - mean) / scale if not n else data.y.astype(np.int64)
         model.fit(data.x, y, sample_weight=data.scaled_weights)
-        with tempfile.TemporaryDirectory(prefix="molgraph-") as folder:
-            path = Path(folder) / "model.json"
-            model.save_model(str(path), format="json")
-            whole = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            with tempfile.TemporaryDirectory(prefix="molgraph-") as folder:
+                path = Path(folder) / "model.json"
+                model.save_model(str(path), format="json")
+                whole = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, catboost.CatBoostError) as error:  # ValueError: the file was cut short
+            raise temporary_error(error) from error
         k = len(target.columns)
         columns = np.arange(k)
         factor, bias = whole["scale_and_bias"]

@@ -73,7 +73,7 @@ class MeanPredictor(Method):
         marked = table.with_status(bad, UNREADABLE, why[bad])
         value = np.where((marked.status == OK)[:, None], row, np.nan)
         return Prediction(
-            table.ids, targets, value, marked.status, marked.reason, inputs=table.smiles, unlearned=unlearned
+            table.ids, targets, value, marked.status, marked.reason, inputs=table.inputs, unlearned=unlearned
         )
 
     def state(self) -> State:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, 
 from molgraph.auxiliary.tabular.features import Features
 from molgraph.auxiliary.tabular.target_model import clip_to_bounds, n_classes
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UsageError
+from molgraph.base.ranges import LARGEST, Bits, NotNegative, Radius, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
@@ -97,24 +97,17 @@ class SupportVectors(TabularMethod):
 
     def __init__(
         self,
-        cost: float = 3.0,
-        epsilon: float = 0.1,
-        radius: int = 2,
-        n_bits: int = 2048,
-        max_rows: int = 8_000,
+        cost: Annotated[float, Range(0, 1e6, above=True)] = 3.0,
+        epsilon: NotNegative = 0.1,
+        radius: Radius = 2,
+        n_bits: Bits = 2048,
+        max_rows: Annotated[int, Range(2, LARGEST)] = 8_000,
         seed: int = 0,
         threads: int | None = None,
         store: str | None = None,
     ) -> None:
         self.cost, self.epsilon, self.radius, self.n_bits = cost, epsilon, radius, n_bits
         self.max_rows, self.seed, self.threads, self.store = max_rows, seed, threads, store
-
-    def check_params(self) -> None:
-        if not self.cost > 0 or not self.epsilon >= 0 or not self.max_rows >= 2:
-            raise UsageError(
-                f"cost is {self.cost!r}, epsilon {self.epsilon!r} and max_rows {self.max_rows!r}",
-                hint="cost must be above 0, epsilon not below it, and max_rows at least 2",
-            )
 
     def feature_choice(self) -> Features:
         return Features("morgan", self.radius, self.n_bits)

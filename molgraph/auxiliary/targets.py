@@ -26,8 +26,10 @@ def reasons(table: Table) -> np.ndarray:
         ['', 'no molecule in this row']
     """
     found = table.reason.copy()
-    for i in np.flatnonzero(table.ok):
-        found[i] = why_unreadable(table.smiles[i])
+    for column in table.entities:
+        if column.kind == "molecule":
+            for i in np.flatnonzero(table.ok):
+                found[i] = found[i] or why_unreadable(column.values[i])
     found[~table.ok & (found == "")] = "no molecule in this row"
     return found
 

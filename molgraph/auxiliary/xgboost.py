@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated
 
 import numpy as np
 
@@ -12,8 +13,8 @@ from molgraph.auxiliary.tabular.table_featuriser import Choice
 from molgraph.auxiliary.tabular.tree_models import SumOfTrees, nodes_of_xgboost
 from molgraph.auxiliary.tabular.trees import Trees
 from molgraph.base.cores import cores
-from molgraph.base.errors import UsageError
 from molgraph.base.optional import need
+from molgraph.base.ranges import LARGEST, Bits, Count, NotNegative, Probability, Radius, Range, Share
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.space import Float, Int, Space
@@ -61,17 +62,17 @@ class XGBoost(TabularMethod):
 
     def __init__(
         self,
-        n_estimators: int = 300,
-        learning_rate: float = 0.05,
-        max_depth: int = 6,
-        min_child_weight: float = 1.0,
-        subsample: float = 0.8,
-        colsample: float = 0.3,
-        reg_lambda: float = 1.0,
-        max_bin: int = 64,
+        n_estimators: Count = 300,
+        learning_rate: Probability = 0.05,
+        max_depth: Count = 6,
+        min_child_weight: NotNegative = 1.0,
+        subsample: Share = 0.8,
+        colsample: Share = 0.3,
+        reg_lambda: NotNegative = 1.0,
+        max_bin: Annotated[int, Range(2, LARGEST)] = 64,
         features: Choice = "morgan+descriptors",
-        radius: int = 2,
-        n_bits: int = 2048,
+        radius: Radius = 2,
+        n_bits: Bits = 2048,
         class_weights: ClassWeights = None,
         seed: int = 0,
         threads: int | None = None,
@@ -82,12 +83,6 @@ class XGBoost(TabularMethod):
         self.reg_lambda, self.max_bin = reg_lambda, max_bin
         self.features, self.radius, self.n_bits = features, radius, n_bits
         self.class_weights, self.seed, self.threads, self.store = class_weights, seed, threads, store
-
-    def check_params(self) -> None:
-        if not isinstance(self.n_estimators, (int, np.integer)) or self.n_estimators < 1 or self.max_depth < 1:
-            raise UsageError(
-                f"n_estimators is {self.n_estimators!r} and max_depth {self.max_depth!r}, expected whole numbers from 1"
-            )
 
     def feature_choice(self) -> Features:
         return Features(self.features, self.radius, self.n_bits)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from molgraph.base.errors import UsageError, nearest
 from molgraph.base.finite import check_finite, fail_rows
+from molgraph.base.parameters import check_names, check_params
 from molgraph.base.printable import printable
 from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Space
@@ -112,22 +112,22 @@ class Method(ABC):
     @classmethod
     def param_names(cls) -> tuple[str, ...]:
         """Names of the hyper-parameters: the constructor's keyword arguments."""
-        names = [p.name for p in inspect.signature(cls.__init__).parameters.values() if p.name != "self"]
-        return tuple(names)
+        return tuple(name for name in inspect.signature(cls.__init__).parameters if name != "self")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Hyper-parameters by name."""
         return {name: getattr(self, name) for name in self.param_names()}
 
     def set_params(self, **params: Any) -> Self:
-        """Set hyper-parameters by name; an unknown name raises ``UsageError`` with the nearest known one."""
+        """Set hyper-parameters by name; an unknown name raises ``UsageError``; ``fit`` checks the values."""
+        check_names(type(self), params)
         for name, value in params.items():
-            if name not in self.param_names():
-                raise UsageError(
-                    f"{type(self).__name__} has no parameter {name!r}", hint=nearest(name, self.param_names())
-                )
             setattr(self, name, value)
         return self
+
+    def check_params(self) -> None:
+        """Raise ``UsageError`` for a hyper-parameter of another type or range than the constructor declares."""
+        check_params(type(self), self.get_params(), owner=self.name)
 
 
 @runtime_checkable
@@ -135,7 +135,10 @@ class PredictsGraphs(Protocol):
     """A method that predicts a table whose graphs are made already."""
 
     def predict_graphs(self, table: Table, graphs: Any) -> Prediction:
-        """Predict every row of ``table``; ``graphs`` is what ``molgraph.data.graph_cache.store_for(table)`` gives."""
+        """Predict every row of ``table``; ``graphs`` are those of each of ``graph_inputs()``."""
+
+    def graph_inputs(self) -> tuple[Any, ...]:
+        """The entity columns that are read (``molgraph.train.inputs.Input``); none where graphs cannot be shared."""
 
 
 class Generator(ABC):
@@ -293,5 +296,5 @@ class Prediction:
 
 def _not_learned(unlearned: Mapping[str, str]) -> str:
     words = [f"{name} ({why})" for name, why in unlearned.items()]
-    more = len(words) - _NAMED
-    return "not learned: " + "; ".join(words[:_NAMED] + [f"and {more} more"] * (more > 0))
+    more = [f"and {len(words) - _NAMED} more"] * (len(words) > _NAMED)
+    return "not learned: " + "; ".join(words[:_NAMED] + more)

@@ -1,18 +1,18 @@
-"""Check hyper-parameters against the annotations of the constructor that takes them."""
+"""Check hyper-parameters against the types and ranges that the constructor's annotations declare."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from molgraph.base.contracts import Method
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.ranges import LARGEST, Range
 from molgraph.base.size import Shapes, Size
 
 _WORDS = {
@@ -28,11 +28,9 @@ _WORDS = {
     Sequence: "a list",
 }
 
-LARGEST = 1 << 20  # of a stored method's whole numbers, but its seed
-
 
 def check_params(cls: type, params: Mapping[str, Any], *, owner: str = "") -> None:
-    """Refuse hyper-parameters that a constructor does not have, or of another type than it declares.
+    """Refuse hyper-parameters that a constructor does not have, or of another type or range than it declares.
 
     Args:
         cls: the class whose constructor takes the parameters.
@@ -40,33 +38,42 @@ def check_params(cls: type, params: Mapping[str, Any], *, owner: str = "") -> No
         owner: the name for messages, such as ``dmpnn``; the class's own name where empty.
 
     Raises:
-        UsageError: the constructor has no such parameter, or the value is of another type.
+        UsageError: the constructor has no such parameter, or the value is of another type or out of its range.
 
     Example:
         >>> class Tree:
-        ...     def __init__(self, depth: int = 3, rate: float | None = None) -> None: ...
+        ...     def __init__(self, depth: Annotated[int, Range(1, 12)] = 3, rate: float | None = None) -> None: ...
         >>> check_params(Tree, {"depth": 4, "rate": 1})
-        >>> check_params(Tree, {"depth": "four"}, owner="tree")
+        >>> check_params(Tree, {"depth": 0}, owner="tree")
         Traceback (most recent call last):
-        molgraph.base.errors.UsageError: tree: depth is 'four', expected a whole number
+        molgraph.base.errors.UsageError: tree: depth is 0, expected a whole number from 1 to 12
           its default is 3
+    """
+    check_names(cls, params, owner=owner)
+    check_types(cls, params, owner=owner)
+
+
+def check_names(cls: type, params: Iterable[str], *, owner: str = "") -> None:
+    """Refuse names of hyper-parameters that a constructor does not have, with the nearest that it has.
+
+    Raises:
+        UsageError: the first such name.
     """
     known = _arguments(cls)
     for name in params:
         if name not in known:
             raise UsageError(f"{owner or cls.__name__} has no parameter {name!r}", hint=nearest(name, known))
-    check_types(cls, params, owner=owner)
 
 
 def check_types(cls: type, params: Mapping[str, Any], *, owner: str = "") -> None:
-    """Refuse values of another type than a constructor declares; names that it does not take are passed over.
+    """Refuse values of another type or range than a constructor declares; names that it does not take are passed over.
 
     NumPy's numbers count as numbers, a whole number as a ``float``, and a list as a tuple. NaN and infinity are no
     numbers, nor is a whole number of more than 64 bits. A parameter whose annotation is missing or cannot be resolved
     takes any value.
 
     Raises:
-        UsageError: the first value of another type.
+        UsageError: the first value of another type, or out of its range.
     """
     known, hints = _arguments(cls), type_hints(cls)
     for name, value in params.items():
@@ -80,7 +87,7 @@ def check_types(cls: type, params: Mapping[str, Any], *, owner: str = "") -> Non
             raise UsageError(said, hint=hint)
 
 
-def measure(method: type[Method], meta: Mapping[str, Any], shapes: Shapes) -> Size:
+def measure(method: type[Any], meta: Mapping[str, Any], shapes: Shapes) -> Size:
     """Compute the memory and work of a stored method, once its parameters are of their types.
 
     Raises:
@@ -108,15 +115,17 @@ def _in_range(value: Any) -> bool:
 
 
 def type_hints(cls: type) -> dict[str, Any]:
-    """The types that a constructor declares, by parameter; without those that cannot be resolved."""
+    """The types and ranges that a constructor declares, by parameter; without those that cannot be resolved."""
     try:
-        return get_type_hints(cls.__init__)  # type: ignore[misc]
+        return get_type_hints(cls.__init__, include_extras=True)  # type: ignore[misc]
     except (NameError, TypeError, AttributeError):  # a name that is imported for type checkers alone
         return {}
 
 
 def _fits(value: Any, hint: Any) -> bool:
     origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _fits(value, arguments[0]) and all(r.holds(value) for r in arguments[1:] if isinstance(r, Range))
     if origin in (Union, UnionType):
         return any(_fits(value, each) for each in arguments)
     if origin is Literal:
@@ -139,6 +148,8 @@ def _fits(value: Any, hint: Any) -> bool:
 
 def _in_words(hint: Any) -> str:
     origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return " ".join([_in_words(arguments[0]), *(str(r) for r in arguments[1:] if isinstance(r, Range))])
     if origin in (Union, UnionType):
         return " or ".join(_in_words(each) for each in arguments)
     if origin is Literal:

@@ -108,6 +108,20 @@ def storage_error(what: str, error: OSError) -> StorageError:
     return StorageError(f"{what}: {words[:1].lower() + words[1:]}", hint=_HINTS.get(error.errno or 0, ""))
 
 
+def temporary_error(error: Exception) -> StorageError:
+    """The error for a temporary file that cannot be made or written.
+
+    Example:
+        >>> print(temporary_error(OSError(errno.ENOSPC, "No space left on device")))
+        cannot write a temporary file: No space left on device
+          make room for it, or let TMPDIR name another folder
+    """
+    words = getattr(error, "strerror", None) or error
+    return StorageError(
+        f"cannot write a temporary file: {words}", hint="make room for it, or let TMPDIR name another folder"
+    )
+
+
 def missing_file(path: str | os.PathLike[str], what: str = "file") -> StorageError:
     """The error for a file to read that is not there, with the nearest names beside it.
 
@@ -135,16 +149,29 @@ def _listed(folder: Path, names: list[str]) -> str:
     return f"the folder {str(folder)!r} holds {', '.join(names[:5])}{more}"
 
 
+def expanded(name: str) -> Path:
+    """The path of a folder that a user named, where ``~`` is the home folder.
+
+    Raises:
+        StorageError: no such home folder is known.
+    """
+    try:
+        return Path(name).expanduser()
+    except RuntimeError as error:
+        hint = "write the path in full; MOLGRAPH_CACHE names another folder for molgraph's cache"
+        raise StorageError(f"no home folder is known for {name!r}", hint=hint) from error
+
+
 def cache_dir() -> Path:
     """The folder for what can be made again: ``MOLGRAPH_CACHE``, else the platform's cache; may not exist yet."""
     named = os.environ.get("MOLGRAPH_CACHE")
     if named:
-        return Path(named).expanduser()
+        return expanded(named)
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "molgraph" / "Cache"
+        return Path(os.environ.get("LOCALAPPDATA") or expanded("~/AppData/Local")) / "molgraph" / "Cache"
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "molgraph"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "molgraph"
+        return expanded("~/Library/Caches/molgraph")
+    return Path(os.environ.get("XDG_CACHE_HOME") or expanded("~/.cache")) / "molgraph"
 
 
 def store_folder(name: str) -> Path:
@@ -154,11 +181,11 @@ def store_folder(name: str) -> Path:
         >>> store_folder("auto") == cache_dir() / "stores", store_folder("here").name
         (True, 'here')
     """
-    return cache_dir() / "stores" if name == "auto" else Path(name).expanduser()
+    return cache_dir() / "stores" if name == "auto" else expanded(name)
 
 
 def data_dir() -> Path | None:
     """The folder of datasets that ``MOLGRAPH_DATA`` names, or None where it names none that exists."""
     named = os.environ.get("MOLGRAPH_DATA")
-    folder = Path(named).expanduser() if named else None
+    folder = expanded(named) if named else None
     return folder if folder is not None and folder.is_dir() else None

@@ -7,7 +7,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, PlainSerializer, ValidationError, field_validator
 
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, alike, did_you_mean, nearest
@@ -17,14 +17,16 @@ from molgraph.base.sections import Section, parse_toml, read_toml, recipe_error,
 
 Positive = Annotated[int, Field(ge=1, lt=2**63)]
 NotNegative = Annotated[int, Field(ge=0, lt=2**63)]
+# JSON and TOML are UTF-8, which a file's name need not be: halves of characters are written out there
+Name = Annotated[str, PlainSerializer(lambda name: name.encode("utf-8", "backslashreplace").decode(), when_used="json")]
 Threads = Annotated[Positive, AfterValidator(cores)]
 
 
 class DataSection(Section):
     """What is learned from: the table and the meaning of its columns."""
 
-    path: str | None = None
-    test: str | None = None
+    path: Name | None = None
+    test: Name | None = None
     smiles: str | None = None
     targets: tuple[str, ...] | None = None
     id: str | None = None
@@ -44,7 +46,7 @@ class DataSection(Section):
 class SplitSection(Section):
     """Which rows are trained on, watched and tested."""
 
-    recipe: str = "scaffold/balanced"
+    recipe: Name = "scaffold/balanced"
     fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
     seed: int = 0
 
@@ -74,7 +76,7 @@ class TrainingSection(Section):
     patience: Positive | None = 15
     gradient_clip: Annotated[float, Field(gt=0)] | None = 10.0
     class_weights: Literal["balanced"] | dict[str, Any] | None = None
-    store: str | None = None
+    store: Name | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     device: str = "cpu"
     threads: Threads | None = None

@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.paths import missing_file, storage_error
 
+LARGEST = 10_000_000  # characters of a recipe; a device may give them without end
+
 
 class Section(BaseModel):
     """One part of a recipe: known keys only, and nothing edits it."""
@@ -61,7 +63,11 @@ def _check_whole(value: Any) -> None:
 def read_toml(path: str | Path, example: str) -> dict[str, Any]:
     """A recipe file's plain values; ``example`` is a line that is right, for the hint where it is no TOML."""
     try:
-        return parse_toml(Path(path).read_text(encoding="utf-8-sig"))
+        with Path(path).open(encoding="utf-8-sig") as file:
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise ValueError(f"it is longer than {LARGEST:,} characters")
+        return parse_toml(text)
     except FileNotFoundError:
         raise missing_file(path, "recipe") from None
     except OSError as error:

@@ -148,6 +148,20 @@ class Table:
                 return column
         raise DataError(f"the table has no {kind} column", hint=f"it has: {[e.kind for e in self.entities]}")
 
+    def column(self, name: str) -> Entities:
+        """The entity column of a name; raises ``DataError`` where there is none."""
+        for column in self.entities:
+            if column.name == name:
+                return column
+        raise DataError(f"the table has no entity column {name!r}", hint=nearest(name, [e.name for e in self.entities]))
+
+    @property
+    def inputs(self) -> np.ndarray:
+        """The first entity column for display, object array [n]: text as it stands, else a description of each."""
+        values = self.entities[0].values
+        texts = [value if isinstance(value, str) else "" if value is None else str(value) for value in values]
+        return np.array(texts, dtype=object)
+
     @property
     def smiles(self) -> np.ndarray:
         """The first molecule column's text, object array [n]."""

@@ -46,6 +46,7 @@ def xray(
         molgraph bench xray assay.csv -t pIC50 --split random --split lists.json -o xray.png
     """
     from molgraph.base.errors import UsageError
+    from molgraph.base.printable import printable
     from molgraph.base.registry import full_name
     from molgraph.cli.show import command, say
     from molgraph.cli.show import table as show
@@ -60,7 +61,7 @@ def xray(
     table = read_table(data, smiles=smiles, targets=target, split=split_column)
     names = list(split or [*RECIPES, *(["column"] if table.split is not None else [])])
     chosen = {full_name("split", name): _split(table, name) for name in names}
-    found = look(table, chosen, fractions=shares, seed=seed, title=Path(data).name)
+    found = look(table, chosen, fractions=shares, seed=seed, title=printable(Path(data).name))
     if out is not None:  # written before a word is said: the reader of a pipe may leave
         _write(found, out)
     frame = found.to_frame().set_index("split")

@@ -130,10 +130,11 @@ def _follow(frame: pd.DataFrame, table: Table, made: Curated, unit: str | None, 
     import numpy as np
 
     from molgraph.data.cells import plain_unit, read_cell
-    from molgraph.data.values import find_beside
+    from molgraph.data.values import NUMERIC, find_beside
 
     notes, targets = [], [t.name for t in table.row_targets]
-    beside = find_beside(list(frame), [table.entity("molecule").name, *targets], targets)
+    valued = [t.name for t in table.row_targets if t.kind in NUMERIC]
+    beside = find_beside(list(frame), [table.entity("molecule").name, *targets], valued)
     for j, target in enumerate(table.row_targets):
         by, there = beside.get(target.name, {}), ~np.isnan(made.table.y[:, j])  # type: ignore[index]
         if target.classes:

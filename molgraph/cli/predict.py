@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from molgraph.cli.options import PRECISION, check_whole, check_writable
+from molgraph.cli.options import PRECISION, Decimal, check_whole, check_writable
 
 
 def predict(
@@ -21,6 +21,7 @@ def predict(
     ] = "-",
     smiles: Annotated[str | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given.")] = None,
     id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, written as they are.")] = None,
+    decimal: Decimal = None,
     keep_columns: Annotated[
         bool, typer.Option("--keep-columns", help="Write the input's own columns before the predictions.")
     ] = False,
@@ -60,7 +61,8 @@ def predict(
     from molgraph import api
     from molgraph.cli.show import command, say
 
-    columns = {name: value for name, value in {"smiles": smiles, "id": id}.items() if value is not None}
+    given = {"smiles": smiles, "id": id, "decimal": decimal}
+    columns = {name: value for name, value in given.items() if value is not None}
     running: dict[str, Any] = {"device": device, "threads": threads, "precision": precision}
     running = {name: value for name, value in running.items() if value is not None}
     try:

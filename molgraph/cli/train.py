@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -12,6 +11,7 @@ import typer
 
 from molgraph.base.errors import StorageError, UsageError
 from molgraph.cli.options import PRECISION, check_word, check_writable, numbers
+from molgraph.cli.working_folder import working_folder
 
 if TYPE_CHECKING:
     from molgraph.base.recipe import Recipe
@@ -217,57 +217,29 @@ def learn(plan: Recipe, out: Path, keep: str = "model") -> tuple[Any, dict[str, 
     Returns:
         The result, and the files that were written, by what is in them.
     """
-    import shutil
-
     from molgraph import api
     from molgraph.api.baselines import check_keep  # imports torch: what needs none has been checked
     from molgraph.cli.show import steps
 
     check_keep(plan, keep)
 
-    workdir = out.with_name(out.name + ".work")
-    check_workdir(workdir)
-    try:
-        with steps():
-            result = api.train(recipe=plan, workdir=workdir)
-    except BaseException as stop:
-        kept = any(workdir.rglob("*.ckpt"))
-        if not kept:
-            shutil.rmtree(workdir, ignore_errors=True)
-        if isinstance(stop, KeyboardInterrupt) and not kept:
-            stop.add_note("before the first step of the training: nothing was kept")
-        elif isinstance(stop, KeyboardInterrupt) and not str(stop):  # between two fits: a fit says it itself
-            stop.add_note(f"kept: {workdir}; the same command goes on from its last checkpoint")
-        raise
-    main = {"baseline": result.baseline, "best": result.best_model if keep == "best" else None}.get(keep)
-    save(main or result.model, out)
-    written = {"baseline" if keep == "baseline" else "model": out}
-    if keep == "all" and result.baseline is not None:
-        written["baseline"] = baseline_file(out)
-        save(result.baseline, written["baseline"])
-    shutil.rmtree(workdir, ignore_errors=True)
+    with working_folder(out) as workdir:
+        try:
+            with steps():
+                result = api.train(recipe=plan, workdir=workdir)
+        except KeyboardInterrupt as stop:
+            if not any(workdir.rglob("*.ckpt")):
+                stop.add_note("before the first step of the training: nothing was kept")
+            elif not str(stop):  # between two fits: a fit says it itself
+                stop.add_note(f"kept: {workdir}; the same command goes on from its last checkpoint")
+            raise
+        main = {"baseline": result.baseline, "best": result.best_model if keep == "best" else None}.get(keep)
+        save(main or result.model, out)
+        written = {"baseline" if keep == "baseline" else "model": out}
+        if keep == "all" and result.baseline is not None:
+            written["baseline"] = baseline_file(out)
+            save(result.baseline, written["baseline"])
     return result, written
-
-
-def check_workdir(workdir: Path) -> None:
-    """Refuse a working folder that training would write into, and remove at the end, though it is not its own.
-
-    Raises:
-        StorageError: it is a file, a link, or holds anything but checkpoints.
-    """
-    if not workdir.is_symlink() and not workdir.exists():
-        return
-    odd = "it is a link" if workdir.is_symlink() else "" if workdir.is_dir() else "it is a file"
-    for path in () if odd else sorted(workdir.rglob("*")):
-        name = path.relative_to(workdir).as_posix()
-        if path.is_symlink() or not re.fullmatch(r"[0-9a-f]{16}(/member-\d+)?(/training\.ckpt(\.tmp)?)?", name):
-            odd = f"it holds {name}, which is no checkpoint"
-            break
-    if odd:
-        hint = (
-            "move it or choose another --out: checkpoints are kept there and the folder is removed after the training"
-        )
-        raise StorageError(f"cannot write into {workdir}: {odd}", hint=hint)
 
 
 def save(model: Any, out: Path) -> None:
@@ -281,11 +253,11 @@ def save(model: Any, out: Path) -> None:
     try:
         model.save(out)
     except StorageError as error:
-        for folder in (Path.cwd(), Path(tempfile.gettempdir()), Path.home()):
-            kept = folder / f"{out.stem}-{os.getpid()}.mgm"
+        for folder in (Path.cwd, tempfile.gettempdir, Path.home):
             try:
+                kept = Path(folder()) / f"{out.stem}-{os.getpid()}.mgm"
                 model.save(kept)
-            except StorageError:
+            except (StorageError, OSError, RuntimeError):  # there need be no such folder
                 continue
             raise StorageError(error.message, hint=f"the model is kept: make room, then: mv {kept} {out}") from error
         raise

@@ -12,7 +12,7 @@ import pandas as pd
 from molgraph.base.contracts import Target
 from molgraph.chem.identity import Identity, identities_of
 from molgraph.chem.parallel import map_texts
-from molgraph.data.cells import COMMA, OTHER, QUALIFIER, UNIT, UNITS, read_cell
+from molgraph.data.cells import COMMA, OTHER, QUALIFIER, TWO_UNITS, UNIT, UNITS, read_cell
 from molgraph.data.findings import Audit, Finding
 from molgraph.data.profile import APART, OUTLIER_Z, SIMILAR, Profile, cliffs, profile, robust_z, scaled, similar_pairs
 from molgraph.data.read import read_source
@@ -28,6 +28,7 @@ ODD = {
     COMMA: "a comma in a number; --decimal , reads it as a decimal sign",
     QUALIFIER: "bounds, no measured values; --qualifiers drop takes them out",
     UNIT: "numbers with a unit; --unit {way} brings all to one",
+    TWO_UNITS: "numbers with another unit than the column of units has there; correct the one that is wrong",
     OTHER: "text where a number should stand",
 }
 

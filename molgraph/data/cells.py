@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from molgraph.data.columns import MISSING_WORDS
 
 PLAIN, COMMA, THOUSANDS = "number", "decimal comma", "thousands"
 QUALIFIER, UNIT, OTHER = "qualifier", "unit", "not a number"
+TWO_UNITS = "two units"  # one in the cell, another in the column of units
 
 #: Units that can be converted into each other: the quantity, and the power of ten of its base unit.
 UNITS: dict[str, tuple[str, int]] = {
@@ -100,6 +102,30 @@ def convert(value: float, unit: str, wanted: str) -> float | None:
         return None
     shift = power - wanted_power
     return value * 10.0**shift if shift >= 0 else value / 10.0**-shift  # powers from 1 on are exact
+
+
+def alike(unit: str, other: str) -> bool:
+    """Whether two units are the same.
+
+    Example:
+        >>> alike("nM", "nmol/L"), alike("uM", "nM"), alike("h", "h")
+        (True, False, True)
+    """
+    return convert(1.0, unit, other) == 1.0
+
+
+def commas(found: Iterable[Cell]) -> tuple[bool, bool]:
+    """Whether all commas of cells can be decimal signs, as no number has a point; and whether one is nothing else.
+
+    Example:
+        >>> commas(map(read_cell, ("1,5", "2"))), commas(map(read_cell, ("1,234",))), commas([read_cell("1.5")])
+        ((True, True), (True, False), (False, False))
+    """
+    fit, sure = True, False
+    for cell in found:
+        fit &= bool(cell.comma) or not set(",.") & set(cell.number)
+        sure |= cell.comma == COMMA
+    return fit, sure
 
 
 def is_missing(text: str) -> bool:

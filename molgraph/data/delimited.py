@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from molgraph.data.opening import DAMAGED, Opened, broken
 from molgraph.data.torn import SoundBytes, TornRows, decode, is_torn, ragged, shown
 
 BLOCK_BYTES = 1 << 22  # also the longest row that is read
+_LEAST = 3  # lines of the sample: the header, a row, and one that may be cut
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 
 
@@ -33,12 +35,15 @@ class DelimitedReader:
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self.name, self.rereadable = opened.name, opened.rereadable
-        self._encoding = _encoding(opened)
-        utf8 = self._encoding == "utf-8"
-        text = decode(opened.sample) if utf8 else opened.sample.decode(self._encoding, errors="replace")
-        text = text.removeprefix("\ufeff")
-        self.delimiter = find_delimiter(text, opened.suffix)
-        lines = _rows(text, self.delimiter)
+        self._encoding = opened.encoding
+        self.delimiter, lines = self._look()
+        while len(lines) < _LEAST and not opened.whole and len(opened.sample) < BLOCK_BYTES:
+            opened.look_further(min(8 * len(opened.sample), BLOCK_BYTES))
+            self.delimiter, lines = self._look()
+        if len(lines) == 1 and not opened.whole:
+            raise DataError(
+                f"{self.name} has a header of more than {BLOCK_BYTES:,} bytes", hint="save it as parquet, or transposed"
+            )
         if not opened.whole and len(lines) <= SAMPLE_ROWS:
             lines = lines[:-1] or lines  # the sample stops within its last row
         self._header = lines[0] if lines else []
@@ -48,6 +53,13 @@ class DelimitedReader:
         self._check_comment()
         self.names = _header_names(self._header, self.name)
         self._check_first()
+
+    def _look(self) -> tuple[str, list[list[str]]]:
+        """The delimiter and the first rows of the sample, whose last may be cut."""
+        sample, utf8 = self._opened.sample, self._encoding == "utf-8"
+        text = (decode(sample) if utf8 else sample.decode(self._encoding, errors="replace")).removeprefix("\ufeff")
+        delimiter = find_delimiter(text, self._opened.suffix)
+        return delimiter, _rows(text, delimiter)
 
     def _check_comment(self) -> None:
         """Refuse a first line that is a remark: one with a # before a line of column names, or before wider rows."""
@@ -85,7 +97,8 @@ class DelimitedReader:
     def _pieces(self, columns: list[str]) -> Iterator[pa.Table]:
         """Blocks of rows, with a column of reasons as the last."""
         stream = self._opened.stream()
-        raw = [self._header[self.names.index(name)] for name in columns]
+        in_file = dict(zip(self.names, self._header, strict=True))
+        raw = [in_file[name] for name in columns]
         last = self._header[-1]  # an unclosed quote shows in the last column
         wanted = [*raw, last] if last not in raw else raw
         sound, torn = SoundBytes(stream, self._encoding == "utf-8"), TornRows(self._header, self.delimiter)
@@ -99,6 +112,8 @@ class DelimitedReader:
                 if batch.num_rows:
                     end = batch.column(wanted.index(last))[-1].as_py()
                 yield whole(pa.Table.from_batches([batch]).select(raw))
+            if sound.endless:
+                raise self._too_long()
             yield whole(pa.table({name: pa.array([], pa.string()) for name in raw}))  # odd rows at the end
         except pa.ArrowInvalid as error:
             if "Empty CSV file" in str(error):  # a header alone, without an end of line
@@ -143,6 +158,11 @@ class DelimitedReader:
             hint="convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT; Excel saves it as CSV UTF-8",
         )
 
+    def _too_long(self) -> DataError:
+        return DataError(
+            f"{self.name} has a row of more than {BLOCK_BYTES} bytes", hint="look for a quote that is never closed"
+        )
+
     def _explain(self, text: str, torn: TornRows) -> DataError:
         """Arrow's message in our words."""
         if torn.over_lines is not None:
@@ -152,25 +172,8 @@ class DelimitedReader:
                 hint='look for a quote that is never closed; write " as "" within a quoted cell',
             )
         if "straddling" in text:
-            return DataError(
-                f"{self.name} has a row of more than {BLOCK_BYTES} bytes", hint="look for a quote that is never closed"
-            )
+            return self._too_long()
         return DataError(f"{self.name} cannot be read: {' '.join(text.split())[:300]}")
-
-
-# The first bytes of a text whose first character is a mark (byte order) or ASCII; the longer ones come first.
-_FIRST_BYTES = (
-    (rb"\xff\xfe\0\0|\0\0\xfe\xff", "utf-32"),
-    (rb"[^\0]\0\0\0", "utf-32-le"),
-    (rb"\0\0\0[^\0]", "utf-32-be"),
-    (rb"\xff\xfe|\xfe\xff", "utf-16"),
-    (rb"[^\0]\0[^\0]\0", "utf-16-le"),
-    (rb"\0[^\0]\0[^\0]", "utf-16-be"),
-)
-
-
-def _encoding(opened: Opened) -> str:
-    return next((name for first, name in _FIRST_BYTES if re.match(first, opened.sample)), "utf-8")
 
 
 def _rows(text: str, delimiter: str, limit: int = SAMPLE_ROWS + 1) -> list[list[str]]:
@@ -221,7 +224,7 @@ def _header_names(header: list[str], name: str) -> list[str]:
 
 def check_unique(names: list[str], source: str) -> None:
     """Raise ``DataError`` where two columns have one name."""
-    double = sorted({n for n in names if names.count(n) > 1})
+    double = sorted(name for name, n in Counter(names).items() if n > 1)
     if double:
         raise DataError(
             f"{source} has two columns named {', '.join(map(repr, double))}", hint="rename or delete one of them"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
-import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from molgraph.base.errors import DataError, StorageError
+from molgraph.base.paths import temporary_error
 from molgraph.chem.smiles import is_mol, parse_smiles, write_smiles
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
 from molgraph.data.columns import encodable, is_smiles_name, text_of
@@ -137,7 +138,8 @@ def _lines_of_smiles(opened: Opened) -> bool:
     """Whether a text without a telling name starts with a SMILES instead of a header."""
     if opened.suffix not in ("", ".txt"):
         return False
-    first = opened.sample.decode("utf-8", errors="replace").removeprefix("\ufeff").lstrip().splitlines()[0]
+    text = opened.sample.decode(opened.encoding, errors="replace").removeprefix("\ufeff").lstrip()
+    first = (text.splitlines() or [""])[0]
     word = re.split(r"[\s,;]", first)[0]
     return not is_smiles_name(word) and not re.search(r"[,;]", first) and parse_smiles(word).mol is not None
 
@@ -222,15 +224,13 @@ class ParquetReader:
 
     def __init__(self, source: str | Path, opened: Opened) -> None:
         self.name = opened.name
-        file: Any = source
+        file: Any = None
         if not opened.rereadable or Path(source).suffix.lower() in (".gz", ".gzip"):
-            file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the reader
+            with self._explained(), opened.stream() as stream:
+                file = _on_disk(stream)
             weakref.finalize(self, file.close)
         with self._explained():
-            if file is not source:
-                with opened.stream() as stream:
-                    shutil.copyfileobj(stream, file, 1 << 20)
-            self._file = pq.ParquetFile(file)
+            self._file = pq.ParquetFile(file or pa.OSFile(os.fsencode(source)))  # a text would have to be UTF-8
         self.names = list(self._file.schema_arrow.names)
         check_unique(self.names, self.name)
 
@@ -253,3 +253,20 @@ class ParquetReader:
             yield
         except (pa.ArrowException, *DAMAGED) as error:
             raise broken(self.name, error) from None
+
+
+def _on_disk(stream: IO[bytes]) -> IO[bytes]:
+    """A temporary file with all that a stream gives."""
+    try:
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the reader
+    except OSError as error:
+        raise temporary_error(error) from error
+    while piece := stream.read(1 << 20):
+        try:
+            file.write(piece)
+            file.flush()
+        except OSError as error:
+            with suppress(OSError):  # it flushes what is left, and fails again
+                file.close()
+            raise temporary_error(error) from error
+    return file

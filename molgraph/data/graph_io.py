@@ -92,7 +92,9 @@ def load_store(folder: str | os.PathLike[str], *, verify: bool = True) -> GraphS
         status[i], reason[i] = word, why
     # tables are small and become tensors, which must be writable: they are read into memory
     tables = {name: np.array(table) for name, table in group("table").items()}
-    return GraphStore(levels, tables, status, reason, manifest["featuriser"], group("extra"))
+    return GraphStore(
+        levels, tables, status, reason, manifest["featuriser"], group("extra"), manifest.get("settings", {})
+    )
 
 
 def cached(folder: Path, key: str, build: Any) -> GraphStore:
@@ -150,6 +152,7 @@ def _write(store: GraphStore, final: Path) -> Path:
         body = {
             "format": FORMAT, "featuriser": store.featuriser, "n_graphs": len(store), "files": files,
             "not_ok": [[int(i), store.status[i], store.reason[i]] for i in bad],
+            "settings": dict(store.settings),
             "index": {name: dict(level.index) for name, level in store.levels.items() if level.index},
         }  # fmt: skip
         with open(temporary / _MANIFEST, "w", encoding="utf-8") as file:

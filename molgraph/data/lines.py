@@ -27,10 +27,11 @@ class _LineReader:
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self.name, self.rereadable = opened.name, opened.rereadable
+        self._encoding = opened.encoding.replace("utf-8", "utf-8-sig")
 
     def _lines(self) -> Iterator[str]:
         """All lines, none longer than ``MAX_LINE``: the rest of such a one is passed over."""
-        text = io.TextIOWrapper(self._opened.stream(), encoding="utf-8-sig", errors="backslashreplace")
+        text = io.TextIOWrapper(self._opened.stream(), encoding=self._encoding, errors="backslashreplace")
         try:
             while line := text.readline(MAX_LINE):
                 more = line
@@ -44,7 +45,7 @@ class _LineReader:
 
     def _head_lines(self) -> list[str]:
         """Whole lines of the sample."""
-        head = self._opened.sample.decode("utf-8", errors="backslashreplace").removeprefix("\ufeff")
+        head = self._opened.sample.decode(self._encoding, errors="backslashreplace").removeprefix("\ufeff")
         lines = io.StringIO(head, newline=None).readlines()
         return lines if self._opened.whole else lines[:-1]
 
@@ -125,6 +126,9 @@ class RecordReader(_LineReader):
         self.id = self.TITLE if any(record.title for record in self._records) else None
 
     def _field_names(self) -> Iterator[str]:
+        if self._opened.encoding != "utf-8":
+            yield from field_names(line.encode("utf-8", "backslashreplace") for line in self._lines())
+            return
         try:
             with self._opened.stream() as stream:
                 yield from field_names(iter(lambda: stream.read(1 << 20), b""))

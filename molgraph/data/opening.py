@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import re
 import sys
 import zlib
 from pathlib import Path
@@ -18,6 +19,15 @@ _GZIP = b"\x1f\x8b"
 _PACKED = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstandard", b"PK\x03\x04": "zip"}
 #: what reading a stream raises where it ends early, fails its checksum or cannot be unpacked
 DAMAGED = (EOFError, OSError, zlib.error)
+# The first bytes of a text whose first character is a mark (byte order) or ASCII; the longer ones come first.
+_FIRST_BYTES = (
+    (rb"\xff\xfe\0\0|\0\0\xfe\xff", "utf-32"),
+    (rb"[^\0]\0\0\0", "utf-32-le"),
+    (rb"\0\0\0[^\0]", "utf-32-be"),
+    (rb"\xff\xfe|\xfe\xff", "utf-16"),
+    (rb"[^\0]\0[^\0]\0", "utf-16-le"),
+    (rb"\0[^\0]\0[^\0]", "utf-16-be"),
+)
 _PICKLED = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
@@ -37,11 +47,21 @@ class Opened:
     def __init__(self, source: str | Path, sample: bytes, name: str, rest: BinaryIO | None) -> None:
         self.sample, self.name, self._source, self._rest = sample, name, source, rest
         self.rereadable = rest is None
+        self.whole = len(sample) < SAMPLE_BYTES  # whether the sample is all there is
+
+    def look_further(self, n: int) -> None:
+        """Make the sample up to ``n`` bytes long."""
+        if self._rest is None:
+            with self.stream() as stream:
+                self.sample = _read(stream, n, self.name)
+        else:
+            self.sample += _read(self._rest, n - len(self.sample), self.name)
+        self.whole = len(self.sample) < n
 
     @property
-    def whole(self) -> bool:
-        """Whether the sample is all there is."""
-        return len(self.sample) < SAMPLE_BYTES
+    def encoding(self) -> str:
+        """UTF-16 or UTF-32 where the first bytes show it, else UTF-8."""
+        return next((name for first, name in _FIRST_BYTES if re.match(first, self.sample)), "utf-8")
 
     @property
     def suffix(self) -> str:

@@ -37,6 +37,9 @@ def find_replicates(table: Table) -> Replicates:
         >>> find_replicates(make_table(["CCO", "C(C", "CCN", "OCC", "[Na+].CC[O-]"])).rows.tolist()
         [0, 3, 4]
     """
+    if "molecule" not in [e.kind for e in table.entities]:
+        none = np.zeros(0, np.int64)
+        return Replicates(none, none, np.zeros(0, bool))
     rows = np.flatnonzero(table.ok)
     code, texts = pd.factorize(table.smiles[rows])
     parent = np.array(map_texts(parents_of, list(texts), label="replicates"), dtype=object)

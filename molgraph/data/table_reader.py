@@ -18,7 +18,7 @@ from molgraph.data.lines import RecordReader
 from molgraph.data.log import before_log, log_targets
 from molgraph.data.planning import Targets, decide, make_plan, settled
 from molgraph.data.value_column import OddCell, Reading
-from molgraph.data.values import find_beside, tidy
+from molgraph.data.values import NUMERIC, decimal_commas, find_beside, tidy
 
 
 def read_whole(
@@ -42,11 +42,13 @@ def read_whole(
     if log and targets is not None:
         targets = before_log([targets] if isinstance(targets, str | Target) else targets, reader.names)
     plan = make_plan(reader, targets=targets, need_targets=need_targets, **columns)
-    beside = find_beside(reader.names, plan.columns, [a.column for a in plan.asked])
+    valued = [a.column for a in plan.asked if a.kind in NUMERIC]
+    beside = find_beside(reader.names, plan.columns, valued)
     more = [name for each in beside.values() for name in each.values()]
     read, notes, odd = [], [], []
     for chunk in reader.chunks(list(dict.fromkeys([*plan.columns, *more])), None):
-        chunk, found = tidy(chunk, plan.asked, plan.numbers, beside, reading, guess=_parts_by_no_comma(reader))
+        signs = dict.fromkeys(plan.numbers, reading.decimal)
+        chunk, found = tidy(chunk, plan.asked, signs, beside, reading, guess=_parts_by_no_comma(reader))
         read.append(chunk)
         notes += found.notes
         odd += found.odd
@@ -80,7 +82,10 @@ def read_chunks(
     kept = [*reader.names] if keep_columns else []
     kept += [MOLBLOCK] if molblocks and isinstance(reader, RecordReader) else []
     wanted = list(dict.fromkeys([*plan.columns, *kept]))
-    reading, guess = Reading(decimal), _parts_by_no_comma(reader)
+    reading, guess = Reading(decimal), decimal is None and _parts_by_no_comma(reader)
+    commas: set[str] = set()
+    if guess and plan.numbers and reader.rereadable:  # by all rows, as a table that is read whole
+        commas = decimal_commas(reader.chunks([*plan.numbers], chunk_rows), plan.numbers)
     found: tuple[Target, ...] | None = None
     if reader.rereadable or all(settled(a) for a in plan.asked):
         open_ones = [a.column for a in plan.asked if not settled(a)]
@@ -88,7 +93,10 @@ def read_chunks(
     none = Chunk(pa.table({name: pa.array([], pa.string()) for name in wanted}), 0)
     chunks = reader.chunks(wanted, chunk_rows)
     for chunk in chain([next(chunks, none)], chunks):
-        read = tidy(chunk, (), plan.numbers, {}, reading, guess=guess)[0]
+        if guess and not reader.rereadable:
+            commas |= decimal_commas([chunk], plan.numbers)
+        signs = {name: "," if name in commas else decimal for name in plan.numbers}
+        read = tidy(chunk, (), signs, {}, reading, guess=False)[0]
         found = found if found is not None else decide(plan.asked, [read])
         yield Rows(build(read, plan, found), tuple(reader.names), chunk.columns.select(kept))
 

@@ -65,7 +65,10 @@ class OddCell:
 
 @dataclass
 class ValueColumn:
-    """One column of values; ``read`` fills ``odd`` and ``notes``.
+    """One column of values; ``read`` fills ``odd``, ``notes``, ``row_units`` and ``unitless``.
+
+    ``row_units`` are the units of the rows, by their own column, or by the cell where that is empty. ``unitless``: a
+    unit was asked for and no value has one, so that the values are as they stand.
 
     Args:
         name: the column's.
@@ -84,6 +87,8 @@ class ValueColumn:
     notes: list[str] = field(default_factory=list)
     units: Counter[str] = field(default_factory=Counter)
     n_texts: int = 0
+    row_units: np.ndarray | None = None
+    unitless: bool = False
 
     def read(self, column: pa.ChunkedArray, units: np.ndarray | None = None) -> pa.ChunkedArray:
         """The cells as they are meant; ``column`` itself where nothing has to be done.
@@ -93,6 +98,9 @@ class ValueColumn:
             units: the unit of each row, where another column says it.
         """
         unit = None if units is not None or self.reading.unit is None else cells.plain_unit(self.reading.unit)
+        if units is not None:
+            said = ["" if cells.is_missing(text) else cells.plain_unit(text) for text in units]
+            self.row_units = np.array(said, dtype=object)
         try:
             as_numbers(column, self.name, finite=self.reading.lenient)
             plain = True
@@ -105,9 +113,16 @@ class ValueColumn:
         counts, self.n_texts = np.bincount(code, minlength=len(distinct)).tolist(), len(distinct)
         made = self._settle(distinct.tolist(), counts, unit)
         kinds = np.array([kind for _, kind in made], dtype=object)[code]
+        values = np.array([text for text, _ in made], dtype=object)[code]
+        if self.row_units is not None and self.reading.unit is not None:
+            own = np.array([cells.read_cell(text).unit for text in distinct], dtype=object)[code]
+            self.row_units[:] = np.where(self.row_units == "", own, self.row_units)
+            for row in np.flatnonzero((own != "") & (own != self.row_units) & (kinds == "")):
+                if not cells.alike(own[row], self.row_units[row]):
+                    kinds[row], values[row] = cells.TWO_UNITS, None
         for row in np.flatnonzero(kinds.astype(bool)):
             self.odd.append(OddCell(self.name, self.start + int(row), str(kinds[row]), str(texts[row])))
-        return pa.chunked_array([pa.array(np.array([text for text, _ in made], dtype=object)[code], pa.string())])
+        return pa.chunked_array([pa.array(values, pa.string())])
 
     def _settle(self, distinct: list[str], counts: list[int], unit: str | None) -> list[tuple[str | None, str]]:
         """For each text the text to read instead (None: no value), and its kind where it cannot be read."""
@@ -124,13 +139,9 @@ class ValueColumn:
         for cell, n in zip(found, counts, strict=True):
             self.units[cell.unit] += n * bool(cell.unit)
         comma, done = self._reads_commas(found), Counter[str]()
+        if unit is not None and not any(self.units.values()):
+            unit, self.unitless = None, any(cell.number for cell in found)
         made = [self._one(cell, comma, unit, done, n) for cell, n in zip(found, counts, strict=True)]
-        if unit is not None and not any(self.units.values()) and any(found) and not any(kind for _, kind in made):
-            raise DataError(
-                f"column {self.name!r} has no units to bring to {unit}",
-                hint="a unit stands behind each number (251.2 nM), or in a column named units or standard_units; "
-                "--unit none reads values as they stand",
-            )
         if done["comma"]:
             self.notes.append(f"{self.name}: {done['comma']:,} cells with decimal commas were read, 4,62 as 4.62")
         self.note_qualifiers(done["qualifier"], "a qualifier (<, >, ~)")
@@ -167,14 +178,20 @@ class ValueColumn:
         """Whether commas are decimal: as asked, or where every cell fits and one at least can be nothing else."""
         if self.reading.decimal is not None:
             return self.reading.decimal == ","
-        fits = all(cell.comma or not set(",.") & set(cell.number) for cell in found)
-        return self.guess and fits and any(cell.comma == cells.COMMA for cell in found)
+        return self.guess and all(cells.commas(found))
 
-    def by_unit_column(self, column: pa.ChunkedArray, units: np.ndarray, name: str) -> pa.ChunkedArray:
+    def no_units(self) -> DataError:
+        """The error where a unit was asked for and no target has any."""
+        return DataError(
+            f"column {self.name!r} has no units to bring to {self.reading.unit}",
+            hint="a unit stands behind each number (251.2 nM), or in a column named units or standard_units; "
+            "--unit none reads values as they stand",
+        )
+
+    def by_unit_column(self, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
         """Values brought to the unit that was asked for; a note where none was, and the column names several."""
-        values = self._numbers(column)
-        units = np.array([cells.plain_unit(text) for text in units], dtype=object)
-        if values is None:
+        values, units = self._numbers(column), self.row_units
+        if values is None or units is None:
             return column
         has = np.flatnonzero(~np.isnan(values))
         self.units = Counter(str(unit) for unit in units[has] if unit)
@@ -256,6 +273,10 @@ class ValueColumn:
         if first.kind == cells.UNIT:
             way = f"--unit {self._way()} brings all values to {self._way()}, {_WAYS}" if self._way() else ""
             return DataError(f"{where}: a number with a unit{self._unit_counts()}", hint=way or "write numbers alone")
+        if first.kind == cells.TWO_UNITS and self.row_units is not None:
+            beside = self.row_units[first.row - self.start]
+            hint = f"correct the one that is wrong; molgraph data audit --unit {self.reading.unit} lists such cells"
+            return DataError(f"{where}: its column of units says {str(beside)[:30]}{many}", hint=hint)
         if self.reading.decimal != "," or "." not in first.text:
             way = f"if these are classes, ask for {with_kind(self.name, 'multiclass')}"
             way = way if self.n_texts <= FEW else ""  # of nearly as many texts as rows no classes are made

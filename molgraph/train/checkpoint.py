@@ -1,4 +1,4 @@
-"""What a killed run needs to go on exactly: the state of a fit in, a file that is whole or absent out."""
+"""Save and load the state of a fit, so that a killed run goes on exactly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
 FILE_NAME = "training.ckpt"
-FORMAT = 2
+FORMAT = 3
 logger = logging.getLogger("molgraph")
 
 
@@ -57,7 +57,7 @@ def fingerprint(**parts: Any) -> dict[str, str]:
 
 
 def save(
-    fabric: Fabric, path: Path, network: Any, optimizer: Any, progress: Progress, prints: Mapping[str, str]
+    fabric: Fabric, path: Path, learner: Any, optimizers: Sequence[Any], progress: Progress, prints: Mapping[str, str]
 ) -> None:
     """Write the checkpoint through Lightning under a temporary name, then rename it.
 
@@ -67,7 +67,7 @@ def save(
     state: dict[str, Any] = {"format": FORMAT, "fingerprint": dict(prints), "progress": dict(vars(progress))}
     state |= {"random": _random_states(fabric), "threads": torch.get_num_threads()}
     if not progress.done:
-        state |= {"network": network, "optimizer": optimizer}
+        state |= {"learner": learner, **{f"optimizer_{i}": each for i, each in enumerate(optimizers)}}
     temporary = path.with_name(path.name + ".tmp")
     try:
         if fabric.is_global_zero and temporary.is_symlink():
@@ -84,8 +84,8 @@ def save(
             temporary.unlink(missing_ok=True)  # there only where writing failed; half a file would keep the disk full
 
 
-def load(fabric: Fabric, path: Path, network: Any, optimizer: Any, prints: Mapping[str, str]) -> Progress:
-    """Put a checkpoint's state into the network, the optimizer and torch's random numbers.
+def load(fabric: Fabric, path: Path, learner: Any, optimizers: Sequence[Any], prints: Mapping[str, str]) -> Progress:
+    """Put a checkpoint's state into the network, its objective, the optimisers and torch's random numbers.
 
     Threads are set as they were too: sums depend on their number, and a fit that goes on gives the same bits.
 
@@ -106,8 +106,9 @@ def load(fabric: Fabric, path: Path, network: Any, optimizer: Any, prints: Mappi
         raise DataError(f"the checkpoint {path} belongs to another fit: different {', '.join(other)}", hint=hint)
     progress = Progress(**rest["progress"])
     if not progress.done:
-        network.load_state_dict(rest["network"])
-        optimizer.load_state_dict(rest["optimizer"])
+        learner.load_state_dict(rest["learner"])
+        for i, optimizer in enumerate(optimizers):
+            optimizer.load_state_dict(rest[f"optimizer_{i}"])
         _restore_random(fabric, rest["random"])
         if rest["threads"] != torch.get_num_threads():
             logger.info(f"on {rest['threads']} threads, as the run before: the same bits")

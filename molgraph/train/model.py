@@ -76,7 +76,8 @@ class Model:
 
         Args:
             data: a list, Series or array of SMILES or RDKit molecules, a frame, a path, or a table.
-            columns: which columns are which (``smiles="..."``, ``id="..."``), where data has columns.
+            columns: which columns are which (``smiles="..."``, ``id="..."``), where data has columns; ``decimal`` is
+                ``","`` where descriptors have decimal commas, as in the training if not given.
 
         Returns:
             One row for each row of data, in order; NaN and a reason where a molecule could not be read.
@@ -87,7 +88,7 @@ class Model:
     def predict_table(self, table: Table) -> Prediction:
         """Predict the rows of a table as it was read; the standardiser is applied here."""
         prediction = self.method.predict(standardise(table, self.standardiser))
-        return replace(prediction, inputs=table.smiles, index=table.index)
+        return replace(prediction, inputs=table.inputs, index=table.index)
 
     def evaluate(self, data: Any, *, report: str | Path | None = None, **columns: Any) -> pd.DataFrame:
         """Scores on labelled molecules: a row for each target and metric.
@@ -100,7 +101,7 @@ class Model:
             columns: which columns are which (``smiles="..."``, ``weight="..."``), and how values are read
                 (``decimal``, ``qualifiers``, ``unit``, ``log``), where it is otherwise than in the training.
         """
-        said = self.card.recipe.get("data", {})
+        said = self._said()
         reading = {name: said[name] for name in ("decimal", "qualifiers", "unit", "log") if said.get(name)} | columns
         if isinstance(data, Table):
             table = log_targets(data) if reading.get("log") else data
@@ -139,9 +140,10 @@ class Model:
         return f"{rows} a molecule that the model learnt from: these scores flatter it" if n else ""
 
     def read(self, data: Any, **columns: Any) -> Table:
-        """The table that ``data`` is, with the descriptor columns that this model needs."""
+        """The table that ``data`` is, with the descriptor columns that this model needs, read as in the training."""
         if isinstance(data, Table):
             return data
+        columns = self.how_read() | columns
         if isinstance(data, str) and not names_file(data):
             raise UsageError(f"{data!r} is no file", hint=f"for one molecule write a list: predict([{data!r}])")
         if isinstance(data, (list, tuple, pd.Series)) or type(data).__module__ == "numpy":
@@ -152,10 +154,20 @@ class Model:
                 )
             return make_table(list(data), index=data.index if isinstance(data, pd.Series) else None)
         if isinstance(data, pd.DataFrame):
-            table = read_table(data, features=self.feature_names, **columns | {"on_error": "keep"})
+            table = read_table(data, **columns | {"on_error": "keep"})
             # a row that is dropped takes its label along, so that the others keep theirs
             return read_table(replace(table, index=data.index), on_error=columns.get("on_error", "keep"))
-        return read_table(data, features=self.feature_names, **columns)
+        return read_table(data, **columns)
+
+    def how_read(self) -> dict[str, Any]:
+        """The descriptor columns that this model needs, and their decimal sign where the training was told it."""
+        sign = self._said().get("decimal")
+        return {"features": self.feature_names} | ({"decimal": sign} if sign and self.feature_names else {})
+
+    def _said(self) -> Mapping[str, Any]:
+        """What the training's recipe says of its table."""
+        said = self.card.recipe.get("data", {})
+        return said if isinstance(said, Mapping) else {}
 
     def with_note(self, note: str) -> Model:
         """The same model, with one more note on its card."""

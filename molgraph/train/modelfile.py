@@ -13,7 +13,6 @@ from molgraph.base import registry
 from molgraph.base.contracts import Method, State
 from molgraph.base.errors import ModelFileError, nearest
 from molgraph.data.standardised import standardise
-from molgraph.data.table import make_table
 from molgraph.data.target_json import targets_from_json
 from molgraph.train import trained_on
 from molgraph.train.archive import read_archive, refused
@@ -59,7 +58,7 @@ def verify(path: str | Path) -> Verified:
     model, vectors = _load(Path(path))
     with refused(Path(path), "the model cannot answer"):
         n, gap = compare_vectors(
-            model.method, standardise(vector_table(model.feature_names), model.standardiser), vectors
+            model.method, standardise(vector_table(model.method, model.feature_names), model.standardiser), vectors
         )
     return Verified(model, n, gap)
 
@@ -76,7 +75,7 @@ def _load(path: Path) -> tuple[Model, Any]:
         card = Card.from_dict(parts["card.json"])
         hashes = trained_on.checked(arrays.pop(trained_on.ARRAY, None))
         method = _method(parts["method.json"], arrays)
-        nothing = make_table([], features=np.zeros((0, len(names))) if names else None, feature_names=names)
+        nothing = vector_table(method, names, 0)
         if [t.columns for t in method.predict(nothing).targets] != [t.columns for t in targets]:
             raise ModelFileError("the model file's targets are not those of its method")
         known: dict[str, Any] = {"standardiser": preset["preset"], "feature_names": names, "card": card}

@@ -55,7 +55,7 @@ def write_model(
         "targets.json": {"targets": [asdict(t) for t in targets], "feature_names": list(feature_names)},
         "calibration.json": {},
         "card.json": plain(card.to_dict()),
-        "vectors.json": make_vectors(method, standardise(vector_table(tuple(feature_names)), standardiser)),
+        "vectors.json": make_vectors(method, standardise(vector_table(method, tuple(feature_names)), standardiser)),
     }
     bounded_meta(type(method), parts["method.json"]["meta"], state.arrays)  # what could not be loaded is not written
     if json_size(parts) > LARGEST_JSON:  # learning curves of so many epochs or members

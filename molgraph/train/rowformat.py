@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,7 +54,7 @@ def arrange(rows: Rows, prediction: Prediction, chosen: np.ndarray, *, keep_colu
         chosen: the rows to write.
         keep_columns: whether the input's columns are written, in place of the id and the molecule.
     """
-    molecule = rows.table.entity("molecule").name
+    molecule = rows.table.entities[0].name
     inputs = prediction.inputs if prediction.inputs is not None else np.full(len(prediction), "", dtype=object)
     texts = [values[chosen].tolist() for values in (prediction.ids, inputs, prediction.status, prediction.reason)]
     if keep_columns:
@@ -132,7 +133,7 @@ class Parquet(RowFormat):
         import pyarrow.parquet as pq
 
         with (
-            pa.OSFile(str(part)) as source,
+            pa.OSFile(os.fsencode(part)) as source,
             pa.ipc.open_stream(source) as stream,
             pq.ParquetWriter(made, stream.schema) as writer,
         ):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,16 @@ from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.parameters import measure
+from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.size import Shapes, Size, by_owner, together
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
 from molgraph.train.inference import predict_networks
-from molgraph.train.method import GraphMethod, make_method
+from molgraph.train.inputs import Input
+from molgraph.train.make_method import make_method
+from molgraph.train.method import GraphMethod
 
 LARGEST = 1000
 
@@ -55,7 +58,7 @@ class Ensemble(Method):
     def __init__(
         self,
         method: str = "dmpnn",
-        n: int = 5,
+        n: Annotated[int, Range(1, LARGEST)] = 5,
         seed: int = 0,
         params: Mapping[str, Any] | None = None,
         threads: int | None = None,
@@ -99,7 +102,7 @@ class Ensemble(Method):
         """The members' mean, and their standard deviation as ``spread``."""
         return self.predict_graphs(table, None)
 
-    def predict_graphs(self, table: Table, graphs: Graphs | None) -> Prediction:
+    def predict_graphs(self, table: Table, graphs: Sequence[Graphs] | None) -> Prediction:
         """The same, with the graphs that were made already for members that read them."""
         if not self.fitted:
             raise UsageError("this ensemble has not learned anything yet", hint="call fit(table) first")
@@ -145,13 +148,19 @@ class Ensemble(Method):
         size = together(measure(member, m, own.get(f"member-{i}", {})) for i, m in enumerate(metas))
         return replace(size, row_bytes=size.row_bytes * (1 + len(metas) // 2))
 
-    def _predictions(self, table: Table, graphs: Graphs | None) -> list[Prediction]:
+    def graph_inputs(self) -> tuple[Input, ...]:
+        """The entity columns that all members read, where they share them; none otherwise."""
+        members = [m for m in self.fitted if isinstance(m, GraphMethod)]
+        kinds = {repr(m.graph_inputs()) for m in members}
+        return members[0].graph_inputs() if len(members) == len(self.fitted) and len(kinds) == 1 else ()
+
+    def _predictions(self, table: Table, graphs: Sequence[Graphs] | None) -> list[Prediction]:
         """One prediction a member; graph members that share a featuriser share its work and their batches."""
         members = [m for m in self.fitted if isinstance(m, GraphMethod)]
         if len(members) == len(self.fitted):
             fitted = [m.ready() for m in members]
             made = [(m.encoder, repr(m.params)) for m in members]
-            kinds = {(*one, repr(f.spec), f.descriptors.names) for one, f in zip(made, fitted, strict=True)}
+            kinds = {(*one, repr(f.inputs), f.descriptors.names) for one, f in zip(made, fitted, strict=True)}
             if len(kinds) == 1:
                 return predict_networks(fitted, table, members[0].running(), graphs)
         return [m.predict(table) for m in self.fitted]
@@ -164,8 +173,7 @@ class Ensemble(Method):
         return member.set_params(**{name: value for name, value in run.items() if name in known and value is not None})
 
     def _size(self) -> int:
-        if not isinstance(self.n, (int, np.integer)) or not 1 <= self.n <= LARGEST:
-            raise UsageError(f"n is {self.n!r}, expected a number of members from 1 to {LARGEST}")
+        self.check_params()
         return int(self.n)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.train.method import make_method
+from molgraph.train.make_method import make_method
 from pipelines.quality.cells import Outcome
 from pipelines.quality.study import Problem
 

@@ -9,7 +9,7 @@ from molgraph.auxiliary.tabular import FittedTargets
 from molgraph.auxiliary.tabular import method as tabular
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.data.table import make_table
-from molgraph.train.method import make_method
+from molgraph.train.make_method import make_method
 from tests.train.tiny import series
 
 

@@ -130,7 +130,7 @@ def test_a_saved_model_predicts_without_the_library(monkeypatch) -> None:
 
 @pytest.mark.parametrize("name", ["xgboost", "maplight", "gp"])
 def test_a_missing_library_is_said_with_the_command(monkeypatch, name: str) -> None:
-    from molgraph.train.method import make_method
+    from molgraph.train.make_method import make_method
 
     real = builtins.__import__
     missing = ("xgboost", "catboost", "gpytorch")
@@ -149,7 +149,7 @@ def test_a_missing_library_is_said_with_the_command(monkeypatch, name: str) -> N
 
 @pytest.mark.parametrize("kind", [XGBoost, MapLight])
 def test_settings_that_cannot_be_are_refused(kind: type[Method]) -> None:
-    with pytest.raises(UsageError, match="whole numbers from 1"):
+    with pytest.raises(UsageError, match="expected a whole number from 1"):
         make(kind, **{next(iter(SMALL[kind])): 0}).fit(series(8))
     with pytest.raises(UsageError, match="'RMSE'"):
         MapLight(loss="RMS").fit(series(8))

@@ -19,7 +19,7 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
 from molgraph.chem.tanimoto import tanimoto
 from molgraph.data.table import Table, make_table
-from molgraph.train.method import make_method
+from molgraph.train.make_method import make_method
 from tests.contract.test_methods import labelled
 from tests.train.tiny import series
 

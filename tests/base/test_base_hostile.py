@@ -45,6 +45,12 @@ def test_a_recipe_file_and_a_card_say_it(tmp_path: Path, value: str) -> None:
         read_card(path)
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="a device that gives bytes without end")
+def test_a_recipe_without_end_is_refused() -> None:
+    with pytest.raises(UsageError, match="is not TOML: it is longer than 10,000,000 characters"):
+        Recipe.from_toml("/dev/zero")
+
+
 def test_python_numbers_without_end_are_shown_shortened() -> None:
     for value in (10**5000, [10**5000], "x" * 9999):
         with pytest.raises(UsageError) as caught:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from molgraph.base import registry
 from molgraph.base.errors import UsageError
 from molgraph.base.parameters import check_params, measure, type_hints
-from molgraph.train.method import make_method
+from molgraph.train.make_method import make_method
 
 NAMED = [(kind, name) for kind in ("method", "encoder") for name in registry.names(kind)]
 
@@ -82,6 +82,6 @@ class Wrong:
 def test_no_stored_method_has_a_whole_number_that_no_model_has(name: str) -> None:
     cls = registry.get("method", name)
     for parameter, hint in type_hints(cls).items():
-        if parameter not in ("seed", "return") and int in (hint, *get_args(hint)):
-            with pytest.raises(UsageError, match=f"{parameter} is .*, which no model has"):
+        if parameter not in ("seed", "return") and "int" in str(hint):
+            with pytest.raises(UsageError, match=f"{parameter} is .*, (which no model has|expected)"):
                 measure(cls, {"params": {parameter: 2**53}}, {})

@@ -77,7 +77,7 @@ def pressed(code: str, *words: object, cwd: Path, wait: float = 0.1) -> tuple[in
         ("molgraph.train.ahead:start_worker", "predict NETWORK LIBRARY -o out.csv", "out.csv.part"),
         ("molgraph.chem.standardise:map_texts", "train LIBRARY -t y --epochs 1 -o m.mgm", ""),
         ("molgraph.evaluate.benchmark.local:LocalEngine.start", "bench run quick -o bench", "goes on from here"),
-        ("molgraph.data.graph_cache:featurize", "data featurize SMALL -o store", ""),
+        ("molgraph.data.featurize:featurize", "data featurize SMALL -o store", ""),
     ],
 )
 def test_ctrl_c_while_rows_are_worked_on(library: Path, tmp_path: Path, place: str, words: str, kept: str) -> None:

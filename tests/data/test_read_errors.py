@@ -192,7 +192,9 @@ def test_a_typographic_minus_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [1, None, "CCO", b"CCO", {"a": 1}, np.array(1.0), np.ones((2, 2)), iter([1, 2])], ids=str
+    "wrong",
+    [1, None, "CCO", b"CCO", {"a": 1}, np.array(1.0), np.ones((2, 2)), iter([1, 2])],
+    ids=lambda value: type(value).__name__,
 )
 def test_a_column_is_a_list_of_values(wrong: object) -> None:
     with pytest.raises(DataError, match=r"column 'y' is of type .*, not a list of values"):

@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from molgraph.base.errors import StorageError
-from molgraph.data import graph_cache as store_module
 from molgraph.data import graph_io
 from molgraph.data.featurize import featurize
 from molgraph.data.graph_cache import MARKS, load_store, marked, save_store, store_for
@@ -76,7 +75,7 @@ def test_a_table_without_a_readable_row() -> None:
 def test_the_cache_builds_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make_table(SAMPLE)
     first = store_for(table, cache=tmp_path)
-    monkeypatch.setattr(store_module, "featurize", lambda *a, **k: pytest.fail("built twice"))
+    monkeypatch.setattr("molgraph.data.featurize.featurize", lambda *a, **k: pytest.fail("built twice"))
     again = store_for(table.take(np.array([3, 0, 1, 2])).take(np.array([1, 2, 3, 0])), cache=tmp_path)
     assert_equal(first.store, again.store)
     assert len(list(tmp_path.iterdir())) == 1
@@ -86,7 +85,7 @@ def test_another_content_or_featuriser_is_another_store(tmp_path: Path, monkeypa
     store_for(make_table(["C", "CC"]), cache=tmp_path)
     store_for(make_table(["CC", "CO"]), cache=tmp_path)
     store_for(make_table(["C,CC"]), cache=tmp_path)
-    monkeypatch.setattr(store_module, "FEATURISER", "another")
+    monkeypatch.setattr("molgraph.data.featurize.FEATURISER", "another")
     store_for(make_table(["C", "CC"]), cache=tmp_path)
     assert len(list(tmp_path.iterdir())) == 4
 
@@ -95,7 +94,7 @@ def test_a_whole_tables_store_serves_its_parts(tmp_path: Path, monkeypatch: pyte
     table = make_table(["CCO", None, "C1CC", "CCO", "C", "c1ccccc1", "CC(=O)O", "N"])
     whole = store_for(table, cache=tmp_path)
     assert whole.store.extra[MARKS].shape == (6, 2)
-    monkeypatch.setattr(store_module, "featurize", lambda *a, **k: pytest.fail("built twice"))
+    monkeypatch.setattr("molgraph.data.featurize.featurize", lambda *a, **k: pytest.fail("built twice"))
     for rows in ([4, 0, 0, 1], [2], [7, 6, 5], [1]):
         part = store_for(table.take(np.array(rows)), cache=tmp_path)
         assert part.graph_of_row.tolist() == whole.graph_of_row[rows].tolist()

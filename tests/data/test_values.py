@@ -14,6 +14,7 @@ import molgraph
 from molgraph.base.errors import DataError, UsageError
 from molgraph.data.cells import convert, is_missing, read_cell
 from molgraph.data.read import read_table
+from molgraph.data.values import find_beside
 from tests.data.chunked import iter_tables
 
 nan = float("nan")
@@ -168,3 +169,81 @@ def test_fuzz_no_cell_ends_an_audit_and_none_is_lost() -> None:
         assert found.targets[0].missing == listed + sum(map(is_missing, cells))
         for cell in cells:
             assert read_cell(cell).kind
+
+
+def test_a_cell_whose_unit_contradicts_its_column_is_refused_or_listed() -> None:
+    values, units = ["0.25 uM", "250", "250 nM", "1 nmol/L", "2 uM"], ["nM", "nM", "nM", "nM", ""]
+    with pytest.raises(DataError, match=r"'y' holds '0.25 uM' in row 1: its column of units says nM") as caught:
+        read(values, beside={"units": units}, unit="nM")
+    assert "correct the one that is wrong" in caught.value.hint
+    agreed = read(values[1:], beside={"units": units[1:]}, unit="nM")
+    assert agreed.y[:, 0].tolist() == [250, 250, 1, 2000]  # an empty unit contradicts nothing
+    found = molgraph.audit(messy(values, units=units), targets=["y"], unit="nM", workers=1)
+    assert found.finding("two units in y").rows.tolist() == [0]
+    assert found.targets[0].missing == 1
+
+
+@pytest.mark.parametrize("dimensionless", ["logP", "logP:regression"])
+def test_a_column_of_units_that_could_be_several_targets_converts_none(dimensionless: str) -> None:
+    table = {"smiles": ["CCO", "CCN"], "IC50": ["0.25", "250"], "logP": ["2.5", "3"]}
+    with pytest.raises(DataError, match="'units' does not say whose units it holds: 'IC50', 'logP'") as caught:
+        read_table({**table, "units": ["uM", "nM"]}, targets=["IC50", dimensionless], unit="nM")
+    assert "IC50_units" in caught.value.hint
+    for units in ({"IC50_units": ["uM", "nM"]}, {"IC50_units": ["uM", "nM"], "units": ["", ""]}):
+        made = read_table({**table, **units}, targets=["IC50", dimensionless], unit="nM")
+        assert made.y.tolist() == [[250, 2.5], [250, 3]]
+        assert any("logP: no units are known, so its values are read as they stand" in n for n in made.notes)
+    same = read_table({**table, "units": ["nM", ""]}, targets=["IC50", dimensionless], unit="nM")
+    assert same.y.tolist() == [[0.25, 2.5], [250, 3]]
+    one = read_table({**table, "units": ["uM", "nM"]}, targets=["IC50"], unit="nM")
+    same = read_table({**table, "units": ["nM", "NA"]}, targets=["IC50", dimensionless], unit="nM")
+    assert same.y.tolist() == [[0.25, 2.5], [250, 3]]
+    assert one.y.tolist() == [[250], [250]]
+    with pytest.raises(DataError, match="'IC50' has no units to bring to nM"):
+        read_table(table, targets=["IC50", dimensionless], unit="nM")
+
+
+def test_units_are_found_by_the_name_of_their_value() -> None:
+    names = ["smiles", "standard_value", "pchembl_value", "standard_units"]
+    found = find_beside(names, ["smiles"], ["standard_value", "pchembl_value"])
+    assert found == {"standard_value": {"unit": "standard_units"}}
+    assert find_beside(names, ["smiles"], ["pchembl_value"]) == {}  # the units are those of standard_value
+    found = find_beside(["smiles", "y", "class", "units"], ["smiles"], ["y"])
+    assert found == {"y": {"unit": "units"}}
+
+
+def test_a_kind_says_which_target_has_no_unit() -> None:
+    table = {"smiles": ["CCO", "CCN"], "IC50": ["0.25", "250"], "active": ["1", "0"], "units": ["uM", "nM"]}
+    made = read_table(table, targets=["IC50", "active:binary"], unit="nM")
+    assert made.y.tolist() == [[250, 1], [250, 0]]
+
+
+def test_decimal_commas_are_decided_by_all_rows_where_a_file_is_read_in_parts(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text("smiles;dose;n\nCCO;0,5;1\nCCN;1,5;2\nCCC;2,345;3\nCCCC;;4\n")
+    parts = [part.features for part in iter_tables(path, chunk_rows=2, features=["dose", "n"])]
+    np.testing.assert_array_equal(np.concatenate(parts), [[0.5, 1], [1.5, 2], [2.345, 3], [nan, 4]])
+    path.write_text("smiles;dose\nCCO;1,234\nCCN;1,5\n")  # thousands, were the first row alone
+    assert [part.features.item() for part in iter_tables(path, chunk_rows=1, features=["dose"])] == [1.234, 1.5]
+    path.write_text("smiles;dose\nCCO;1,5\nCCN;2.5\n")  # both signs
+    with pytest.raises(DataError, match="'1,5' in row 1"):
+        list(iter_tables(path, chunk_rows=1, features=["dose"]))
+
+
+def test_a_model_reads_descriptors_as_its_training_did(tmp_path: Path) -> None:
+    path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+    rows = [f'{"C" * (i % 9 + 1)}O{"N" * (i // 9)},{i},"{i},25"' for i in range(40)]
+    path.write_text("\n".join(["smiles,y,dose", *rows]) + "\n")
+    result = molgraph.train(
+        path, targets=["y"], features=["dose"], decimal=",", model="linear", params={"features": "morgan"}
+    )
+    model = result.model
+    expected = model.predict(path).value
+    molgraph.predict_file(model, path, out)
+    np.testing.assert_allclose(read_table(out, targets=["y_predicted"]).y, expected, rtol=1e-6)
+    path.write_text("\n".join(["smiles,y,dose", *(row.replace(',25"', '.25"') for row in rows)]) + "\n")
+    np.testing.assert_array_equal(model.predict(path).value, expected)  # points are read as ever
+    path.write_text('smiles,dose\nCCO,"1,234"\n')
+    assert model.predict(path).ok.all()
+    with pytest.raises(DataError, match="which is no number"):
+        model.predict(path, decimal=".")

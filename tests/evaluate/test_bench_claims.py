@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
@@ -70,3 +71,13 @@ def test_processes_that_contend_are_never_inside_together(tmp_path):
     for process in processes:
         process.join(30)
     assert [clashes.get(timeout=5) for _ in processes] == [0, 0, 0]
+
+
+def test_where_nobody_can_be_told_of_a_claim_it_is_taken(tmp_path, monkeypatch):
+    def unknown(file: IO[bytes]) -> None:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(claims, "_lock", unknown)
+    mine = Claims(tmp_path)
+    assert mine.take("k"), "or a run would wait for ever"
+    mine.close()

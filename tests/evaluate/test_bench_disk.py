@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from molgraph.base.errors import StorageError
+from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import storage_error
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
@@ -200,3 +200,23 @@ def test_a_split_file_that_is_damaged_says_the_way_out_and_that_mends_it(tmp_pat
     folder.rmdir()
     ran = go(tmp_path, recipe("ridge"))
     assert (ran.there, ran.made, ran.refusals) == (5, {}, ()) and Split.load(folder / "r0-f0.json").hash == kept
+
+
+def test_a_recipe_a_plan_and_a_mark_that_are_damaged_are_written_anew(tmp_path):
+    go(tmp_path, recipe("ridge"))
+    split = (tmp_path / "splits" / "small" / "random-1x5" / "r0-f0.json").read_bytes()
+    for name in ("recipe.toml", "plan/small.json", "splits/small/random-1x5/asked.json"):
+        sound = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(b"\xff")
+        ran = go(tmp_path, recipe("ridge"))
+        assert (ran.there, ran.made, ran.refusals) == (5, {}, ()) and (tmp_path / name).read_bytes() == sound
+    assert (tmp_path / "splits" / "small" / "random-1x5" / "r0-f0.json").read_bytes() == split
+    assert verify_records(tmp_path).ok
+
+
+@pytest.mark.parametrize("damage", ["[]", '{"metrics": []}', "[" * 100_000, "\xff"])
+def test_a_damaged_plan_says_what_to_do(damage, tmp_path):
+    go(tmp_path, recipe("ridge"))
+    (tmp_path / "plan" / "small.json").write_text(damage, encoding="latin-1")
+    with pytest.raises(DataError, match=r"is no plan of a benchmark.*\n.*run the recipe again"):
+        verify_records(tmp_path)

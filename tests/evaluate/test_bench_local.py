@@ -17,6 +17,7 @@ from molgraph.evaluate.benchmark.records import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.benchmark.watch import memory_mb, tree
 from tests.evaluate.bench_tables import engine, go, plain, recipe
+from tests.evaluate.odd_methods import FACTORY
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
 
@@ -44,6 +45,20 @@ def test_spawned_cells_give_what_forked_cells_give(tmp_path):
     frames = [plain(score_records(read_records(tmp_path / name))) for name in ("spawned", "forked")]
     pd.testing.assert_frame_equal(*frames)
     assert spawning.running == {}
+
+
+@pytest.mark.parametrize("forks", [True, False])
+def test_what_a_cell_prints_is_utf8_whatever_the_shell_asks_for(forks, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    own = LocalEngine((FACTORY.split(":")[0],), 1)
+    if not forks:
+        own._close_server()
+        own._forks = False
+    try:
+        ran = go(tmp_path, recipe({"name": "odd", "params": {"how": "prints"}}), engine=own, only={"fold": ["0"]})
+    finally:
+        own.close()
+    assert ran.made == {"ok": 1}, ran.failures
 
 
 @pytest.mark.parametrize(

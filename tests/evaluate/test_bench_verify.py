@@ -127,6 +127,18 @@ SPOILT = {
     "rows, the hash covered up": (lambda out: predictions(first(out), reorder, covered=True), "test rows"),
     "a prediction's file": (lambda out: (first(out) / PREDICTIONS).unlink(), "predictions are gone"),
     "a manifest": (lambda out: (first(out) / MANIFEST).write_text("{"), "cannot be read"),
+    "a manifest that lacks something": (
+        lambda out: write(first(out) / MANIFEST, lambda raw: raw.pop("status")),
+        "is damaged: 'status' is gone or changed",
+    ),
+    "a manifest of another kind": (
+        lambda out: write(first(out) / MANIFEST, lambda raw: raw.update(seconds={})),
+        "is damaged: 'seconds' is gone or changed",
+    ),
+    "the data, all of it": (
+        lambda out: next((out / ".work" / "tables").iterdir()).write_bytes(b""),
+        "is damaged: delete it and run the recipe again",
+    ),
     "another cell's manifest": (
         lambda out: write(first(out) / MANIFEST, lambda raw: raw.update(key="0" * 64)),
         "belongs to another cell",

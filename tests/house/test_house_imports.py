@@ -30,7 +30,14 @@ TOP = {"__main__": "cli"}
 DOORS: dict[str, tuple[str, ...]] = {
     "rdkit": ("chem/*.py", "data/featurize*.py"),
     "cuik_molmaker": ("data/featurize*.py",),
-    "torch_geometric": ("data/batch.py", "data/pyg.py", "data/sources/*.py", "nn/*.py", "models/pyg_conv.py"),
+    "torch_geometric": (
+        "data/batch.py",
+        "data/pyg.py",
+        "data/featurize_graph.py",
+        "data/sources/*.py",
+        "nn/*.py",
+        "models/pyg_conv.py",
+    ),
     "deepchem": ("data/sources/*.py", "auxiliary/peers/deepchem.py"),
     "lightning": ("train/*.py", "auxiliary/peers/chemprop.py"),
     "pytorch_lightning": (),

@@ -206,7 +206,10 @@ def test_hostile_and_foreign_files_get_one_sentence(saved, tmp_path):
             _rewritten(whole, _nothing, **{"weights.safetensors": _weights({"a": tensor | {"shape": [9]}}, bytes(8))}),
             "type or shape",
         ),
-        "huge": (_rewritten(whole, _nothing, **{"method.json": _method(whole, head_width=10**12)}), "which no model"),
+        "huge": (
+            _rewritten(whole, _nothing, **{"method.json": _method(whole, head_width=10**12)}),
+            "head_width is",
+        ),
         "wide": (_rewritten(whole, _nothing, **{"method.json": _method(whole, head_width=10**6)}), "shape"),
         "layers": (_rewritten(whole, _nothing, **{"method.json": _method(whole, head_layers=10**5)}), "layers"),
         "encoder": (_rewritten(whole, _nothing, **{"method.json": _method(whole, encoder="x")}), "no encoder"),

@@ -14,7 +14,7 @@ from molgraph.base.errors import DataError, MolgraphError
 from molgraph.data.read import read_table
 from molgraph.train import overlap
 from molgraph.train.ahead import map_ahead
-from molgraph.train.method import make_method
+from molgraph.train.make_method import make_method
 from molgraph.train.model import Model
 from molgraph.train.stream import predict_stream
 from tests.train.jobs import double

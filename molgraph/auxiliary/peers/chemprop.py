@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.optional import need
+from molgraph.base.ranges import Count, NotNegative, Positive, Probability, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.size import Shapes, Size
@@ -28,7 +29,6 @@ from molgraph.data.table import Table
 from molgraph.train.runtime import lightning_quiet, torch_settings
 
 AGGREGATIONS = {"mean": "MeanAggregation", "norm": "NormAggregation", "sum": "SumAggregation"}
-COUNTS = ("depth", "d_hidden", "head_width", "epochs", "batch_size")
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,16 @@ class Chemprop(Method):
 
     def __init__(
         self,
-        depth: int = 3,
-        d_hidden: int = 300,
+        depth: groups.Width = 3,
+        d_hidden: groups.Width = 300,
         aggregation: Literal["norm", "mean", "sum"] = "norm",
-        head_width: int = 300,
-        head_layers: int = 1,
-        dropout: float = 0.0,
-        epochs: int = 50,
-        batch_size: int = 64,
-        learning_rate: float = 1e-3,
-        warmup_epochs: float = 2,
+        head_width: groups.Width = 300,
+        head_layers: Annotated[int, Range(0, 1000)] = 1,
+        dropout: Probability = 0.0,
+        epochs: Count = 50,
+        batch_size: Count = 64,
+        learning_rate: Positive = 1e-3,
+        warmup_epochs: NotNegative = 2,
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
@@ -110,7 +110,7 @@ class Chemprop(Method):
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on ``table``; ``valid`` picks the epoch; ``workdir`` is not used."""
-        groups.check_counts(self, COUNTS)
+        self.check_params()
         cores(self.threads)
         if self.aggregation not in AGGREGATIONS:
             raise UsageError(
@@ -132,7 +132,7 @@ class Chemprop(Method):
         """Rebuild; raises ``ModelFileError`` where the state is not whole."""
 
         def load(method: Self, group: Group, arrays: Mapping[str, np.ndarray]) -> _Network:
-            groups.check_counts(method, COUNTS)
+            method.check_params()
             model = method._model(group)
             put_weights(model, arrays)
             return _Network(model.eval(), group, method.batch_size, method.threads)

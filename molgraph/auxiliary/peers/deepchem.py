@@ -18,6 +18,7 @@ from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.optional import need
+from molgraph.base.ranges import Bits, Count, Positive, Probability
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.size import Shapes, Size
@@ -28,7 +29,6 @@ from molgraph.data.table import Table
 from molgraph.train.runtime import torch_settings
 
 MODELS = ("dmpnn", "multitask")
-COUNTS = ("d_hidden", "epochs", "batch_size", "n_bits")
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,12 @@ class DeepChem(Method):
     def __init__(
         self,
         model: Literal["dmpnn", "multitask"] = "dmpnn",
-        d_hidden: int = 300,
-        dropout: float = 0.0,
-        epochs: int = 50,
-        batch_size: int = 50,
-        learning_rate: float = 1e-3,
-        n_bits: int = 1024,
+        d_hidden: groups.Width = 300,
+        dropout: Probability = 0.0,
+        epochs: Count = 50,
+        batch_size: Count = 50,
+        learning_rate: Positive = 1e-3,
+        n_bits: Bits = 1024,
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
@@ -138,7 +138,7 @@ class DeepChem(Method):
     def _check(self) -> None:
         if self.model not in MODELS:
             raise UsageError(f"DeepChem has no model {self.model!r} here", hint=nearest(str(self.model), MODELS))
-        groups.check_counts(self, COUNTS)
+        self.check_params()
         cores(self.threads)
 
     def _model(self, group: Group) -> Any:

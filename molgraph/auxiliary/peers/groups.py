@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 import numpy as np
 
 from molgraph.auxiliary.targets import reasons, target_meta, whole
 from molgraph.base.contracts import Method, Prediction, State, Target
-from molgraph.base.errors import DataError, ModelFileError, UsageError
+from molgraph.base.errors import DataError, ModelFileError
 from molgraph.base.finite import check_finite
+from molgraph.base.ranges import Range
 from molgraph.base.size import Shapes, Size, by_owner
 from molgraph.data.labels import check_targets
 from molgraph.data.table import UNREADABLE, Table
@@ -22,6 +23,7 @@ from molgraph.train.building import bounded_by
 from molgraph.train.restore import A_USE, BONDS
 
 AGAIN = "fetch the file again"
+Width = Annotated[int, Range(1, 100_000)]
 M = TypeVar("M", bound=Method)
 
 
@@ -212,14 +214,6 @@ def size_of(meta: Mapping[str, Any], shapes: Shapes, repeats: str = "") -> Size:
     columns = sum(len(target.columns) for target in targets_from_json(meta["targets"]))
     uses = int(meta["params"].get(repeats, 1))
     return Size(bytes=8 * numbers, row_bytes=40 * columns, row_operations=uses * (BONDS * numbers + A_USE))
-
-
-def check_counts(method: Method, names: tuple[str, ...], most: int = 100_000) -> None:
-    """Make sure that parameters are whole numbers from 1; also before a stranger's file makes a network of them."""
-    for name in names:
-        value = getattr(method, name)
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value <= most:
-            raise UsageError(f"{name} is {value!r}, expected a whole number from 1 to {most:,}")
 
 
 def _rows(fitted: Fitted, table: Table, readable: np.ndarray, y: np.ndarray, group: Group) -> Rows:

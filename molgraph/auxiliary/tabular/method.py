@@ -91,9 +91,6 @@ class TabularMethod(Method):
     def fit_target(self, data: TargetData) -> TargetModel:
         """Fit the model of one target."""
 
-    def check_params(self) -> None:
-        """Raise ``UsageError`` for parameters that cannot be used; called before anything is computed."""
-
     def n_steps(self) -> int | None:
         """Steps of progress that ``fit_target`` reports for a target; None where it reports none."""
         return None

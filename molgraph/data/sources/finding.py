@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from molgraph.base.errors import DataError, StorageError
-from molgraph.base.paths import data_dir
+from molgraph.base.paths import data_dir, expanded
 from molgraph.data.card_parts import UNVERIFIED, Source
 from molgraph.data.cards import Card
 from molgraph.data.sources import records
@@ -122,7 +122,7 @@ def whereabouts(card: Card) -> str:
 def deepchem_dir() -> Path | None:
     """The folder where DeepChem's own loaders keep what they downloaded, where the user has named one."""
     named = os.environ.get("DEEPCHEM_DATA_DIR")
-    return Path(named).expanduser() if named else None
+    return expanded(named) if named else None
 
 
 def _of_deepchem(source: Source) -> dict[str, Path] | None:

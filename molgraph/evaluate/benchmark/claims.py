@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from pathlib import Path
 from typing import IO
+
+NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)  # of file systems where nobody can be told of a claim
 
 
 class Claims:
@@ -34,9 +37,10 @@ class Claims:
             file = (self.folder / key).open("ab")
             try:
                 _lock(file)
-            except OSError:
-                file.close()
-                return False
+            except OSError as error:
+                if error.errno not in NO_LOCKS:
+                    file.close()
+                    return False
             if _stands(file, self.folder / key):
                 self.held[key] = file
                 return True

@@ -52,7 +52,16 @@ def write_table(table: Table, path: Path) -> None:
 
 
 def read_handed(path: Path) -> Table:
-    """The table that ``write_table`` wrote."""
+    """The table that ``write_table`` wrote; one that was damaged since raises ``DataError``."""
+    import pyarrow as pa
+
+    try:
+        return _read(path)
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise DataError(f"{path} is damaged: delete it and run the recipe again ({error})") from error
+
+
+def _read(path: Path) -> Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -224,8 +224,9 @@ def _over(running: _Running) -> bool:
 
 
 def _environment() -> dict[str, str]:
-    """This process's own, and where it finds modules."""
-    return dict(os.environ) | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    """This process's own, where it finds modules, and the encoding that logs are read in."""
+    own = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "PYTHONIOENCODING": "utf-8:backslashreplace"}
+    return dict(os.environ) | own
 
 
 def _outcome(running: _Running, code: int, cpu: float | None, peak_mb: float) -> Outcome:

@@ -13,6 +13,7 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError, nearest
 from molgraph.base.paths import atomic_write
 from molgraph.base.registry import get
+from molgraph.base.sections import parse_json
 from molgraph.data.cards import card
 from molgraph.data.content import content_hash as hash_of
 from molgraph.data.datasets import load_dataset
@@ -73,13 +74,13 @@ class Problem:
     def load(cls, path: Path) -> Problem:
         """Read a plan file."""
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
+            raw = parse_json(path.read_text(encoding="utf-8"))
             raw["targets"] = tuple(target_of(t) for t in raw["targets"])
             raw["metrics"] = {name: tuple(each) for name, each in raw["metrics"].items()}
             raw["split_hash"] = {(a, b, c): value for a, b, c, value in raw["split_hash"]}
             raw["cells"] = tuple(Cell(**cell) for cell in raw["cells"])
             return cls(**raw)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(f"{path} is no plan of a benchmark: {error}", hint="run the recipe again") from error
 
     @property
@@ -260,7 +261,7 @@ def frozen(
     content = content_hash(row_contents(table))
     settings, source = settings_of(recipe, dataset, split, table)
     wanted = json.dumps({"content": content, **asked} | ({"source": source} if source else {}), sort_keys=True)
-    if mark.is_file() and mark.read_text(encoding="utf-8") == wanted:
+    if mark.is_file() and mark.read_bytes() == wanted.encode():
         return {part: Split.load(file) for part, file in files.items()}
     logger.info("splitting %s: %s", dataset, split.name)
     made = _draw(split, table, settings)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.base.errors import DataError
+from molgraph.base.sections import parse_json
 from molgraph.evaluate.benchmark.about import machine, versions
 from molgraph.evaluate.benchmark.cells import FORMAT, Cell
 from molgraph.evaluate.benchmark.job import Job, Outcome
@@ -20,6 +21,11 @@ from molgraph.evaluate.benchmark.plan import WORK, Problem
 from molgraph.evaluate.benchmark.worker import LOG, PREDICTIONS
 
 MANIFEST = "manifest.json"
+_NUMBER = int | float | None
+READ: dict[str, Any] = {  # what is read of every manifest
+    "status": str, "reason": str, "data_hash": str, "split_hash": str, "made": str, "seconds": dict,
+    "cpu_seconds": _NUMBER, "peak_mb": _NUMBER, "predictions_sha256": str | None,
+}  # fmt: skip
 LONGEST_LOG = 20_000  # characters of what a failed cell printed
 
 
@@ -113,17 +119,20 @@ def read_manifest(out: Path, cell: Cell) -> dict[str, Any] | None:
     """A cell's manifest, or None where the cell has not been computed.
 
     Raises:
-        DataError: the file is no manifest, or another cell's.
+        DataError: the file is no manifest, lacks something, or is another cell's.
     """
-    path = cell.folder(out) / MANIFEST
+    path, again = cell.folder(out) / MANIFEST, "delete its folder and run the recipe again"
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        manifest: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}", hint="delete its folder and run the recipe again") from error
-    if manifest.get("format") != FORMAT or manifest.get("key") != cell.key:
-        raise DataError(f"{path} belongs to another cell", hint="delete its folder and run the recipe again")
+        raise DataError(f"{path} cannot be read: {error}", hint=again) from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT or manifest.get("key") != cell.key:
+        raise DataError(f"{path} belongs to another cell", hint=again)
+    odd = [name for name, kind in READ.items() if name not in manifest or not isinstance(manifest[name], kind)]
+    if odd or not isinstance(manifest["seconds"].get("total"), int | float):
+        raise DataError(f"{path} is damaged: {(odd or ['seconds'])[0]!r} is gone or changed", hint=again)
     return manifest
 
 

@@ -82,7 +82,8 @@ def write_predictions(path: Path, rows: np.ndarray, test: Table, prediction: Pre
     columns |= {f"p:{name}": prediction.value[:, j] for j, name in enumerate(prediction.columns)}
     if prediction.spread is not None:
         columns |= {f"spread:{name}": prediction.spread[:, j] for j, name in enumerate(prediction.columns)}
-    pq.write_table(pa.table(columns), path)
+    with path.open("wb") as file:  # by its name, pyarrow opens none that is not UTF-8
+        pq.write_table(pa.table(columns), file)
 
 
 def _check(prediction: Prediction, test: Table, job: Job) -> None:

@@ -1,0 +1,130 @@
+"""A number that no fit can have is refused in a sentence, before anything is read, for whatever is registered."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from molgraph.base import registry
+from molgraph.base.contracts import Target
+from molgraph.base.errors import MolgraphError, UsageError
+from molgraph.base.parameters import type_hints
+from molgraph.base.ranges import HUGE, Range
+from molgraph.data.table import Table, make_table
+from molgraph.train.inputs import example_table, trial_inputs
+from molgraph.train.make_method import make_method
+
+NAMES = sorted({*registry.names("method"), *registry.names("encoder")} - {"graph", "mean"})
+ODD: tuple[float, ...] = (-1, 0, 10**12, 1e300, -0.5, 1.5)
+SECONDS = 60  # for one fit of twelve rows
+SMALL: dict[str, dict[str, Any]] = {
+    "ensemble": {"method": "random_forest", "n": 2, "params": {"n_estimators": 2, "n_bits": 64, "features": "morgan"}},
+    "random_forest": {"n_estimators": 2, "n_bits": 64, "features": "morgan"},
+    "xgboost": {"n_estimators": 2, "n_bits": 64, "features": "morgan"},
+    "linear": {"n_bits": 64, "features": "morgan"},
+    "knn": {"n_bits": 64},
+    "svm": {"n_bits": 64},
+    "gp": {"n_bits": 64, "steps": 2},
+    "maplight": {"iterations": 2, "depth": 2, "n_bits": 64},
+    "chemprop": {"epochs": 1, "d_hidden": 8, "head_width": 8},
+    "deepchem": {"model": "multitask", "epochs": 1, "d_hidden": 8, "n_bits": 64},
+    "deepdta": {"epochs": 1, "d_embed": 8, "n_filters": 4, "head_width": 8},
+}
+GRAPH = {"epochs": 1, "d_hidden": 8, "head_width": 8}
+
+
+def numeric(name: str) -> dict[str, Any]:
+    """Every parameter that takes a number, of a method or of an encoder and its training."""
+    kinds = [registry.get(kind, name) for kind in ("method", "encoder") if name in registry.names(kind)]
+    kinds += [registry.get("method", "graph")] * (name in registry.names("encoder"))
+    hints = {key: hint for cls in kinds for key, hint in type_hints(cls).items() if key not in ("return", "spec")}
+    return {key: hint for key, hint in hints.items() if {int, float} & {*leaves(hint)}}
+
+
+def leaves(hint: Any) -> list[Any]:
+    """The plain types and the ranges within an annotation."""
+    parts = getattr(hint, "__metadata__", ()) + get_args(hint)
+    return [hint] if not parts else [leaf for part in parts for leaf in leaves(part)]
+
+
+def tiny(kind: str) -> Table:
+    target = Target("y") if kind == "regression" else Target("y", "binary")
+    y = np.arange(12) if kind == "regression" else np.arange(12) % 2
+    return make_table([f"{'C' * n}O" for n in range(1, 13)], targets=(target,), y=y)
+
+
+def readable(table: Table, name: str) -> Table:
+    """The table, or one of as many examples of what an encoder reads instead of molecules."""
+    encoder = registry.get("encoder", name) if name in registry.names("encoder") else None
+    if encoder is None or "molecule" in encoder.reads:
+        return table
+    return replace(table, entities=example_table(trial_inputs(name), (), len(table)).entities)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_works_or_is_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
+    cls = registry.get("method", name if name in registry.names("method") else "graph")
+    for library in () if name == "ensemble" else cls.needs:
+        pytest.importorskip(library)
+    table, faults = readable(tiny("regression"), name), []
+    for key, hint in numeric(name).items():
+        edges = [edge for r in leaves(hint) if isinstance(r, Range) for edge in (r.low, r.high)]
+        for value in [*ODD, *(edge for edge in edges if edge < 100 or int not in leaves(hint))]:
+            settings = {**SMALL.get(name, GRAPH), key: value if int in leaves(hint) else float(value)}
+            settings |= {"store": str(tmp_path)} if name == "maplight" else {}  # its descriptors take the longest
+            started = time.perf_counter()
+            try:
+                make_method(name, **settings).fit(table).predict(table)
+            except MolgraphError as error:
+                if isinstance(error, UsageError) and key not in error.message:
+                    faults.append(f"{key}={value}: {error.message}")
+            except Exception as error:
+                faults.append(f"{key}={value}: {type(error).__name__}: {str(error)[:80]}")
+            if time.perf_counter() - started > SECONDS:
+                faults.append(f"{key}={value}: {time.perf_counter() - started:.0f} s")
+    assert not faults
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_number_declares_its_range(name: str) -> None:
+    bare = [key for key, hint in numeric(name).items() if not any(isinstance(leaf, Range) for leaf in leaves(hint))]
+    assert {*bare} <= {"seed", "threads", "class_weights"}  # any seed; the machine's cores; their own check
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "words"),
+    [
+        (
+            "random_forest",
+            {"n_bits": 100},
+            "n_bits is 100, expected a whole number from 8 to 1,048,576, a multiple of 8",
+        ),
+        (
+            "random_forest",
+            {"min_samples_leaf": 0},
+            "min_samples_leaf is 0, expected a whole number from 1 to .* or a number",
+        ),
+        ("knn", {"radius": 10**12}, "radius is 1000000000000, expected a whole number from 0 to 16"),
+        ("xgboost", {"subsample": 2}, "subsample is 2, expected a number from 1e-06 to 1"),
+        ("svm", {"cost": 1e9}, "cost is .*, expected a number above 0 and up to 1,000,000"),
+        ("knn", {"power": HUGE * 10}, r"power is .*, expected a number from 0 to 1e\+30"),
+        ("dmpnn", {"dropout": 1.5}, "dropout is 1.5, expected a number from 0 to 1"),
+        ("ensemble", {"n": 0}, "n is 0, expected a whole number from 1 to 1,000"),
+    ],
+)
+def test_the_sentence_names_what_is_allowed(name: str, wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=f"{name}: {words}"):
+        make_method(name, **wrong)
+
+
+def test_a_fit_checks_what_a_constructor_or_set_params_was_given() -> None:
+    forest = registry.get("method", "random_forest")
+    with pytest.raises(UsageError, match="n_bits is 100"):
+        forest(n_bits=100).fit(tiny("regression"))
+    with pytest.raises(UsageError, match="radius is -1"):
+        forest().set_params(radius=-1).fit(tiny("regression"))

@@ -1,0 +1,62 @@
+"""Wide tables: a header longer than the sample is read whole, and time grows with the columns, not their square."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from molgraph.base.errors import DataError
+from molgraph.data.delimited import BLOCK_BYTES, check_unique
+from molgraph.data.formats import reader_for
+from molgraph.data.opening import SAMPLE_BYTES
+from molgraph.data.read import read_table
+
+
+def wide(path: Path, n_columns: int, name: str = "g", encoding: str = "utf-8") -> Path:
+    more = ",".join(f"{name}{i}" for i in range(n_columns))
+    rows = [f"{'C' * (i + 1)},{i}" + ",0" * n_columns for i in range(4)]
+    path.write_text("\n".join([f"smiles,y,{more}", *rows]) + "\n", encoding=encoding)
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_header_longer_than_the_sample_is_read_whole(tmp_path: Path, encoding: str) -> None:
+    path = wide(tmp_path / "wide.csv", 60_000, encoding=encoding)
+    assert len(path.read_text(encoding).splitlines()[0]) > SAMPLE_BYTES
+    table = read_table(path, targets=["y"], features=["g59999"])
+    assert table.y[:, 0].tolist() == [0, 1, 2, 3]
+    assert table.features is not None and table.features.shape == (4, 1)
+
+
+def test_standard_input_with_a_long_header(tmp_path: Path) -> None:
+    path = wide(tmp_path / "wide.csv", 60_000)
+    code = "from molgraph.data.read import read_table; print(read_table('-', targets=['y']).y[:, 0].tolist())"
+    with path.open("rb") as file:
+        done = subprocess.run([sys.executable, "-c", code], stdin=file, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["[0.0,", "1.0,", "2.0,", "3.0]"]
+
+
+def test_a_header_of_many_megabytes_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=f"a header of more than {BLOCK_BYTES:,} bytes"):
+        reader_for(wide(tmp_path / "wide.csv", 60_000, "a_rather_long_name_" * 5))
+
+
+def test_time_grows_with_the_columns_and_not_with_their_square(tmp_path: Path) -> None:
+    def seconds(n: int) -> float:
+        started = time.process_time()
+        reader = reader_for(wide(tmp_path / f"{n}.csv", n))
+        for chunk in reader.chunks(reader.names, 2):
+            assert chunk.columns.num_columns == n + 2
+        return time.process_time() - started
+
+    seconds(500)
+    assert seconds(40_000) < 25 * seconds(4_000)  # the square would be 100
+
+
+def test_the_columns_of_one_name_are_named() -> None:
+    with pytest.raises(DataError, match="two columns named 'a', 'c'"):
+        check_unique(["c", "a", "b", "a", "c"], "it")
