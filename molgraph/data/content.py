@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.data.table import Table
+from molgraph.base.table import Entities, Table
 
 FORMAT = b"molgraph-content-1"
 
@@ -41,6 +41,23 @@ def content_hash(table: Table) -> str:
         _texts(digest, [target.name, target.kind, *target.classes])
         if table.y is not None:
             _numbers(digest, table.y[:, j])
+    return digest.hexdigest()
+
+
+def entity_texts(column: Entities) -> np.ndarray:
+    """Texts of an entity column as they stand; digests of graphs and geometries."""
+    return np.array([v if isinstance(v, str) else value_digest(v) for v in column.values], dtype=object)
+
+
+def value_digest(value: Any) -> str:
+    """sha256 of one graph or geometry, or of a text."""
+    digest = hashlib.sha256(FORMAT)
+    if isinstance(value, str):
+        _texts(digest, [value])
+    elif hasattr(value, "arrays"):
+        _graph(digest, value)
+    else:
+        _texts(digest, [type(value).__name__, value])
     return digest.hexdigest()
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from rdkit import rdBase
 
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.progress import bar
+from molgraph.base.registry import register
 from molgraph.chem.smiles import check_smiles, parse_smiles, quiet
 from molgraph.data import featurize_cuik, featurize_rdkit
 from molgraph.data.features import FEATURISER, atom_rows, bond_rows
-from molgraph.data.graph_store import GraphStore
+from molgraph.data.featuriser import Featuriser
+from molgraph.data.graph_store import GraphStore, InputSpec
 from molgraph.data.packing import Piece, pack
 from molgraph.data.table import OK, UNREADABLE
 
@@ -59,6 +61,24 @@ def featurize(smiles: Sequence[str], *, backend: Backend = "auto", workers: int 
         reason[i] = reason[i] or parse_smiles(texts[i]).reason or "a molecule of no atoms"
     status = np.where(counts > 0, OK, UNREADABLE).astype(object)
     return pack(found, status, reason, FEATURISER, atom_rows, bond_rows)
+
+
+@register("featuriser", "v2", summary="atoms and bonds of a molecule, in chemprop's layout")
+class Molecules(Featuriser):
+    """Levels ``atom`` and ``bond`` of molecules (see ``molgraph.data.features``)."""
+
+    name = "v2"
+    kind = "molecule"
+    examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
+
+    @property
+    def versions(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The layout's, and RDKit's."""
+        return FEATURISER, rdkit_version()
+
+    def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
+        """One graph a molecule."""
+        return featurize(values, workers=workers)
 
 
 def rdkit_version() -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from molgraph.data.graphs import Graph
+from molgraph.data.graph_values import Graph
 
 ROUNDS = 5
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)  # splitmix64's finaliser

@@ -1,4 +1,4 @@
-"""A table in, its graphs out: each distinct molecule once, made now or found on disk."""
+"""Make the graphs of a table's entities, each distinct one once, or find them on disk."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import StorageError
-from molgraph.data.features import FEATURISER
-from molgraph.data.featurize import featurize, rdkit_version
+from molgraph.data.featuriser import Featuriser
+from molgraph.data.featurize import Molecules
 from molgraph.data.graph_io import cached, content_key, load_store, save_store
-from molgraph.data.graph_store import GraphStore, Level
-from molgraph.data.table import Table
+from molgraph.data.graph_store import GraphStore, InputSpec, Level
+from molgraph.data.table import Entities, Table
 
-__all__ = ["GraphStore", "Graphs", "Level", "load_store", "marked", "save_store", "store_for"]
+__all__ = ["GraphStore", "Graphs", "Level", "graphs_of", "load_store", "marked", "save_store", "store_for"]
 
 MARKS = "smiles_mark"
 
 
 @dataclass(frozen=True)
 class Graphs:
-    """The graphs of a table.
+    """The graphs of an entity column.
 
     Args:
-        store: each distinct molecule once.
+        store: each distinct entity once.
         graph_of_row: int64 [n_rows], the graph of each row; -1 for rows that were not ``ok`` already.
     """
 
@@ -53,37 +53,66 @@ def store_for(table: Table, *, cache: Path | None = None, workers: int = 1) -> G
         >>> len(graphs.store), graphs.graph_of_row.tolist()
         (2, [0, -1, 0, 1])
     """
+    return graphs_of(table, table.entity("molecule"), Molecules(), cache=cache, workers=workers)
+
+
+def graphs_of(
+    table: Table,
+    column: Entities,
+    featuriser: Featuriser,
+    *,
+    spec: InputSpec | None = None,
+    cache: Path | None = None,
+    workers: int = 1,
+) -> Graphs:
+    """Make the graphs of one entity column, each distinct entity once.
+
+    Args:
+        table: rows that are not ``ok`` are passed over.
+        column: one of its entity columns.
+        featuriser: of that column's kind.
+        spec: as for ``Featuriser.featurise``.
+        cache, workers: as for ``store_for``; entities that are no text are made anew each time.
+    """
     rows = np.flatnonzero(table.ok)
     graph_of_row = np.full(len(table), -1, dtype=np.int64)
-    codes, distinct = pd.factorize(table.smiles[rows])
+    values = column.values[rows]
+    text = all(isinstance(value, str) for value in values)
+    codes, distinct = pd.factorize(values if text else np.array([featuriser.key(v) for v in values], dtype=object))
     graph_of_row[rows] = codes
-    texts = list(distinct)
-    if cache is None:
-        return Graphs(featurize(texts, workers=workers), graph_of_row)
-    key = content_key(texts, FEATURISER, rdkit_version())
-    marks = marks_of(texts)
+    if cache is None or not text:
+        first = np.full(len(distinct), len(values), np.int64)
+        np.minimum.at(first, codes, np.arange(len(values)))
+        return Graphs(featuriser.featurise(list(values[first]), spec=spec, workers=workers), graph_of_row)
+    texts, versions = list(distinct), featuriser.versions
+    key, marks = content_key(texts, *versions), marks_of(texts, *versions)
     if not (cache / key).exists():
         for folder in sorted(path.parent for path in cache.glob("*/store.json")):
             found = _within(folder, marks)
             if found is not None:
                 graph_of_row[rows] = found[1][codes]
                 return Graphs(found[0], graph_of_row)
-    return Graphs(cached(cache, key, lambda: marked(featurize(texts, workers=workers), texts)), graph_of_row)
+
+    def make() -> GraphStore:
+        return marked(featuriser.featurise(texts, spec=spec, workers=workers), texts, *versions)
+
+    return Graphs(cached(cache, key, make), graph_of_row)
 
 
-def marked(store: GraphStore, texts: Sequence[str]) -> GraphStore:
-    """The store with a mark of each graph's SMILES, by which ``store_for`` finds it among others."""
-    return replace(store, extra={**store.extra, MARKS: marks_of(texts)})
+def marked(store: GraphStore, texts: Sequence[str], *versions: str) -> GraphStore:
+    """The store with a mark of each entity's text, by which ``graphs_of`` finds it among others."""
+    return replace(store, extra={**store.extra, MARKS: marks_of(texts, *versions)})
 
 
-def marks_of(texts: Sequence[str]) -> np.ndarray:
-    """128 bits for each text and for what reads it, uint64 [n, 2].
+def marks_of(texts: Sequence[str], *versions: str) -> np.ndarray:
+    """128 bits for each text and for what reads it (by default the molecules' featuriser), uint64 [n, 2].
 
     Example:
         >>> marks_of(["CCO", "C"]).shape
         (2, 2)
     """
-    base = hashlib.blake2b(f"{FEATURISER} {rdkit_version()} ".encode(), digest_size=16)
+    words = "".join(f"{version} " for version in versions or Molecules().versions)
+    base = hashlib.blake2b(words.encode(), digest_size=16)
     out = bytearray()
     for text in texts:
         one = base.copy()

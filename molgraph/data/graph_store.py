@@ -39,6 +39,7 @@ class InputSpec:
         featuriser: name and version of what made the features.
         widths: width of the feature rows of each level that has features.
         arrays: shape of a row of each further array, by ``level.array``: ``{"atom.position": (3,)}``.
+        settings: what a featuriser took from the training data, such as the number of node labels.
 
     Example:
         >>> spec = InputSpec("v2.1", {"atom": 72, "bond": 14}, {"bond.source": ()})
@@ -49,6 +50,7 @@ class InputSpec:
     featuriser: str
     widths: Mapping[str, int]
     arrays: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    settings: Mapping[str, int] = field(default_factory=dict)
 
     def width(self, level: str) -> int:
         """Width of a level's features.
@@ -67,8 +69,21 @@ class InputSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        arrays = {name: list(shape) for name, shape in self.arrays.items()}
-        return {"featuriser": self.featuriser, "widths": dict(self.widths), "arrays": arrays}
+        return {
+            "featuriser": self.featuriser,
+            "widths": dict(self.widths),
+            "arrays": {name: list(shape) for name, shape in self.arrays.items()},
+            "settings": dict(self.settings),
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> InputSpec:
+        """From plain values; those of another type raise ``ValueError`` or ``TypeError``."""
+        arrays = {str(name): tuple(map(int, shape)) for name, shape in dict(values["arrays"]).items()}
+        widths, settings = ({str(k): int(v) for k, v in dict(values[part]).items()} for part in ("widths", "settings"))
+        if any(v < 0 for v in (*widths.values(), *settings.values(), *(n for shape in arrays.values() for n in shape))):
+            raise ValueError("a width below 0")
+        return cls(str(values["featuriser"]), widths, arrays, settings)
 
 
 @dataclass(frozen=True)
@@ -89,6 +104,7 @@ class GraphStore:
         reason: object [n_graphs].
         featuriser: name and version of what made the features.
         extra: further arrays of one row a graph.
+        settings: what the featuriser took from the data.
     """
 
     levels: Mapping[str, Level]
@@ -97,6 +113,7 @@ class GraphStore:
     reason: np.ndarray
     featuriser: str
     extra: Mapping[str, np.ndarray] = field(default_factory=dict)
+    settings: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.status)
@@ -110,4 +127,5 @@ class GraphStore:
             for array, values in level.arrays.items()
             if array != "code"
         }
-        return InputSpec(self.featuriser, {name: table.shape[1] for name, table in self.tables.items()}, arrays)
+        widths = {name: table.shape[1] for name, table in self.tables.items()}
+        return InputSpec(self.featuriser, widths, arrays, self.settings)

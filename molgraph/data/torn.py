@@ -19,6 +19,7 @@ import pyarrow.csv as pacsv
 from molgraph.data.chunks import REASON
 
 _MARK = "\U0010ffff"  # no character of any text: stands for bytes that are not UTF-8 until their row is known
+LINE = 1 << 20  # bytes: a piece of so many without an end of line belongs to no row that could be read
 _BAD_BYTE = re.compile("[\udc80-\udcff]")
 
 
@@ -45,6 +46,9 @@ def ragged(found: int, width: int, row: str = "the row") -> str:
 class SoundBytes(io.RawIOBase):
     """Passes UTF-8 bytes on, marks what is not UTF-8, and remembers the last few bytes.
 
+    The bytes end before a piece without an end of line, and ``endless`` tells it: Arrow's own refusal of a row that is
+    longer than a block may leave a thread of its pool waiting for itself, and the process at its end for that thread.
+
     Args:
         stream: what is read.
         utf8: whether to look at all; other encodings are passed on as they are.
@@ -52,13 +56,15 @@ class SoundBytes(io.RawIOBase):
 
     def __init__(self, stream: BinaryIO, utf8: bool = True) -> None:
         self._stream, self._utf8 = stream, utf8
-        self.end, self.torn = b"", False
+        self.end, self.torn, self.endless = b"", False, False
 
     def readable(self) -> bool:
         return True
 
     def read(self, n: int = -1) -> bytes:
-        piece = self._stream.read(n)
+        piece = b"" if self.endless else self._stream.read(n)
+        if len(piece) >= LINE and b"\n" not in piece and b"\r" not in piece:
+            self.endless, piece = True, b""
         if self._utf8 and not piece.isascii():
             piece = self._sound(piece)
         self.end = (self.end + piece[-8:])[-8:]

@@ -163,7 +163,13 @@ def _worst(
                 lines.append((name, f"{target.classes[k]} ({number(q[i][k])})" if known else NONE))
             else:
                 lines.append((f"{name}: P(1)" if target.kind == "binary" else name, number(float(q[i]))))
-        yield {"id": table.ids[i], "picture": _picture(table.smiles[i]), "lines": lines}
+        yield {"id": table.ids[i], "picture": _entity_picture(table, int(i)), "lines": lines}
+
+
+def _entity_picture(table: Table, row: int) -> Markup:
+    """A row's molecule as a picture; another entity as text."""
+    first = table.entities[0]
+    return _picture(str(first.values[row])) if first.kind == "molecule" else Markup.escape(table.inputs[row])
 
 
 def _picture(smiles: str, width: int = 220, height: int = 150) -> Markup:
@@ -201,7 +207,7 @@ def unread_rows(table: Table, predictions: Mapping[str, Prediction]) -> dict[str
     bad = np.flatnonzero(status != "ok")
     if not len(bad):
         return None
-    texts = [str(table.smiles[i])[:200] for i in bad[:MAX_ROWS]]
+    texts = [str(table.inputs[i])[:200] for i in bad[:MAX_ROWS]]
     rows = [
         {"id": table.ids[i], "input": text, "status": status[i], "reason": reason[i]}
         for i, text in zip(bad[:MAX_ROWS], texts, strict=True)

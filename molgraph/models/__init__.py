@@ -4,5 +4,8 @@
 |---|---|---|---|---|---|---|
 | ``mpnn`` | atoms | bonds | edge network | GRU | set2set | supervised |
 | ``dmpnn`` | directed bonds | next bond, no U-turn | sum | skip + ReLU | incoming sum, mean | supervised |
+| ``gin`` | atoms | bonds | sum | perceptron | sum of every layer | supervised |
+| ``schnet`` | atoms | radius | continuous filter | residual | sum | supervised |
+| ``deepdta`` | tokens | windows | convolution | ReLU | maximum | supervised |
 | ``pyg_conv`` | atoms | bonds | the convolution's | skip + ReLU | mean | supervised |
 """

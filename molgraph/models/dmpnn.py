@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from torch import nn
 
+from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import get, register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
@@ -53,9 +56,9 @@ class DMPNN(Encoder):
         self,
         spec: InputSpec,
         *,
-        d_hidden: int = 300,
-        depth: int = 3,
-        dropout: float = 0.0,
+        d_hidden: Width = 300,
+        depth: Annotated[int, Range(1, INNER_LIMIT)] = 3,
+        dropout: Probability = 0.0,
         activation: str = "relu",
         readout: str = "mean",
         bias: bool = False,
@@ -71,7 +74,7 @@ class DMPNN(Encoder):
         self.w_o = JoinedLinear(d_atom + d_hidden, d_hidden)
         self.activation, self.dropout = make_activation(activation), nn.Dropout(dropout)
         self.readout = get("readout", readout)(d_hidden)
-        self.d_out = self.readout.d_out
+        self.d_out, self.d_rows = self.readout.d_out, d_hidden
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations ahead."""

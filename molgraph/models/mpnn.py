@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
+from molgraph.base.ranges import Layers, Width
 from molgraph.base.registry import get, register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
@@ -48,9 +49,9 @@ class MPNN(Encoder):
         self,
         spec: InputSpec,
         *,
-        d_hidden: int = 64,
-        rounds: int = 3,
-        d_edge: int = 128,
+        d_hidden: Width = 64,
+        rounds: Layers = 3,
+        d_edge: Width = 128,
         readout: str = "set2set",
         distinct: bool = True,
     ) -> None:
@@ -62,7 +63,7 @@ class MPNN(Encoder):
         self.message = EdgeNetwork(spec.width("bond"), d_hidden, d_edge)
         self.update = GRU(d_hidden, d_hidden)
         self.readout = get("readout", readout)(d_hidden)
-        self.d_out = self.readout.d_out
+        self.d_out, self.d_rows = self.readout.d_out, d_hidden
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations ahead."""

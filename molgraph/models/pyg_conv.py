@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn, stack
 
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.ranges import Layers, Probability, Width
 from molgraph.base.registry import get, register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
@@ -60,10 +61,10 @@ class PyGConv(Encoder):
         spec: InputSpec,
         *,
         conv: str = "GINEConv",
-        d_hidden: int = 128,
-        depth: int = 3,
-        heads: int = 4,
-        dropout: float = 0.0,
+        d_hidden: Width = 128,
+        depth: Layers = 3,
+        heads: Width = 4,
+        dropout: Probability = 0.0,
         readout: str = "mean",
         options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -76,7 +77,7 @@ class PyGConv(Encoder):
         self.edge = _edge_argument(type(self.convs[0])) if depth else ""
         self.drop = nn.Dropout(dropout)
         self.readout = get("readout", readout)(d_hidden)
-        self.d_out = self.readout.d_out
+        self.d_out, self.d_rows = self.readout.d_out, d_hidden
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relation from atoms to graphs ahead."""

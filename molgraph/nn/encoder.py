@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -50,18 +52,21 @@ class Encoded:
 class Encoder(nn.Module):
     """The base class of every encoder.
 
-    A subclass takes an ``InputSpec`` and then its hyper-parameters as keyword arguments with defaults, sets
-    ``d_out``, and is registered with ``@register("encoder", name, paper=..., line=...)``.
+    A subclass takes an ``InputSpec`` and then its hyper-parameters as keyword arguments with defaults, sets ``d_out``
+    (and ``d_rows``, the width of its first rows, where it gives any), and is registered with
+    ``@register("encoder", name, paper=..., line=...)``.
 
-    ``needs``: levels and arrays that the graphs must hold, such as ``atom.position``. ``reads``: kinds of entity that
-    it can encode. ``featuriser``: the registered featuriser that makes its graphs, by kind of entity, where it is not
-    the default. ``repeats``: the hyper-parameters that say how often the same weights are used: a model file's values
-    for them are bounded by what that costs. ``distinct``: whether rows that look alike are computed once.
+    ``reads``: kinds of entity that it can encode. ``needs``: levels and arrays that the graphs must hold, such as
+    ``atom.position``. ``featurisers``: the registered featuriser that makes its graphs, by kind of entity, where it
+    is not the default. ``repeats``: the hyper-parameters that say how often the same weights are used: a model file's
+    values for them are bounded by what that costs. ``distinct``: whether rows that look alike are computed once.
     """
 
     d_out: int
+    d_rows: int = 0
     reads: tuple[str, ...] = ("molecule", "graph")
     needs: tuple[str, ...] = ("atom", "bond")
+    featurisers: Mapping[str, str] = MappingProxyType({})
     repeats: tuple[str, ...] = ()
     distinct: bool = True
 

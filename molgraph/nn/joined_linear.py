@@ -60,7 +60,8 @@ class JoinedLinear(nn.Linear):
 
     def forward(self, *parts: Tensor | CodedRows | SummedRows) -> Float[Tensor, "n {self.out_features}"]:
         """Parts of n rows, their widths summing to ``in_features``, to float [n, out_features]."""
-        weights = self.weight.split([_width(part) for part in parts], dim=1)
+        # a whole weight as it is: in mixed precision its bfloat16 copy is made once a step, not once a use
+        weights = self.weight.split([_width(part) for part in parts], dim=1) if len(parts) > 1 else [self.weight]
         out = _product(parts[0], weights[0], self.bias)
         for part, weight in zip(parts[1:], weights[1:], strict=True):
             out = out + _product(part, weight, None)

@@ -1,4 +1,4 @@
-"""The training loop: a network and samples in, its best weights and learning curves out."""
+"""Train a network by an objective: checkpoints, early stopping, learning curves."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from torch import nn
 
 from molgraph.base.errors import MolgraphError
 from molgraph.base.progress import bar
-from molgraph.base.seeds import derive
+from molgraph.base.seeds import derive, generator
 from molgraph.data.loader import batch_order, make_ahead
 from molgraph.train import checkpoint
 from molgraph.train.checkpoint import Progress
 from molgraph.train.network import Network
+from molgraph.train.objective import Loss, Objective, StepState
+from molgraph.train.optimizers import Steps, learning_rate, make_optimizer
 from molgraph.train.runtime import CtrlC, Interrupted
 from molgraph.train.samples import Sample, Samples
-from molgraph.train.schedule import Schedule
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -53,6 +54,8 @@ class Plan:
     checkpoint_seconds: float
     folder: Path | None
     prints: dict[str, str]
+    optimizer: str = "adam"
+    schedule: str = "exponential"
     label: str = "training"
 
 
@@ -70,6 +73,18 @@ class Learned(NamedTuple):
     curves: list[list[float]]
 
 
+class Learner(nn.Module):
+    """A network with the objective that trains it: one module, so that checkpoints and processes have both."""
+
+    def __init__(self, network: nn.Module, objective: Objective) -> None:
+        super().__init__()
+        self.network, self.objective = network, objective
+
+    def forward(self, batch: Any, state: StepState) -> Loss:
+        """The objective's loss of a batch."""
+        return self.objective(self.network, batch, state)
+
+
 class Fit:
     """Train a network, or go on from the checkpoint in the plan's folder.
 
@@ -80,16 +95,16 @@ class Fit:
     network is handed over apart from the rest, so that Lightning gives each process weights of its own.
 
     Args:
-        objective: raw outputs and labels to one loss a label.
+        objective: what a step minimises.
         train: rows to learn from.
         valid: rows that pick the weights and stop training early, or None.
         plan: how.
     """
 
-    def __init__(self, objective: nn.Module, train: Samples, valid: Samples | None, plan: Plan) -> None:
+    def __init__(self, objective: Objective, train: Samples, valid: Samples | None, plan: Plan) -> None:
         self.objective, self.train, self.valid, self.plan = objective, train, valid, plan
         self.steps = math.ceil(len(train) / plan.batch_size)
-        self.schedule = Schedule.of_epochs(plan.learning_rate, plan.epochs, plan.warmup_epochs, self.steps)
+        self.rates = Steps(plan.learning_rate, int(plan.warmup_epochs * self.steps), plan.epochs * self.steps)
         self.path = None if plan.folder is None else plan.folder / checkpoint.FILE_NAME
         self.progress = Progress()
         self.kept: list[Sample] = []
@@ -104,15 +119,15 @@ class Fit:
         """
         plan = self.plan
         self.fabric = fabric
-        self.prepare: Callable[[Any], None] = network.encoder.prepare
-        optimizer = torch.optim.Adam(
-            network.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay, fused=True
-        )
-        self.network, self.optimizer = fabric.setup(network, optimizer)
+        self.prepare: Callable[[Sample], None] = network.prepare
+        turns = self.objective.turns(network)
+        made = [make_optimizer(plan.optimizer, own, plan.learning_rate, plan.weight_decay) for own in turns]
+        learner, *optimizers = fabric.setup(Learner(network, self.objective), *made)
+        self.learner, self.optimizers = learner, tuple(optimizers)
         torch.manual_seed(derive(plan.seed, "dropout", fabric.global_rank))
         self.saved_at = time.monotonic()
         if self.path is not None and self.path.exists():
-            self.progress = checkpoint.load(self.fabric, self.path, self.network, self.optimizer, self.plan.prints)
+            self.progress = checkpoint.load(self.fabric, self.path, self.learner, self.optimizers, self.plan.prints)
             if self.fabric.is_global_zero:
                 logger.info(self._resumed())
         now, fresh = self.progress, not self.progress.done
@@ -128,7 +143,7 @@ class Fit:
                 self._close_epoch(began)
                 line.describe(self._describe())
         if self.path is not None and fresh:
-            checkpoint.save(self.fabric, self.path, self.network, self.optimizer, now, plan.prints)
+            checkpoint.save(self.fabric, self.path, self.learner, self.optimizers, now, plan.prints)
         return Learned({name: value.numpy() for name, value in now.best.items()}, now.best_epoch + 1, now.curves)
 
     def _resumed(self) -> str:
@@ -141,12 +156,10 @@ class Fit:
         """Train on what is left of this epoch; a batch's sum of losses and number of labels after each step."""
         now, plan = self.progress, self.plan
         order = batch_order(len(self.train), plan.batch_size, seed=plan.seed, epoch=now.epoch)
-        self.network.train()
-        for sample, count in make_ahead(order[now.position :], self._make):
-            step = now.epoch * self.steps + now.position
-            for group in self.optimizer.param_groups:
-                group["lr"] = self.schedule.rate(step)
-            loss = self._step(sample.to(self.fabric.device), count)
+        self.learner.train()
+        pieces = [*enumerate(order)][now.position :]
+        for sample in make_ahead(pieces, self._make):
+            loss, count = self._step(sample.to(self.fabric.device), now.epoch * self.steps + now.position)
             if not math.isfinite(loss):
                 raise MolgraphError(
                     f"the loss is {loss} in epoch {now.epoch + 1}, step {now.position + 1}",
@@ -155,41 +168,58 @@ class Fit:
                 )
             yield loss * count, count
 
-    def _make(self, rows: np.ndarray) -> tuple[Sample, int]:
-        """This process's share of a batch, and the number of labels in the whole of it."""
-        known = self.train.weights[rows] > 0 if self.train.weights is not None else np.ones(len(rows))
+    def _make(self, piece: tuple[int, np.ndarray]) -> Sample:
+        """This process's share of a batch."""
+        position, rows = piece
         world, rank = self.fabric.world_size, self.fabric.global_rank
         mine = rows[rank::world]
         sample = self.train.sample(mine if len(mine) else rows[:1])
         if not len(mine):  # the last batch has fewer rows than there are processes
             sample.weights = torch.zeros_like(sample.weights)  # type: ignore[arg-type]
-        self.prepare(sample.batch)
-        return sample, int(known.sum())
+        rng = generator(self.plan.seed, "corrupt", self.progress.epoch, position, rank)
+        sample = self.objective.corrupt(sample, rng)
+        self.prepare(sample)
+        return sample
 
-    def _step(self, sample: Sample, count: int) -> float:
-        self.optimizer.zero_grad()
-        raw, penalty = self.network(sample)
-        loss = (self.objective(raw, sample.y) * sample.weights).sum() / max(count, 1)
-        world = self.fabric.world_size
-        if world > 1:
-            loss = loss * world  # gradients are averaged over processes, the loss is a sum over them
-        self.fabric.backward(loss if penalty is None else loss + penalty)
-        if self.plan.gradient_clip is not None:
-            self.fabric.clip_gradients(
-                self.network, self.optimizer, max_norm=self.plan.gradient_clip, error_if_nonfinite=False
-            )
-        self.optimizer.step()
+    def _step(self, sample: Sample, step: int) -> tuple[float, int]:
+        """One step of each optimiser in turn; the mean loss of the last one, over all processes, and its count."""
+        rate, world = learning_rate(self.plan.schedule, self.rates, step), self.fabric.world_size
+        state = StepState(step, self.rates.total, self.progress.epoch)
+        for turn, optimizer in enumerate(self.optimizers):
+            state = state._replace(turn=turn)
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            optimizer.zero_grad()
+            found: Loss = self.learner(sample, state)
+            count = found.count
+            if world > 1:
+                count = int(cast(torch.Tensor, self.fabric.all_reduce(torch.tensor(float(count)), reduce_op="sum")))
+            loss = found.total / max(count, 1)
+            if world > 1:
+                loss = loss * world  # gradients are averaged over processes, the loss is a sum over them
+            self.fabric.backward(loss)
+            if self.plan.gradient_clip is not None:
+                self.fabric.clip_gradients(
+                    self.learner, optimizer, max_norm=self.plan.gradient_clip, error_if_nonfinite=False
+                )
+            optimizer.step()
+        self.objective.after_step(self.network, state)
         value = loss.detach()
         if world > 1:
             value = cast(torch.Tensor, self.fabric.all_reduce(value, reduce_op="mean"))
-        return float(value)
+        return float(value), count
+
+    @property
+    def network(self) -> nn.Module:
+        """The network itself."""
+        return self.learner.module.network
 
     def _close_epoch(self, began: float) -> None:
         """Judge the epoch on the validation part, keep the best weights, and see whether to go on."""
         now, plan = self.progress, self.plan
         train_loss = now.total / max(now.count, 1)
         valid_loss = float("nan") if self.valid is None else self._validate(self.valid)
-        rate = self.schedule.rate((now.epoch + 1) * self.steps - 1)
+        rate = learning_rate(plan.schedule, self.rates, (now.epoch + 1) * self.steps - 1)
         now.curves.append([now.epoch + 1, train_loss, valid_loss, rate, time.monotonic() - began])
         last = now.epoch + 1 >= plan.epochs
         if valid_loss < now.best_loss or (self.valid is None and last):
@@ -200,16 +230,15 @@ class Fit:
         now.done = last or not patient
         now.epoch, now.position, now.total, now.count, now.seconds = now.epoch + 1, 0, 0.0, 0, 0.0
 
-    @torch.no_grad()
     def _validate(self, valid: Samples) -> float:
-        self.network.eval()
+        self.learner.eval()
         total = torch.zeros(2, dtype=torch.float64, device=self.fabric.device)
+        step = (self.progress.epoch + 1) * self.steps - 1
+        state = StepState(step, self.rates.total, self.progress.epoch, training=False)
         for sample in self._valid_batches(valid):
-            with self.fabric.autocast():
-                raw, _ = self.network.module(sample)
-            weights = cast(torch.Tensor, sample.weights)
-            losses = self.objective(raw, sample.y) * weights
-            total += torch.stack([losses.sum().double(), (weights > 0).sum().double()])
+            with self.fabric.autocast(), torch.set_grad_enabled(self.objective.grad_in_validation):
+                found: Loss = self.learner.module(sample, state)
+            total += torch.tensor([float(found.total.detach()), found.count], dtype=torch.float64).to(total.device)
         if self.fabric.world_size > 1:
             total = cast(torch.Tensor, self.fabric.all_reduce(total, reduce_op="sum"))
         loss = float(total[0] / total[1].clamp(min=1))
@@ -228,7 +257,7 @@ class Fit:
 
         def make(rows: np.ndarray) -> Sample:
             sample = valid.sample(rows)
-            self.prepare(sample.batch)
+            self.prepare(sample)
             return sample
 
         for sample in make_ahead(pieces, make):
@@ -252,7 +281,7 @@ class Fit:
             due = self.fabric.broadcast(due)
         if due or (ctrl_c.pressed and alone):
             now.seconds = time.monotonic() - began
-            checkpoint.save(self.fabric, self.path, self.network, self.optimizer, now, self.plan.prints)
+            checkpoint.save(self.fabric, self.path, self.learner, self.optimizers, now, self.plan.prints)
             self.saved_at = time.monotonic()
         if ctrl_c.pressed:
             raise Interrupted(

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 
 from molgraph.base.contracts import Prediction
-from molgraph.data.graph_cache import Graphs, store_for
-from molgraph.data.graph_store import InputSpec
+from molgraph.data.graph_cache import Graphs
 from molgraph.data.loader import make_ahead
 from molgraph.data.table import OK, Table
 from molgraph.train.descriptors import Descriptors
+from molgraph.train.inputs import Input, input_graphs, row_status
 from molgraph.train.network import Network
 from molgraph.train.outputs import Outputs
 from molgraph.train.runtime import resolve_device, torch_settings
@@ -29,13 +29,13 @@ class Fitted:
         network: on the CPU, in evaluation mode.
         outputs: targets and their scale.
         descriptors: extra columns and their scale.
-        spec: the graphs that it was trained on.
+        inputs: the entity columns that it reads, and the graphs that it was trained on.
     """
 
     network: Network
     outputs: Outputs
     descriptors: Descriptors
-    spec: InputSpec
+    inputs: tuple[Input, ...]
 
 
 @dataclass(frozen=True)
@@ -49,29 +49,32 @@ class Running:
 
 
 def predict_networks(
-    members: Sequence[Fitted], table: Table, running: Running, graphs: Graphs | None = None
+    members: Sequence[Fitted], table: Table, running: Running, graphs: Sequence[Graphs] | None = None
 ) -> list[Prediction]:
     """A prediction of each network; batches are made once, and their edges depend on row numbers alone.
 
     Args:
-        members: networks that share featuriser and descriptor columns.
+        members: networks that share inputs and descriptor columns.
         table: rows to predict; those that cannot be read get NaN and their reason.
         running: where and how.
-        graphs: the table's graphs, where they are made already.
+        graphs: those of each input, where they are made already.
     """
-    graphs = store_for(table) if graphs is None else graphs
-    status, reason, rows = _readable(table, graphs)
+    inputs = members[0].inputs
+    graphs = input_graphs(table, inputs) if graphs is None else graphs
+    status, reason = row_status(table, inputs, graphs)
+    graph = np.stack([made.graph_of_row for made in graphs], axis=1)
+    rows = np.flatnonzero((status == OK) & (graph >= 0).all(axis=1))
     extras = [m.descriptors.apply(table.features, table.feature_names) for m in members]
     values = [np.full((len(table), m.outputs.d_out), np.nan) for m in members]
     device = resolve_device(running.device)
-    samples = Samples(graphs.store, graphs.graph_of_row)
+    samples = Samples(tuple(made.store for made in graphs), graph)
     edges = np.searchsorted(rows, np.arange(0, len(table) + running.batch, running.batch))
     pieces = [rows[a:b] for a, b in pairwise(edges) if b > a]
 
     def make(piece: np.ndarray) -> Sample:
         sample = samples.sample(piece)
         with torch.no_grad():  # told anew, since this may run in a thread of its own
-            members[0].network.encoder.prepare(sample.batch)
+            members[0].network.prepare(sample)
         return sample
 
     low = running.precision == "bfloat16"
@@ -91,18 +94,8 @@ def predict_networks(
             value,
             status,
             reason,
-            inputs=table.smiles,
+            inputs=table.inputs,
             unlearned=member.outputs.unlearned,
         )
         for member, value in zip(members, values, strict=True)
     ]
-
-
-def _readable(table: Table, graphs: Graphs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Status and reason of every row, and the numbers of the rows that have a graph."""
-    known = graphs.graph_of_row >= 0
-    status, reason = table.status.copy(), table.reason.copy()
-    fresh = np.flatnonzero(known & (table.status == OK))
-    status[fresh] = graphs.store.status[graphs.graph_of_row[fresh]]
-    reason[fresh] = graphs.store.reason[graphs.graph_of_row[fresh]]
-    return status, reason, np.flatnonzero((status == OK) & known)

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self, cast
 
-import numpy as np
 import pandas as pd
 import torch
 
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UsageError
 from molgraph.base.finite import check_finite
 from molgraph.base.parameters import check_params
 from molgraph.base.paths import store_folder
+from molgraph.base.ranges import Count, NotNegative, Positive, Probability
 from molgraph.base.recipe import DEFAULTS
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Categorical, Float, Space
-from molgraph.data.features import MOLECULE_SPEC
 from molgraph.data.graph_cache import Graphs
-from molgraph.data.graph_store import InputSpec
 from molgraph.data.table import Table
 from molgraph.train.engine import Fit, Plan
 from molgraph.train.inference import Fitted, Running, predict_networks
-from molgraph.train.network import Network, build_network, encoder_params
+from molgraph.train.inputs import Input, encoder_names, trial_inputs
+from molgraph.train.network import Network, build_network
 from molgraph.train.objective import Supervised
 from molgraph.train.outputs import ClassWeights
 from molgraph.train.preparation import NO_VALID, Prepared, prepare
@@ -45,7 +44,8 @@ class GraphMethod(Method):
     """Learn a graph encoder and a head from a table.
 
     Args:
-        encoder: a registered encoder, such as ``dmpnn``.
+        encoder: a registered encoder, such as ``dmpnn``; several for several kinds of entity, such as
+            ``dmpnn+deepdta`` for molecules and proteins.
         params: that encoder's own hyper-parameters.
         epochs: passes over the training rows, at most.
         batch_size: rows in a step.
@@ -69,6 +69,8 @@ class GraphMethod(Method):
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
         store: a folder that keeps the molecules' graphs, so that they are made once for all splits, seeds and members
             of an ensemble; auto for one in molgraph's cache; None keeps them in memory.
+        joiner: how the states of several entity columns become one (``molgraph models`` lists them).
+        inputs: the entity columns to read, the others being left out on purpose; None for all.
 
     Example:
         >>> GraphMethod(epochs=3).get_params()["epochs"]
@@ -83,28 +85,31 @@ class GraphMethod(Method):
         self,
         encoder: str = "dmpnn",
         params: Mapping[str, Any] | None = None,
-        epochs: int = DEFAULTS.epochs,
-        batch_size: int = DEFAULTS.batch_size,
-        learning_rate: float = DEFAULTS.learning_rate,
-        warmup_epochs: float = DEFAULTS.warmup_epochs,
-        weight_decay: float = DEFAULTS.weight_decay,
-        patience: int | None = DEFAULTS.patience,
-        gradient_clip: float | None = DEFAULTS.gradient_clip,
+        epochs: Count = DEFAULTS.epochs,
+        batch_size: Count = DEFAULTS.batch_size,
+        learning_rate: Positive = DEFAULTS.learning_rate,
+        warmup_epochs: NotNegative = DEFAULTS.warmup_epochs,
+        weight_decay: NotNegative = DEFAULTS.weight_decay,
+        patience: Count | None = DEFAULTS.patience,
+        gradient_clip: Positive | None = DEFAULTS.gradient_clip,
         class_weights: ClassWeights = DEFAULTS.class_weights,
-        head_width: int = 300,
-        head_layers: int = 2,
-        head_dropout: float = 0.0,
+        head_width: Count = 300,
+        head_layers: Count = 2,
+        head_dropout: Probability = 0.0,
         seed: int = DEFAULTS.seed,
         device: str = DEFAULTS.device,
-        devices: int = 1,
+        devices: Count = 1,
         strategy: str = "auto",
         threads: int | None = DEFAULTS.threads,
         precision: str = DEFAULTS.precision,
-        predict_batch: int = 512,
-        checkpoint_seconds: float = 20.0,
+        predict_batch: Count = 512,
+        checkpoint_seconds: NotNegative = 20.0,
         store: str | None = DEFAULTS.store,
+        joiner: str = "concat",
+        inputs: Sequence[str] | None = None,
     ) -> None:
         self.encoder, self.params = encoder, params
+        self.joiner, self.inputs = joiner, inputs
         self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
         self.warmup_epochs, self.weight_decay, self.patience = warmup_epochs, weight_decay, patience
         self.gradient_clip, self.class_weights = gradient_clip, class_weights
@@ -136,12 +141,12 @@ class GraphMethod(Method):
         self.check()
         recipe = {k: v for k, v in self.get_params().items() if k not in self.run_only}
         cache = None if self.store is None else store_folder(self.store)
-        made = prepare(table, valid, self.class_weights, recipe, cache, self.threads)
+        made = prepare(table, valid, self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)
         if NO_VALID in made.notes:  # those on targets are said once by the run, not by each method
             logger.info(NO_VALID)
         with lightning_quiet(), torch_settings(self.threads, derive(self.seed, "weights")):
             network = self.build(
-                spec=made.spec,
+                inputs=made.inputs,
                 d_extra=len(made.descriptors.names),
                 d_out=made.outputs.d_out,
             )
@@ -151,7 +156,7 @@ class GraphMethod(Method):
             learned = fabric.launch(cast(Any, fit), network)
         check_finite(learned.weights)
         network.cpu().load_state_dict({name: torch.from_numpy(value) for name, value in learned.weights.items()})
-        self.fitted = Fitted(network.eval(), made.outputs, made.descriptors, made.spec)
+        self.fitted = Fitted(network.eval(), made.outputs, made.descriptors, made.inputs)
         self.curves = pd.DataFrame(learned.curves, columns=list(CURVES)).astype({"epoch": int})
         self.best_epoch, self.notes = learned.best_epoch, made.notes
         return self
@@ -160,10 +165,14 @@ class GraphMethod(Method):
         """Predict every row, in order; batches of ``predict_batch`` rows start at multiples of it."""
         return self.predict_graphs(table, None)
 
-    def predict_graphs(self, table: Table, graphs: Graphs | None) -> Prediction:
-        """Predict every row with its graph; None makes the graphs here."""
+    def predict_graphs(self, table: Table, graphs: Sequence[Graphs] | None) -> Prediction:
+        """Predict every row with the graphs of each input; None makes them here."""
         (prediction,) = predict_networks([self.ready()], table, self.running(), graphs)
         return prediction
+
+    def graph_inputs(self) -> tuple[Input, ...]:
+        """The entity columns that the fitted network reads."""
+        return self.ready().inputs
 
     def running(self) -> Running:
         """How prediction runs."""
@@ -186,9 +195,7 @@ class GraphMethod(Method):
             "targets": [asdict(t) for t in fitted.outputs.targets],
             "unlearned": dict(fitted.outputs.unlearned),
             "feature_names": list(fitted.descriptors.names),
-            "featuriser": fitted.spec.featuriser,
-            "d_atom": fitted.spec.width("atom"),
-            "d_bond": fitted.spec.width("bond"),
+            "inputs": [each.to_json() for each in fitted.inputs],
             "curves": [] if self.curves is None else self.curves.to_numpy().tolist(),
             "best_epoch": self.best_epoch,
             "notes": list(self.notes),
@@ -220,22 +227,20 @@ class GraphMethod(Method):
 
     def check(self) -> None:
         """Raise early for values that no fit can have."""
-        for name in ("epochs", "batch_size", "predict_batch", "head_layers", "head_width", "devices"):
-            if not isinstance(getattr(self, name), (int, np.integer)) or getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)!r}, expected a whole number from 1")
+        check_params(GraphMethod, self.get_params(), owner=self.encoder)
         for name, value, limit in too_large(self.get_params()):  # a file with it would be refused, after all the work
             raise UsageError(f"{name} is {value!r}, expected whole numbers up to {limit:,}")
         cores(self.threads)
-        if not self.learning_rate > 0:
-            raise UsageError(f"learning_rate is {self.learning_rate!r}, expected a number above 0")
-        registry.entry("encoder", self.encoder)
+        for name in encoder_names(self.encoder):
+            registry.entry("encoder", name)
+        registry.entry("joiner", self.joiner)
         check_precision(self.precision)
         resolve_device(self.device)
 
     def check_network(self) -> None:
         """Refuse parameters that no network can have, such as an unknown readout, at no cost in memory."""
         with torch.device("meta"):
-            self.build(spec=MOLECULE_SPEC, d_extra=0, d_out=1)
+            self.build(inputs=trial_inputs(self.encoder), d_extra=0, d_out=1)
 
     def _plan(self, made: Prepared, folder: Path | None) -> Plan:
         if folder is not None:
@@ -255,45 +260,15 @@ class GraphMethod(Method):
             label=f"training {self.encoder}",
         )
 
-    def build(self, spec: InputSpec, **widths: int) -> Network:
-        """The network with fresh weights, for inputs of ``spec`` and the widths ``d_extra`` and ``d_out``."""
-        widths |= {"d_hidden": self.head_width, "n_layers": self.head_layers}
-        return build_network(self.encoder, self.params or {}, spec=spec, dropout=self.head_dropout, **widths)
-
-
-def make_method(name: str, **params: Any) -> Method:
-    """A method by its name, or a graph method by its encoder's name.
-
-    Args:
-        name: a registered method (``random_forest``) or encoder (``dmpnn``).
-        params: hyper-parameters of the method; for an encoder its own ones too, such as ``depth``.
-
-    Raises:
-        UsageError: no such name or parameter; the hint has the nearest known ones.
-
-    Example:
-        >>> method = make_method("dmpnn", depth=4, epochs=10)
-        >>> method.params, method.epochs
-        ({'depth': 4}, 10)
-    """
-    if name in registry.names("method"):
-        cls = registry.get("method", name)
-        check_params(cls, params, owner=name)
-        return cls(**params)
-    if name not in registry.names("encoder"):
-        known = sorted({*registry.names("method"), *registry.names("encoder")} - {GraphMethod.name})
-        raise UsageError(f"no model is named {name!r}", hint=nearest(name, known))
-    own, inner = set(GraphMethod.param_names()) - {"encoder"}, encoder_params(name)
-    _check_names(name, params, (*inner, *sorted(own)))
-    nested = dict(params.pop("params", None) or {})
-    nested |= {key: params.pop(key) for key in list(params) if key not in own}
-    _check_names(name, nested, inner)
-    check_params(registry.get("encoder", name), nested, owner=name)
-    check_params(GraphMethod, params, owner=name)
-    return GraphMethod(encoder=name, params=nested, **params)
-
-
-def _check_names(owner: str, params: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    for name in params:
-        if name not in known:
-            raise UsageError(f"{owner} has no parameter {name!r}", hint=nearest(name, known))
+    def build(self, inputs: Sequence[Input], *, d_extra: int, d_out: int) -> Network:
+        """The network with fresh weights, for those widths."""
+        return build_network(
+            inputs,
+            self.params or {},
+            joiner=self.joiner,
+            d_extra=d_extra,
+            d_out=d_out,
+            d_hidden=self.head_width,
+            n_layers=self.head_layers,
+            dropout=self.head_dropout,
+        )

@@ -1,9 +1,9 @@
-"""The network: an encoder and a head; a batch of graphs (and descriptors of the rows) in, raw outputs out."""
+"""The network of a graph method: encoders, a joiner where there are several, and a head."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,31 +11,49 @@ from torch import Tensor, nn
 
 from molgraph.base import registry
 from molgraph.base.errors import UsageError, nearest
-from molgraph.data.graph_store import InputSpec
 from molgraph.nn.encoder import Encoder, check_input
+from molgraph.nn.joiners import Joiner, JoinPart
 from molgraph.nn.perceptron import Perceptron
+from molgraph.train.inputs import Input, encoder_names
 from molgraph.train.samples import Sample
 
 
 class Network(nn.Module):
-    """``head(encoder(graph), descriptors)``.
+    """``head(join(encoder(graph), ...), descriptors)``.
 
     Args:
-        encoder: gives one state a graph.
+        encoders: one for each entity column; each gives one state a graph.
+        joiner: the states of a row's entities to one state; None for one entity column.
         head: a perceptron on that state, beside the row's descriptors where there are any.
     """
 
-    def __init__(self, encoder: Encoder, head: nn.Module) -> None:
+    def __init__(self, encoders: Sequence[Encoder], joiner: Joiner | None, head: nn.Module) -> None:
         super().__init__()
-        self.encoder, self.head = encoder, head
+        self.encoder, self.further_encoders = encoders[0], nn.ModuleList(encoders[1:])
+        self.joiner, self.head = joiner, head
+
+    @property
+    def encoders(self) -> list[Encoder]:
+        """One for each entity column."""
+        return [self.encoder, *self.further_encoders]
+
+    def prepare(self, sample: Sample) -> None:
+        """Make the batches' index work ahead."""
+        for encoder, part in zip(self.encoders, sample.parts, strict=True):
+            encoder.prepare(part.batch)
 
     def forward(self, sample: Sample) -> tuple[Tensor, Tensor | None]:
-        """Raw outputs, float [n, d_out], and the sum of the encoder's penalties where it has any."""
-        encoded = self.encoder(sample.batch)
-        state = encoded.graphs
+        """Raw outputs, float [n, d_out], and the sum of the encoders' penalties where they have any."""
+        rows = self.joiner is not None and self.joiner.needs_rows
+        encoded = [make(part.batch, rows=rows) for make, part in zip(self.encoders, sample.parts, strict=True)]
+        if self.joiner is None:
+            state = encoded[0].graphs
+        else:
+            joined = [JoinPart(e, part.of_row) for e, part in zip(encoded, sample.parts, strict=True)]
+            state = self.joiner(joined)
         if sample.extra is not None:
             state = torch.cat([state, sample.extra.to(state.dtype)], dim=1)
-        penalties = list(encoded.penalties.values())
+        penalties = [value for each in encoded for value in each.penalties.values()]
         # a few rows: in single precision the head costs nothing, and bfloat16 would round what it answers
         with torch.autocast(state.device.type, enabled=False):
             out = self.head(state.to(torch.promote_types(state.dtype, torch.float32)))
@@ -43,32 +61,84 @@ class Network(nn.Module):
 
 
 def build_network(
-    encoder: str,
+    inputs: Sequence[Input],
     params: Mapping[str, Any],
     *,
-    spec: InputSpec,
+    joiner: str,
     d_extra: int,
     d_out: int,
     d_hidden: int = 300,
     n_layers: int = 2,
     dropout: float = 0.0,
 ) -> Network:
-    """The network of a registered encoder; raises ``UsageError`` for parameters that the encoder does not take."""
-    make = registry.get("encoder", encoder)
-    check_input(make, spec, encoder)
-    known = encoder_params(encoder)
+    """The network for some inputs, with fresh weights.
+
+    Args:
+        inputs: entity columns and their encoders.
+        params: the encoder's hyper-parameters; of several encoders ``{"dmpnn.depth": 4}`` is one's own, and the
+            joiner's are ``{"joiner.rank": 64}``.
+        joiner: a registered joiner, used where there are several inputs.
+        d_extra, d_out: widths of descriptors and outputs.
+        d_hidden, n_layers, dropout: of the head.
+
+    Raises:
+        UsageError: parameters that an encoder or the joiner does not take, or inputs that an encoder cannot read.
+    """
+    encoders = [_encoder(each, own_params(params, each.encoder, len({i.encoder for i in inputs}))) for each in inputs]
+    joined = None
+    d_state = encoders[0].d_out
+    if len(encoders) > 1:
+        joined = _joiner(joiner, encoders, inputs, own_params(params, "joiner", 2))
+        d_state = joined.d_out
+    try:
+        head = Perceptron(d_state + d_extra, d_hidden, d_out, n_layers=n_layers, dropout=dropout)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise UsageError(f"the head cannot be built: {error}", hint="head_width, head_layers, head_dropout") from error
+    return Network(encoders, joined, head)
+
+
+def own_params(params: Mapping[str, Any], owner: str, n_encoders: int) -> dict[str, Any]:
+    """Those of the hyper-parameters that are one encoder's, or the joiner's.
+
+    Example:
+        >>> own_params({"dmpnn.depth": 4, "deepdta.width": 8}, "dmpnn", 2), own_params({"depth": 4}, "dmpnn", 1)
+        ({'depth': 4}, {'depth': 4})
+    """
+    own = {name.partition(".")[2]: value for name, value in params.items() if name.partition(".")[0] == owner}
+    plain = {name: value for name, value in params.items() if "." not in name} if n_encoders == 1 else {}
+    return {**plain, **own}
+
+
+def _encoder(each: Input, params: Mapping[str, Any]) -> Encoder:
+    make = registry.get("encoder", each.encoder)
+    check_input(make, each.spec, each.encoder)
+    return _build(make, params, each.encoder, encoder_params(each.encoder), each.spec)
+
+
+def _joiner(name: str, encoders: Sequence[Encoder], inputs: Sequence[Input], params: Mapping[str, Any]) -> Joiner:
+    make = registry.get("joiner", name)
+    known = [p for p in inspect.signature(make.__init__).parameters if p not in ("self", "widths", "row_widths")]
+    given = {"row_widths": [e.d_rows for e in encoders]} if make.needs_rows else {}
+    for each, encoder in zip(inputs, encoders, strict=True):
+        if make.needs_rows and not encoder.d_rows:
+            raise UsageError(f"{name} reads rows, which {each.encoder} does not give", hint="choose joiner='concat'")
+    return _build(make, params, name, tuple(known), [e.d_out for e in encoders], **given)
+
+
+def _build(make: Any, params: Mapping[str, Any], owner: str, known: tuple[str, ...], *args: Any, **given: Any) -> Any:
     for name in params:
         if name not in known:
-            raise UsageError(f"{encoder} has no parameter {name!r}", hint=nearest(name, known))
+            raise UsageError(f"{owner} has no parameter {name!r}", hint=nearest(name, known))
     try:
-        body = make(spec, **params)
-        head = Perceptron(body.d_out + d_extra, d_hidden, d_out, n_layers=n_layers, dropout=dropout)
+        return make(*args, **given, **params)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise UsageError(f"{encoder} cannot be built: {error}", hint=f"its parameters: {', '.join(known)}") from error
-    return Network(body, head)
+        raise UsageError(f"{owner} cannot be built: {error}", hint=f"its parameters: {', '.join(known)}") from error
 
 
 def encoder_params(encoder: str) -> tuple[str, ...]:
-    """Names of an encoder's hyper-parameters."""
-    signature = inspect.signature(registry.get("encoder", encoder).__init__)
-    return tuple(name for name in signature.parameters if name not in ("self", "spec"))
+    """Names of an encoder's hyper-parameters; of several encoders each with its encoder's name before it."""
+    names = encoder_names(encoder)
+    if len(names) == 1:
+        signature = inspect.signature(registry.get("encoder", encoder).__init__)
+        return tuple(name for name in signature.parameters if name not in ("self", "spec"))
+    return tuple(f"{one}.{name}" for one in names for name in encoder_params(one))

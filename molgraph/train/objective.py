@@ -1,7 +1,13 @@
-"""What training minimises: raw outputs and scaled labels in, one loss a label out."""
+"""Objectives: what a step of training minimises, and how; the supervised one learns the labels of rows."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -9,8 +15,69 @@ from torch.nn import functional as F
 from molgraph.train.outputs import Outputs
 
 
-class Supervised(nn.Module):
-    """Squared error for values, cross-entropy for classes; each label by itself, so that callers mask and weigh.
+class Loss(NamedTuple):
+    """What an objective gives for a batch.
+
+    Args:
+        total: scalar, the sum of the losses of ``count`` labels; a step minimises ``total / count``.
+        count: how many labels (or tokens, or tasks) it is the sum of.
+        parts: named shares of ``total``, for the curves.
+    """
+
+    total: Tensor
+    count: int  # type: ignore[assignment] # tuple has a method of that name
+    parts: Mapping[str, Tensor] = MappingProxyType({})
+
+
+class StepState(NamedTuple):
+    """Where training stands, for objectives that change as it goes.
+
+    Args:
+        step, n_steps: the step's number, from 0, and how many there are at most.
+        epoch: its epoch, from 0.
+        turn: which of the objective's optimisers steps now.
+        training: False where a validation part is judged.
+    """
+
+    step: int
+    n_steps: int
+    epoch: int
+    turn: int = 0
+    training: bool = True
+
+    @property
+    def progress(self) -> float:
+        """The share of the training that is done, 0 to 1: the place of a warm-up."""
+        return min(self.step / max(self.n_steps, 1), 1.0)
+
+
+class Objective(nn.Module):
+    """The base class of objectives: ``(network, batch, state) -> Loss``; it owns the step.
+
+    Modules and buffers of its own (a discriminator, a teacher, prototypes) are trained and kept in checkpoints with
+    the network. ``grad_in_validation``: whether judging needs gradients, as fast weights do.
+    """
+
+    grad_in_validation: bool = False
+
+    @abstractmethod
+    def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
+        """The loss of a batch."""
+
+    def corrupt(self, batch: Any, rng: np.random.Generator) -> Any:
+        """The batch with parts masked or noise added, before its relations are made; unchanged by default."""
+        return batch
+
+    def turns(self, network: nn.Module) -> Sequence[Iterable[nn.Parameter]]:
+        """The parameters of each optimiser; a step goes through them in turn. By default one has them all."""
+        return [[*network.parameters(), *self.parameters()]]
+
+    def after_step(self, network: nn.Module, state: StepState) -> None:
+        """Called after every step of training: move a teacher's weights, count."""
+
+
+class Supervised(Objective):
+    """Squared error for values, cross-entropy for classes, each label weighted; the network's penalties are added.
 
     Regression: ``(raw - y)^2`` on the scaled target; bounded: ``(sigmoid(raw) - y)^2``; binary:
     ``-y log p - (1 - y) log(1 - p)`` with ``p = sigmoid(raw)``; multiclass: ``-log softmax(raw)_y``.
@@ -25,8 +92,17 @@ class Supervised(nn.Module):
         kinds = {kind for kind, _, _ in self.kinds}
         self.single = kinds.pop() if len(kinds) == 1 and kinds != {"multiclass"} else None
 
-    def forward(self, raw: Tensor, y: Tensor) -> Tensor:
-        """Losses of every label.
+    def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
+        """Sum of the weighted losses of a batch's labels."""
+        raw, penalty = network(batch)
+        total = (self.losses(raw, batch.y) * batch.weights).sum()
+        count = int((batch.weights > 0).sum())
+        if penalty is None:
+            return Loss(total, count)
+        return Loss(total + penalty * count, count, {"penalty": penalty * count})
+
+    def losses(self, raw: Tensor, y: Tensor) -> Tensor:
+        """The loss of every label by itself.
 
         Args:
             raw: float [n, d_out].

@@ -13,10 +13,11 @@ from typing import Any, Protocol
 
 from molgraph.base.contracts import Method, Prediction, PredictsGraphs
 from molgraph.base.cores import cores
-from molgraph.data.graph_cache import Graphs, store_for
+from molgraph.data.graph_cache import Graphs
 from molgraph.data.standardised import standardise
 from molgraph.data.table import Table
 from molgraph.train.ahead import map_ahead
+from molgraph.train.inputs import Input, input_graphs
 from molgraph.train.model import Model
 
 MOST = 8
@@ -43,10 +44,11 @@ def predict_tables(
     """
     first = list(islice(tables, 2))
     tables = chain(first, tables)
-    if not (many or len(first) > 1) or not isinstance(model, Model) or not isinstance(model.method, PredictsGraphs):
+    method = model.method if isinstance(model, Model) else None
+    if not (many or len(first) > 1) or not isinstance(method, PredictsGraphs) or not method.graph_inputs():
         yield from ((table, model.predict(table)) for table in tables)
         return
-    workers, threads = shares(_cores(model.method))
+    workers, threads = shares(_cores(method))
     read: deque[Table] = deque()
 
     def remembered() -> Iterator[Table]:
@@ -54,17 +56,17 @@ def predict_tables(
             read.append(table)
             yield table
 
-    make = partial(standard_graphs, model.standardiser)
-    with _threads(model.method, threads), closing(map_ahead(make, remembered(), workers)) as made:
+    make = partial(standard_graphs, model.standardiser, method.graph_inputs())
+    with _threads(method, threads), closing(map_ahead(make, remembered(), workers)) as made:
         for clean, graphs in made:
             table = read.popleft()
-            yield table, replace(model.method.predict_graphs(clean, graphs), inputs=table.smiles)
+            yield table, replace(method.predict_graphs(clean, graphs), inputs=table.inputs)
 
 
-def standard_graphs(preset: str, table: Table) -> tuple[Table, Graphs]:
-    """What comes before a network, and needs no torch: the table standardised, and its graphs."""
+def standard_graphs(preset: str, inputs: tuple[Input, ...], table: Table) -> tuple[Table, tuple[Graphs, ...]]:
+    """The table standardised, and its graphs: all that comes before a network."""
     clean = standardise(table, preset)
-    return clean, store_for(clean)
+    return clean, input_graphs(clean, inputs)
 
 
 def shares(cores: int) -> tuple[int, int]:

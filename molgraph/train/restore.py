@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,21 @@ import torch
 from molgraph.base import registry
 from molgraph.base.contracts import State
 from molgraph.base.errors import ModelFileError, MolgraphError
-from molgraph.base.parameters import LARGEST, check_types
+from molgraph.base.parameters import check_types
+from molgraph.base.ranges import INNER_LIMIT, LARGEST
 from molgraph.base.size import Shapes, Size
 from molgraph.data.features import D_ATOM, D_BOND, FEATURISER, MOLECULE_SPEC
-from molgraph.data.table import make_table
 from molgraph.data.target_json import targets_from_json
 from molgraph.data.unlearned import restore_unlearned
 from molgraph.train.building import bounded_by
 from molgraph.train.descriptors import Descriptors
 from molgraph.train.inference import Fitted, Running, predict_networks
-from molgraph.train.network import Network
+from molgraph.train.inputs import Input, encoder_names, example_table
+from molgraph.train.network import Network, own_params
 from molgraph.train.outputs import Outputs
 
-INNER_LIMIT = 4096  # no whole number among the parameters of an encoder is larger
 BONDS, A_USE = 64, 1 << 20  # directed bonds of a molecule; what calling a layer costs, in multiply-adds
+MAX_INPUTS = 8
 CURVES = ("epoch", "train_loss", "valid_loss", "learning_rate", "seconds")
 PREFIX = "network."
 #: what parts of no sense raise while they are put together
@@ -59,15 +61,17 @@ def restore_fitted(state: State, encoder: str, params: Mapping[str, Any], build:
         ModelFileError: weights or features of another kind; other errors for parts that are not whole.
     """
     meta, arrays = state.meta, state.arrays
-    check_types(registry.get("encoder", encoder), params)
+    encoders = encoder_names(encoder)
+    for one in encoders:
+        check_types(registry.get("encoder", one), own_params(params, one, len(encoders)))
     targets = targets_from_json(meta["targets"])
     names = tuple(str(name) for name in meta["feature_names"])
     centre, spread = _column(arrays, "target.mean", len(targets)), _scale(arrays, "target", len(targets))
     outputs = Outputs(targets, centre, spread, restore_unlearned(meta, targets))
     mean, scale = _column(arrays, "feature.mean", len(names)), _scale(arrays, "feature", len(names))
-    _check_featuriser(meta)
-    network = _network(encoder, build, arrays, d_extra=len(names), d_out=outputs.d_out)
-    fitted = Fitted(network, outputs, Descriptors(names, mean, scale), MOLECULE_SPEC)
+    inputs = _inputs(encoder, meta)
+    network = _network(encoder, partial(build, inputs, d_extra=len(names), d_out=outputs.d_out), arrays)
+    fitted = Fitted(network, outputs, Descriptors(names, mean, scale), inputs)
     _try(fitted)
     return fitted
 
@@ -81,7 +85,9 @@ def size_of(meta: Mapping[str, Any], shapes: Shapes) -> Size:
     params = meta["params"]
     _check_sizes(params, len(shapes))
     inner = params.get("params") or {}
-    uses = max(1, *(_largest(inner.get(name)) for name in registry.get("encoder", params["encoder"]).repeats), 0)
+    encoders = encoder_names(params["encoder"])
+    repeats = [(one, name) for one in encoders for name in registry.get("encoder", one).repeats]
+    uses = max(1, *(_largest(own_params(inner, one, len(encoders)).get(name)) for one, name in repeats), 0)
     weights = sum(math.prod(shape) for name, shape in shapes.items() if name.startswith(PREFIX))
     columns = sum(len(target.columns) for target in targets_from_json(meta["targets"]))
     return Size(bytes=8 * weights, row_bytes=40 * columns, row_operations=uses * (BONDS * weights + A_USE))
@@ -96,10 +102,10 @@ def restore_history(meta: Mapping[str, Any]) -> tuple[pd.DataFrame | None, int |
     return curves, None if best is None else int(best), tuple(str(note) for note in meta.get("notes", []))
 
 
-def _network(encoder: str, build: Callable[..., Network], arrays: Mapping[str, np.ndarray], **widths: int) -> Network:
+def _network(encoder: str, build: Callable[[], Network], arrays: Mapping[str, np.ndarray]) -> Network:
     with torch.device("meta"), bounded_by({name: array.shape for name, array in arrays.items()}):
         # shapes without memory, and no more of them than the file has
-        expected = build(MOLECULE_SPEC, **widths).state_dict()
+        expected = build().state_dict()
     given = {name.removeprefix(PREFIX): value for name, value in arrays.items() if name.startswith(PREFIX)}
     if set(given) != set(expected):
         odd = sorted(set(given) ^ set(expected))[0]
@@ -110,7 +116,7 @@ def _network(encoder: str, build: Callable[..., Network], arrays: Mapping[str, n
                 f"the weight {name!r} has shape {tuple(value.shape)}, expected {tuple(expected[name].shape)}"
             )
     with torch.random.fork_rng():
-        network = build(MOLECULE_SPEC, **widths)
+        network = build()
     network.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in given.items()})
     return network.eval()
 
@@ -145,21 +151,33 @@ def _largest(value: Any) -> int:
     return abs(value) if isinstance(value, int) else 0
 
 
-def _check_featuriser(meta: Mapping[str, Any]) -> None:
-    """The features that the network was trained on are those that this molgraph makes."""
-    found = (meta["featuriser"], meta["d_atom"], meta["d_bond"])
-    if found != (FEATURISER, D_ATOM, D_BOND):
-        raise ModelFileError(
-            f"the model was trained on features {_shown(found)}, this molgraph makes {(FEATURISER, D_ATOM, D_BOND)}",
-            hint="install the version of molgraph that wrote it, or train it again",
-        )
+def _inputs(encoder: str, meta: Mapping[str, Any]) -> tuple[Input, ...]:
+    """The inputs of a file, whose features are those that this molgraph makes."""
+    if "inputs" not in meta:  # a file of 0.1 before inputs: one column of molecules
+        found = (meta["featuriser"], meta["d_atom"], meta["d_bond"])
+        if found != (FEATURISER, D_ATOM, D_BOND):
+            raise _other_features(f"{_shown(found)}, here are {(FEATURISER, D_ATOM, D_BOND)}")
+        return (Input("smiles", "molecule", encoder, MOLECULE_SPEC),)
+    inputs = tuple(Input.from_json(each) for each in meta["inputs"][:MAX_INPUTS])
+    if not inputs or {each.encoder for each in inputs} != set(encoder_names(encoder)):
+        raise ModelFileError("the model's inputs are not those of its encoders")
+    for each in inputs:
+        made = each.featuriser.featurise([], spec=each.spec).spec
+        if (made.featuriser, made.widths) != (each.spec.featuriser, each.spec.widths):
+            raise _other_features(f"{_shown(each.spec.widths)}, here are {_shown(made.widths)}")
+    return inputs
+
+
+def _other_features(words: str) -> ModelFileError:
+    return ModelFileError(
+        f"the model was trained on other features: {words}",
+        hint="install the version of molgraph that wrote it, or train it again",
+    )
 
 
 def _try(fitted: Fitted) -> None:
-    """Predict one molecule, so that settings which no forward pass can use are found while the file is loaded."""
-    names = fitted.descriptors.names
-    table = make_table(["CO"], features=np.zeros((1, len(names))) if names else None, feature_names=names)
-    predict_networks([fitted], table, Running())
+    """Predict one row, so that settings which no forward pass can use are found while the file is loaded."""
+    predict_networks([fitted], example_table(fitted.inputs, fitted.descriptors.names, 1), Running())
 
 
 def _shown(value: Any) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from molgraph.data.building import Rows
 from molgraph.data.columns import as_text
+from molgraph.data.content import entity_texts
 
 
 class RowHash:
@@ -30,7 +31,7 @@ class RowHash:
         """Take in the next rows."""
         table = rows.table
         self._feed(rows.names)
-        for values in (table.ids, table.smiles, table.status, table.reason):
+        for values in (table.ids, *(entity_texts(e) for e in table.entities), table.status, table.reason):
             self._feed(values)
         if table.features is not None:
             self._state.update(np.ascontiguousarray(table.features).tobytes())

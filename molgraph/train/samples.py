@@ -1,34 +1,52 @@
-"""Rows as a network takes them: a store and row numbers in, batches of graphs, labels and weights out."""
+"""Rows as a network takes them: batches of graphs, labels and weights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import Tensor
 
 from molgraph.data.batch import GraphBatch, collate
-from molgraph.data.graph_cache import GraphStore
+from molgraph.data.graph_store import GraphStore
+
+
+class Part(NamedTuple):
+    """One entity column of a batch.
+
+    Args:
+        batch: its graphs; where a row has several entity columns, each distinct entity once.
+        of_row: int64 [n], the graph of each row; None: row i has graph i.
+    """
+
+    batch: GraphBatch
+    of_row: Tensor | None
 
 
 class Sample:
-    """One batch: graphs, and of each graph's row the descriptors, labels and label weights.
+    """One batch: graphs for each entity column, and of each row the descriptors, labels and label weights.
 
     Not a dataclass: Lightning walks through those value by value at every step.
     """
 
-    __slots__ = ("batch", "extra", "weights", "y")
+    __slots__ = ("extra", "parts", "weights", "y")
 
-    def __init__(self, batch: GraphBatch, extra: Tensor | None, y: Tensor | None, weights: Tensor | None) -> None:
-        self.batch, self.extra, self.y, self.weights = batch, extra, y, weights
+    def __init__(self, parts: tuple[Part, ...], extra: Tensor | None, y: Tensor | None, weights: Tensor | None) -> None:
+        self.parts, self.extra, self.y, self.weights = parts, extra, y, weights
 
     def to(self, device: torch.device) -> Sample:
         """The same on a device; nothing is done where it is the CPU."""
         if device.type == "cpu":
             return self
-        parts = [None if t is None else t.to(device, non_blocking=True) for t in (self.extra, self.y, self.weights)]
-        return Sample(self.batch.to(device), *parts)
+        parts = tuple(Part(batch.to(device), _there(of_row, device)) for batch, of_row in self.parts)
+        return Sample(parts, *(_there(t, device) for t in (self.extra, self.y, self.weights)))
+
+
+def _there(tensor: Tensor | None, device: torch.device) -> Tensor | None:
+    return None if tensor is None else tensor.to(device, non_blocking=True)
 
 
 @dataclass(frozen=True)
@@ -36,14 +54,14 @@ class Samples:
     """Rows to learn from or to predict, all of them readable.
 
     Args:
-        store: graphs.
-        graph: int64 [n], the graph of each row.
+        stores: graphs of each entity column.
+        graph: int64 [n, columns], the graphs of each row.
         extra: float32 [n, f], standardised descriptors, or None.
         y: float32 [n, t], scaled labels, or None.
         weights: float32 [n, t], 0 where the label is missing, or None.
     """
 
-    store: GraphStore
+    stores: tuple[GraphStore, ...]
     graph: np.ndarray
     extra: np.ndarray | None = None
     y: np.ndarray | None = None
@@ -58,4 +76,11 @@ class Samples:
         def pick(values: np.ndarray | None) -> Tensor | None:
             return None if values is None else torch.from_numpy(values[rows])
 
-        return Sample(collate(self.store, self.graph[rows]), pick(self.extra), pick(self.y), pick(self.weights))
+        parts = tuple(self._part(store, self.graph[rows, j]) for j, store in enumerate(self.stores))
+        return Sample(parts, pick(self.extra), pick(self.y), pick(self.weights))
+
+    def _part(self, store: GraphStore, graphs: np.ndarray) -> Part:
+        if len(self.stores) == 1:
+            return Part(collate(store, graphs), None)
+        of_row, distinct = pd.factorize(graphs)
+        return Part(collate(store, distinct), torch.from_numpy(of_row.astype(np.int64, copy=False)))

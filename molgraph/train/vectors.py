@@ -1,16 +1,18 @@
-"""Test vectors: a model in, its answers on public molecules out, to be asked for again on another machine."""
+"""Record predictions on public molecules, and compare them on another machine."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from molgraph.base.contracts import Method
+from molgraph.base.contracts import Method, PredictsGraphs
 from molgraph.base.errors import ModelFileError
 from molgraph.base.seeds import generator
 from molgraph.data.table import Table, make_table
 from molgraph.train.card import LIBRARIES, library_versions
+from molgraph.train.inputs import example_table
 
 TOLERANCE = 1e-5  # relative to the larger of the value and 1
 
@@ -44,10 +46,20 @@ MOLECULES = (
 )
 
 
-def vector_table(feature_names: tuple[str, ...]) -> Table:
-    """The molecules, with numbers drawn from a fixed seed in the descriptor columns."""
-    features = generator(0, "vectors").normal(size=(len(MOLECULES), len(feature_names))) if feature_names else None
-    return make_table(list(MOLECULES), features=features, feature_names=feature_names)
+def vector_table(method: Method, feature_names: tuple[str, ...], n: int = len(MOLECULES)) -> Table:
+    """The first molecules, with numbers drawn from a fixed seed in the descriptor columns.
+
+    A method that reads other entities gets public examples of those.
+    """
+    drawn = generator(0, "vectors").normal(size=(len(MOLECULES), len(feature_names)))[:n]
+    table = make_table(list(MOLECULES[:n]), features=drawn if feature_names else None, feature_names=feature_names)
+    inputs = method.graph_inputs() if isinstance(method, PredictsGraphs) else ()
+    if [each.kind for each in inputs] in ([], ["molecule"]):
+        return table
+    molecules = table.entities[0].values
+    others = example_table(inputs, (), n).entities
+    entities = tuple(replace(e, values=molecules) if e.kind == "molecule" else e for e in others)
+    return replace(table, entities=entities)
 
 
 def make_vectors(method: Method, table: Table) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from molgraph.data.audit import audit
 from molgraph.data.splits import split_table
 from molgraph.data.standardised import standardise
 from molgraph.data.table import Table, make_table
-from molgraph.train.method import make_method
+from molgraph.train.make_method import make_method
 
 OUT = Path(__file__).with_suffix(".tsv")
 OTHERS = ["CCO", "CCN", "c1ccccc1", "C1CC1", "CCCC", "c1ccncc1", "C1CCCCC1", "CC(=O)O", "CCS", "CCCl", "C1CCNCC1"]

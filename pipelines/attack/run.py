@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 import molgraph  # noqa: E402
-from molgraph.train.method import make_method  # noqa: E402
+from molgraph.train.make_method import make_method  # noqa: E402
 from molgraph.train.model import Model  # noqa: E402
 from pipelines.attack.mutate import mutated  # noqa: E402
 

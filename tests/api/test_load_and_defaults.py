@@ -15,7 +15,6 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe import Recipe
 from molgraph.cli import train as shell
-from molgraph.data import graph_cache as stores
 from molgraph.data.featurize import featurize
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
@@ -76,7 +75,9 @@ def test_graphs_are_kept_and_made_once(tmp_path: Path, monkeypatch: pytest.Monke
     path = kept.save(tmp_path / "m.mgm")
     assert all(part.store is None for part in molgraph.load(path).method.members), "no path of this machine in a file"
     made = []
-    monkeypatch.setattr(stores, "featurize", lambda texts, **_: made.append(len(texts)) or featurize(texts))
+    monkeypatch.setattr(
+        "molgraph.data.featurize.featurize", lambda texts, **_: made.append(len(texts)) or featurize(texts)
+    )
     molgraph.train(table, split="random", seed=5, store=str(store), **options)
     assert made and max(made) < 15, "only the test part's, for its prediction"
 
@@ -88,7 +89,9 @@ def test_featurize_from_the_shell_serves_train(tmp_path: Path, monkeypatch: pyte
     done = run("data", "featurize", "in.csv", "-o", "stores/mine", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     made = []
-    monkeypatch.setattr(stores, "featurize", lambda texts, **_: made.append(len(texts)) or featurize(texts))
+    monkeypatch.setattr(
+        "molgraph.data.featurize.featurize", lambda texts, **_: made.append(len(texts)) or featurize(texts)
+    )
     words = ("--epochs", "1", "-s", "params.d_hidden=8", "--no-baseline", "--split", "random", "--store", "stores")
     done = run("train", "in.csv", "-t", "y", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from molgraph.base.contracts import Target
 from molgraph.data.content import content_hash
-from molgraph.data.graphs import Geometry, Graph
+from molgraph.data.graph_values import Geometry, Graph
 from molgraph.data.table import Entities, Table, make_table
 
 BASE = make_table(["CCO", "CCN"], targets=(Target("y"), Target("z", "binary")), y=[[1.0, 0.0], [np.nan, 1.0]])

@@ -11,12 +11,12 @@ import pytest
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
+from molgraph.data.featurize_graph import Graphs
 from molgraph.data.graph_audit import graph_codes
-from molgraph.data.graphs import Graph
+from molgraph.data.graph_values import Graph
 from molgraph.data.sources import archives
 from molgraph.data.sources.geometries import read_npz
 from molgraph.data.sources.graph_files import read_dgcnn, read_tu
-from molgraph.data.sources.graph_store import graph_store
 from molgraph.data.sources.pairs import read_deepdta
 
 TWO = Target("class", "multiclass", classes=("-1", "1"))
@@ -46,7 +46,7 @@ def test_a_tu_zip_is_read_whole(tmp_path: Path) -> None:
     assert (lonely.n_nodes, len(lonely.edges), lonely.node_label.tolist()) == (1, 0, [2])
     assert path.node_features.tolist() == [[0.5, 1], [1.5, 2], [2.5, 3]]
     assert table.y[:, 0].tolist() == [1.0, 0.0]
-    store = graph_store(table)
+    store = Graphs().featurise(table.entity("graph").values)
     assert store.levels["atom"].offsets.tolist() == [0, 3, 4]
     assert store.tables["atom"][store.levels["atom"].arrays["code"]][1].tolist() == [0, 1, 0, 1.5, 2]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.data.table import Table
-from molgraph.train.method import make_method
+from molgraph.train.make_method import make_method
 
 FACTORY = "tests.evaluate.leaky_methods:make"
 

@@ -14,7 +14,7 @@ from molgraph.base.shipped import recipe_names, recipe_path
 from molgraph.evaluate.benchmark.cells import Cell, cell_key, in_order
 from molgraph.evaluate.benchmark.plan import check_recipe
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
-from molgraph.train.method import make_method
+from molgraph.train.make_method import make_method
 
 LEAST = {"name": "a", "datasets": ["x", "y"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
 

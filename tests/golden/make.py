@@ -13,7 +13,7 @@ import numpy as np
 import molgraph
 from molgraph.data.table import make_table
 from molgraph.train.card import Card
-from molgraph.train.method import make_method
+from molgraph.train.make_method import make_method
 from molgraph.train.model import Model
 from tests.train.tiny import SMALL, mixed, series
 

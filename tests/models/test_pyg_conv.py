@@ -13,7 +13,7 @@ from molgraph.data.features import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
 from molgraph.data.pyg import to_pyg
 from molgraph.models.pyg_conv import TESTED, PyGConv
-from molgraph.train.method import make_method
+from molgraph.train.make_method import make_method
 from tests.contract.test_encoders import SMILES, graphs, renumbered
 from tests.train.tiny import series
 

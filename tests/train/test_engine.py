@@ -15,10 +15,10 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError
 from molgraph.train import engine
+from molgraph.train.optimizers import Steps, learning_rate
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
 from molgraph.train.runtime import Interrupted
-from molgraph.train.schedule import Schedule
 from tests.train.tiny import mixed, same_bits, series, small, weights_of
 
 
@@ -63,11 +63,11 @@ def test_it_learns_sixteen_molecules_by_heart():
 
 def test_schedule_is_chemprops():
     schedulers = pytest.importorskip("chemprop.schedulers")
-    ours = Schedule.of_epochs(1e-3, epochs=50, warmup_epochs=2, steps=7)
+    ours = Steps(1e-3, warmup=2 * 7, total=50 * 7)
     optimizer = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=1e-4)
     theirs = schedulers.build_NoamLike_LRSched(optimizer, 14, 48 * 7, 1e-4, 1e-3, 1e-4)
     for step in range(360):
-        assert ours.rate(step) == pytest.approx(theirs.get_last_lr()[0], rel=1e-9)
+        assert learning_rate("exponential", ours, step) == pytest.approx(theirs.get_last_lr()[0], rel=1e-9)
         optimizer.step()
         theirs.step()
 
@@ -126,7 +126,7 @@ def test_classes_are_weighted_by_the_training_part_in_both_parts():
     target = (Target("a", "binary"),)
     train = replace(train, targets=target, y=(np.arange(40) < 5).astype(float)[:, None])
     valid = replace(valid, targets=target, y=(np.arange(20) < 10).astype(float)[:, None])
-    made = prepare(train, valid, "balanced", {})
+    made = prepare(train, valid, "dmpnn", None, "balanced", {})
     assert sorted(set(made.train.weights.ravel().tolist())) == pytest.approx([40 / 70, 4.0])
     assert made.valid.weights.ravel().tolist() == pytest.approx([4.0] * 10 + [40 / 70] * 10)
 

@@ -99,7 +99,7 @@ def test_losses_of_every_kind(rng):
     y = np.column_stack([rng.normal(size=40), rng.integers(0, 2, 40), rng.integers(0, 3, 40), rng.uniform(-1, 3, 40)])
     out = Outputs.fit((REG, BIN, MULTI, BOUND), y)
     raw = rng.normal(size=(40, 6)).astype(np.float32)
-    losses = Supervised(out)(torch.from_numpy(raw), torch.from_numpy(out.labels(y))).double().mean(dim=0).numpy()
+    losses = Supervised(out).losses(torch.from_numpy(raw), torch.from_numpy(out.labels(y))).double().mean(dim=0).numpy()
     value = out.values(raw)
     squares = ((value[:, 0] - y[:, 0]) / out.scale[0]) ** 2, ((value[:, 5] - y[:, 3]) / 4) ** 2
     expected = [squares[0].mean(), log_loss(y[:, 1], value[:, 1]), log_loss(y[:, 2], value[:, 2:5]), squares[1].mean()]
@@ -116,7 +116,7 @@ def test_one_kind_alone_is_the_same_function(rng, target, values):
     long = Supervised(out)
     assert short.single == target.kind
     long.single = None
-    torch.testing.assert_close(short(raw, labels), long(raw, labels))
+    torch.testing.assert_close(short.losses(raw, labels), long.losses(raw, labels))
 
 
 def test_descriptors_are_scaled_on_the_training_part_and_found_by_name(rng):

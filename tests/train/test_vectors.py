@@ -24,7 +24,8 @@ from tests.train.tiny import series
     ],
 )
 def test_another_answer_is_explained_by_what_is_known(versions, words) -> None:
-    method, table = MeanPredictor().fit(series(8)), vector_table(())
+    method = MeanPredictor().fit(series(8))
+    table = vector_table(method, ())
     vectors = json.loads(json.dumps(make_vectors(method, table)))
     assert vectors["versions"] == library_versions()
     assert compare_vectors(method, table, vectors) == (len(MOLECULES), 0.0)

@@ -94,7 +94,7 @@ def test_members_run_with_the_threads_and_the_store_that_it_was_given(tmp_path):
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, 10_000])
 def test_absurd_sizes(n):
-    with pytest.raises(UsageError, match="members"):
+    with pytest.raises(UsageError, match=r"n is .*, expected a whole number from 1 to 1,000"):
         Ensemble("dmpnn", n=n).fit(series(8))
 
 

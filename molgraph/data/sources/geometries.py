@@ -10,7 +10,7 @@ import numpy as np
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
-from molgraph.data.graphs import Geometry
+from molgraph.data.graph_values import Geometry
 from molgraph.data.table import OK, Entities, Table
 
 

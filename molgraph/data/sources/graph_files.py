@@ -10,7 +10,7 @@ import pandas as pd
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
-from molgraph.data.graphs import Graph
+from molgraph.data.graph_values import Graph
 from molgraph.data.sources.archives import member, open_zip
 from molgraph.data.table import OK, Entities, Table
 

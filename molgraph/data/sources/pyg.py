@@ -11,7 +11,7 @@ import numpy as np
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, StorageError, nearest
 from molgraph.data.cards import Card
-from molgraph.data.graphs import Graph
+from molgraph.data.graph_values import Graph
 from molgraph.data.sources.finding import Found
 from molgraph.data.table import OK, Entities, Table
 

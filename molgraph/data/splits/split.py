@@ -16,6 +16,7 @@ import numpy as np
 from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
 from molgraph.base.sections import parse_json
+from molgraph.data.content import value_digest
 from molgraph.data.table import Table
 
 FORMAT = "molgraph-split-1"
@@ -229,9 +230,10 @@ def digests_of(contents: Sequence[str]) -> str:
 
 
 def row_contents(table: Table) -> list[str]:
-    """One text for each row: a digest of its id and every entity that is text, blanks around them aside."""
+    """One text for each row: a digest of its id and its entities, blanks around texts aside."""
     columns = [table.ids, *(e.values for e in table.entities)]
-    rows = (", ".join([_quoted(v.strip()) for v in row if isinstance(v, str)]) for row in zip(*columns, strict=True))
+    texts = ([v.strip() if isinstance(v, str) else value_digest(v) for v in row] for row in zip(*columns, strict=True))
+    rows = (", ".join(map(_quoted, row)) for row in texts)
     return [hashlib.sha256(f"[{row}]".encode()).hexdigest() for row in rows]  # a list as json.dumps writes it
 
 

@@ -1,0 +1,89 @@
+"""Featurise text as a sequence of tokens: amino-acid letters, or the characters of SMILES."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from molgraph.base.registry import register
+from molgraph.base.table import OK, UNREADABLE, EntityKind
+from molgraph.chem.smiles import why_unreadable
+from molgraph.data.featuriser import Featuriser
+from molgraph.data.graph_store import GraphStore, InputSpec, Level
+
+RESIDUES = "ABCDEFGHIKLMNOPQRSTUVWXYZ"
+"""One-letter codes: the 20 amino acids, U and O, and those that leave it open (B, X, Z); there is no J."""
+CHARACTERS = "".join(map(chr, range(33, 127)))
+MAX_RESIDUES = 100_000
+
+
+class _Tokens(Featuriser):
+    """One level, ``token``: a row for each letter, its features one-hot."""
+
+    alphabet: ClassVar[str] = ""
+
+    def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
+        """One row a letter; a text with a letter outside the alphabet is ``unreadable``."""
+        texts = [self.clean(value) for value in values]
+        reason = np.array([self.check(text) for text in texts], dtype=object)
+        sound = ["" if why else text for text, why in zip(texts, reason, strict=True)]
+        lookup = np.zeros(256, np.uint8)
+        lookup[[ord(letter) for letter in self.alphabet]] = np.arange(len(self.alphabet))
+        code = lookup[np.frombuffer("".join(sound).encode("latin-1"), np.uint8)]
+        offsets = np.concatenate([[0], np.cumsum([len(text) for text in sound], dtype=np.int64)]).astype(np.int64)
+        status = np.where(reason == "", OK, UNREADABLE).astype(object)
+        table = np.eye(len(self.alphabet), dtype=np.float32)
+        return GraphStore({"token": Level(offsets, {"code": code})}, {"token": table}, status, reason, self.versions[0])
+
+    def clean(self, value: Any) -> str:
+        """The text whose letters are the tokens."""
+        return str(value)
+
+    def check(self, text: str) -> str:
+        """Why a text cannot be read; empty where it can."""
+        raise NotImplementedError
+
+
+@register("featuriser", "residues", summary="a protein's letters, one-hot")
+class Residues(_Tokens):
+    """Amino acids of a protein sequence in one-letter code; blanks and line ends are dropped, small letters raised."""
+
+    name = "residues"
+    kind: ClassVar[EntityKind] = "sequence"
+    versions = ("residues.1",)
+    examples = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
+    alphabet = RESIDUES
+
+    def clean(self, value: Any) -> str:
+        """Letters alone, in capitals; a stop sign at the end is dropped."""
+        return "".join(str(value).split()).upper().removesuffix("*")
+
+    def check(self, text: str) -> str:
+        """Why a text is no protein."""
+        if not text:
+            return "an empty sequence"
+        if len(text) > MAX_RESIDUES:
+            return f"a sequence of {len(text):,} letters, of which {MAX_RESIDUES:,} are read at most"
+        odd = sorted(set(text) - set(self.alphabet))
+        return f"{odd[0]!r} is no amino acid (X stands for an unknown one)" if odd else ""
+
+
+@register("featuriser", "smiles_characters", summary="the characters of a SMILES text, one-hot")
+class SmilesCharacters(_Tokens):
+    """Characters of SMILES, as DeepDTA reads them (Oeztuerk et al. 2018); what RDKit cannot read is unreadable."""
+
+    name = "smiles_characters"
+    kind: ClassVar[EntityKind] = "molecule"
+    versions = ("smiles_characters.1",)
+    examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
+    alphabet = CHARACTERS
+
+    def clean(self, value: Any) -> str:
+        """The text without what may follow the SMILES."""
+        return str(value).strip().partition(" ")[0]
+
+    def check(self, text: str) -> str:
+        """Why a text is no molecule."""
+        return why_unreadable(text)

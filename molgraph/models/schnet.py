@@ -1,0 +1,120 @@
+"""SchNet: continuous filters of the distances between atoms in space."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from molgraph.base.ranges import INNER_LIMIT, Range, Width
+from molgraph.base.registry import get, register
+from molgraph.data.batch import GraphBatch
+from molgraph.data.graph_store import InputSpec
+from molgraph.nn import readouts, relations  # noqa: F401 - registers the readouts
+from molgraph.nn.basis import GaussianBasis, cosine_cutoff
+from molgraph.nn.encoder import Encoded, Encoder, Rows
+from molgraph.nn.propagate import propagate
+from molgraph.nn.relation import Relation
+
+
+@register(
+    "encoder",
+    "schnet",
+    summary="continuous filters of distances, for atoms in space",
+    paper="Schuett et al. 2018, J. Chem. Phys. 148:241722",
+    line=("atoms", "radius", "continuous filter", "residual", "sum", "supervised"),
+)
+class SchNet(Encoder):
+    """Continuous-filter convolutions over all atoms within a radius.
+
+    Schuett et al. 2018, "SchNet: a deep learning architecture for molecules and materials", section II:
+    ``x_i <- x_i + W ssp(W sum_j (W x_j) * filter(d_ij))`` with ``filter(d) = W ssp(W basis(d)) cos_cutoff(d)`` and
+    ``ssp(x) = ln(exp(x) / 2 + 1 / 2)``. Invariant under rotation, translation and reflection; smooth at the cutoff.
+
+    Args:
+        spec: what the graphs hold.
+        d_hidden: width of an atom's state.
+        depth: interaction blocks.
+        cutoff_angstrom: radius within which atoms see each other.
+        n_basis: Gaussians between 0 and the cutoff.
+        readout: rows to graph, a registered readout.
+
+    Raises:
+        ValueError: a cutoff that is not above 0, or fewer than 1 block.
+        UsageError: an unknown readout.
+    """
+
+    reads = ("geometry",)
+    needs = ("atom", "atom.position")
+
+    def __init__(
+        self,
+        spec: InputSpec,
+        *,
+        d_hidden: Width = 64,
+        depth: Annotated[int, Range(1, INNER_LIMIT)] = 3,
+        cutoff_angstrom: Annotated[float, Range(0, 100, above=True)] = 5.0,
+        n_basis: Annotated[int, Range(2, INNER_LIMIT)] = 50,
+        readout: str = "sum",
+    ) -> None:
+        super().__init__()
+        if not cutoff_angstrom > 0 or depth < 1:
+            raise ValueError(f"cutoff_angstrom is {cutoff_angstrom} and depth {depth}: above 0, and 1 or more")
+        self.cutoff = cutoff_angstrom
+        self.embed = nn.Linear(spec.width("atom"), d_hidden, bias=False)
+        self.basis = GaussianBasis(0.0, cutoff_angstrom, n_basis)
+        self.blocks = nn.ModuleList(_Block(d_hidden, n_basis) for _ in range(depth))
+        self.readout = get("readout", readout)(d_hidden)
+        self.d_out, self.d_rows = self.readout.d_out, d_hidden
+
+    def prepare(self, batch: GraphBatch) -> None:
+        """Find the pairs within the cutoff ahead."""
+        _ = relations.radius(batch, self.cutoff).transpose, relations.members(batch)
+
+    def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
+        """Encode a batch; with ``rows``, the atoms' states too."""
+        near = relations.radius(batch, self.cutoff)
+        distance = (
+            relations.pair_vectors(near, batch["atom"].arrays["position"]).norm(dim=1).to(self.embed.weight.dtype)
+        )
+        basis, fade = self.basis(distance), cosine_cutoff(distance, self.cutoff).unsqueeze(1)
+        h = self.embed(batch.features("atom"))
+        for block in self.blocks:
+            h = h + block(h, near, basis, fade)
+        graphs = self.readout(h, relations.members(batch))
+        return Encoded(graphs, (Rows("atom", h, batch.graph_of("atom")),) if rows else ())
+
+
+class _Block(nn.Module):
+    """One interaction block: what is added to the states."""
+
+    def __init__(self, d: int, n_basis: int) -> None:
+        super().__init__()
+        self.send = nn.Linear(d, d, bias=False)
+        self.filter = nn.Sequential(nn.Linear(n_basis, d), ShiftedSoftplus(), nn.Linear(d, d), ShiftedSoftplus())
+        self.update = nn.Sequential(nn.Linear(d, d), ShiftedSoftplus(), nn.Linear(d, d))
+
+    def forward(
+        self,
+        h: Float[Tensor, "n d"],
+        near: Relation,
+        basis: Float[Tensor, "p n_basis"],
+        fade: Float[Tensor, "p 1"],
+    ) -> Float[Tensor, "n d"]:
+        """float [n, d] to [n, d]."""
+        return self.update(propagate(self.send(h), near, edge_rows=self.filter(basis) * fade, message=_filtered))
+
+
+class ShiftedSoftplus(nn.Module):
+    """``ln(exp(x) / 2 + 1 / 2)``: 0 at 0, and smooth."""
+
+    def forward(self, x: Float[Tensor, " *d"]) -> Float[Tensor, " *d"]:
+        """Any shape."""
+        return F.softplus(x) - torch.log(torch.tensor(2.0, dtype=x.dtype, device=x.device))
+
+
+def _filtered(source: Tensor, target: Tensor | None, filters: Tensor) -> Tensor:
+    return source * filters

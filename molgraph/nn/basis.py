@@ -1,0 +1,40 @@
+"""Radial basis functions of distances, and the cutoff that they fade to."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+
+class GaussianBasis(nn.Module):
+    """``exp(-gamma (d - mu_k)^2)`` with centres at equal steps; ``gamma = 1 / (2 step^2)``.
+
+    Args:
+        start, stop: first and last centre (angstrom).
+        n: number of centres, 2 or more.
+
+    Example:
+        >>> GaussianBasis(0.0, 5.0, 6)(torch.tensor([2.0])).argmax().item()
+        2
+    """
+
+    centres: Float[Tensor, " n"]
+
+    def __init__(self, start: float, stop: float, n: int) -> None:
+        super().__init__()
+        if n < 2:
+            raise ValueError(f"a basis has at least 2 centres, got {n}")
+        self.gamma = 0.5 / ((stop - start) / (n - 1)) ** 2
+        self.register_buffer("centres", torch.linspace(start, stop, n), persistent=False)
+
+    def forward(self, distance: Float[Tensor, " p"]) -> Float[Tensor, "p n"]:
+        """float [p] to [p, n]."""
+        return torch.exp(-self.gamma * (distance.unsqueeze(1) - self.centres).square())
+
+
+def cosine_cutoff(distance: Float[Tensor, " p"], cutoff: float) -> Float[Tensor, " p"]:
+    """``(cos(pi d / cutoff) + 1) / 2`` below the cutoff, 0 beyond: smooth in value and slope at the cutoff."""
+    return 0.5 * (torch.cos(math.pi * distance / cutoff) + 1) * (distance < cutoff)

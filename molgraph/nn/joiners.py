@@ -1,0 +1,176 @@
+"""Joiners: the states of a row's entities (a drug and its target, a solute and its solvent) to one state a row."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from molgraph.base.registry import register
+from molgraph.nn.attention import attend
+from molgraph.nn.encoder import Encoded, Rows
+from molgraph.nn.relation import Relation
+from molgraph.nn.segment import segment_mean
+
+
+@dataclass(frozen=True)
+class JoinPart:
+    """One entity column of a batch, encoded.
+
+    Args:
+        encoded: states of the distinct entities.
+        of_row: int64 [n], the entity of each row; None: row i has entity i.
+    """
+
+    encoded: Encoded
+    of_row: Int[Tensor, " n"] | None
+
+    @property
+    def states(self) -> Float[Tensor, "n d"]:
+        """The entity's state for each row."""
+        graphs = self.encoded.graphs
+        return graphs if self.of_row is None else graphs.index_select(0, self.of_row)
+
+
+class Joiner(nn.Module):
+    """The base class of joiners: ``forward(parts) -> float [n, d_out]``.
+
+    A subclass takes the widths of the parts' states and then its hyper-parameters, and sets ``d_out``.
+    ``needs_rows``: whether it reads the states of atoms or tokens, which the encoders then write out.
+    """
+
+    d_out: int
+    needs_rows: bool = False
+
+    @abstractmethod
+    def forward(self, parts: Sequence[JoinPart]) -> Float[Tensor, "n {self.d_out}"]:
+        """One state for each row of the batch."""
+
+
+@register("joiner", "concat", summary="the states side by side")
+class Concat(Joiner):
+    """``[h_1, h_2, ...]``.
+
+    Args:
+        widths: of the parts' states.
+    """
+
+    def __init__(self, widths: Sequence[int]) -> None:
+        super().__init__()
+        self.d_out = sum(widths)
+
+    def forward(self, parts: Sequence[JoinPart]) -> Float[Tensor, "n {self.d_out}"]:
+        """float [n, sum of the widths]."""
+        return torch.cat([part.states for part in parts], dim=1)
+
+
+@register(
+    "joiner",
+    "bilinear",
+    summary="a low-rank bilinear form beside the states",
+    paper="Kim et al. 2017, ICLR (low-rank bilinear pooling)",
+)
+class Bilinear(Joiner):
+    """``[h_1, h_2, ..., tanh(U_1 h_1) * tanh(U_2 h_2) * ...]``, Kim et al. 2017, equation 6.
+
+    Args:
+        widths: of the parts' states.
+        rank: width of the product.
+    """
+
+    def __init__(self, widths: Sequence[int], *, rank: int = 128) -> None:
+        super().__init__()
+        self.maps = nn.ModuleList(nn.Linear(width, rank) for width in widths)
+        self.d_out = sum(widths) + rank
+
+    def forward(self, parts: Sequence[JoinPart]) -> Float[Tensor, "n {self.d_out}"]:
+        """float [n, sum of the widths + rank]."""
+        states = [part.states for part in parts]
+        factors = [change(state).tanh() for change, state in zip(self.maps, states, strict=True)]
+        return torch.cat([*states, torch.stack(factors).prod(0)], dim=1)
+
+
+@register(
+    "joiner",
+    "cross_attention",
+    summary="rows of each entity read the rows of the next one",
+    paper="Vaswani et al. 2017, NeurIPS 30; Chen et al. 2020, Bioinformatics 36:4406 (TransformerCPI)",
+)
+class CrossAttention(Joiner):
+    """Atoms or tokens of each entity attend to those of the next one; their mean stands beside the entity's state.
+
+    Args:
+        widths: of the parts' states; those of their rows are found at the first batch.
+        d_hidden: width of queries, keys and values.
+        heads: attention heads, which divide ``d_hidden``.
+
+    Raises:
+        ValueError: ``heads`` does not divide ``d_hidden``, or there are fewer than two parts.
+    """
+
+    needs_rows = True
+
+    def __init__(self, widths: Sequence[int], *, row_widths: Sequence[int], d_hidden: int = 64, heads: int = 4) -> None:
+        super().__init__()
+        if d_hidden % heads or len(widths) < 2:
+            raise ValueError(f"heads {heads} must divide d_hidden {d_hidden}, and there are {len(widths)} parts")
+        self.heads = heads
+        self.query = nn.ModuleList(nn.Linear(width, d_hidden) for width in row_widths)
+        self.key_value = nn.ModuleList(nn.Linear(width, 2 * d_hidden) for width in row_widths)
+        self.d_out = sum(widths) + len(widths) * d_hidden
+
+    def forward(self, parts: Sequence[JoinPart]) -> Float[Tensor, "n {self.d_out}"]:
+        """float [n, sum of the widths + parts * d_hidden]."""
+        rows = [part.encoded.rows[0] for part in parts]
+        queries = [make(own.h) for make, own in zip(self.query, rows, strict=True)]
+        keys = [make(own.h) for make, own in zip(self.key_value, rows, strict=True)]
+        n = parts[0].states.shape[0]
+        read = []
+        for i in range(len(parts)):
+            j = (i + 1) % len(parts)
+            mine, to_row = _rows_of(rows[i], parts[i], n)
+            theirs, of_theirs = _rows_of(rows[j], parts[j], n)
+            pairs = _pairs(of_theirs, to_row)
+            q = queries[i].index_select(0, mine).unflatten(1, (self.heads, -1))
+            k, v = (t.unflatten(1, (self.heads, -1)) for t in keys[j].index_select(0, theirs).chunk(2, dim=1))
+            heard = attend(q, k, v, pairs).flatten(1)
+            counts = torch.bincount(to_row, minlength=n)
+            each = torch.arange(len(to_row), device=to_row.device)
+            read.append(segment_mean(heard, Relation(each, _offsets(counts), len(to_row), n)))
+        return torch.cat([*(part.states for part in parts), *read], dim=1)
+
+
+def _rows_of(rows: Rows, part: JoinPart, n: int) -> tuple[Int[Tensor, " m"], Int[Tensor, " m"]]:
+    """The rows of each table row's entity, one after the other, and the table row of each."""
+    counts = torch.bincount(rows.graph_of, minlength=part.encoded.graphs.shape[0])
+    first = counts.cumsum(0) - counts
+    graph = torch.arange(n, device=counts.device) if part.of_row is None else part.of_row
+    own = counts.index_select(0, graph)
+    of_row = torch.repeat_interleave(torch.arange(n, device=counts.device), own)
+    start = (first.index_select(0, graph) - (own.cumsum(0) - own)).index_select(0, of_row)
+    return start + torch.arange(len(of_row), device=counts.device), of_row
+
+
+def _pairs(source_group: Int[Tensor, " s"], target_group: Int[Tensor, " t"]) -> Relation:
+    """From every source row to every target row of the same group; both groups ascend."""
+    n = max(_top(source_group), _top(target_group)) + 1
+    counts = torch.bincount(source_group, minlength=n)
+    first = counts.cumsum(0) - counts
+    own = counts.index_select(0, target_group)
+    offsets = _offsets(own)
+    target = torch.repeat_interleave(torch.arange(len(target_group), device=own.device), own)
+    within = torch.arange(len(target), device=own.device) - offsets.index_select(0, target)
+    source = first.index_select(0, target_group.index_select(0, target)) + within
+    return Relation(source, offsets, len(source_group), len(target_group))
+
+
+def _top(group: Int[Tensor, " g"]) -> int:
+    return int(group[-1]) if len(group) else -1
+
+
+def _offsets(counts: Int[Tensor, " n"]) -> Int[Tensor, " n_1"]:
+    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])

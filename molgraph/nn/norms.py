@@ -1,0 +1,85 @@
+"""Normalisation of the rows of a batch, which may belong to graphs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from molgraph.base.registry import register
+from molgraph.nn.relation import Relation
+from molgraph.nn.segment import segment_mean
+
+
+class Norm(nn.Module):
+    """The base class of norms: ``(rows [n, d], relation from rows to graphs) -> [n, d]``.
+
+    Args:
+        d: width of the rows.
+    """
+
+    def __init__(self, d: int) -> None:
+        super().__init__()
+
+    @abstractmethod
+    def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
+        """float [n, d] to [n, d]."""
+
+
+@register("norm", "none", summary="rows as they are")
+class NoNorm(Norm):
+    """The rows as they are."""
+
+    def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
+        """float [n, d], unchanged."""
+        return h
+
+
+@register("norm", "batch", summary="over all rows of the batch", paper="Ioffe and Szegedy 2015, ICML")
+class Batch(Norm):
+    """Batch normalisation; a batch of fewer than two rows is normalised by the running statistics."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__(d)
+        self.norm = nn.BatchNorm1d(d)
+
+    def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
+        """float [n, d] to [n, d]."""
+        if h.shape[0] < 2 and self.training:
+            own = self.norm
+            assert own.running_mean is not None and own.running_var is not None
+            return (h - own.running_mean) * (own.running_var + own.eps).rsqrt() * own.weight + own.bias
+        return self.norm(h)
+
+
+@register("norm", "layer", summary="over the channels of each row", paper="Ba, Kiros and Hinton 2016, arXiv:1607.06450")
+class Layer(Norm):
+    """Layer normalisation."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__(d)
+        self.norm = nn.LayerNorm(d)
+
+    def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
+        """float [n, d] to [n, d]."""
+        return self.norm(h)
+
+
+@register(
+    "norm", "graph", summary="over the rows of each graph, a learned share of the mean", paper="Cai et al. 2021, ICML"
+)
+class Graph(Norm):
+    """GraphNorm: ``gamma (h - alpha mean) / std + beta`` within each graph, Cai et al. 2021, equation 6."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__(d)
+        self.alpha, self.gamma, self.beta = (nn.Parameter(torch.full((d,), v)) for v in (1.0, 1.0, 0.0))
+
+    def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
+        """float [n, d] to [n, d]."""
+        graph_of = members.target
+        centred = h - self.alpha * segment_mean(h, members).index_select(0, graph_of)
+        spread = (segment_mean(centred.square(), members) + 1e-5).rsqrt().index_select(0, graph_of)
+        return self.gamma * centred * spread + self.beta

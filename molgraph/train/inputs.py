@@ -1,0 +1,184 @@
+"""Which encoder reads which entity column of a table, and the graphs that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from molgraph.base import registry
+from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.data.featuriser import DEFAULT_FEATURISERS, Featuriser
+from molgraph.data.graph_cache import Graphs, graphs_of
+from molgraph.data.graph_store import InputSpec
+from molgraph.data.table import OK, Entities, Table
+
+
+@dataclass(frozen=True)
+class Input:
+    """An entity column and the encoder that reads it.
+
+    Args:
+        column: the column's name.
+        kind: what its entities are.
+        encoder: a registered encoder.
+        spec: what the graphs hold that the encoder was built for.
+    """
+
+    column: str
+    kind: str
+    encoder: str
+    spec: InputSpec
+
+    @property
+    def featuriser(self) -> Featuriser:
+        """The one that makes the column's graphs."""
+        return featuriser_of(self.encoder, self.kind)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"column": self.column, "kind": self.kind, "encoder": self.encoder, "spec": self.spec.to_json()}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Input:
+        """From plain values."""
+        spec = InputSpec.from_json(values["spec"])
+        made = cls(str(values["column"]), str(values["kind"]), str(values["encoder"]), spec)
+        if spec.featuriser != made.featuriser.versions[0]:
+            raise ValueError(
+                f"it was trained on features {spec.featuriser!r}, here are {made.featuriser.versions[0]!r}"
+            )
+        return made
+
+
+def featuriser_of(encoder: str, kind: str) -> Featuriser:
+    """The featuriser that an encoder asks for, or the kind's own."""
+    named = registry.get("encoder", encoder).featurisers
+    return registry.get("featuriser", named.get(kind, DEFAULT_FEATURISERS[kind]))()
+
+
+def trial_inputs(encoder: str) -> tuple[Input, ...]:
+    """Inputs of example entities, by which an encoder's parameters can be tried without a table."""
+    found = []
+    for name in encoder_names(encoder):
+        kind = registry.get("encoder", name).reads[0]
+        featuriser = featuriser_of(name, kind)
+        found.append(Input(kind, kind, name, featuriser.featurise(featuriser.examples).spec))
+    return tuple(found)
+
+
+def encoder_names(encoder: str) -> tuple[str, ...]:
+    """The encoders that a name such as ``dmpnn`` or ``dmpnn+deepdta`` asks for."""
+    return tuple(encoder.split("+"))
+
+
+def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) -> list[tuple[Entities, str]]:
+    """The entity columns that a model reads, each with its encoder.
+
+    Of several encoders (``dmpnn+deepdta``) each column gets the first one that reads its kind.
+
+    Args:
+        table: what is learned from.
+        encoder: a registered encoder, or several joined by ``+``.
+        columns: names of the columns to read, the others being left out on purpose; None for all.
+
+    Raises:
+        UsageError: a column that no encoder reads, an encoder without a column, an unknown column.
+    """
+    known = [entity.name for entity in table.entities]
+    for name in columns or ():
+        if name not in known:
+            raise UsageError(f"the table has no entity column {name!r}", hint=nearest(name, known))
+    names = encoder_names(encoder)
+    reads = {name: registry.get("encoder", name).reads for name in names}
+    chosen = []
+    for entity in table.entities:
+        if columns is not None and entity.name not in columns:
+            continue
+        able = [name for name in names if entity.kind in reads[name]]
+        if not able:
+            raise UsageError(
+                f"{encoder} does not read the column {entity.name!r} ({entity.kind})",
+                hint=f"choose a model that does ({_readers(entity.kind)}), or name the columns to read: "
+                f"inputs={[name for name in known if name != entity.name]}",
+            )
+        chosen.append((entity, able[0]))
+    used = {name for _, name in chosen}
+    for name in names:
+        if name not in used:
+            raise UsageError(
+                f"{name} has no column to read: it reads {' or '.join(reads[name])}",
+                hint="the table's columns: " + ", ".join(f"{e.name} ({e.kind})" for e in table.entities),
+            )
+    return chosen
+
+
+def _readers(kind: str) -> str:
+    each = [name for name in registry.names("encoder") if kind in registry.get("encoder", name).reads]
+    return ", ".join(each) or "none is registered"
+
+
+def train_graphs(
+    table: Table, chosen: Sequence[tuple[Entities, str]], *, cache: Path | None, workers: int
+) -> tuple[tuple[Input, ...], tuple[Graphs, ...]]:
+    """The inputs of a fit and their graphs."""
+    inputs, graphs = [], []
+    for entity, encoder in chosen:
+        made = graphs_of(table, entity, featuriser_of(encoder, entity.kind), cache=cache, workers=workers)
+        inputs.append(Input(entity.name, entity.kind, encoder, made.store.spec))
+        graphs.append(made)
+    return tuple(inputs), tuple(graphs)
+
+
+def input_graphs(
+    table: Table, inputs: Sequence[Input], *, cache: Path | None = None, workers: int = 1
+) -> tuple[Graphs, ...]:
+    """The graphs of other rows for a model's inputs: columns of the same names, else of the same kinds in order.
+
+    Raises:
+        DataError: the table lacks a column.
+    """
+    out = []
+    for k, each in enumerate(inputs):
+        own = [e for e in table.entities if e.kind == each.kind]
+        named = [e for e in own if e.name == each.column]
+        place = sum(other.kind == each.kind for other in inputs[:k])
+        if not named and place >= len(own):
+            have = ", ".join(f"{e.name} ({e.kind})" for e in table.entities) or "none"
+            raise DataError(
+                f"the model reads {each.kind} column {each.column!r}, which the table lacks", hint=f"it has: {have}"
+            )
+        column = named[0] if named else own[place]
+        out.append(graphs_of(table, column, each.featuriser, spec=each.spec, cache=cache, workers=workers))
+    return tuple(out)
+
+
+def row_status(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> tuple[np.ndarray, np.ndarray]:
+    """Status and reason of every row: a row is ``ok`` where each of its entities has a graph."""
+    status, reason = table.status.copy(), table.reason.copy()
+    for each, made in zip(inputs, graphs, strict=True):
+        fresh = np.flatnonzero((made.graph_of_row >= 0) & (status == OK))
+        status[fresh] = made.store.status[made.graph_of_row[fresh]]
+        why = made.store.reason[made.graph_of_row[fresh]]
+        if len(inputs) > 1:
+            why = np.array([f"{each.column}: {text}" if text else "" for text in why], dtype=object)
+        reason[fresh] = why
+    return status, reason
+
+
+def example_table(inputs: Sequence[Input], feature_names: Sequence[str], n: int) -> Table:
+    """A table of example entities for a model's inputs, with zeros in its descriptor columns."""
+    entities = []
+    for each in inputs:
+        values = np.empty(n, dtype=object)
+        examples = each.featuriser.examples
+        for i in range(n):
+            values[i] = examples[i % len(examples)]
+        entities.append(Entities(each.column, each.kind, values))  # type: ignore[arg-type]
+    ids, status = np.array([str(i) for i in range(n)], dtype=object), np.full(n, OK, dtype=object)
+    features = np.zeros((n, len(feature_names))) if feature_names else None
+    reason = np.full(n, "", dtype=object)
+    return Table(ids, tuple(entities), status, reason, features=features, feature_names=tuple(feature_names))

@@ -1,0 +1,53 @@
+"""Make a method by its name, or a graph method by the name of its encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from molgraph.base import registry
+from molgraph.base.contracts import Method
+from molgraph.base.errors import UsageError, nearest
+from molgraph.base.parameters import check_params
+from molgraph.train.inputs import encoder_names
+from molgraph.train.method import GraphMethod
+from molgraph.train.network import encoder_params, own_params
+
+
+def make_method(name: str, **params: Any) -> Method:
+    """A method by its name, or a graph method by its encoder's name.
+
+    Args:
+        name: a registered method (``random_forest``) or encoder (``dmpnn``).
+        params: hyper-parameters of the method; for an encoder its own ones too, such as ``depth``.
+
+    Raises:
+        UsageError: no such name or parameter; the hint has the nearest known ones.
+
+    Example:
+        >>> method = make_method("dmpnn", depth=4, epochs=10)
+        >>> method.params, method.epochs
+        ({'depth': 4}, 10)
+    """
+    if name in registry.names("method"):
+        cls = registry.get("method", name)
+        check_params(cls, params, owner=name)
+        return cls(**params)
+    if not set(encoder_names(name)) <= set(registry.names("encoder")):
+        known = sorted({*registry.names("method"), *registry.names("encoder")} - {GraphMethod.name})
+        raise UsageError(f"no model is named {name!r}", hint=nearest(name, known))
+    own, inner = set(GraphMethod.param_names()) - {"encoder"}, encoder_params(name)
+    _check_names(name, params, (*inner, *sorted(own)))
+    nested = dict(params.pop("params", None) or {})
+    nested |= {key: params.pop(key) for key in list(params) if key not in own}
+    _check_names(name, nested, inner)
+    for one in encoder_names(name):
+        check_params(registry.get("encoder", one), own_params(nested, one, len(encoder_names(name))), owner=one)
+    check_params(GraphMethod, params, owner=name)
+    return GraphMethod(encoder=name, params=nested, **params)
+
+
+def _check_names(owner: str, params: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for name in params:
+        if name not in known:
+            raise UsageError(f"{owner} has no parameter {name!r}", hint=nearest(name, known))

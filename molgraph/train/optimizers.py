@@ -1,0 +1,98 @@
+"""Optimisers and learning-rate schedules by name, over torch's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from molgraph.base.registry import get, register
+
+MakeOptimizer = Callable[..., torch.optim.Optimizer]
+
+
+def make_optimizer(
+    name: str, parameters: Iterable[nn.Parameter], learning_rate: float, weight_decay: float
+) -> torch.optim.Optimizer:
+    """A registered optimiser over some parameters."""
+    return get("optimizer", name)(list(parameters), lr=learning_rate, weight_decay=weight_decay)
+
+
+@register("optimizer", "adam", summary="Adam", paper="Kingma and Ba 2015, ICLR")
+def adam(parameters: list[nn.Parameter], **options: Any) -> torch.optim.Optimizer:
+    """``torch.optim.Adam``."""
+    return torch.optim.Adam(parameters, fused=True, **options)
+
+
+@register("optimizer", "adamw", summary="Adam with decoupled weight decay", paper="Loshchilov and Hutter 2019, ICLR")
+def adamw(parameters: list[nn.Parameter], **options: Any) -> torch.optim.Optimizer:
+    """``torch.optim.AdamW``."""
+    return torch.optim.AdamW(parameters, fused=True, **options)
+
+
+@register("optimizer", "sgd", summary="stochastic gradient descent with momentum 0.9")
+def sgd(parameters: list[nn.Parameter], **options: Any) -> torch.optim.Optimizer:
+    """``torch.optim.SGD`` with Nesterov's momentum."""
+    return torch.optim.SGD(parameters, momentum=0.9, nesterov=True, **options)
+
+
+@register("optimizer", "rmsprop", summary="RMSprop")
+def rmsprop(parameters: list[nn.Parameter], **options: Any) -> torch.optim.Optimizer:
+    """``torch.optim.RMSprop``."""
+    return torch.optim.RMSprop(parameters, **options)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a schedule is made for.
+
+    Args:
+        peak: the highest learning rate.
+        warmup, total: numbers of steps.
+    """
+
+    peak: float
+    warmup: int
+    total: int
+
+
+def learning_rate(schedule: str, steps: Steps, step: int) -> float:
+    """The learning rate of a step, the first one being 0; a registered schedule's after the linear warm-up.
+
+    Example:
+        >>> steps = Steps(1e-3, warmup=10, total=100)
+        >>> [round(learning_rate("exponential", steps, i), 6) for i in (0, 5, 10, 100, 500)]
+        [0.0001, 0.00055, 0.001, 0.0001, 0.0001]
+    """
+    if step < steps.warmup:
+        return steps.peak / 10 + (steps.peak - steps.peak / 10) * step / steps.warmup
+    done = min((step - steps.warmup) / max(steps.total - steps.warmup, 1), 1.0)
+    return get("schedule", schedule)(steps.peak, done)
+
+
+@register("schedule", "exponential", summary="decays to a tenth; chemprop's", paper="Vaswani et al. 2017, section 5.3")
+def exponential(peak: float, done: float) -> float:
+    """``peak (1 / 10)^done``."""
+    return peak * (peak / 10 / peak) ** done
+
+
+@register("schedule", "cosine", summary="half a cosine down to 0", paper="Loshchilov and Hutter 2017, ICLR")
+def cosine(peak: float, done: float) -> float:
+    """``peak (1 + cos(pi done)) / 2``."""
+    return 0.5 * peak * (1 + math.cos(math.pi * done))
+
+
+@register("schedule", "linear", summary="straight down to 0")
+def linear(peak: float, done: float) -> float:
+    """``peak (1 - done)``."""
+    return peak * (1 - done)
+
+
+@register("schedule", "constant", summary="the same rate to the end")
+def constant(peak: float, done: float) -> float:
+    """``peak``."""
+    return peak

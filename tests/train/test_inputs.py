@@ -1,0 +1,135 @@
+"""Tables of several entity columns, of graphs and of geometries: each column read by an encoder, none in silence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import molgraph
+from molgraph.base.contracts import Target
+from molgraph.base.errors import UsageError
+from molgraph.base.registry import names
+from molgraph.base.table import Entities, Table
+from molgraph.data.graph_values import Geometry, Graph
+from molgraph.train.make_method import make_method
+from molgraph.train.method import GraphMethod
+from molgraph.train.model import Model
+
+PROTEINS = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
+DRUGS = ("CCO", "c1ccccc1", "CC(=O)O", "CCN", "CCCl", "C1CC1")
+SMALL = {"epochs": 2, "head_width": 8, "batch_size": 8}
+WIDTHS = {"dmpnn.d_hidden": 8, "deepdta.n_filters": 4, "deepdta.d_embed": 8}
+
+
+def table_of(columns: dict[str, tuple[str, list]], y: np.ndarray) -> Table:
+    entities = []
+    for name, (kind, values) in columns.items():
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        entities.append(Entities(name, kind, array))  # type: ignore[arg-type]
+    n = len(y)
+    ids = np.array([str(i) for i in range(n)], dtype=object)
+    empty, ok = np.full(n, "", dtype=object), np.full(n, "ok", dtype=object)
+    return Table(ids, tuple(entities), ok, empty, (Target("y"),), y.reshape(n, 1))
+
+
+def pairs(n: int = 18) -> Table:
+    """Drugs with proteins; one row has a bad drug, one a bad protein."""
+    drugs, proteins = [DRUGS[i % 6] for i in range(n)], [PROTEINS[i % 3] for i in range(n)]
+    drugs[4], proteins[7] = "C1CC", "MKJ"
+    y = np.array([len(d) + 0.1 * len(p) for d, p in zip(drugs, proteins, strict=True)])
+    return table_of({"drug": ("molecule", drugs), "target": ("sequence", proteins)}, y)
+
+
+@pytest.mark.parametrize("encoder", ["deepdta", "dmpnn+deepdta"])
+@pytest.mark.parametrize("joiner", ["concat", "bilinear"])
+def test_pairs_train_predict_and_are_kept(encoder: str, joiner: str, tmp_path: Path) -> None:
+    params = WIDTHS if "+" in encoder else {"n_filters": 4, "d_embed": 8}
+    method = GraphMethod(encoder, params=params, joiner=joiner, **SMALL)
+    table = pairs()
+    method.fit(table, table)
+    found = method.predict(table)
+    assert list(np.flatnonzero(~found.ok)) == [4, 7]
+    assert found.reason[4].startswith("drug: SMILES Parse Error") and found.reason[7].startswith("target: 'J' is no")
+    again = GraphMethod.from_state(method.state())
+    assert again.predict(table).value.tobytes() == found.value.tobytes()
+    alone = np.concatenate([method.predict(table.take(np.array([i]))).value for i in range(len(table))])
+    np.testing.assert_allclose(alone, found.value, rtol=0, atol=1e-5)
+    renamed = replace(table, entities=tuple(replace(e, name=f"my_{e.name}") for e in table.entities))
+    assert method.predict(renamed).value.tobytes() == found.value.tobytes()
+    model = Model(method, targets=table.targets)
+    model.save(tmp_path / "m.mgm")
+    assert molgraph.load(tmp_path / "m.mgm").predict_table(table).value.tobytes() == found.value.tobytes()
+
+
+def test_cross_attention_reads_atoms_of_both() -> None:
+    y = np.arange(12.0)
+    table = table_of({"a": ("molecule", [*DRUGS, *DRUGS]), "b": ("molecule", [*DRUGS[::-1], *DRUGS])}, y)
+    method = GraphMethod("dmpnn", params={"d_hidden": 8}, joiner="cross_attention", **SMALL).fit(table)
+    found = method.predict(table)
+    assert found.ok.all()
+    alone = np.concatenate([method.predict(table.take(np.array([i]))).value for i in range(len(table))])
+    np.testing.assert_allclose(alone, found.value, rtol=0, atol=1e-5)
+    with pytest.raises(UsageError, match="cross_attention reads rows, which deepdta does not give"):
+        GraphMethod("dmpnn+deepdta", joiner="cross_attention", **SMALL).fit(pairs())
+
+
+def test_each_distinct_entity_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pairs()
+    method = GraphMethod("dmpnn+deepdta", params=WIDTHS, **SMALL).fit(table)
+    seen = []
+    for encoder in method.ready().network.encoders:
+        encoder.register_forward_hook(lambda module, given, out: seen.append(out.graphs.shape[0]))
+    method.predict(table)
+    assert seen == [6, 3]
+
+
+@pytest.mark.parametrize(
+    ("encoder", "inputs", "words"),
+    [
+        ("dmpnn", None, r"dmpnn does not read the column 'target' \(sequence\)"),
+        ("schnet", None, r"schnet does not read the column 'drug' \(molecule\)"),
+        ("dmpnn", ["drugg"], "the table has no entity column 'drugg'"),
+        ("dmpnn+deepdta", ["drug"], "deepdta has no column to read: it reads molecule or sequence"),
+    ],
+)
+def test_a_column_that_is_not_read_is_an_error(encoder: str, inputs: list[str] | None, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        GraphMethod(encoder, inputs=inputs, **SMALL).fit(pairs())
+
+
+def test_columns_may_be_left_out_by_name() -> None:
+    drug = make_method("dmpnn", inputs=["drug"], d_hidden=8, **SMALL).fit(pairs())
+    assert list(np.flatnonzero(~drug.predict(pairs()).ok)) == [4]
+    protein = make_method("deepdta", inputs=["target"], n_filters=4, **SMALL).fit(pairs())
+    assert list(np.flatnonzero(~protein.predict(pairs()).ok)) == [7]
+
+
+def test_graphs_and_geometries_train() -> None:
+    rng, y = np.random.default_rng(0), np.arange(12.0)
+    rings = []
+    for n in range(3, 15):
+        a = np.arange(n)
+        edges = np.concatenate([np.stack([a, (a + 1) % n]), np.stack([(a + 1) % n, a])], axis=1).T
+        rings.append(Graph(n, edges, node_label=a % 2))
+    for encoder in ("gin", "dmpnn", "mpnn"):
+        table = table_of({"graph": ("graph", rings)}, y)
+        method = GraphMethod(encoder, params={"d_hidden": 8}, **SMALL).fit(table)
+        assert method.predict(table).ok.all()
+        again = GraphMethod.from_state(method.state()).predict(table)
+        assert again.value.tobytes() == method.predict(table).value.tobytes()
+    atoms = [Geometry(np.array([6, 1, 8], np.uint8), rng.normal(size=(3, 3)).astype(np.float32)) for _ in range(12)]
+    table = table_of({"geometry": ("geometry", atoms)}, y)
+    assert GraphMethod("schnet", params={"d_hidden": 8}, **SMALL).fit(table).predict(table).ok.all()
+    with pytest.raises(UsageError, match=r"choose a model that does \(schnet\)"):
+        GraphMethod("dmpnn", **SMALL).fit(table)
+
+
+def test_every_encoder_and_joiner_reads_a_kind_with_a_featuriser() -> None:
+    for name in names("encoder"):
+        made = make_method(name)
+        made.check_network()
+    assert {"concat", "bilinear", "cross_attention"} <= set(names("joiner"))
