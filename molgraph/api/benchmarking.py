@@ -17,7 +17,12 @@ from molgraph.evaluate.benchmark.run import run_benchmark
 
 FACTORY = "molgraph.train.make_method:make_method"
 #: what a cell's process needs and would else import anew each time; none of it starts a thread
-IMPORTS: tuple[str, ...] = ("molgraph.train.make_method", "molgraph.auxiliary", "molgraph.trust", "molgraph.data.datasets")
+IMPORTS: tuple[str, ...] = (
+    "molgraph.train.make_method",
+    "molgraph.auxiliary",
+    "molgraph.trust",
+    "molgraph.data.datasets",
+)
 IMPORTS += ("pyarrow.parquet", "sklearn.ensemble", "lightning.fabric", "optuna", "xgboost", "catboost", "gpytorch")
 
 
