@@ -19,7 +19,10 @@ READING = ("decimal", "qualifiers", "unit", "log")  # how cells of values are re
 KEYS: dict[str, tuple[tuple[str, str], ...]] = {
     "path": (("data", "path"),),
     "test": (("data", "test"),),
-    **{name: (("data", name),) for name in ("smiles", "targets", "id", "weight", "features", "split_column")},
+    **{
+        name: (("data", name),)
+        for name in ("smiles", "sequence", "inputs", "targets", "id", "weight", "features", "split_column")
+    },
     **{name: (("data", name),) for name in ("on_error", "standardise", *READING, "duplicates", "tolerance")},
     "split": (("split", "recipe"),),
     "fractions": (("split", "fractions"),),

@@ -37,7 +37,9 @@ def train(
     data: Any = None,
     *,
     test: Any = None,
-    smiles: str | None = None,
+    smiles: str | Sequence[str] | None = None,
+    sequence: str | Sequence[str] | None = None,
+    inputs: Sequence[str] | None = None,
     targets: Sequence[str] | None = None,
     model: str | None = None,
     params: Mapping[str, Any] | None = None,
@@ -80,7 +82,10 @@ def train(
             (targets and split as its card says, where not given).
         test: a path, frame or table to test on, with the same columns; all of ``data`` is then train and valid. Rows
             whose molecule is in ``data`` too are counted and named.
-        smiles: the column of SMILES; found by its name where it is not given.
+        smiles: the column of SMILES, or several; found by its name where it is not given.
+        sequence: the columns of protein sequences, where there are any.
+        inputs: the columns of molecules, sequences, graphs or geometries to read, where the table has several and some
+            are left out on purpose.
         targets: the columns to learn; an empty cell is a missing value.
         model: a registered model, such as ``dmpnn``, ``mpnn`` or ``random_forest``.
         params: that model's own parameters, such as ``{"depth": 4}``.

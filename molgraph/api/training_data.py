@@ -59,15 +59,17 @@ def read_test(data: Any, config: Recipe, table: Table) -> Table:
 def _read(data: Any, config: Recipe, targets: Any, split: str | None = None) -> Table:
     asked = config.data
     columns: dict[str, Any] = {"smiles": asked.smiles, "targets": targets, "id": asked.id, "weight": asked.weight}
-    return read_table(
+    table = read_table(
         data,
         **columns,
+        sequence=asked.sequence,
         features=asked.features,
         split=split,
         on_error=asked.on_error,
         need_targets=True,
         **asked.model_dump(include=set(READING)),
     )
+    return table if asked.inputs is None else table.with_entities(asked.inputs)
 
 
 def _settle_replicates(table: Table, config: Recipe) -> Table:

@@ -27,7 +27,9 @@ class DataSection(Section):
 
     path: Name | None = None
     test: Name | None = None
-    smiles: str | None = None
+    smiles: str | tuple[str, ...] | None = None
+    sequence: str | tuple[str, ...] | None = None
+    inputs: tuple[str, ...] | None = None
     targets: tuple[str, ...] | None = None
     id: str | None = None
     weight: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -154,6 +154,10 @@ class Table:
             if column.name == name:
                 return column
         raise DataError(f"the table has no entity column {name!r}", hint=nearest(name, [e.name for e in self.entities]))
+
+    def with_entities(self, names: Sequence[str]) -> Table:
+        """The same rows with some of the entity columns alone, in the order of their names."""
+        return replace(self, entities=tuple(self.column(name) for name in names))
 
     @property
     def inputs(self) -> np.ndarray:

@@ -13,7 +13,10 @@ from molgraph.cli.options import Decimal, Qualifiers, Unit, check_writable
 def evaluate(
     model: Annotated[str, typer.Argument(help="A model file (.mgm).")],
     data: Annotated[str, typer.Argument(help="A table that has the model's target columns; - for standard input.")],
-    smiles: Annotated[str | None, typer.Option(help="Column of SMILES; else found.")] = None,
+    smiles: Annotated[list[str] | None, typer.Option(help="Column of SMILES; else found; again for several.")] = None,
+    sequence: Annotated[
+        list[str] | None, typer.Option(help="Column of protein sequences; as in the training if not given.")
+    ] = None,
     qualifiers: Qualifiers = None,
     decimal: Decimal = None,
     unit: Unit = None,
@@ -40,7 +43,7 @@ def evaluate(
     from molgraph.base.paths import atomic_write
     from molgraph.cli.show import say, steps, table
 
-    given = {"smiles": smiles, "qualifiers": qualifiers, "decimal": decimal, "unit": unit}
+    given = {"smiles": smiles, "sequence": sequence, "qualifiers": qualifiers, "decimal": decimal, "unit": unit}
     with steps():
         scores = api.evaluate(model, data, report=report, **{name: value for name, value in given.items() if value})
     notes = [note for note in dict.fromkeys(scores["note"]) if note]

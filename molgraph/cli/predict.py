@@ -19,7 +19,12 @@ def predict(
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="csv, tsv, parquet or sdf, csv.gz ...; - for the screen.")
     ] = "-",
-    smiles: Annotated[str | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given.")] = None,
+    smiles: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given; again for several.")
+    ] = None,
+    sequence: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Protein sequences; as in the training if not given.")
+    ] = None,
     id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, written as they are.")] = None,
     decimal: Decimal = None,
     keep_columns: Annotated[
@@ -61,8 +66,8 @@ def predict(
     from molgraph import api
     from molgraph.cli.show import command, say
 
-    given = {"smiles": smiles, "id": id, "decimal": decimal}
-    columns = {name: value for name, value in given.items() if value is not None}
+    given: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "id": id, "decimal": decimal}
+    columns = {name: value for name, value in given.items() if value}
     running: dict[str, Any] = {"device": device, "threads": threads, "precision": precision}
     running = {name: value for name, value in running.items() if value is not None}
     try:

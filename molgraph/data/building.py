@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
+from molgraph.base.table import EntityKind
 from molgraph.chem.smiles import MAX_CHARACTERS, precheck
 from molgraph.data import columns as cols
 from molgraph.data.chunks import Chunk
@@ -24,7 +25,7 @@ _ODD = r"[^!-=?-~]"  # blanks, ">", control characters, anything beyond ASCII: w
 class Plan:
     """Which column of a source is what."""
 
-    smiles: str
+    entities: tuple[tuple[str, EntityKind], ...]
     id: str | None
     weight: str | None
     features: tuple[str, ...]
@@ -34,7 +35,14 @@ class Plan:
     @property
     def columns(self) -> list[str]:
         """All columns that are read, each once."""
-        one = [self.smiles, self.id, self.weight, self.split, *self.features, *(a.column for a in self.asked)]
+        one = [
+            *(name for name, _ in self.entities),
+            self.id,
+            self.weight,
+            self.split,
+            *self.features,
+            *(a.column for a in self.asked),
+        ]
         return list(dict.fromkeys(name for name in one if name is not None))
 
     @property
@@ -65,8 +73,14 @@ class Rows(NamedTuple):
 def build(chunk: Chunk, plan: Plan, targets: tuple[Target, ...]) -> Table:
     """One chunk as a table."""
     columns, n, start = chunk.columns, len(chunk), chunk.start
-    texts = cols.as_text(columns[plan.smiles])
-    status, reason = _judge(columns[plan.smiles], texts)
+    entities = tuple(Entities(name, kind, cols.as_text(columns[name])) for name, kind in plan.entities)
+    status, reason = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
+    for entity in reversed(entities):  # the first column's reason is the one that stays
+        judge = _judge if entity.kind == "molecule" else _judge_sequence
+        own, why = judge(columns[entity.name], entity.values)
+        bad = own != OK
+        prefix = f"{entity.name}: " if len(entities) > 1 else ""
+        status[bad], reason[bad] = own[bad], [f"{prefix}{text}" for text in why[bad]]
     if chunk.reasons is not None:
         bad = chunk.reasons != ""
         status[bad], reason[bad] = UNREADABLE, chunk.reasons[bad]
@@ -81,7 +95,7 @@ def build(chunk: Chunk, plan: Plan, targets: tuple[Target, ...]) -> Table:
         features = np.column_stack([cols.as_numbers(chunk.cells(f), f, start, finite=False) for f in plan.features])
     return Table(
         ids,
-        (Entities(plan.smiles, "molecule", texts),),
+        entities,
         status,
         reason,
         targets,
@@ -110,6 +124,13 @@ def _judge(column: pa.ChunkedArray, texts: np.ndarray) -> tuple[np.ndarray, np.n
         if reason[i]:
             status[i] = UNREADABLE if texts[i].strip() else MISSING
     return status, reason
+
+
+def _judge_sequence(column: pa.ChunkedArray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows without a sequence; what its letters mean is left to the featuriser."""
+    empty = np.array([not text.strip() for text in texts], dtype=bool)
+    status = np.where(empty, MISSING, OK).astype(object)
+    return status, np.where(empty, "no sequence in this row", "").astype(object)
 
 
 def _weights(chunk: Chunk, name: str) -> np.ndarray:

@@ -7,23 +7,26 @@ from collections.abc import Iterable, Sequence
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
+from molgraph.base.table import EntityKind
 from molgraph.data import columns as cols
 from molgraph.data.building import Plan
 from molgraph.data.chunks import Chunk, Reader
 from molgraph.data.targets import Asked, Findings, parse_targets
 
 Targets = str | Target | Iterable[str | Target] | None
+Names = str | Sequence[str] | None
 
 
 def make_plan(
     reader: Reader,
-    smiles: str | None = None,
+    smiles: Names = None,
     targets: Targets = None,
     id: str | None = None,
     weight: str | None = None,
     features: Sequence[str] = (),
     split: str | None = None,
     need_targets: bool = False,
+    sequence: Names = None,
 ) -> Plan:
     """Find every column, or raise ``DataError`` with what there is."""
     names = reader.names
@@ -40,15 +43,21 @@ def make_plan(
                 f"column {name!r} is a feature and a target: the answer would be among the questions",
                 hint="leave it out of the features",
             )
-    taken = [n for n in (weight, split, id, *described, *(a.column for a in asked)) if n]
+    proteins = [cols.resolve(name, names, "sequences") for name in _names(sequence)]
+    taken = [n for n in (weight, split, id, *described, *proteins, *(a.column for a in asked)) if n]
     sample = reader.sample()
-    if smiles is not None:
-        smiles = cols.resolve(smiles, names, "SMILES")
-    else:
-        smiles = reader.smiles or cols.find_smiles(names, sample, taken)
-    if any(smiles == a.column for a in asked):
-        raise DataError(f"column {smiles!r} holds the molecules, so it is no target", hint="name a column of values")
-    taken.append(smiles)
+    molecules = [cols.resolve(name, names, "SMILES") for name in _names(smiles)]
+    if not molecules:
+        molecules = [reader.smiles or cols.find_smiles(names, sample, taken)]
+    entities: list[tuple[str, EntityKind]] = [(name, "molecule") for name in molecules]
+    entities += [(name, "sequence") for name in proteins]
+    for name, kind in entities:
+        if any(name == a.column for a in asked):
+            words = "molecules" if kind == "molecule" else "sequences"
+            raise DataError(f"column {name!r} holds the {words}, so it is no target", hint="name a column of values")
+        if [each for each, _ in entities].count(name) > 1:
+            raise DataError(f"column {name!r} is named twice as what is read", hint="name each column once")
+    taken += molecules
     id = cols.resolve(id, names, "ids") if id is not None else reader.id or cols.find_id(names, taken)
     if need_targets and not asked:
         numeric = cols.numeric(sample, [n for n in names if n not in (*taken, id)])
@@ -56,7 +65,11 @@ def make_plan(
             f"no target was named; columns of numbers: {', '.join(numeric) or 'none'}"[:500],
             hint=f"say which: --target {shlex.quote(numeric[0]) if numeric else 'NAME'} (in Python targets=[NAME])",
         )
-    return Plan(smiles, id, weight, described, split, asked)
+    return Plan(tuple(entities), id, weight, described, split, asked)
+
+
+def _names(given: Names) -> tuple[str, ...]:
+    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
 
 
 def settled(asked: Asked) -> bool:

@@ -13,7 +13,7 @@ from molgraph.data.building import Rows
 from molgraph.data.checked import check_molecules
 from molgraph.data.datasets import load_dataset
 from molgraph.data.log import log_targets
-from molgraph.data.planning import Targets
+from molgraph.data.planning import Names, Targets
 from molgraph.data.sources import builtin
 from molgraph.data.table import Table, row_name
 from molgraph.data.table_reader import read_chunks, read_whole
@@ -26,7 +26,8 @@ OnError = Literal["keep", "drop", "stop"]
 def read_table(
     source: Any,
     *,
-    smiles: str | None = None,
+    smiles: Names = None,
+    sequence: Names = None,
     targets: Targets = None,
     id: str | None = None,
     weight: str | None = None,
@@ -44,7 +45,8 @@ def read_table(
     Args:
         source: a path (csv, csv.gz, tsv, parquet, sdf, smi), ``-`` for standard input, ``dataset:NAME`` (one that
             has a card), ``builtin:NAME``, a pandas frame, a mapping of columns, a list of SMILES, or a table.
-        smiles: the column of SMILES; found by its name or by values that parse where not given.
+        smiles: the column of SMILES, or several; found by its name or by values that parse where not given.
+        sequence: the columns of protein sequences, where there are any.
         targets: what is to be learnt: names, with a kind where it is not plain (``class:multiclass``).
         id: the column of ids, kept verbatim; a column named id where not given, else the row's number, from 0.
         weight: a column of finite weights, not negative.
@@ -73,7 +75,14 @@ def read_table(
         (['ok', 'missing', 'ok'], array([1.5, 2. , nan]))
     """
     reading = Reading(decimal, qualifiers, unit)
-    columns: dict[str, Any] = {"smiles": smiles, "id": id, "weight": weight, "features": features, "split": split}
+    columns: dict[str, Any] = {
+        "smiles": smiles,
+        "sequence": sequence,
+        "id": id,
+        "weight": weight,
+        "features": features,
+        "split": split,
+    }
     table = read_source(source, reading, targets=targets, need_targets=need_targets, log=log, **columns)[0]
     return _handle(table, on_error)
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molgraph.base.contracts import Method, Prediction, Target
+from molgraph.base.contracts import Method, Prediction, PredictsGraphs, Target
 from molgraph.base.errors import DataError, UsageError
 from molgraph.data.formats import names_file
 from molgraph.data.log import log_targets
@@ -160,9 +160,19 @@ class Model:
         return read_table(data, **columns)
 
     def how_read(self) -> dict[str, Any]:
-        """The descriptor columns that this model needs, and their decimal sign where the training was told it."""
+        """The columns that this model needs, and the decimal sign of its descriptors where the training was told it.
+
+        One column of molecules is found in any file; several columns are looked for under the names of the training.
+        """
         sign = self._said().get("decimal")
-        return {"features": self.feature_names} | ({"decimal": sign} if sign and self.feature_names else {})
+        columns = {"features": self.feature_names} | ({"decimal": sign} if sign and self.feature_names else {})
+        inputs = self.method.graph_inputs() if isinstance(self.method, PredictsGraphs) else ()
+        if [each.kind for each in inputs] in ([], ["molecule"]):
+            return columns
+        for kind, name in (("molecule", "smiles"), ("sequence", "sequence")):
+            if own := tuple(each.column for each in inputs if each.kind == kind):
+                columns[name] = own
+        return columns
 
     def _said(self) -> Mapping[str, Any]:
         """What the training's recipe says of its table."""

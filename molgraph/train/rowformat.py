@@ -20,6 +20,7 @@ from molgraph.chem.molfile import draw_block, write_record
 from molgraph.data.building import Rows
 from molgraph.data.chunks import MOLBLOCK
 from molgraph.data.columns import as_text
+from molgraph.data.content import entity_texts
 from molgraph.data.lines import RecordReader
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".sdf", ".sdf.gz")
@@ -63,6 +64,8 @@ def arrange(rows: Rows, prediction: Prediction, chosen: np.ndarray, *, keep_colu
     else:
         shown = "input" if molecule in ("id", "status", "reason") else molecule
         own, status, reason = {"id": texts[0], shown: texts[1]}, "status", "reason"
+        for entity in rows.table.entities[1:]:
+            own[_free(entity.name, (*own, status, reason))] = entity_texts(entity)[chosen].tolist()
     numbers = prediction.numbers({*own, status, reason, *rows.names})
     columns = {**own, **{name: values[chosen].astype(np.float32) for name, values in numbers.items()}}
     blocks = None

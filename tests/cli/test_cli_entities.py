@@ -1,0 +1,99 @@
+"""Pairs of molecules and proteins in the shell: trained, predicted and scored, no column ignored in silence."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from molgraph.cli.main import app
+
+PROTEINS = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
+DRUGS = ("CCO", "c1ccccc1", "CC(=O)O", "CCN", "CCCl", "C1CC1", "CCCC", "OCCO")
+QUICK = ("--epochs", "2", "-s", "params.head_width=8", "--no-baseline", "--split", "random")
+
+
+def call(folder: Path, *words: str) -> tuple[int, str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        done = CliRunner().invoke(app, list(words), prog_name="molgraph", env={"MOLGRAPH_QUIET": "1"})
+    return done.exit_code, done.output
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with open(tmp_path / "pairs.csv", "w", newline="", encoding="utf-8") as file:
+        write = csv.writer(file)
+        write.writerow(["drug", "solvent", "protein", "affinity"])
+        for i in range(40):
+            drug, protein = DRUGS[i % 8], PROTEINS[i % 3]
+            row = {5: ("C1CC", "O", protein), 9: (drug, "O", "MKJ"), 11: (drug, "O", "")}.get(i)
+            drug, solvent, protein = row or (drug, DRUGS[(i + 1) % 8], protein)
+            write.writerow([drug, solvent, protein, len(drug) + i % 5])
+    return tmp_path
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("model", ["deepdta", "dmpnn+deepdta"])
+def test_a_drug_and_its_protein(folder: Path, model: str) -> None:
+    asked = ("--smiles", "drug", "--sequence", "protein", "-t", "affinity", "-m", model)
+    code, said = call(folder, "train", "pairs.csv", *asked, *QUICK, "-o", "m.mgm")
+    assert code == 0, said
+    code, said = call(folder, "predict", "m.mgm", "pairs.csv", "-o", "out.csv")
+    assert code == 0, said
+    found = rows(folder / "out.csv")
+    assert list(found[0])[:3] == ["id", "drug", "protein"] and len(found) == 40
+    assert [row["drug"] for row in found] == [row["drug"] for row in rows(folder / "pairs.csv")]
+    bad = {i: row["reason"] for i, row in enumerate(found) if row["status"] != "ok"}
+    assert list(bad) == [5, 9, 11]
+    assert bad[5].startswith("drug: SMILES Parse Error") and bad[11] == "protein: no sequence in this row"
+    assert bad[9] == "protein: 'J' is no amino acid (X stands for an unknown one)"
+    code, said = call(folder, "evaluate", "m.mgm", "pairs.csv")
+    assert code == 0 and "rmse" in said
+    assert call(folder, "verify", "m.mgm")[0] == 0
+
+
+def test_two_molecules_a_row(folder: Path) -> None:
+    asked = ("--smiles", "drug", "--smiles", "solvent", "-t", "affinity", "-m", "dmpnn")
+    settings = ("-s", "params.joiner=bilinear", "-s", "params.d_hidden=8")
+    code, said = call(folder, "train", "pairs.csv", *asked, *settings, *QUICK, "-o", "m.mgm")
+    assert code == 0, said
+    code, said = call(folder, "predict", "m.mgm", "pairs.csv", "-o", "out.csv")
+    assert code == 0, said
+    assert list(rows(folder / "out.csv")[0])[:3] == ["id", "drug", "solvent"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-m", "dmpnn"), "dmpnn does not read the column 'protein' (sequence)"),
+        (("-m", "random_forest"), "random_forest reads one column of molecules, and would ignore 'protein' (sequence)"),
+        (("-m", "gin+deepdta", "--input", "drug"), "deepdta has no column to read"),
+        (("-m", "schnet"), "schnet does not read the column 'drug' (molecule)"),
+        (("-m", "dmpnn", "--input", "drugs"), "no entity column 'drugs'"),
+    ],
+)
+def test_a_column_that_is_not_read_is_said(folder: Path, words: tuple[str, ...], said: str) -> None:
+    asked = ("--smiles", "drug", "--sequence", "protein", "-t", "affinity", "--split", "random", "--no-baseline")
+    code, out = call(folder, "train", "pairs.csv", *asked, *words)
+    assert code in (2, 3) and said in " ".join(out.split())
+
+
+def test_a_column_may_be_left_out_by_name(folder: Path) -> None:
+    asked = ("--smiles", "drug", "--sequence", "protein", "-t", "affinity", "--input", "drug", *QUICK)
+    code, said = call(folder, "train", "pairs.csv", *asked, "-m", "dmpnn", "-s", "params.d_hidden=8", "-o", "m.mgm")
+    assert code == 0, said
+
+
+def test_files_that_lack_a_column_are_refused(folder: Path) -> None:
+    asked = ("--smiles", "drug", "--sequence", "protein", "-t", "affinity", "-m", "deepdta")
+    assert call(folder, "train", "pairs.csv", *asked, *QUICK, "-o", "m.mgm")[0] == 0
+    (folder / "other.csv").write_text("drug,y\nCCO,1\n")
+    code, said = call(folder, "predict", "m.mgm", "other.csv", "-o", "out.csv")
+    assert code == 3 and "'protein'" in said and not (folder / "out.csv").exists()
