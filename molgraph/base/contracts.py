@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from molgraph.base.errors import UsageError
 from molgraph.base.finite import check_finite, fail_rows
 from molgraph.base.parameters import check_names, check_params
 from molgraph.base.printable import printable
@@ -105,22 +104,6 @@ class Method(ABC):
         By default each number of the arrays is read once a row. Values that are not whole may raise any error.
         """
         return Size(row_operations=sum(math.prod(shape) for shape in shapes.values()))
-
-    def check_entities(self, table: Table) -> None:
-        """Refuse a table with an entity column that this method would not read.
-
-        Raises:
-            UsageError: a second column of molecules, or a column of another kind.
-        """
-        unread = [e for e in table.entities if e.kind != "molecule"]
-        unread += [e for e in table.entities if e.kind == "molecule"][1:]
-        if unread:
-            name, kind = unread[0].name, unread[0].kind
-            kept = [e.name for e in table.entities if e not in unread] or ["COLUMN"]
-            raise UsageError(
-                f"{self.name} reads one column of molecules, and would ignore {name!r} ({kind})",
-                hint=f"leave it out by name, --input {kept[0]} (in Python inputs=[{kept[0]!r}]), or take a graph model",
-            )
 
     def space(self) -> Space:
         """Hyper-parameters that a search may try, each with its range; nothing by default."""

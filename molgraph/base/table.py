@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from molgraph.base.errors import DataError, nearest
+from molgraph.base.errors import DataError, UsageError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,6 +154,21 @@ class Table:
             if column.name == name:
                 return column
         raise DataError(f"the table has no entity column {name!r}", hint=nearest(name, [e.name for e in self.entities]))
+
+    def check_one_molecule(self, reader: str) -> None:
+        """Refuse a table with an entity column that a method of one column of molecules would not read.
+
+        Raises:
+            UsageError: a second column of molecules, or a column of another kind.
+        """
+        first = next((e for e in self.entities if e.kind == "molecule"), None)
+        unread = [e for e in self.entities if e is not first]
+        if unread:
+            kept = "COLUMN" if first is None else first.name
+            raise UsageError(
+                f"{reader} reads one column of molecules, and would ignore {unread[0].name!r} ({unread[0].kind})",
+                hint=f"leave it out by name, --input {kept} (in Python inputs=[{kept!r}]), or take a graph model",
+            )
 
     def with_entities(self, names: Sequence[str]) -> Table:
         """The same rows with some of the entity columns alone, in the order of their names."""

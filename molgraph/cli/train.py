@@ -142,6 +142,7 @@ def train(
         molgraph train assay.csv -t class:multiclass  # words or 0, 1, 2
         molgraph train assay.csv -t pIC50 -s params.depth=4 --report r.html
         molgraph train dataset:esol -m random_forest  # molgraph data list
+        molgraph train pairs.csv --smiles drug --sequence protein -t Kd -m dmpnn+deepdta
         molgraph train --recipe runs/assay.toml --seed 1
     """
     given: dict[str, Any] = {

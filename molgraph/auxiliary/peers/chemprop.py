@@ -111,7 +111,7 @@ class Chemprop(Method):
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on ``table``; ``valid`` picks the epoch; ``workdir`` is not used."""
         self.check_params()
-        self.check_entities(table)
+        table.check_one_molecule(self.name)
         cores(self.threads)
         if self.aggregation not in AGGREGATIONS:
             raise UsageError(

@@ -103,7 +103,7 @@ class DeepChem(Method):
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on ``table``; ``valid`` and ``workdir`` are not used."""
         self._check()
-        self.check_entities(table)
+        table.check_one_molecule(self.name)
         self._fitted = groups.learn(self, table, None, self._train)
         return self
 

@@ -98,7 +98,7 @@ class TabularMethod(Method):
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Fit a model for each target to the readable rows that have it; ``valid`` and ``workdir`` are not used."""
         self.check_params()
-        self.check_entities(table)
+        table.check_one_molecule(self.name)
         bare = replace(table, features=None, feature_names=()) if self.compares else table  # fingerprints alone
         features, matrix = self.feature_choice().fit(bare, cores(self.threads), self.store)
         targets, labels = table.row_targets, check_targets(table, np.isin(np.arange(len(table)), matrix.rows))
