@@ -1,4 +1,4 @@
-"""Merge the keywords of ``train`` into a recipe, and refuse before any reading what cannot work."""
+"""Merge the keywords of ``train`` into a recipe, and check the recipe before any data is read."""
 
 from __future__ import annotations
 

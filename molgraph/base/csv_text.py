@@ -1,4 +1,4 @@
-"""Turn a frame into csv text that every reader reads back cell by cell."""
+"""Write a pandas frame as CSV text, quoting every cell that needs quotes."""
 
 from __future__ import annotations
 

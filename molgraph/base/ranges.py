@@ -1,4 +1,4 @@
-"""Declare which numbers a hyper-parameter may be, beside its type in the constructor's signature."""
+"""Declare the allowed range of a hyper-parameter in the annotations of a constructor."""
 
 from __future__ import annotations
 

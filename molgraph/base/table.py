@@ -1,4 +1,4 @@
-"""The table that every layer shares: rows with their entities, targets, status and reason, in the input's order."""
+"""Define ``Table``: rows with their entities, targets, status and reason, in the order of the input."""
 
 from __future__ import annotations
 

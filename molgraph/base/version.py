@@ -1,4 +1,4 @@
-"""The version of molgraph, which ``pyproject.toml`` reads from here, and those of other packages."""
+"""Look up the version of molgraph, which ``pyproject.toml`` reads from here, and those of other packages."""
 
 from collections.abc import Iterable
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Keep the fingerprints of training rows, and compute how similar other molecules are to them."""
+"""Store the fingerprints of training rows and compute the Tanimoto similarity of other molecules to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of one target that are trees, and the trees of xgboost and catboost as arrays of molgraph's own."""
+"""Predict one target with stored ensembles of decision trees (random forest, XGBoost, CatBoost)."""
 
 from __future__ import annotations
 
