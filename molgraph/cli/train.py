@@ -48,7 +48,7 @@ def train(
     ] = None,
     smiles: Annotated[Many, _column(help="SMILES; found if not given; again for several a row.")] = None,
     sequence: Annotated[Many, _column(help="A protein sequence; again for several.")] = None,
-    input: Annotated[Many, _column(help="To read of several molecules, sequences, ...; all if not given.")] = None,
+    input: Annotated[Many, _column(help="A molecule or sequence column to read; all if not given.")] = None,
     id: Annotated[Text, _column("--id", help="Ids, kept as text.")] = None,
     weight: Annotated[Text, _column(help="Row weights.")] = None,
     feature: Annotated[Many, _column(help="A descriptor; again for several.")] = None,
