@@ -70,7 +70,7 @@ def predict_file(
     loaded = model if isinstance(model, Model) else load(model)
     hashed = "" if isinstance(model, Model) else f"{hash_of(model)} {sorted((running or {}).items())}"
     _set_running(loaded.method, running or {})
-    columns = loaded.how_read() | columns
+    columns = loaded.how_read(columns)
     return predict_stream(loaded, data, out, model_hash=hashed, on_error=on_error, keep_columns=keep_columns, **columns)
 
 

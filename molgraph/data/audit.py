@@ -16,7 +16,7 @@ from molgraph.data.cells import COMMA, OTHER, QUALIFIER, TWO_UNITS, UNIT, UNITS,
 from molgraph.data.findings import Audit, Finding
 from molgraph.data.profile import APART, OUTLIER_Z, SIMILAR, Profile, cliffs, profile, robust_z, scaled, similar_pairs
 from molgraph.data.read import read_source
-from molgraph.data.replicates import ROUNDING
+from molgraph.data.replicates import ROUNDING, partners
 from molgraph.data.table import MISSING, Table
 from molgraph.data.value_column import OddCell, Reading
 
@@ -37,7 +37,7 @@ def audit(data: Any, *, workers: int | None = None, **columns: Any) -> Audit:
     """Look at every molecule and label of a table; nothing is changed.
 
     Two rows hold the same molecule where their standardised parents (largest fragment, neutral, stereo kept)
-    have one canonical SMILES, and of pairs the same sequence. Labels contradict where such rows have different values.
+    have one canonical SMILES, and of pairs the same partner. Labels contradict where such rows have different values.
     Cells of a target that are no plain number (``>8.0``, ``251 nM``, ``4,62``, text) are counted, never an error.
 
     Args:
@@ -71,10 +71,8 @@ def audit(data: Any, *, workers: int | None = None, **columns: Any) -> Audit:
     each = [found[c] for c, is_good in zip(codes, good[readable], strict=True) if is_good]
     parent, parents = pd.factorize(np.array([f.parent for f in each], dtype=object))
     group, thing = parent, "molecule"
-    for entity in table.entities:
-        if entity.kind == "sequence":  # a drug with another target is another thing
-            second = pd.factorize(entity.values[rows])[0]
-            group, thing = pd.factorize(group * (second.max(initial=0) + 1) + second)[0], "pair"
+    for second in partners(table)[rows].T:  # a drug with another target is another thing
+        group, thing = pd.factorize(group * (second.max(initial=0) + 2) + second)[0], "pair"
     twice = np.flatnonzero(np.bincount(group, minlength=1)[group] > 1) if len(group) else np.arange(0)
     twice = twice[np.argsort(group[twice], kind="stable")]
     centres = np.array([f.open_centres for f in each], dtype=np.int64)

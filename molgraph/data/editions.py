@@ -13,6 +13,7 @@ from molgraph.base.errors import UsageError, nearest
 from molgraph.base.table import VALUES
 from molgraph.chem.identity import Identity, identities_of
 from molgraph.chem.parallel import map_texts
+from molgraph.data.replicates import partners
 from molgraph.data.standardised import standardise
 from molgraph.data.table import Table
 
@@ -95,7 +96,7 @@ def curate(
     """Apply a curation rule to a table of molecules; nothing is changed in place.
 
     Replicates are rows of one molecule (largest fragment, neutral, stereo kept) that agree in whatever else the table
-    says of them: descriptors, the partner's sequence, the split.
+    says of them: descriptors, the other entities of a pair, the split.
 
     Args:
         table: with a molecule column and targets.
@@ -128,18 +129,19 @@ def curate(
         raise UsageError(f"replicates is {replicates!r}", hint=nearest(replicates, REPLICATES))
     who = identify(table, workers=workers) if who is None else who
     notes: list[Note] = []
+    others = partners(table)
     groups: dict[Hashable, list[int]] = {}
     for row, one in enumerate(who):
         unreadable, bare = one is None or one.reason != "", one is not None and not one.carbon
         if (unreadable or bare) and replicates_alone:
-            key: Hashable = row if unreadable or one is None else (one.parent, _condition(table, row))
+            key: Hashable = row if unreadable or one is None else (one.parent, _condition(table, others, row))
             groups.setdefault(key, []).append(row)
         elif unreadable or one is None:
             notes.append((row, "out", "", f"unreadable; {one.reason if one else table.reason[row]}", None))
         elif bare:
             notes.append((row, "out", "", f"no carbon; its largest fragment is {one.parent}", None))
         else:
-            groups.setdefault((one.parent, _condition(table, row)), []).append(row)
+            groups.setdefault((one.parent, _condition(table, others, row)), []).append(row)
     y = np.empty((len(table), 0)) if table.y is None else table.y.copy()
     merge = _Merge(table, y, who, _bounds(table, replicates, tolerance), REPLICATES[replicates], notes)
     kept = [rows[0] for rows in groups.values() if (replicates_alone and len(rows) == 1) or merge(rows)]
@@ -158,11 +160,10 @@ def _bounds(table: Table, replicates: str, tolerance: float | Mapping[str, float
     return bounds
 
 
-def _condition(table: Table, row: int) -> Hashable:
+def _condition(table: Table, others: np.ndarray, row: int) -> Hashable:
     """Whatever a table says of a row beside its first molecule and its labels: rows that differ are no replicates."""
-    others = tuple(e.values[row] for e in table.entities if e.kind == "sequence")
     features = None if table.features is None else table.features[row].tobytes()
-    return others, features, None if table.split is None else table.split[row]
+    return others[row].tobytes(), features, None if table.split is None else table.split[row]
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ class Replicates(NamedTuple):
 def find_replicates(table: Table) -> Replicates:
     """Find the rows of molecules that stand in several rows: of one largest fragment, neutral, stereo kept.
 
+    In a table of pairs, rows are replicates where all of their entities are the same.
+
     Example:
         >>> from molgraph.data.table import make_table
         >>> find_replicates(make_table(["CCO", "C(C", "CCN", "OCC", "[Na+].CC[O-]"])).rows.tolist()
@@ -45,12 +47,31 @@ def find_replicates(table: Table) -> Replicates:
     parent = np.array(map_texts(parents_of, list(texts), label="replicates"), dtype=object)
     known = parent[code] != ""
     rows, code = rows[known], code[known]
-    others = [e.values for e in table.entities if e.kind == "sequence"]
-    keys = [(parent[c], *(values[row] for values in others)) for row, c in zip(rows, code, strict=True)]
-    group = pd.factorize(pd.Series(keys, dtype=object))[0]
+    group = pd.factorize(parent)[0][code]
+    for other in partners(table)[rows].T:
+        group = pd.factorize(group * (other.max(initial=0) + 2) + other)[0]
     twice = np.bincount(group, minlength=1)[group] > 1 if len(group) else np.zeros(0, dtype=bool)
     rows, group = rows[twice], group[twice]
     return Replicates(rows, group, np.any(differing(table, rows, group), axis=1))
+
+
+def partners(table: Table) -> np.ndarray:
+    """int64 [rows, k]: numbers that rows share where they have the same entity beside the first molecule.
+
+    Molecules are the same where their largest fragments are, neutral, stereo kept; sequences where their letters are.
+    """
+    out = [np.empty((len(table), 0), np.int64)]
+    first = next((e for e in table.entities if e.kind == "molecule"), None)
+    for entity in table.entities:
+        if entity is first or entity.kind not in ("molecule", "sequence"):
+            continue
+        code, texts = pd.factorize(entity.values)
+        if entity.kind == "molecule" and len(texts):
+            parent = map_texts(parents_of, list(texts), label="replicates")
+            same = pd.factorize(np.array([p or text for p, text in zip(parent, texts, strict=True)], dtype=object))[0]
+            code = np.where(code < 0, code, same[code])
+        out.append(code[:, None].astype(np.int64))
+    return np.concatenate(out, axis=1)
 
 
 def differing(table: Table, rows: np.ndarray, group: np.ndarray) -> np.ndarray:

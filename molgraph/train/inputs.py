@@ -136,22 +136,26 @@ def train_graphs(
 def input_graphs(
     table: Table, inputs: Sequence[Input], *, cache: Path | None = None, workers: int = 1
 ) -> tuple[Graphs, ...]:
-    """The graphs of other rows for a model's inputs: columns of the same names, else of the same kinds in order.
+    """The graphs of other rows for a model's inputs: columns of the same names, else as many of the kind, in order.
 
     Raises:
-        DataError: the table lacks a column.
+        DataError: the table lacks a column, or it is open which one is meant.
     """
     out = []
     for k, each in enumerate(inputs):
-        own = [e for e in table.entities if e.kind == each.kind]
-        named = [e for e in own if e.name == each.column]
-        place = sum(other.kind == each.kind for other in inputs[:k])
-        if not named and place >= len(own):
+        own = {e.name: e for e in table.entities if e.kind == each.kind}
+        asked = [other.column for other in inputs if other.kind == each.kind]
+        if set(asked) <= set(own):
+            column = own[each.column]
+        elif len(own) == len(asked):
+            column = list(own.values())[sum(other.kind == each.kind for other in inputs[:k])]
+        else:
             have = ", ".join(f"{e.name} ({e.kind})" for e in table.entities) or "none"
             raise DataError(
-                f"the model reads {each.kind} column {each.column!r}, which the table lacks", hint=f"it has: {have}"
+                f"the model reads {each.kind} column{'s' * (len(asked) > 1)} {', '.join(map(repr, asked))}, which the "
+                "table lacks",
+                hint=f"it has: {have}",
             )
-        column = named[0] if named else own[place]
         out.append(graphs_of(table, column, each.featuriser, spec=each.spec, cache=cache, workers=workers))
     return tuple(out)
 

@@ -143,7 +143,7 @@ class Model:
         """The table that ``data`` is, with the descriptor columns that this model needs, read as in the training."""
         if isinstance(data, Table):
             return data
-        columns = self.how_read() | columns
+        columns = self.how_read(columns)
         if isinstance(data, str) and not names_file(data):
             raise UsageError(f"{data!r} is no file", hint=f"for one molecule write a list: predict([{data!r}])")
         if isinstance(data, (list, tuple, pd.Series)) or type(data).__module__ == "numpy":
@@ -159,19 +159,38 @@ class Model:
             return read_table(replace(table, index=data.index), on_error=columns.get("on_error", "keep"))
         return read_table(data, **columns)
 
-    def how_read(self) -> dict[str, Any]:
+    def how_read(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The columns that this model needs, and the decimal sign of its descriptors where the training was told it.
 
-        One column of molecules is found in any file; several columns are looked for under the names of the training.
+        One column of molecules is found in any file; several columns are looked for under the names of the training,
+        unless ``given`` names others, in the order of the training.
+
+        Raises:
+            UsageError: more or fewer columns than the model reads, or its own in another order.
         """
         sign = self._said().get("decimal")
         columns = {"features": self.feature_names} | ({"decimal": sign} if sign and self.feature_names else {})
         inputs = self.method.graph_inputs() if isinstance(self.method, PredictsGraphs) else ()
-        if [each.kind for each in inputs] in ([], ["molecule"]):
-            return columns
-        for kind, name in (("molecule", "smiles"), ("sequence", "sequence")):
-            if own := tuple(each.column for each in inputs if each.kind == kind):
-                columns[name] = own
+        read = [(each.kind, each.column) for each in inputs] or [("molecule", "smiles")]
+        columns |= given or {}
+        for kind, option in (("molecule", "smiles"), ("sequence", "sequence")):
+            own = tuple(column for k, column in read if k == kind)
+            named = columns.get(option)
+            if named is None:
+                columns |= {option: own} if own and (len(read) > 1 or kind == "sequence") else {}
+                continue
+            named = (named,) if isinstance(named, str) else tuple(named)
+            if len(named) != len(own):
+                raise UsageError(
+                    f"the model reads {len(own)} {kind} column{'s' * (len(own) != 1)}, {len(named)} "
+                    f"{'are' if len(named) > 1 else 'is'} named: {', '.join(map(str, named))}",
+                    hint=f"it was trained on {', '.join(column for _, column in read)}",
+                )
+            if named != own and set(named) == set(own):
+                raise UsageError(
+                    f"the columns {', '.join(named)} are named in another order than the model's",
+                    hint=f"name them as {', '.join(own)}; to exchange them, rename the columns of the file",
+                )
         return columns
 
     def _said(self) -> Mapping[str, Any]:

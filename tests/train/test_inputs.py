@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import molgraph
@@ -14,6 +15,7 @@ from molgraph.base.errors import UsageError
 from molgraph.base.registry import names
 from molgraph.base.table import Entities, Table
 from molgraph.data.graph_values import Geometry, Graph
+from molgraph.data.replicates import find_replicates
 from molgraph.train.make_method import make_method
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
@@ -133,3 +135,40 @@ def test_every_encoder_and_joiner_reads_a_kind_with_a_featuriser() -> None:
         made = make_method(name)
         made.check_network()
     assert {"concat", "bilinear", "cross_attention"} <= set(names("joiner"))
+
+
+def test_columns_that_are_named_are_the_models_in_its_order(tmp_path: Path) -> None:
+    """One column never serves two inputs, and none that was named is left unread."""
+    columns = {"solute": ["C" * k + "O" for k in range(12)], "solvent": ["O", "CO", "O"] * 4}
+    frame = pd.DataFrame({**columns, "y": np.arange(12.0)})
+    options = {"model": "dmpnn", "split": "random", "epochs": 1, "baseline": False}
+    model = molgraph.train(frame, smiles=("solute", "solvent"), targets=["y"], **options).model
+    new = pd.DataFrame({"solute": ["CCO", "CCN"], "solvent": ["O", "CO"], "other": ["c1ccccc1", "CC#N"]})
+    plain = model.predict(new).value
+    other = model.predict(new, smiles=("solute", "other")).value
+    assert np.isfinite(other).all() and not np.array_equal(other, plain)
+    moved = new.rename(columns={"solute": "a", "other": "b"})
+    assert np.array_equal(model.predict(moved, smiles=("a", "b")).value, other)
+    both = model.predict(new, smiles=("solvent", "other")).value  # neither is read in the other's place
+    asked = new.assign(solute=new["solvent"], solvent=new["other"])
+    assert np.array_equal(both, model.predict(asked).value)
+    with pytest.raises(UsageError, match="another order"):
+        model.predict(new, smiles=("solvent", "solute"))
+    for named in ("solute", ("solute", "solvent", "other")):
+        with pytest.raises(UsageError, match="the model reads 2 molecule columns"):
+            model.predict(new, smiles=named)
+    for name in ("dmpnn", "mean"):
+        single = molgraph.train(frame, smiles="solute", targets=["y"], **(options | {"model": name} | ({"epochs": None} if name == "mean" else {}))).model
+        with pytest.raises(UsageError, match="the model reads 1 molecule column, 2 are named"):
+            single.predict(new, smiles=("solute", "solvent"))
+
+
+def test_rows_are_replicates_where_all_of_their_molecules_are_the_same() -> None:
+    solute, solvent = ["CCO", "OCC", "CCO", "CCN", "CCO"], ["O", "O", "CO", "O", "OC"]
+    frame = pd.DataFrame({"solute": solute, "solvent": solvent, "y": [1.0, 3.0, 5.0, 7.0, 9.0]})
+    table = molgraph.read_table(frame, smiles=("solute", "solvent"), targets=["y"])
+    assert find_replicates(table).rows.tolist() == [0, 1, 2, 4]
+    found = molgraph.audit(table).finding("duplicate")
+    assert sorted(found.rows.tolist()) == [0, 1, 2, 4] and "pair" in found.meaning
+    made = molgraph.curate(table, replicates_alone=True).table
+    assert made.ids.tolist() == ["0", "2", "3"] and made.y[:, 0].tolist() == [2.0, 7.0, 7.0]
