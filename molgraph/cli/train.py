@@ -238,6 +238,9 @@ def learn(plan: Recipe, out: Path, keep: str = "model") -> tuple[Any, dict[str, 
             elif not str(stop):  # between two fits: a fit says it itself
                 stop.add_note(f"kept: {workdir}; the same command goes on from its last checkpoint")
             raise
+        if keep == "baseline" and result.baseline is None:
+            hint = "leave out --keep baseline: the training is kept, and goes on from its end"
+            raise UsageError("there is no baseline to keep: none was trained for this table", hint=hint)
         main = {"baseline": result.baseline, "best": result.best_model if keep == "best" else None}.get(keep)
         save(main or result.model, out)
         written = {"baseline" if keep == "baseline" else "model": out}

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from molgraph.base.errors import DataError
-from molgraph.data.chunks import REASON, SAMPLE_ROWS, Chunk, recut
+from molgraph.data.chunks import SAMPLE_ROWS, Chunk, recut
 from molgraph.data.columns import is_smiles_name
 from molgraph.data.opening import DAMAGED, Opened, broken
 from molgraph.data.torn import SoundBytes, TornRows, decode, is_torn, ragged, shown
@@ -97,27 +97,25 @@ class DelimitedReader:
     def _pieces(self, columns: list[str]) -> Iterator[pa.Table]:
         """Blocks of rows, with a column of reasons as the last."""
         stream = self._opened.stream()
-        in_file = dict(zip(self.names, self._header, strict=True))
-        raw = [in_file[name] for name in columns]
-        last = self._header[-1]  # an unclosed quote shows in the last column
-        wanted = [*raw, last] if last not in raw else raw
-        sound, torn = SoundBytes(stream, self._encoding == "utf-8"), TornRows(self._header, self.delimiter)
+        last = self.names[-1]  # an unclosed quote shows in the last column
+        wanted = [*columns, last] if last not in columns else columns
+        sound, torn = SoundBytes(stream, self._encoding == "utf-8"), TornRows(self.names, self.delimiter)
 
         def whole(rows: pa.Table) -> pa.Table:
-            return torn.merge(rows, sound.torn).rename_columns([*columns, REASON])
+            return torn.merge(rows, sound.torn)
 
         try:
             end = ""
             for batch in self._batches(sound, wanted, torn):
                 if batch.num_rows:
                     end = batch.column(wanted.index(last))[-1].as_py()
-                yield whole(pa.Table.from_batches([batch]).select(raw))
+                yield whole(pa.Table.from_batches([batch]).select(columns))
             if sound.endless:
                 raise self._too_long()
-            yield whole(pa.table({name: pa.array([], pa.string()) for name in raw}))  # odd rows at the end
+            yield whole(pa.table({name: pa.array([], pa.string()) for name in columns}))  # odd rows at the end
         except pa.ArrowInvalid as error:
-            if "Empty CSV file" in str(error):  # a header alone, without an end of line
-                yield whole(pa.table({name: pa.array([], pa.string()) for name in raw}))
+            if self._opened.whole and not self._first:  # a header alone, without an end of line
+                yield whole(pa.table({name: pa.array([], pa.string()) for name in columns}))
                 return
             raise self._explain(str(error), torn) from None
         except UnicodeError:
@@ -134,7 +132,13 @@ class DelimitedReader:
     def _batches(self, source: SoundBytes, wanted: list[str], torn: TornRows) -> Iterable[pa.RecordBatch]:
         return pacsv.open_csv(
             source,
-            read_options=pacsv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES, encoding=self._encoding),
+            read_options=pacsv.ReadOptions(
+                use_threads=False,
+                block_size=BLOCK_BYTES,
+                encoding=self._encoding,
+                column_names=self.names,
+                skip_rows_after_names=1,  # the header, whose unnamed columns have no name
+            ),
             parse_options=pacsv.ParseOptions(
                 delimiter=self.delimiter,
                 newlines_in_values=True,

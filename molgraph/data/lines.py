@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from itertools import islice
+from itertools import count, islice
 
 import numpy as np
 import pyarrow as pa
@@ -105,7 +105,7 @@ class SmilesReader(_LineReader):
 
 
 class RecordReader(_LineReader):
-    """An SD file; its columns are its fields and the title line.
+    """An SD file; its columns are its fields and the title line. A field named ``smiles`` is the column ``smiles_2``.
 
     A field may first occur in any record, so a file that can be read twice is looked through for their names; of
     standard input the first records alone are known.
@@ -122,7 +122,10 @@ class RecordReader(_LineReader):
             fields |= dict.fromkeys(islice(self._field_names(), MAX_FIELDS + 1))
         if len(fields) > MAX_FIELDS:
             raise DataError(f"{self.name} has more than {MAX_FIELDS:,} fields", hint="is it an SD file?")
-        self.names = ["smiles", self.TITLE, *(n for n in fields if n not in ("smiles", self.TITLE))]
+        self._fields = {name: name for name in fields if name not in ("smiles", self.TITLE)}
+        for name in sorted(set(fields) - set(self._fields)):  # the names of the structure and of the title line
+            self._fields[next(n for k in count(2) if (n := f"{name}_{k}") not in self._fields)] = name
+        self.names = ["smiles", self.TITLE, *self._fields]
         self.id = self.TITLE if any(record.title for record in self._records) else None
 
     def _field_names(self) -> Iterator[str]:
@@ -138,7 +141,8 @@ class RecordReader(_LineReader):
     def _table(self, records: list[Record], columns: list[str]) -> pa.Table:
         own = {"smiles": [r.smiles for r in records], self.TITLE: [r.title for r in records]}
         own[MOLBLOCK] = [r.block for r in records]
-        out = {name: own[name] if name in own else [r.fields.get(name, "") for r in records] for name in columns}
+        fields = self._fields
+        out = {n: own[n] if n in own else [r.fields.get(fields.get(n, n), "") for r in records] for n in columns}
         return pa.table({name: pa.array(values, pa.string()) for name, values in out.items()})
 
     def sample(self) -> pa.Table:

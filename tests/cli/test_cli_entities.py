@@ -97,3 +97,12 @@ def test_files_that_lack_a_column_are_refused(folder: Path) -> None:
     (folder / "other.csv").write_text("drug,y\nCCO,1\n")
     code, said = call(folder, "predict", "m.mgm", "other.csv", "-o", "out.csv")
     assert code == 3 and "'protein'" in said and not (folder / "out.csv").exists()
+
+
+def test_a_baseline_that_was_not_trained_is_not_written(folder: Path) -> None:
+    code, said = call(folder, "data", "get", "mutag")
+    if code:
+        pytest.skip("the graphs are not here")
+    words = ("-m", "gin", "--epochs", "1", "-s", "params.d_hidden=8", "--keep", "baseline", "-o", "g.mgm")
+    code, said = call(folder, "train", "dataset:mutag", *words)
+    assert code == 2 and "none was trained for this table" in said and not (folder / "g.mgm").exists()

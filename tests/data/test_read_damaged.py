@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from rdkit import Chem
 
 from molgraph.base.errors import DataError, MolgraphError
 from molgraph.chem.molfile import MAX_LINE
 from molgraph.data import chunks as sizes
 from molgraph.data import delimited, lines
 from molgraph.data.read import read_table
+from molgraph.data.table_reader import read_chunks
 from tests.data.chunked import iter_tables
 
 BLOCK = "{}\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0\nM  END\n"
@@ -166,3 +168,23 @@ def test_a_file_of_as_many_lines_as_are_read_at_once(tmp_path: Path) -> None:
     path = tmp_path / "t.smi"
     path.write_text("".join(f"C {i}\n" for i in range(20_000)))
     assert [len(table) for table in iter_tables(path, chunk_rows=8192)] == [8192, 8192, 3616]
+
+
+def test_several_columns_without_a_name_are_kept(tmp_path: Path) -> None:
+    """Excel writes them for empty columns on the right."""
+    (tmp_path / "t.csv").write_text("smiles,y,,\nCCO,1,a,\nCCN,2\nCCC,3,,b\n")
+    (rows,) = read_chunks(tmp_path / "t.csv", chunk_rows=9, keep_columns=True)
+    assert rows.columns.column_names == ["smiles", "y", "column 3", "column 4"]
+    assert rows.columns.column("column 3").to_pylist() == ["a", None, ""]
+    assert rows.table.reason[1] == "the row has 2 cells, the header has 4"
+
+
+def test_fields_with_the_name_of_the_structure_are_kept(tmp_path: Path) -> None:
+    block = Chem.MolToMolBlock(Chem.MolFromSmiles("CCO"))
+    fields = "> <smiles>\nNNN\n\n> <title>\nT1\n\n> <smiles_2>\nX\n\n> <y>\n1\n\n"
+    (tmp_path / "t.sdf").write_text(f"{block}{fields}$$$$\n")
+    (rows,) = read_chunks(tmp_path / "t.sdf", chunk_rows=9, keep_columns=True)
+    found = {name: rows.columns.column(name)[0].as_py() for name in rows.columns.column_names}
+    assert found == {
+        "smiles": "CCO", "title": "", "smiles_2": "X", "y": "1", "smiles_3": "NNN", "title_2": "T1"
+    }  # fmt: skip
