@@ -7,5 +7,6 @@
 | ``gin`` | atoms | bonds | sum | perceptron | sum of every layer | supervised |
 | ``schnet`` | atoms | radius | continuous filter | residual | sum | supervised |
 | ``deepdta`` | tokens | windows | convolution | ReLU | maximum | supervised |
+| ``dag`` | atoms as seen from a root | shortest ways to it | sum | perceptron | sum of the roots | supervised |
 | ``pyg_conv`` | atoms | bonds | the convolution's | skip + ReLU | mean | supervised |
 """

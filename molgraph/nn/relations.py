@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -13,6 +15,9 @@ from torch import Tensor
 from molgraph.data.batch import GraphBatch
 from molgraph.data.color_refinement import csr, ranges
 from molgraph.nn.relation import Relation
+from molgraph.nn.sweep import Schedule, schedule
+
+T = TypeVar("T")
 
 
 def bonds(batch: GraphBatch) -> Relation:
@@ -153,6 +158,63 @@ def triplets(relation: Relation) -> Relation:
     return Relation(put(pairs[keep]), put(csr(counts)), len(source), len(source))
 
 
+@dataclass(frozen=True)
+class Dags:
+    """For each atom, as a root, the bonds that lead towards it along shortest ways.
+
+    Args:
+        atom, root: int64 [r], each row is an atom as it is seen from one root.
+        bond: int64 [p], the bond of each pair of ``schedule``'s relation.
+        at_root: int64 [n_atoms], the row of each atom that is its own root.
+        schedule: from the farthest rows to the roots.
+    """
+
+    atom: Int[Tensor, " r"]
+    root: Int[Tensor, " r"]
+    bond: Int[Tensor, " p"]
+    at_root: Int[Tensor, " n"]
+    schedule: Schedule
+
+
+def dags(batch: GraphBatch, reach: int) -> Dags:
+    """All bonds directed towards each atom in turn, Lusci et al. 2013: one acyclic graph an atom.
+
+    A bond between two atoms that are equally far from the root belongs to no shortest way and is left out.
+
+    Args:
+        batch: of molecules or other graphs.
+        reach: atoms that are farther than this from a root, in bonds, are left out of its graph.
+    """
+
+    def make() -> Dags:
+        source, target, n = batch.source.numpy(force=True), batch.target.numpy(force=True), batch.n_atoms
+        offsets = csr(np.bincount(target, minlength=n))
+        keys = np.arange(n) * (n + 1)  # root * n + atom, wave after wave from the roots outwards
+        seen, found, distance = keys, [keys], 0
+        while len(keys) and distance < reach:
+            distance += 1
+            bonds, spans = ranges(offsets[keys % n], offsets[keys % n + 1])
+            near = np.repeat(keys // n, np.diff(spans)) * n + source[bonds]
+            keys = np.setdiff1d(near, seen)
+            seen = np.union1d(seen, keys)
+            found.append(keys)
+        far = np.repeat(np.arange(len(found)), [len(each) for each in found])
+        order = np.argsort(np.concatenate(found))
+        far, root, atom = far[order], seen // max(n, 1), seen % max(n, 1)
+        bonds, spans = ranges(offsets[atom], offsets[atom + 1])
+        after = np.repeat(np.arange(len(seen)), np.diff(spans))
+        before = np.searchsorted(seen, root[after] * n + source[bonds]).clip(max=max(len(seen) - 1, 0))
+        keep = (seen[before] == root[after] * n + source[bonds]) & (far[before] == far[after] + 1)
+        relation = _from_arrays(batch, before[keep], after[keep], len(seen), len(seen))
+        put = partial(torch.as_tensor, device=batch.target.device)
+        return Dags(
+            put(atom), put(root), put(bonds[keep]), put(np.flatnonzero(far == 0)),
+            schedule(relation, far.max(initial=0) - far),
+        )  # fmt: skip
+
+    return _once(batch, ("dags", reach), make)
+
+
 def pair_vectors(relation: Relation, positions: Float[Tensor, "n 3"]) -> Float[Tensor, "p 3"]:
     """``r_target - r_source`` of each pair."""
     return positions.index_select(0, relation.target) - positions.index_select(0, relation.source)
@@ -169,8 +231,8 @@ def _offsets(counts: Int[Tensor, " n"]) -> Int[Tensor, " n_1"]:
     return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
-def _once(batch: GraphBatch, key: tuple, make: Callable[[], Relation]) -> Relation:
-    def make_ordinary() -> Relation:
+def _once(batch: GraphBatch, key: tuple, make: Callable[[], T]) -> T:
+    def make_ordinary() -> T:
         with torch.inference_mode(False), torch.no_grad():  # a batch that is predicted first may be trained on later
             return make()
 
