@@ -120,7 +120,7 @@ def sweep(
         >>> sweep(torch.ones(4, 1), schedule(up), d_state=1, update=torch.add).flatten().tolist()  # sizes of subtrees
         [4.0, 1.0, 2.0, 1.0]
     """
-    states: list[Tensor] = []
+    states: list = []
     for wave in waves.waves:
         own = rows.index_select(0, wave.rows)
         heard = rows.new_zeros(len(own), d_message or d_state)
