@@ -68,11 +68,12 @@ def read_records(lines: Iterable[str], *, molecules: bool = True, blocks: bool =
         yield _record(held, molecules, blocks, reason)
 
 
-def field_names(pieces: Iterable[bytes]) -> Iterator[str]:
+def field_names(pieces: Iterable[bytes], errors: str = "replace") -> Iterator[str]:
     """Names of the fields of an SD file, without a look at its records; far faster than ``read_records``.
 
     Args:
         pieces: the file's bytes, cut anywhere.
+        errors: what becomes of bytes that are not UTF-8, as for ``bytes.decode``.
 
     Example:
         >>> list(field_names([b"x\\n> <y>\\n1\\n\\n> <lo", b"gP>\\n2\\n\\n> <y>\\n"]))
@@ -86,7 +87,7 @@ def field_names(pieces: Iterable[bytes]) -> Iterator[str]:
         for name in _FIELD_BYTES.findall(piece, 0, cut):
             if name not in seen:
                 seen.add(name)
-                yield name.decode("utf-8", errors="backslashreplace")
+                yield name.decode("utf-8", errors=errors)
         held = piece[max(cut - 1, 0) :]
         if len(held) > MAX_NAME:  # a line that long is none of a field
             held = b""

@@ -15,6 +15,7 @@ from molgraph.chem.molfile import MAX_LINE, Record, field_names, read_records
 from molgraph.data.chunks import MOLBLOCK, REASON, SAMPLE_ROWS, Chunk, check_size, recut
 from molgraph.data.columns import is_smiles_name
 from molgraph.data.opening import DAMAGED, Opened, broken
+from molgraph.data.torn import MARKED, is_torn, shown, tell_marked
 
 PIECE_ROWS = 1_000
 MAX_FIELDS = 10_000
@@ -31,7 +32,7 @@ class _LineReader:
 
     def _lines(self) -> Iterator[str]:
         """All lines, none longer than ``MAX_LINE``: the rest of such a one is passed over."""
-        text = io.TextIOWrapper(self._opened.stream(), encoding=self._encoding, errors="backslashreplace")
+        text = io.TextIOWrapper(self._opened.stream(), encoding=self._encoding, errors=MARKED)
         try:
             while line := text.readline(MAX_LINE):
                 more = line
@@ -45,7 +46,7 @@ class _LineReader:
 
     def _head_lines(self) -> list[str]:
         """Whole lines of the sample."""
-        head = self._opened.sample.decode(self._encoding, errors="backslashreplace").removeprefix("\ufeff")
+        head = self._opened.sample.decode(self._encoding, errors=MARKED).removeprefix("\ufeff")
         lines = io.StringIO(head, newline=None).readlines()
         return lines if self._opened.whole else lines[:-1]
 
@@ -89,7 +90,8 @@ class SmilesReader(_LineReader):
         reason = f"a line of more than {MAX_LINE:,} characters; the first {_SHOWN:,} are shown"
         columns: dict[str, list[str | None]] = {"smiles": [p[0] for p in pairs], "name": [p[1] for p in pairs]}
         columns[REASON] = [reason if len(line) >= MAX_LINE else None for line in lines]
-        return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
+        table = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
+        return tell_marked(table, self.names)
 
     def sample(self) -> pa.Table:
         return self._table(self._head_lines()[self._skip : self._skip + SAMPLE_ROWS]).select(self.names)
@@ -122,19 +124,19 @@ class RecordReader(_LineReader):
             fields |= dict.fromkeys(islice(self._field_names(), MAX_FIELDS + 1))
         if len(fields) > MAX_FIELDS:
             raise DataError(f"{self.name} has more than {MAX_FIELDS:,} fields", hint="is it an SD file?")
-        self._fields = {name: name for name in fields if name not in ("smiles", self.TITLE)}
-        for name in sorted(set(fields) - set(self._fields)):  # the names of the structure and of the title line
+        self._fields = {shown(name): name for name in fields if name not in ("smiles", self.TITLE)}
+        for name in sorted(set(fields) & {"smiles", self.TITLE}):  # the names of the structure and of the title line
             self._fields[next(n for k in count(2) if (n := f"{name}_{k}") not in self._fields)] = name
         self.names = ["smiles", self.TITLE, *self._fields]
         self.id = self.TITLE if any(record.title for record in self._records) else None
 
     def _field_names(self) -> Iterator[str]:
         if self._opened.encoding != "utf-8":
-            yield from field_names(line.encode("utf-8", "backslashreplace") for line in self._lines())
+            yield from field_names(line.encode() for line in self._lines())
             return
         try:
             with self._opened.stream() as stream:
-                yield from field_names(iter(lambda: stream.read(1 << 20), b""))
+                yield from field_names(iter(lambda: stream.read(1 << 20), b""), MARKED)
         except DAMAGED as error:
             raise broken(self.name, error) from None
 
@@ -149,6 +151,11 @@ class RecordReader(_LineReader):
         return self._table(self._records[:SAMPLE_ROWS], self.names)
 
     def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
+        if bad := [name for name in columns if is_torn(self._fields.get(name, ""))]:
+            raise DataError(
+                f"{self.name} is not UTF-8 text: it has the field {bad[0]!r}",
+                hint="convert it, for example: iconv -f WINDOWS-1252 -t UTF-8 IN > OUT",
+            )
         held: list[Record] = []
         start = size = 0
         for record in read_records(self._lines(), blocks=MOLBLOCK in columns):
@@ -164,4 +171,9 @@ class RecordReader(_LineReader):
 
     def _chunk(self, records: list[Record], columns: list[str], start: int) -> Chunk:
         reasons = np.array([r.reason for r in records], dtype=object)
-        return Chunk(self._table(records, columns), start, reasons)
+        told = tell_marked(
+            self._table(records, columns).append_column(REASON, pa.nulls(len(records), pa.string())), columns
+        )
+        marked = told[REASON].is_valid().to_numpy()
+        reasons[marked] = told[REASON].to_numpy(zero_copy_only=False)[marked]
+        return Chunk(told.drop_columns([REASON]), start, reasons, marked if marked.any() else None)

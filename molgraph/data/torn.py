@@ -21,6 +21,8 @@ from molgraph.data.chunks import REASON
 _MARK = "\U0010ffff"  # no character of any text: stands for bytes that are not UTF-8 until their row is known
 LINE = 1 << 20  # bytes: a piece of so many without an end of line belongs to no row that could be read
 _BAD_BYTE = re.compile("[\udc80-\udcff]")
+MARKED = "molgraph.marked"  # how ``bytes.decode`` and open files are told to mark what is not text
+codecs.register_error(MARKED, lambda error: (_MARK, error.end))  # type: ignore[attr-defined]
 
 
 def decode(data: bytes) -> str:
@@ -147,10 +149,10 @@ class TornRows:
         if good.num_rows:
             self.last_is_torn = bool(here) and here[-1].at == self.rows + good.num_rows - 1
         self.rows += good.num_rows
-        return _tell(good, names) if torn_bytes else good
+        return tell_marked(good, names) if torn_bytes else good
 
 
-def _tell(table: pa.Table, names: Sequence[str]) -> pa.Table:
+def tell_marked(table: pa.Table, names: Sequence[str]) -> pa.Table:
     """The table with readable text for marked cells, and a reason in their rows."""
     for name in names:
         j = table.column_names.index(name)

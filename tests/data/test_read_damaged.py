@@ -188,3 +188,18 @@ def test_fields_with_the_name_of_the_structure_are_kept(tmp_path: Path) -> None:
     assert found == {
         "smiles": "CCO", "title": "", "smiles_2": "X", "y": "1", "smiles_3": "NNN", "title_2": "T1"
     }  # fmt: skip
+
+
+def test_lines_and_records_that_are_not_utf8_are_rows_with_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "t.smi").write_bytes(b"CCO M\xfcller-1\nCCN plain\nCCC M\xc3\xbcller-2\n")
+    table = read_table(tmp_path / "t.smi")
+    assert table.ids.tolist() == ["M\N{REPLACEMENT CHARACTER}ller-1", "plain", "M\xfcller-2"]
+    assert table.reason.tolist() == ["the row is not UTF-8 text (in column 'name')", "", ""]
+    block = Chem.MolToMolBlock(Chem.MolFromSmiles("CCO")).encode()
+    one = block + b"> <who>\n%b\n\n> <IC50 (\xb5M)>\n1\n\n> <y>\n2\n\n$$$$\n"
+    (tmp_path / "t.sdf").write_bytes(one % b"Jos\xe9" + one % b"Ann")
+    (rows,) = read_chunks(tmp_path / "t.sdf", chunk_rows=9, id="who")
+    assert rows.table.reason.tolist() == ["the row is not UTF-8 text (in column 'who')", ""]
+    assert read_table(tmp_path / "t.sdf", targets=["y"]).ok.all()  # a field that is not read does no harm
+    with pytest.raises(DataError, match=r"is not UTF-8 text: it has the field 'IC50 \(.M\)'"):
+        read_table(tmp_path / "t.sdf", targets=["IC50 (\N{REPLACEMENT CHARACTER}M)"])
