@@ -134,6 +134,8 @@ def _targets(
         return (), [], []
     first = np.unique(molecule[rows], return_index=True)[1]
     some = first[~np.isnan(table.y[rows[first]]).all(axis=1)]
+    if len(table.entities) > 1:  # one molecule with two partners is no cliff
+        some = some[:0]
     pairs = similar_pairs(np.array(parents, dtype=object)[some], rows[some])
     profiles, findings = [], []
     for j, target in enumerate(table.row_targets):

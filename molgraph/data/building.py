@@ -14,6 +14,7 @@ from molgraph.base.errors import DataError
 from molgraph.base.table import EntityKind
 from molgraph.chem.smiles import MAX_CHARACTERS, precheck
 from molgraph.data import columns as cols
+from molgraph.data.cells import is_missing
 from molgraph.data.chunks import Chunk
 from molgraph.data.table import MISSING, OK, UNREADABLE, Entities, Table
 from molgraph.data.targets import Asked, numbers_of
@@ -128,7 +129,7 @@ def _judge(column: pa.ChunkedArray, texts: np.ndarray) -> tuple[np.ndarray, np.n
 
 def _judge_sequence(column: pa.ChunkedArray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows without a sequence; what its letters mean is left to the featuriser."""
-    empty = np.array([not text.strip() for text in texts], dtype=bool)
+    empty = np.array([is_missing(text) for text in texts], dtype=bool)
     status = np.where(empty, MISSING, OK).astype(object)
     return status, np.where(empty, "no sequence in this row", "").astype(object)
 

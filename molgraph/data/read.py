@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -104,11 +104,12 @@ def read_source(
         targets, need_targets, log: as for ``read_table``.
         columns: ``smiles``, ``id``, ``weight``, ``features`` and ``split``, as for ``read_table``.
     """
-    if _named(source):
+    if is_named(source):
         source = _load_named(source)
         if targets is None:
             targets = source.row_targets
     if isinstance(source, Table):
+        _check_ready(source, reading, columns)
         table = _choose(source, targets)
         if need_targets and not table.targets:
             raise DataError("the table has no target", hint="read another one, or make it with targets")
@@ -140,10 +141,10 @@ def iter_rows(
     """
     if chunk_rows < 1:
         raise UsageError(f"chunk_rows is {chunk_rows}", hint="give at least 1")
-    if isinstance(source, Table) or _named(source):
+    if isinstance(source, Table) or is_named(source):
         if keep_columns:
             raise UsageError("the columns of a ready table cannot be kept", hint="give a file or a frame")
-        whole = read_table(source, targets=targets)
+        whole = read_table(source, targets=targets, **options)
         own = (*(e.name for e in whole.entities), *(t.name for t in whole.targets), *whole.feature_names)
         for start in range(0, max(len(whole), 1), chunk_rows):
             stop = min(start + chunk_rows, len(whole))
@@ -153,7 +154,7 @@ def iter_rows(
     yield from read_chunks(source, targets=targets, **options)
 
 
-def _named(source: Any) -> bool:
+def is_named(source: Any) -> bool:
     """Whether a source is a name of a table instead of a place of one."""
     return isinstance(source, str) and source.startswith(("builtin:", "dataset:"))
 
@@ -161,6 +162,22 @@ def _named(source: Any) -> bool:
 def _load_named(source: str) -> Table:
     kind, _, name = source.partition(":")
     return builtin.load(name) if kind == "builtin" else load_dataset(name).table
+
+
+def _check_ready(table: Table, reading: Reading, columns: Mapping[str, Any]) -> None:
+    """Refuse options that say how a file is read, where the table is read already."""
+    own = {kind: [e.name for e in table.entities if e.kind == kind] for kind in ("molecule", "sequence")}
+    known = {"smiles": own["molecule"], "sequence": own["sequence"], "features": table.feature_names}
+    for name, value in columns.items():
+        asked = (value,) if isinstance(value, str) else tuple(value or ())
+        if other := [column for column in asked if column not in known.get(name, ())]:
+            has = f"its own: {', '.join(known[name])}" if known.get(name) else "none of its own"
+            words = f"{name} is {other[0]!r}, but a dataset or ready table has {has}"
+            raise UsageError(words, hint=f"leave out {name}")
+    for name in ("decimal", "qualifiers", "unit"):
+        if getattr(reading, name) != getattr(Reading(), name):
+            words = f"{name} says how a file is read, and a dataset or ready table is read already"
+            raise UsageError(words, hint=f"leave out {name}")
 
 
 def _choose(table: Table, targets: Targets) -> Table:

@@ -17,7 +17,7 @@ from molgraph.base.contracts import Method, Prediction, PredictsGraphs, Target
 from molgraph.base.errors import DataError, UsageError
 from molgraph.data.formats import names_file
 from molgraph.data.log import log_targets
-from molgraph.data.read import read_table
+from molgraph.data.read import is_named, read_table
 from molgraph.data.standardised import standardise
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics
@@ -103,6 +103,8 @@ class Model:
         """
         said = self._said()
         reading = {name: said[name] for name in ("decimal", "qualifiers", "unit", "log") if said.get(name)} | columns
+        if isinstance(data, str) and is_named(data):  # values that are read already
+            reading = columns | {name: value for name, value in reading.items() if name == "log"}
         if isinstance(data, Table):
             table = log_targets(data) if reading.get("log") else data
         else:  # read as the model's own targets, so that classes keep their order and kinds are not guessed again

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from molgraph.base.errors import DataError, StorageError
+from molgraph.base.errors import DataError, StorageError, UsageError
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.read import read_table
 from tests.data.chunked import iter_tables
@@ -201,3 +201,11 @@ def test_a_column_is_a_list_of_values(wrong: object) -> None:
         read_table({"smiles": ["CC", "CCO"], "y": wrong}, targets=["y"])
     with pytest.raises(DataError, match="column 'smiles' is of type"):
         read_table({"smiles": wrong})
+
+
+@pytest.mark.parametrize(
+    "option", [{"smiles": "nix"}, {"weight": "nix"}, {"id": "nix"}, {"features": ["nix"]}, {"unit": "nM"}]
+)
+def test_options_of_a_file_are_refused_for_a_table_that_is_read_already(option: dict) -> None:
+    with pytest.raises(UsageError, match=f"{next(iter(option))} .*ready table"):
+        read_table("builtin:chembl2321810", **option)

@@ -141,3 +141,17 @@ def test_a_file_that_is_not_there_is_one_clear_error(table: Table, tmp_path: Pat
 def test_leaks_of_a_column_are_found() -> None:
     table = make_table(["CCO", "CCN", "OCC"], split=np.array(["train", "train", "test"], dtype=object))
     assert [(lk.train, lk.test, lk.what) for lk in split_table(table, "column").leaks] == [("0", "2", "duplicate")]
+
+
+@pytest.mark.parametrize("form", ["%d/%m/%Y", "%m-%d-%Y", "%Y-%m-%d"])
+def test_days_and_months_keep_one_order_in_a_column(form: str) -> None:
+    days = [pd.Timestamp("2020-01-01") + pd.Timedelta(days=9 * i) for i in range(40)]
+    words = np.array([day.strftime(form) for day in days], dtype=object)
+    split = split_table(make_table(["C" * (i + 1) for i in range(40)]), "time", column=words)
+    assert [*split.train, *split.valid, *split.test] == list(range(40))
+
+
+@pytest.mark.parametrize("texts", [["01/02/2020", "03/04/2020"], ["13/01/2020", "01/13/2020"]])
+def test_dates_whose_order_is_open_are_refused(table: Table, texts: list[str]) -> None:
+    with pytest.raises(DataError, match="day or month first"):
+        split_table(table, "time", column=np.array(texts * 5, dtype=object))

@@ -173,3 +173,15 @@ def test_rows_are_replicates_where_all_of_their_molecules_are_the_same() -> None
     assert sorted(found.rows.tolist()) == [0, 1, 2, 4] and "pair" in found.meaning
     made = molgraph.curate(table, replicates_alone=True).table
     assert made.ids.tolist() == ["0", "2", "3"] and made.y[:, 0].tolist() == [2.0, 7.0, 7.0]
+
+
+def test_words_for_a_missing_sequence_are_no_protein() -> None:
+    frame = {"drug": ["CCO"] * 6, "protein": ["NA", "NULL", "nan", "None", "", "NALA"]}
+    table = molgraph.read_table(frame, smiles="drug", sequence="protein")
+    assert table.ok.tolist() == [False] * 5 + [True] and set(table.reason[:5]) == {"protein: no sequence in this row"}
+
+
+def test_one_molecule_with_two_partners_is_no_activity_cliff() -> None:
+    frame = {"drug": ["CCO", "CCO", "CCN"] * 8, "protein": ["MK", "AC", "MK"] * 8, "y": [1.0, 9.0, 1.1] * 8}
+    found = molgraph.audit(frame, smiles="drug", sequence="protein", targets=["y"])
+    assert not [each.kind for each in found.findings if "cliff" in each.kind]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -217,7 +218,8 @@ def _as_numbers(values: np.ndarray) -> np.ndarray:
     given = ~(pd.isna(values) | np.array([str(v).strip() == "" for v in values], bool))
     if numbers[given].notna().all() and not np.issubdtype(np.asarray(values).dtype, np.datetime64):
         return numbers.to_numpy(np.float64)
-    dates = pd.to_datetime(pd.Series(values).where(given), errors="coerce", utc=True, format="mixed")
+    first = _day_first([str(v) for v in values[given]])
+    dates = pd.to_datetime(pd.Series(values).where(given), errors="coerce", utc=True, format="mixed", dayfirst=first)
     unread = given & dates.isna().to_numpy()
     if unread.any():
         raise DataError(
@@ -226,6 +228,27 @@ def _as_numbers(values: np.ndarray) -> np.ndarray:
         )
     seconds = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return seconds.to_numpy(np.float64)
+
+
+def _day_first(texts: list[str]) -> bool:
+    """Whether dates such as 31/01/2026 have the day before the month: one order for the whole column.
+
+    Raises:
+        DataError: both orders fit, or neither does.
+
+    Example:
+        >>> _day_first(["13/01/2026", "02/03/2026"]), _day_first(["2026-01-31"]), _day_first(["01/31/2026"])
+        (True, False, False)
+    """
+    found = [m for text in texts if (m := re.match(r"\s*(\d{1,2})([-/.])(\d{1,2})\2\d{2,4}", text))]
+    day_first, month_first = any(int(m[1]) > 12 for m in found), any(int(m[3]) > 12 for m in found)
+    if day_first == month_first and any(m[1] != m[3] for m in found):
+        why = "both orders" if day_first else "no day after the 12th, so that their order is open"
+        raise DataError(
+            f"dates such as {found[0].group().strip()} have {why}: day or month first?",
+            hint="write dates as 2026-01-31",
+        )
+    return day_first
 
 
 TIME = add(
