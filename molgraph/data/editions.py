@@ -101,8 +101,9 @@ def curate(
     Args:
         table: with a molecule column and targets.
         rule: ``c1``, see ``RULES``.
-        replicates: what replicates become: their ``mean`` or ``median`` (classes: the one that all have), or
-            ``drop``, which takes every label out that differs between them.
+        replicates: what replicates become: their ``mean`` (weighted where rows have weights, which are summed) or
+            ``median`` (classes: the one that all have), or ``drop``, which takes every label out that differs between
+            them. Rows of weight 0 have no say beside others.
         tolerance: how far replicates of a value may lie apart, in the target's unit; a label beyond is taken out. None
             sets no bound (with ``drop``: 0); a mapping says it for each target, and those that it leaves out may not
             differ.
@@ -143,10 +144,11 @@ def curate(
         else:
             groups.setdefault((one.parent, _condition(table, others, row)), []).append(row)
     y = np.empty((len(table), 0)) if table.y is None else table.y.copy()
-    merge = _Merge(table, y, who, _bounds(table, replicates, tolerance), REPLICATES[replicates], notes)
+    weights = np.ones(len(table)) if table.weights is None else table.weights.copy()
+    merge = _Merge(table, y, weights, who, _bounds(table, replicates, tolerance), REPLICATES[replicates], notes)
     kept = [rows[0] for rows in groups.values() if (replicates_alone and len(rows) == 1) or merge(rows)]
     at = np.array(sorted(kept), dtype=np.int64)
-    made = replace(table, y=y if table.y is not None else None).take(at)
+    made = replace(table, y=None if table.y is None else y, weights=None if table.weights is None else weights).take(at)
     return Curated(made if replicates_alone else standardise(made, standardiser), _frame(table, notes), at)
 
 
@@ -168,10 +170,11 @@ def _condition(table: Table, others: np.ndarray, row: int) -> Hashable:
 
 @dataclass(frozen=True)
 class _Merge:
-    """Settles the labels of one molecule's rows in ``y`` of its first row; says whether that row stays."""
+    """Settles the labels and weights of one molecule's rows in those of its first row; says whether that row stays."""
 
     table: Table
     y: np.ndarray
+    weights: np.ndarray
     who: list[Identity | None]
     bounds: Mapping[str, float]
     average: Callable[[np.ndarray], Any]
@@ -181,12 +184,16 @@ class _Merge:
         settled = self.y[rows[0]].copy()
         differing: list[str] = []
         for j, target in enumerate(self.table.row_targets):
-            values = self.y[rows, j]
-            values = values[~np.isnan(values)]
+            values, weights = self.y[rows, j], self.weights[rows]
+            use = ~np.isnan(values)
+            use &= (weights > 0) | ~(use & (weights > 0)).any()  # rows without weight count where no others do
+            values, weights = values[use], weights[use]
             spread = values.max() - values.min() if len(values) else 0.0
             if spread > self.bounds[target.name] * ROUNDING:
                 settled[j] = np.nan
                 differing.append(target.name)
+            elif self.average is np.mean and weights.any() and np.ptp(weights):
+                settled[j] = np.average(values, weights=weights)
             elif len(values):
                 settled[j] = self.average(values)
         one = self.who[rows[0]]
@@ -198,7 +205,7 @@ class _Merge:
             return False
         self.notes.extend((rows[0], "label out", name, where, rows[0]) for name in differing)
         self.notes.extend((row, "merged", "", f"replicate; of {parent}", rows[0]) for row in rows[1:])
-        self.y[rows[0]] = settled
+        self.y[rows[0]], self.weights[rows[0]] = settled, self.weights[rows].sum()
         return True
 
 

@@ -177,3 +177,13 @@ def test_the_audit_on_a_card_is_what_it_gives_now(name: str) -> None:
         assert data.card.edition["c1"].rule == RULES["c1"]
     else:
         assert data.card.entity != "molecule"
+
+
+def test_replicates_are_averaged_by_their_weights() -> None:
+    smiles, y = ["CCO", "OCC", "CCN", "NCC", "CCC", "C(C)C"], [1.0, 3.0, 5.0, 9.0, 2.0, 4.0]
+    weights = np.array([3.0, 1.0, 1.0, 0.0, 0.0, 0.0])
+    table = replace(make_table(smiles, targets=(Target("y"),), y=y), weights=weights)
+    made = curate(table).table
+    assert made.y[:, 0].tolist() == [1.5, 5.0, 3.0] and made.weights.tolist() == [4.0, 1.0, 0.0]
+    assert curate(table, replicates="median").table.y[:, 0].tolist() == [2.0, 5.0, 3.0]
+    assert curate(table, replicates="drop").table.y[:, 0].tolist() == [5.0]  # a row of weight 0 contradicts nothing
