@@ -139,6 +139,9 @@ def split(
         ),
     ] = None,
     smiles: Smiles = None,
+    sequence: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="A protein sequence, for tables of pairs.")
+    ] = None,
     id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, kept in a csv.")] = None,
     out: Annotated[
         Path | None,
@@ -163,6 +166,7 @@ def split(
         molgraph data split assay.csv -t active --split scaffold/stratified
         molgraph data split assay.csv --split-column fold --folds 5 -o fold.json
         molgraph data split assay.csv --split published.npz -o split.json
+        molgraph data split pairs.csv --sequence protein --split cold-both -o split.json
     """
     from molgraph.base.errors import UsageError
     from molgraph.base.registry import get
@@ -182,7 +186,7 @@ def split(
     names = [f"r{r}-{k}" if repeats > 1 else str(k) for r in range(repeats) for k in range(folds or 1)]
     paths = [out.with_name(f"{out.stem}-{name}{out.suffix}") if folds else out for name in names] if out else []
     _check_split_files(paths, data)
-    table = read_table(data, smiles=smiles, id=id, targets=target, split=split_column)
+    table = read_table(data, smiles=smiles, sequence=sequence, id=id, targets=target, split=split_column)
     clean = standardise_table(table, standardise or ("none" if known.reproduces else "standard"))
     with steps():
         if repeats > 1:

@@ -112,6 +112,40 @@ def kendall(y: np.ndarray, p: np.ndarray) -> float:
     return float(kendalltau(y, p).statistic)
 
 
+@metric(
+    "ci",
+    "Concordance index",
+    NUMBERS,
+    higher=True,
+    needs="two different measured values",
+    paper="Gonen and Heller 2005, Biometrika 92:965",
+)
+def concordance_index(y: np.ndarray, p: np.ndarray) -> float:
+    """Share of the pairs of rows of different measured values that the predictions order alike, ties at half.
+
+    From Kendall's tau-b: with C pairs ordered alike and D the other way round, the index is
+    ``1/2 + (C - D) / (2 pairs)``, and ``C - D = tau * sqrt(pairs * pairs that differ in the prediction)``.
+
+    Example:
+        >>> concordance_index(np.array([1.0, 2.0, 3.0]), np.array([0.1, 0.3, 0.2]))
+        0.6666666666666666
+    """
+    from scipy.stats import kendalltau
+
+    two_values(y)
+    pairs, differing = (_unequal_pairs(values) for values in (y, p))
+    tau = float(kendalltau(y, p).statistic) if differing else 0.0
+    return min(max(0.5 + 0.5 * tau * float(np.sqrt(differing / pairs)), 0.0), 1.0)  # rounding aside, it is inside
+
+
+def _unequal_pairs(values: np.ndarray) -> int:
+    counts = np.unique(values, return_counts=True)[1].astype(np.int64)
+    return (len(values) ** 2 - int((counts**2).sum())) // 2
+
+
+registry.alias("metric", "concordance_index", "ci")
+
+
 @metric("roc_auc", "ROC AUC", ("binary",), higher=True, needs="both classes; any score that ranks")
 def roc_auc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
     """Area under the ROC curve, from ranks (Mann-Whitney U), ties at half."""

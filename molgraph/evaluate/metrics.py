@@ -15,7 +15,7 @@ from molgraph.base.contracts import Kind, Metric, Prediction, Target
 from molgraph.base.errors import DataError, UsageError, nearest
 from molgraph.data.table import Table
 from molgraph.evaluate import screening  # noqa: F401 - registers its metrics
-from molgraph.evaluate.measures import Undefined, Weights
+from molgraph.evaluate.measures import NUMBERS, Undefined, Weights
 
 _DEFAULTS: dict[str, tuple[str, ...]] = {
     "regression": ("rmse", "mae", "r2", "spearman"),
@@ -59,9 +59,14 @@ def default_metric(kind: Kind) -> Metric:
     return get_metric(_DEFAULTS[kind][0])
 
 
-def default_metrics(kind: Kind) -> tuple[Metric, ...]:
-    """The metrics that a table of scores shows for a kind of target."""
-    return tuple(get_metric(name) for name in _DEFAULTS[kind])
+def default_metrics(kind: Kind, pairs: bool = False) -> tuple[Metric, ...]:
+    """The metrics that a table of scores shows for a kind of target; numbers of pairs have a concordance index too.
+
+    Example:
+        >>> [m.name for m in default_metrics("regression", pairs=True)]
+        ['rmse', 'mae', 'r2', 'spearman', 'ci']
+    """
+    return tuple(get_metric(name) for name in _DEFAULTS[kind] + ("ci",) * (pairs and kind in NUMBERS))
 
 
 def evaluate_metric(metric: Metric, y: np.ndarray, p: np.ndarray, weights: Weights = None) -> tuple[float, str]:
@@ -128,6 +133,7 @@ def score(
         >>> score(table, p, metrics=["mae"])
         [Score(target='y', metric='mae', value=1.0, n=2, note='')]
     """
+    pairs = isinstance(measured, Table) and len(measured.entities) > 1
     if isinstance(measured, Table):
         table = measured if targets is None else measured.with_targets([t.name for t in targets])
         targets, y = table.row_targets, table.y
@@ -142,7 +148,7 @@ def score(
     chosen = None if metrics is None else [get_metric(m) for m in metrics]
     out = []
     for j, target in enumerate(targets):
-        own = default_metrics(target.kind) if chosen is None else [m for m in chosen if target.kind in m.kinds]
+        own = default_metrics(target.kind, pairs) if chosen is None else [m for m in chosen if target.kind in m.kinds]
         p = columns_of(prediction, target)
         labelled = np.isfinite(y[:, j])
         has_value = np.isfinite(p) if p.ndim == 1 else np.isfinite(p).all(axis=1)

@@ -59,6 +59,18 @@ def test_a_drug_and_its_protein(folder: Path, model: str) -> None:
     assert call(folder, "verify", "m.mgm")[0] == 0
 
 
+def test_a_split_by_new_proteins_is_made_and_trained_on(folder: Path) -> None:
+    asked = ("--smiles", "drug", "--sequence", "protein", "-t", "affinity")
+    for recipe in ("cold-protein", "cold-both"):
+        words = ("--split", recipe, "--fractions", "0.4,0.3,0.3", "-o", "split.json")
+        code, said = call(folder, "data", "split", "pairs.csv", *asked, *words)
+        assert code == 0, said
+        assert ("different parts" in said) == (recipe == "cold-both")
+        words = ("-m", "deepdta", *QUICK[:-1], "split.json", "-o", f"{recipe}.mgm")
+        code, said = call(folder, "train", "pairs.csv", *asked, *words)
+        assert code == 0 and " ci " in said, said
+
+
 def test_two_molecules_a_row(folder: Path) -> None:
     asked = ("--smiles", "drug", "--smiles", "solvent", "-t", "affinity", "-m", "dmpnn")
     settings = ("-s", "params.joiner=bilinear", "-s", "params.d_hidden=8")

@@ -33,6 +33,7 @@ ORACLES: dict[str, Callable[..., float]] = {
     "r2": sk.r2_score,
     "spearman": lambda y, p: stats.spearmanr(y, p).statistic,
     "kendall": lambda y, p: stats.kendalltau(y, p).statistic,
+    "ci": lambda y, p: _concordance(y, p),
     "roc_auc": sk.roc_auc_score,
     "prc_auc": sk.average_precision_score,
     "mcc": lambda y, p, **k: sk.matthews_corrcoef(y, _hard(p), **k),
@@ -43,6 +44,23 @@ ORACLES: dict[str, Callable[..., float]] = {
     "balanced_accuracy": lambda y, p, **k: sk.balanced_accuracy_score(y, _hard(p), **k),
     "f1": lambda y, p, **k: sk.f1_score(y, _hard(p), **k),
 }
+
+
+def _concordance(y: np.ndarray, p: np.ndarray) -> float:
+    """Every pair by itself, as DeepDTA's ``get_cindex`` counts them."""
+    won = [(1 + np.sign(p[i] - p[j])) / 2 for i in range(len(y)) for j in range(len(y)) if y[i] > y[j]]
+    return float(np.mean(won))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=30))
+def test_the_concordance_index_is_the_share_of_all_pairs_whatever_the_ties(rows: list[tuple[int, int]]) -> None:
+    y, p = np.array(rows, dtype=float).T
+    if np.ptp(y) == 0:
+        assert "the same" in evaluate_metric(get_metric("ci"), y, p)[1]
+    else:
+        assert get_metric("concordance_index").function(y, p) == pytest.approx(_concordance(y, p), abs=1e-12)
+    assert "no weighted form" in evaluate_metric(get_metric("ci"), y, p, np.ones(len(y)))[1]
 
 
 def _hard(p: np.ndarray) -> np.ndarray:
@@ -67,7 +85,7 @@ def test_a_metric_is_its_oracle(name: str) -> None:
         for seed in range(5):
             y, p = _rows(kind, seed)
             assert metric.function(y, p) == pytest.approx(ORACLES[name](y, p), rel=1e-9, abs=1e-12)
-            if name not in ("pearson", "spearman", "kendall"):
+            if name not in ("pearson", "spearman", "kendall", "ci"):
                 w = np.random.default_rng(seed).random(len(y))
                 want = ORACLES[name](y, p, sample_weight=w)
                 assert metric.function(y, p, weights=w) == pytest.approx(want, rel=1e-9, abs=1e-12)

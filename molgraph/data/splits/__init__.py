@@ -1,6 +1,6 @@
 """Splits: ``split_table``, ``kfold`` and ``repeated_kfold`` make ``Split``s; one recipe family a file."""
 
-from molgraph.data.splits import cluster, columns, others, published, random, scaffold, stratified
+from molgraph.data.splits import cluster, columns, entities, others, published, random, scaffold, stratified
 from molgraph.data.splits.classes import few_of_a_class, one_class
 from molgraph.data.splits.folds import kfold, repeated_kfold
 from molgraph.data.splits.make import split_table
@@ -12,6 +12,7 @@ __all__ = [
     "Split",
     "cluster",
     "columns",
+    "entities",
     "few_of_a_class",
     "kfold",
     "one_class",

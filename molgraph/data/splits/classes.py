@@ -1,4 +1,4 @@
-"""A table's labels and the part or fold of each row in; the targets that have one class there, by name, out."""
+"""Find class targets that have one class, or few rows of a class, in a part of a split."""
 
 from __future__ import annotations
 
@@ -34,29 +34,22 @@ def one_class(table: Table, split: Split) -> dict[str, list[str]]:
     return {part: names for part, names in found.items() if names}
 
 
-def one_class_folds(
-    table: Table, rows: np.ndarray, fold_of: np.ndarray, k: int, with_valid: bool = False
-) -> list[dict[str, list[str]]]:
+def one_class_folds(table: Table, rows: np.ndarray, parts: np.ndarray) -> list[dict[str, list[str]]]:
     """``one_class`` of each fold of a cross-validation, of its train and test parts.
 
     Args:
         table: all rows.
         rows: int64 [m], the rows that are divided.
-        fold_of: int64 [m], the fold in which each of them is tested.
-        k: number of folds.
-        with_valid: whether the next fold validates, so that it does not train.
+        parts: int [k, m], the part of each of them in each fold: 0 train, 1 valid, 2 test.
     """
-    found: list[dict[str, list[str]]] = [{} for _ in range(k)]
+    found: list[dict[str, list[str]]] = [{} for _ in parts]
     for name, y in _labels(table, rows):
         known = np.isfinite(y)
-        values, codes = np.unique(y[known], return_inverse=True)
-        counts = np.zeros((k, len(values)), dtype=np.int64)
-        np.add.at(counts, (fold_of[known], codes), 1)
-        for fold in range(k):
-            train = counts.sum(axis=0) - counts[fold] - (counts[(fold + 1) % k] if with_valid else 0)
-            for part, there in (("train", train), ("test", counts[fold])):
-                if np.count_nonzero(there) < 2:
-                    found[fold].setdefault(part, []).append(name)
+        _, codes = np.unique(y[known], return_inverse=True)
+        for fold, part_of in zip(found, parts, strict=True):
+            for part, number in (("train", 0), ("test", 2)):
+                if np.count_nonzero(np.bincount(codes[part_of[known] == number])) < 2:
+                    fold.setdefault(part, []).append(name)
     return found
 
 

@@ -1,4 +1,4 @@
-"""A table and a grouping recipe's name in; the frozen splits of a cross-validation, once or repeated, out."""
+"""Make the splits of a cross-validation, once or repeated, by a recipe that groups rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from molgraph.base.seeds import derive
 from molgraph.data.splits.assign import fill_evenly, fill_folds
 from molgraph.data.splits.classes import class_counts, hopeless, one_class_folds
 from molgraph.data.splits.make import Usable, freeze, usable_rows
-from molgraph.data.splits.recipe import Grouping, Parts, SplitRecipe, Task
+from molgraph.data.splits.recipe import Grouping, SplitRecipe, Task, agreed
 from molgraph.data.splits.split import Split, row_contents
 from molgraph.data.table import Table
 
@@ -37,7 +37,9 @@ def kfold(
         table: the rows.
         k: number of folds, 2 or more.
         recipe: a recipe that groups: ``random``, ``scaffold/balanced``, ``scaffold/generic``, ``cluster/butina``,
-            ``group``; or ``column``, whose own fold numbers are taken.
+            ``group``, ``cold-drug``, ``cold-protein``, ``cold-both``; or ``column``, whose own fold numbers are taken.
+            Of ``cold-both`` a fold tests the pairs of its drugs with its proteins and learns from pairs that have
+            neither; the others are left out of that fold.
         seed: what shuffling begins from.
         with_valid: whether the fold after the tested one validates; by default where k is 3 or more.
         **params: the recipe's own settings.
@@ -107,7 +109,7 @@ class _Course(NamedTuple):
     recipe: SplitRecipe
     usable: Usable
     grouping: Grouping
-    sizes: np.ndarray
+    sizes: list[np.ndarray]
     contents: list[str]
     hopeless: frozenset[str]
 
@@ -123,12 +125,13 @@ def _prepare(table: Table, k: int, recipe: str, seed: int, with_valid: bool, par
     usable = usable_rows(table, known)
     task = Task(table, usable.rows, (1 - 1 / k, 0.0, 1 / k), int(seed), known.settings(params))
     grouping = divide(task)
-    sizes = np.bincount(grouping.group_of) if len(grouping.rows) else np.zeros(0, dtype=np.int64)
-    if known.own_folds and len(sizes) != k:
-        raise DataError(f"{k} folds were asked for, the split column holds {len(sizes)}", hint=f"ask for {len(sizes)}")
-    if len(sizes) < k:
+    sizes = grouping.sizes
+    n = min(map(len, sizes))
+    if known.own_folds and n != k:
+        raise DataError(f"{k} folds were asked for, the split column holds {n}", hint=f"ask for {n}")
+    if n < k:
         raise DataError(
-            f"{k} folds need {k} groups, {recipe!r} finds {len(sizes)} in {len(grouping.rows)} rows",
+            f"{k} folds need {k} groups, {recipe!r} finds {n} in {len(grouping.rows)} rows",
             hint="use fewer folds or another recipe such as 'random'",
         )
     lost = hopeless(table, grouping.rows, grouping.group_of, k)
@@ -138,29 +141,39 @@ def _prepare(table: Table, k: int, recipe: str, seed: int, with_valid: bool, par
 def _repeat(course: _Course, k: int, seed: int, with_valid: bool, extra: dict[str, Any]) -> Iterator[Split]:
     repeat = extra.get("repeat", 0)
     best: tuple[int, np.ndarray, list[dict[str, list[str]]]] | None = None
+    grouping = course.grouping
     draws, most = 0, 1 if course.recipe.own_folds else MOST_DRAWS
     while best is None or (best[0] and draws < most):
         first = draws == repeat == 0
         fold_seed = int(seed) if first else derive(seed, "repeat", repeat, "draw", draws)
-        fold_of = course.grouping.group_of
+        fold_of = grouping.group_of
         if course.recipe.stratified:
-            counts = class_counts(course.task.table, course.grouping.rows, fold_of)
+            counts = class_counts(course.task.table, grouping.rows, fold_of)
             fold_of = fill_evenly(counts, [1 / k] * k, fold_seed)[fold_of]
         elif not course.recipe.own_folds:
-            fold_of = fill_folds(course.sizes, k, fold_seed)[fold_of]
-        marks = one_class_folds(course.task.table, course.grouping.rows, fold_of, k, with_valid)
+            fold_of = fill_folds(course.sizes[0], k, fold_seed)[fold_of]
+        parts = _parts(fold_of, k, with_valid)
+        if grouping.second is not None:
+            second = fill_folds(course.sizes[1], k, derive(fold_seed, "second"))[grouping.second]
+            parts = agreed(parts, _parts(second, k, with_valid))
+        marks = one_class_folds(course.task.table, grouping.rows, parts)
         bad = sum(len(set(found) - course.hopeless) for fold in marks for found in fold.values())
         draws += 1
         if best is None or bad < best[0]:
-            best = bad, fold_of, marks
-    _, fold_of, marks = best
+            best = bad, parts, marks
+    _, parts, marks = best
     # One draw without a mark is told only where repeats are asked for: the hashes of plain folds stay what they were.
     told = {"draws": draws} if "repeat" in extra or draws > 1 else {}
     for fold in range(k):
-        test = fold_of == fold
-        valid = with_valid & (fold_of == (fold + 1) % k)
-        made = Parts.of(course.grouping.rows, np.where(test, 2, np.where(valid, 1, 0)), course.grouping.left_out)
+        made = grouping.parts(parts[fold])
         params = {"k": k, "fold": fold} | extra | told
         if marks[fold]:
             params["one_class"] = {part: ", ".join(found) for part, found in marks[fold].items()}
-        yield freeze(course.task, course.recipe, course.usable, made, len(course.sizes), params, course.contents)
+        n_groups = sum(map(len, course.sizes))
+        yield freeze(course.task, course.recipe, course.usable, made, n_groups, params, course.contents)
+
+
+def _parts(fold_of: np.ndarray, k: int, with_valid: bool) -> np.ndarray:
+    """int8 [k, rows]: the part of each row in each fold, from the fold that tests it."""
+    fold, valid = np.arange(k)[:, None], np.array(1 if with_valid else 0, np.int8)
+    return np.select([fold_of == fold, fold_of == (fold + 1) % k], [np.array(2, np.int8), valid], np.int8(0))

@@ -1,4 +1,4 @@
-"""A table and a recipe's name in, one frozen split out."""
+"""Split a table into train, valid and test by a named recipe."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy as np
 
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.registry import get
+from molgraph.base.seeds import derive
 from molgraph.chem.scaffold import stereo_free_parents
 from molgraph.data.splits.assign import fill_evenly, fill_parts
 from molgraph.data.splits.classes import class_counts
 from molgraph.data.splits.leaks import find_leaks
-from molgraph.data.splits.recipe import Grouping, Parts, SplitRecipe, Task
+from molgraph.data.splits.recipe import Grouping, Parts, SplitRecipe, Task, agreed
 from molgraph.data.splits.split import (
     PARTS,
     LeftOut,
@@ -74,7 +75,7 @@ def split_table(
     if known.group is not None:
         grouping = known.group(task)
         _enough(grouping, known, task)
-        parts, n_groups = _fill(grouping, known, task), int(grouping.group_of.max(initial=-1)) + 1
+        parts, n_groups = _fill(grouping, known, task), sum(map(len, grouping.sizes))
     elif known.partition is not None:
         parts, n_groups = known.partition(task), None
     check_parts([getattr(parts, name) for name in PARTS], len(table), f"the split {recipe!r}")
@@ -137,10 +138,14 @@ def _enough(grouping: Grouping, recipe: SplitRecipe, task: Task) -> None:
 
 def _fill(grouping: Grouping, recipe: SplitRecipe, task: Task) -> Parts:
     if recipe.stratified:
-        part_of = fill_evenly(class_counts(task.table, grouping.rows, grouping.group_of), task.fractions, task.seed)
-    else:
-        part_of = fill_parts(np.bincount(grouping.group_of), task.fractions, task.seed, balanced=recipe.balanced)
-    return Parts.of(grouping.rows, part_of[grouping.group_of], grouping.left_out)
+        counts = class_counts(task.table, grouping.rows, grouping.group_of)
+        return grouping.parts(fill_evenly(counts, task.fractions, task.seed)[grouping.group_of])
+    sizes, *others = grouping.sizes
+    part_of = fill_parts(sizes, task.fractions, task.seed, balanced=recipe.balanced)[grouping.group_of]
+    for other in others:
+        second = fill_parts(other, task.fractions, derive(task.seed, "second"), balanced=recipe.balanced)
+        part_of = agreed(part_of, second[grouping.second])
+    return grouping.parts(part_of)
 
 
 def freeze(

@@ -14,6 +14,7 @@ from molgraph.data.table import Table
 
 #: words that name a part in users' and other people's files and columns: 0 train, 1 valid, 2 test
 WORDS = {"train": 0, "training": 0, "valid": 1, "val": 1, "validation": 1, "dev": 1, "test": 2, "testing": 2}
+CROSSED = "its two entities fall into different parts"
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,24 @@ class Grouping:
         rows: int64 [m].
         group_of: int64 [m], 0, 1, ... in order of first appearance.
         left_out: row and reason of those that could not be grouped.
+        second: int64 [m], a second group of each row, or None. Both kinds of group are divided, and a row whose two
+            groups fall into different parts is left out.
     """
 
     rows: np.ndarray
     group_of: np.ndarray
     left_out: Mapping[int, str] = field(default_factory=dict)
+    second: np.ndarray | None = None
+
+    @property
+    def sizes(self) -> list[np.ndarray]:
+        """Rows of each group, and of each second group where there are some."""
+        return [np.bincount(groups) for groups in (self.group_of, self.second) if groups is not None]
+
+    def parts(self, part_of: np.ndarray) -> Parts:
+        """The parts from the part of each row: 0 train, 1 valid, 2 test, -1 where its two groups disagree."""
+        crossed = dict.fromkeys(self.rows[part_of < 0].tolist(), CROSSED)
+        return Parts.of(self.rows, part_of, {**self.left_out, **crossed})
 
 
 @dataclass(frozen=True)
@@ -123,6 +137,11 @@ class SplitRecipe:
 def add(recipe: SplitRecipe, summary: str, paper: str = "") -> SplitRecipe:
     """Register a recipe under its name."""
     return register("split", recipe.name, summary=summary, paper=paper)(recipe)
+
+
+def agreed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The part that both arrays name; -1 where they differ."""
+    return np.where(first == second, first, -1)
 
 
 def number(keys: np.ndarray) -> np.ndarray:

@@ -6,15 +6,20 @@ import numpy as np
 
 from molgraph.chem.scaffold import stereo_free_parents
 from molgraph.data.splits.recipe import Grouping, Task, number
+from molgraph.data.table import Entities
 
 
-def group_by_parent(task: Task) -> tuple[Grouping, np.ndarray]:
+def group_by_parent(task: Task, column: Entities | None = None) -> tuple[Grouping, np.ndarray]:
     """Group rows by stereo-free parent; rows whose molecule cannot be read are left out with RDKit's reason.
+
+    Args:
+        task: the rows.
+        column: the molecule column; the table's first one where not given.
 
     Returns:
         The grouping, and the stereo-free parent of each group (object array [n_groups]).
     """
-    keys = stereo_free_parents(task.table.smiles[task.rows])
+    keys = stereo_free_parents((column or task.table.entity("molecule")).values[task.rows])
     bad = np.array([bool(r) for r in keys.reasons], dtype=bool)
     left_out = {int(row): str(why) for row, why in zip(task.rows[bad], keys.reasons[bad], strict=True)}
     parents = keys.values[~bad]
