@@ -28,8 +28,9 @@ def reasons(table: Table) -> np.ndarray:
     found = table.reason.copy()
     for column in table.entities:
         if column.kind == "molecule":
+            why = {text: why_unreadable(text) for text in dict.fromkeys(column.values[table.ok])}
             for i in np.flatnonzero(table.ok):
-                found[i] = found[i] or why_unreadable(column.values[i])
+                found[i] = found[i] or why[column.values[i]]
     found[~table.ok & (found == "")] = "no molecule in this row"
     return found
 

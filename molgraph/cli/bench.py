@@ -64,6 +64,11 @@ def run(
         params = { column = "part" }        # or folds 0, 1, ... with folds = 5
         datasets = ["mine"]
 
+    Of a table of pairs, a method may be given some columns alone:
+        [[method]]
+        name = "random_forest"
+        inputs = ["smiles"]
+
     Examples:
         molgraph bench run quick    # half a minute, no download
         molgraph bench run moleculenet-small --jobs 2

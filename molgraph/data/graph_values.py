@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -53,6 +54,18 @@ class Geometry:
 
     def __str__(self) -> str:
         return f"geometry of {len(self.numbers)} atoms"
+
+
+def value_of(kind: str, arrays: Mapping[str, np.ndarray]) -> Graph | Geometry | None:
+    """The graph or geometry whose ``arrays()`` these are; None where there are none.
+
+    Example:
+        >>> print(value_of("graph", Graph(3, np.array([[0, 1], [1, 0]])).arrays()))
+        graph of 3 nodes, 1 edges
+    """
+    if not arrays:
+        return None
+    return Geometry(**arrays) if kind == "geometry" else Graph(**{**arrays, "n_nodes": int(arrays["n_nodes"][0])})
 
 
 def _arrays(value: Graph | Geometry, *but: str) -> dict[str, np.ndarray]:

@@ -170,7 +170,9 @@ def xray(
     title = title or _title(data)
     table = read_table(data.table if isinstance(data, Dataset) else data, smiles=smiles, targets=targets)
     if [e.kind for e in table.entities] != ["molecule"]:
-        raise DataError("an X-ray needs one molecule column", hint="split tables of other things by random or group")
+        raise DataError(
+            "an X-ray needs one molecule column", hint="tables of graphs and pairs are divided by `molgraph data split`"
+        )
     asked = dict(splits) if isinstance(splits, Mapping) else {_label(each): each for each in splits or RECIPES}
     for each in asked.values():  # what is wrong with the question is said before anything is computed
         if isinstance(each, Split):

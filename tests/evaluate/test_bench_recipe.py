@@ -24,7 +24,7 @@ def made(**change: object) -> BenchRecipe:
     return BenchRecipe.from_dict(LEAST | change)
 
 
-@pytest.mark.parametrize("name", ["quick", "moleculenet-small", "adme-fang"])
+@pytest.mark.parametrize("name", ["quick", "moleculenet-small", "adme-fang", "tu-graphs", "davis"])
 def test_shipped_recipes_name_what_there_is(name):
     recipe = BenchRecipe.from_toml(recipe_path(name))
     check_recipe(recipe, make_method, {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,10 @@ from hypothesis import strategies as st
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, StorageError
+from molgraph.base.table import Packed
 from molgraph.data.content import content_hash
+from molgraph.data.graph_values import Geometry, Graph
+from molgraph.data.splits.split import row_contents
 from molgraph.data.table import Entities, Table, make_table
 from molgraph.evaluate import metrics
 from molgraph.evaluate.benchmark.handed import read_handed, write_table
@@ -166,12 +170,31 @@ def test_a_table_reaches_a_cell_as_it_was(tmp_path_factory, data):
         np.testing.assert_array_equal(getattr(back, name), getattr(table, name))
 
 
-def test_a_table_of_graphs_is_refused(tmp_path):
-    graphs = Entities("g", "graph", np.array([None], dtype=object))
-    table = small(1)
-    with pytest.raises(DataError, match="column 'g' cannot be handed"):
-        write_table(Table(**vars(table) | {"entities": (graphs,)}), tmp_path / "t")
+def test_graphs_and_geometries_come_back_as_they_were(tmp_path):
+    edges = np.array([[0, 1], [1, 0]], np.int32)
+    bare, rng = Graph(3, np.zeros((0, 2), np.int32)), np.random.default_rng(0)
+    rich = Graph(2, edges, np.arange(2), rng.random((2, 3), np.float32), np.arange(2), rng.random((2, 0), np.float32))
+    places = Geometry(np.array([6, 1], np.uint8), rng.random((2, 3), np.float32))
+    columns = {"g": ("graph", [bare, None, rich]), "at": ("geometry", [None, places, places])}
+    table = replace(small(3), entities=tuple(Entities(n, k, objects(v)) for n, (k, v) in columns.items()))
+    write_table(table, tmp_path / "t")
+    back = read_handed(tmp_path / "t")
+    assert row_contents(back) == row_contents(table) and back.entities[0].values[1] is None
+    assert back.column("g").values[2].edge_features.shape == (2, 0)
+
+
+def test_a_target_below_the_row_is_refused(tmp_path):
+    packed = {"q": Packed(np.array([0, 1]), np.zeros(1))}
+    with pytest.raises(DataError, match="a target of atoms or bonds cannot be handed"):
+        write_table(replace(small(1), packed=packed), tmp_path / "t")
     assert not list(tmp_path.iterdir())
+
+
+def objects(values):
+    """An object array that numpy does not look into."""
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
 
 
 def test_what_an_earlier_run_left_of_a_cell_is_cleared(records, tmp_path):

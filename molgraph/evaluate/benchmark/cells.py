@@ -49,9 +49,10 @@ class Cell:
 
 
 def cell_key(data_hash: str, split_hash: str, method: BenchMethod, seed: int) -> str:
-    """sha256 of what a cell's predictions depend on: data, rows, method, parameters, search and seed."""
+    """sha256 of what a cell's predictions depend on: data, rows, method, parameters, search, seed and columns."""
     search = None if method.search is None else method.search.model_dump(mode="json")
     parts: list[Any] = [FORMAT, data_hash, split_hash, method.name, method.params, search, seed]
+    parts += [] if method.inputs is None else [{"inputs": method.inputs}]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""A table in; one parquet file that a cell's process reads in a blink out, and back."""
+"""Write a table as one parquet file, which a cell's process reads quickly."""
 
 from __future__ import annotations
 
@@ -12,28 +12,31 @@ import numpy as np
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
+from molgraph.data.graph_values import value_of
 from molgraph.data.table import Entities, Table
 
-KEY = b"molgraph"
+KEY, SHAPE = b"molgraph", ".shape"
+OF_ARRAYS = ("graph", "geometry")  # kinds of entity that are no text
 
 
 def write_table(table: Table, path: Path) -> None:
-    """Write a table whose entities are texts, once for all cells of a dataset.
+    """Write a table once for all cells of a dataset.
 
     Raises:
-        DataError: an entity column that is no text, or targets below the row level.
+        DataError: targets below the row level.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    odd = [e.name for e in table.entities if e.kind in ("graph", "geometry")]
-    if odd or table.packed:
-        what = f"column {odd[0]!r}" if odd else "a target of atoms or bonds"
+    if table.packed:
         raise DataError(
-            f"{what} cannot be handed to a benchmark's cells", hint="benchmarks take tables of text and rows"
+            "a target of atoms or bonds cannot be handed to a benchmark's cells", hint="benchmarks score rows"
         )
     columns: dict[str, Any] = {"id": table.ids, "status": table.status, "reason": table.reason}
-    columns |= {f"entity:{e.name}": e.values for e in table.entities}
+    arrays = {e.name: _arrays(e) for e in table.entities if e.kind in OF_ARRAYS}
+    for e in table.entities:
+        own = {f":{field}": array for field, array in arrays[e.name].items()} if e.name in arrays else {"": e.values}
+        columns |= {f"entity:{e.name}{field}": values for field, values in own.items()}
     if table.y is not None:
         columns |= {f"y:{t.name}": table.y[:, j] for j, t in enumerate(table.row_targets)}
     if table.features is not None:
@@ -44,11 +47,29 @@ def write_table(table: Table, path: Path) -> None:
         "entities": [[e.name, e.kind] for e in table.entities],
         "targets": [asdict(t) for t in table.row_targets],
         "features": list(table.feature_names),
+        "arrays": {name: [f for f in own if not f.endswith(SHAPE)] for name, own in arrays.items()},
     }
-    arrays = [pa.array(v, pa.string() if v.dtype == object else None, from_pandas=False) for v in columns.values()]
-    made = pa.table(arrays, names=list(columns)).replace_schema_metadata({KEY: json.dumps(about).encode()})
+    made = [
+        v if isinstance(v, pa.Array) else pa.array(v, pa.string() if v.dtype == object else None, from_pandas=False)
+        for v in columns.values()
+    ]
+    whole = pa.table(made, names=list(columns)).replace_schema_metadata({KEY: json.dumps(about).encode()})
     with atomic_write(path) as file:
-        pq.write_table(made, file)
+        pq.write_table(whole, file)
+
+
+def _arrays(column: Entities) -> dict[str, Any]:
+    """The arrays of graphs or geometries as columns of lists, with columns of their shapes; null where one has none."""
+    import pyarrow as pa
+
+    held = [value.arrays() if hasattr(value, "arrays") else {} for value in column.values]
+    out = {}
+    for field in dict.fromkeys(name for arrays in held for name in arrays):
+        each = [arrays.get(field) for arrays in held]
+        kind = pa.from_numpy_dtype(np.result_type(*(a.dtype for a in each if a is not None)))
+        out[field] = pa.array([None if a is None else a.ravel() for a in each], pa.list_(kind))
+        out[field + SHAPE] = pa.array([None if a is None else a.shape for a in each], pa.list_(pa.int64()))
+    return out
 
 
 def read_handed(path: Path) -> Table:
@@ -75,9 +96,20 @@ def _read(path: Path) -> Table:
     def numbers(names: list[str]) -> np.ndarray:
         return np.stack([made[n].to_numpy() for n in names], axis=1) if names else np.empty((len(made), 0))
 
+    def objects(name: str, kind: str) -> np.ndarray:
+        fields = {f: made[f"entity:{name}:{f}"].to_numpy() for f in about["arrays"][name]}
+        shapes = {f: made[f"entity:{name}:{f}{SHAPE}"].to_numpy() for f in fields}
+        out = np.empty(len(made), dtype=object)
+        for i in range(len(made)):
+            out[i] = value_of(kind, {f: a[i].reshape(shapes[f][i]) for f, a in fields.items() if a[i] is not None})
+        return out
+
     return Table(
         ids=text("id"),
-        entities=tuple(Entities(name, kind, text(f"entity:{name}")) for name, kind in about["entities"]),
+        entities=tuple(
+            Entities(name, kind, objects(name, kind) if kind in OF_ARRAYS else text(f"entity:{name}"))
+            for name, kind in about["entities"]
+        ),
         status=text("status"),
         reason=text("reason"),
         targets=targets,

@@ -26,6 +26,7 @@ class Job:
         imports: modules that register methods.
         method: its registered name.
         params: its parameters.
+        inputs: the entity columns that it is given; None for all.
         seed: its seed, where it takes one.
         search: how parameters are searched, or None.
         metrics: metrics of each target, the one that leads first; the search follows it.
@@ -43,6 +44,7 @@ class Job:
     method: str
     imports: tuple[str, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
+    inputs: tuple[str, ...] | None = None
     seed: int = 0
     search: Mapping[str, Any] | None = None
     metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -1,7 +1,8 @@
-"""A method and rows in; the method fitted on those rows, or the same rows without their labels, out."""
+"""Fit a method on a cell's rows, and take the labels off the rows that it predicts."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from molgraph.base.contracts import Method
@@ -12,8 +13,8 @@ from molgraph.data.table import Table
 VALID_SHARE = 0.1  # of the training rows, for methods that stop early by them
 
 
-def blind(table: Table) -> Table:
-    """The same rows without labels, and without a word on what the targets are.
+def blind(table: Table, inputs: Sequence[str] | None = None) -> Table:
+    """The same rows without labels, and without a word on what the targets are; of those entity columns alone.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -22,16 +23,23 @@ def blind(table: Table) -> Table:
         >>> hidden.y is None, hidden.targets
         (True, ())
     """
-    return replace(table, y=None, targets=(), packed={})
+    return replace(_of(table, inputs), y=None, targets=(), packed={})
 
 
-def fit(method: Method, train: Table, valid: Table | None, seed: int) -> None:
-    """Fit on training rows; a method that stops early by validation rows gets a tenth of them where there are none."""
+def fit(method: Method, train: Table, valid: Table | None, seed: int, inputs: Sequence[str] | None = None) -> None:
+    """Fit on training rows; a method that stops early by validation rows gets a tenth of them where there are none.
+
+    The tenth is drawn from whole rows, so that it does not depend on the entity columns (``inputs``) that are read.
+    """
     if not method.uses_valid:
-        method.fit(train)
+        method.fit(_of(train, inputs))
         return
     if valid is None or not len(valid):
         shares = (1 - VALID_SHARE, VALID_SHARE, 0.0)
         cut = split_table(train, "random", fractions=shares, seed=derive(seed, "valid") % 2**32)
         train, valid = train.take(cut.train), train.take(cut.valid)
-    method.fit(train, valid)
+    method.fit(_of(train, inputs), _of(valid, inputs))
+
+
+def _of(table: Table, inputs: Sequence[str] | None) -> Table:
+    return table if inputs is None else table.with_entities(inputs)

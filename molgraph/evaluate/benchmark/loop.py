@@ -169,6 +169,7 @@ class Loop:
             imports=self.recipe.run.imports,
             method=method.name,
             params=method.params,
+            inputs=method.inputs,
             seed=cell.seed,
             search=None if method.search is None else method.search.model_dump(mode="json"),
             metrics=problem.metrics,

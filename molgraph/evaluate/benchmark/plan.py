@@ -182,7 +182,7 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
                 raise DataError(f"{name} has no targets: read its table with them, as read_table(file, targets=[...])")
         if not table.row_targets or table.y is None:
             raise DataError(f"{name} has no targets", hint="it is a set to generate from: leave it out")
-        metrics = metrics_of(recipe, table.row_targets, leading)
+        metrics = metrics_of(recipe, table.row_targets, leading, pairs=len(table.entities) > 1)
         problem = Problem(name, edition, digest, len(table), table.row_targets, metrics)
     except MolgraphError as error:
         return Problem(name, refused=_why(error), metrics={}, split_hash={})
@@ -232,7 +232,9 @@ def _why(error: MolgraphError) -> str:
     return "; ".join(filter(None, (error.message, " ".join(error.hint.split()))))
 
 
-def metrics_of(recipe: BenchRecipe, targets: Sequence[Target], leading: str) -> dict[str, tuple[str, ...]]:
+def metrics_of(
+    recipe: BenchRecipe, targets: Sequence[Target], leading: str, *, pairs: bool = False
+) -> dict[str, tuple[str, ...]]:
     """Metrics of each target: the recipe's that fit it, else the card's and those of its kind.
 
     Raises:
@@ -242,7 +244,7 @@ def metrics_of(recipe: BenchRecipe, targets: Sequence[Target], leading: str) -> 
     for target in targets:
         names = list(recipe.metrics) or [
             *([leading] if leading else []),
-            *(m.name for m in default_metrics(target.kind)),
+            *(m.name for m in default_metrics(target.kind, pairs)),
         ]
         fitting = tuple(n for n in dict.fromkeys(names) if target.kind in get_metric(n).kinds)
         if not fitting:

@@ -141,6 +141,7 @@ class BenchMethod(Section):
         name: a registered method or encoder.
         label: its name on the board and in paths; by default the method's.
         params: its parameters.
+        inputs: the entity columns that it is given, the others being left out on purpose; all by default.
         search: whether and how they are searched.
         skip: datasets that it is not run on; the recipe's comments say why.
     """
@@ -148,6 +149,7 @@ class BenchMethod(Section):
     name: str
     label: Label = ""
     params: Params = Field(default_factory=dict)
+    inputs: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     search: Search | None = None
     skip: tuple[str, ...] = ()
 

@@ -20,6 +20,8 @@ from molgraph.evaluate.benchmark.report_slices import Slices
 from molgraph.evaluate.benchmark.report_style import placed
 from molgraph.evaluate.report_parts import NONE, number
 
+NO_MOLECULES = "Distances to training molecules, pictures and replicates need one molecule a row: none are shown here."
+
 
 def anchor(board: Board) -> str:
     """Where a dataset's section stands on the page.
@@ -188,6 +190,7 @@ def section(report: BenchReport, boards: Sequence[Board], colour: Mapping[str, s
                 words.tasks(main),
                 words.how_tested(main),
                 words.best_mean(main),
+                NO_MOLECULES if slices is not None and len(slices.ids) > len(slices.smiles) else "",
                 *main.notes,
             )
             if t

@@ -46,7 +46,7 @@ class Slices:
     Args:
         targets: the columns of ``tested``.
         tested: method -> its predictions.
-        smiles: by row of the dataset.
+        smiles: by row of the dataset; empty where a row is no single molecule.
         ids: by row of the dataset.
         distance: float [dataset's rows]: 1 - Tanimoto similarity of ECFP4 to the nearest training molecule of the
             row's fold; NaN where not measured.
@@ -144,15 +144,13 @@ def slice_records(records: Records, problem: Problem, split: str) -> Slices | No
     folds = sorted({c.fold for c in problem.cells if c.split == split and c.repeat == 0})
     distance = np.full(len(table), np.nan)
     smiles = _molecules(table)
-    if smiles is not None:
+    if len(smiles):
         x = morgan(smiles.tolist())
         for fold in folds:
             part = Split.load(file_of_split(records.out, problem.dataset, split, 0, fold))
             rows = part.test[:: -(-len(part.test) * len(folds) // MOST_ROWS)] if len(part.test) else part.test
             rows, train = rows[x.ok[rows]], part.train[x.ok[part.train]]
             distance[rows] = 1 - find_nearest(x.x[rows], x.x[train]).similarity
-    else:
-        smiles = np.empty(0, dtype=object)
     return Slices(problem.targets, tested, smiles, table.ids, distance)
 
 
@@ -184,7 +182,7 @@ def _table(records: Records, problem: Problem) -> Table | None:
     return loaded.table if loaded.hash == problem.data_hash else None
 
 
-def _molecules(table: Table) -> np.ndarray | None:
-    """SMILES by row, or None for a dataset that has none."""
-    kinds = [entity.kind for entity in table.entities]
-    return table.smiles if "molecule" in kinds else None
+def _molecules(table: Table) -> np.ndarray:
+    """SMILES by row; none for a dataset whose rows are no molecules, or pairs of them with something else."""
+    kinds = [entity.kind for entity in table.entities if entity.kind != "geometry"]
+    return table.smiles if kinds == ["molecule"] else np.empty(0, dtype=object)

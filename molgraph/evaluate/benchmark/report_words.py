@@ -15,7 +15,7 @@ from molgraph.evaluate.benchmark.ranking_ranks import least_p
 from molgraph.evaluate.metrics import get_metric
 from molgraph.evaluate.report_parts import NONE, number
 
-SPAN = dict.fromkeys(("roc_auc", "prc_auc", "accuracy", "balanced_accuracy", "f1", "brier", "ece", "bedroc"), 1.0)
+SPAN = dict.fromkeys(("roc_auc", "prc_auc", "accuracy", "balanced_accuracy", "f1", "brier", "ece", "bedroc", "ci"), 1.0)
 SPAN |= dict.fromkeys(("spearman", "kendall", "pearson", "mcc"), 2.0)  # the largest difference that there can be
 MINUS, PLUS_MINUS = "\N{MINUS SIGN}", "\N{PLUS-MINUS SIGN}"
 

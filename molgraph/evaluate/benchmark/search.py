@@ -55,8 +55,8 @@ def search(job: Job, train: Table) -> dict[str, Any]:
                 seed = derive(job.seed, "search", k) % 2**32
                 run = {"seed": seed, "threads": job.threads, "store": job.store}
                 method = make(factory, job.method, {**job.params, **chosen}, **run)
-                fit(method, inner, None, seed)
-                values.append(_judge(judged, method.predict(blind(judged)), metrics))
+                fit(method, inner, None, seed, job.inputs)
+                values.append(_judge(judged, method.predict(blind(judged, job.inputs)), metrics))
         except (MolgraphError, ValueError, ArithmeticError) as error:
             why = f"{type(error).__name__}: {error}"[:300]
         value = float(np.mean(values)) if values and not why else math.nan

@@ -75,6 +75,7 @@ def keep(
         "method": job.method,
         "label": cell.method,
         "params": dict(job.params),
+        **({} if job.inputs is None else {"inputs": list(job.inputs)}),
         "chosen": found.get("chosen", {}),
         "search": found.get("search"),
         "seed": cell.seed,

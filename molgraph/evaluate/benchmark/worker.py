@@ -57,10 +57,10 @@ def run_job(job: Job) -> dict[str, Any]:
         seconds["search"] = time.perf_counter() - started
     method = make(factory, job.method, params, **run)
     started = time.perf_counter()
-    fit(method, train, valid, job.seed)
+    fit(method, train, valid, job.seed, job.inputs)
     seconds["fit"] = time.perf_counter() - started
     started = time.perf_counter()
-    prediction = method.predict(blind(test))
+    prediction = method.predict(blind(test, job.inputs))
     seconds["predict"] = time.perf_counter() - started
     _check(prediction, test, job)
     write_predictions(Path(job.folder) / PREDICTIONS, split.test, test, prediction)
