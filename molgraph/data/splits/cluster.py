@@ -5,12 +5,22 @@ from __future__ import annotations
 from molgraph.base.errors import UsageError
 from molgraph.chem.cluster import cluster_butina
 from molgraph.chem.fingerprints import morgan
-from molgraph.data.splits.recipe import Grouping, SplitRecipe, Task, add
+from molgraph.data.splits.recipe import Grouping, Task, register_split
 from molgraph.data.splits.structures import group_by_parent
 
 MOST_BITS, MOST_RADIUS = 2**16, 100
 
 
+@register_split(
+    "group",
+    "cluster/butina",
+    "Taylor-Butina clusters kept whole, large ones in train, the rest at random",
+    "Butina 1999, J. Chem. Inf. Comput. Sci. 39:747",
+    balanced=True,
+    grouped=True,
+    params={"similarity": 0.4, "radius": 2, "n_bits": 2048},
+    asks="New clusters: molecules that resemble no centre of a cluster that trained.",
+)
 def group_by_cluster(task: Task) -> Grouping:
     """One group a Taylor-Butina cluster of the stereo-free parents' Morgan fingerprints.
 
@@ -28,17 +38,3 @@ def group_by_cluster(task: Task) -> Grouping:
     forms, parents = group_by_parent(task)
     prints = morgan(list(parents), radius=radius, n_bits=n_bits)
     return Grouping(forms.rows, cluster_butina(prints.x, similarity)[forms.group_of], forms.left_out)
-
-
-BUTINA = add(
-    SplitRecipe(
-        "cluster/butina",
-        group=group_by_cluster,
-        balanced=True,
-        grouped=True,
-        params={"similarity": 0.4, "radius": 2, "n_bits": 2048},
-        asks="New clusters: molecules that resemble no centre of a cluster that trained.",
-    ),
-    "Taylor-Butina clusters kept whole, large ones in train, the rest at random",
-    "Butina 1999, J. Chem. Inf. Comput. Sci. 39:747",
-)

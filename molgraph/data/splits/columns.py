@@ -14,7 +14,7 @@ import pandas as pd
 
 from molgraph.base.errors import DataError, UsageError, nearest
 from molgraph.data.splits.fits import check_rows
-from molgraph.data.splits.recipe import WORDS, Grouping, Parts, SplitRecipe, Task, add, number
+from molgraph.data.splits.recipe import WORDS, Grouping, Parts, Task, number, register_split
 from molgraph.data.splits.split import FORMAT, PARTS, Split, read_json
 from molgraph.data.table import Table
 
@@ -59,6 +59,13 @@ def column_values(table: Table, column: Any) -> np.ndarray:
     return known[column]
 
 
+@register_split(
+    "partition",
+    "time",
+    "earlier rows train, later ones test",
+    params={"column": None},
+    asks="The future: later molecules from earlier ones.",
+)
 def split_by_time(task: Task) -> Parts:
     """Earlier rows train, later ones validate, the last ones test; rows of one time stay together.
 
@@ -78,6 +85,13 @@ def split_by_time(task: Task) -> Parts:
     return Parts.of(rows, part_of, left_out)
 
 
+@register_split(
+    "group",
+    "group",
+    "rows of one group stay together",
+    params={"column": None},
+    asks="New groups of the column, such as projects or plates.",
+)
 def group_by_column(task: Task) -> Grouping:
     """One group a value of the column; rows without a value are left out."""
     values = column_values(task.table, task.params["column"])[task.rows]
@@ -86,6 +100,26 @@ def group_by_column(task: Task) -> Grouping:
     return Grouping(task.rows[~missing], number(values[~missing]), left_out)
 
 
+def folds_of_column(task: Task) -> Grouping:
+    """The folds that the column numbers from 0; rows without one are left out."""
+    words = _words(task)
+    folds = _fold_numbers(task, words)
+    if folds is None:
+        raise DataError(
+            "the split column holds words, no fold numbers", hint="number the folds 0, 1, ..., or leave the folds out"
+        )
+    return folds
+
+
+@register_split(
+    "partition",
+    "column",
+    "the table's own column: words train, valid, test, or folds 0, 1, ...",
+    own_folds=folds_of_column,
+    uses_fractions=False,
+    params={"column": None, "fold": None},
+    asks="Whatever the table's own split column was made for.",
+)
 def split_by_column(task: Task) -> Parts:
     """The user's own words: train, valid (val, validation) or test; a row with none is left out.
 
@@ -112,17 +146,6 @@ def split_by_column(task: Task) -> Parts:
     return replace(Parts.of(folds.rows, part_of, folds.left_out), told={"folds": n, "fold": tested})
 
 
-def folds_of_column(task: Task) -> Grouping:
-    """The folds that the column numbers from 0; rows without one are left out."""
-    words = _words(task)
-    folds = _fold_numbers(task, words)
-    if folds is None:
-        raise DataError(
-            "the split column holds words, no fold numbers", hint="number the folds 0, 1, ..., or leave the folds out"
-        )
-    return folds
-
-
 def _words(task: Task) -> list[str]:
     values = column_values(task.table, task.params["column"])
     return ["" if pd.isna(v) else str(v).strip().lower() for v in values]
@@ -145,6 +168,14 @@ def _fold_numbers(task: Task, words: list[str]) -> Grouping | None:
     return Grouping(task.rows[used], fold_of, left_out)
 
 
+@register_split(
+    "partition",
+    "file",
+    "a file of the user's: JSON of row numbers, or CSV of id and split",
+    uses_fractions=False,
+    params={"path": None},
+    asks="Whatever the file was made for.",
+)
 def split_by_file(task: Task) -> Parts:
     """The user's own file: JSON from ``Split.save`` or with lists of row numbers, or CSV with columns id and split."""
     path = task.params["path"]
@@ -249,44 +280,3 @@ def _day_first(texts: list[str]) -> bool:
             hint="write dates as 2026-01-31",
         )
     return day_first
-
-
-TIME = add(
-    SplitRecipe(
-        "time",
-        partition=split_by_time,
-        params={"column": None},
-        asks="The future: later molecules from earlier ones.",
-    ),
-    "earlier rows train, later ones test",
-)
-GROUP = add(
-    SplitRecipe(
-        "group",
-        group=group_by_column,
-        params={"column": None},
-        asks="New groups of the column, such as projects or plates.",
-    ),
-    "rows of one group stay together",
-)
-COLUMN = add(
-    SplitRecipe(
-        "column",
-        partition=split_by_column,
-        own_folds=folds_of_column,
-        uses_fractions=False,
-        params={"column": None, "fold": None},
-        asks="Whatever the table's own split column was made for.",
-    ),
-    "the table's own column: words train, valid, test, or folds 0, 1, ...",
-)
-FILE = add(
-    SplitRecipe(
-        "file",
-        partition=split_by_file,
-        uses_fractions=False,
-        params={"path": None},
-        asks="Whatever the file was made for.",
-    ),
-    "a file of the user's: JSON of row numbers, or CSV of id and split",
-)

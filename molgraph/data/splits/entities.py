@@ -8,13 +8,22 @@ import numpy as np
 
 from molgraph.base.errors import UsageError
 from molgraph.base.table import EntityKind
-from molgraph.data.splits.recipe import Grouping, SplitRecipe, Task, add, number
+from molgraph.data.splits.recipe import Grouping, Task, number, register_split
 from molgraph.data.splits.structures import group_by_parent
 from molgraph.data.table import Entities
 
 PAPER = "Pahikkala et al. 2015, Brief. Bioinform. 16:325"
 
 
+@register_split(
+    "group",
+    "cold-drug",
+    "pairs: drugs kept whole, with all forms of a molecule",
+    PAPER,
+    grouped=True,
+    params={"drug": None},
+    asks="New drugs with proteins that training knows.",
+)
 def group_by_drug(task: Task) -> Grouping:
     """Group rows by the stereo-free parent of their drug, so that all forms of a molecule stay together.
 
@@ -23,6 +32,15 @@ def group_by_drug(task: Task) -> Grouping:
     return group_by_parent(task, _column(task, "drug", "molecule"))[0]
 
 
+@register_split(
+    "group",
+    "cold-protein",
+    "pairs: proteins kept whole",
+    PAPER,
+    grouped=True,
+    params={"protein": None},
+    asks="New proteins with drugs that training knows; a close relative of the protein may have trained.",
+)
 def group_by_protein(task: Task) -> Grouping:
     """Group rows by the letters of their protein, whatever their case and the blanks between them.
 
@@ -33,6 +51,15 @@ def group_by_protein(task: Task) -> Grouping:
     return Grouping(task.rows, number(np.array(letters, dtype=object)))
 
 
+@register_split(
+    "group",
+    "cold-both",
+    "pairs: both new; the fractions are of drugs and of proteins",
+    PAPER,
+    grouped=True,
+    params={"drug": None, "protein": None},
+    asks="New drugs with new proteins; pairs of a new one with a known one are left out.",
+)
 def group_by_both(task: Task) -> Grouping:
     """Group rows by drug and, a second time, by protein; settings of both."""
     drugs = group_by_drug(task)
@@ -45,38 +72,3 @@ def _column(task: Task, setting: str, kind: EntityKind) -> Entities:
     if column.kind != kind:
         raise UsageError(f"the column {name!r} holds a {column.kind}, no {kind}", hint=f"name a {kind} column")
     return column
-
-
-DRUG = add(
-    SplitRecipe(
-        "cold-drug",
-        group=group_by_drug,
-        grouped=True,
-        params={"drug": None},
-        asks="New drugs with proteins that training knows.",
-    ),
-    "pairs: drugs kept whole, with all forms of a molecule",
-    PAPER,
-)
-PROTEIN = add(
-    SplitRecipe(
-        "cold-protein",
-        group=group_by_protein,
-        grouped=True,
-        params={"protein": None},
-        asks="New proteins with drugs that training knows; a close relative of the protein may have trained.",
-    ),
-    "pairs: proteins kept whole",
-    PAPER,
-)
-BOTH = add(
-    SplitRecipe(
-        "cold-both",
-        group=group_by_both,
-        grouped=True,
-        params={"drug": None, "protein": None},
-        asks="New drugs with new proteins; pairs of a new one with a known one are left out.",
-    ),
-    "pairs: both new; the fractions are of drugs and of proteins",
-    PAPER,
-)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from molgraph.chem.scaffold import scaffolds
-from molgraph.data.splits.recipe import Parts, SplitRecipe, Task, add, number
+from molgraph.data.splits.recipe import Parts, Task, number, register_split
 
 
 class _Scaffolds(NamedTuple):
@@ -30,6 +30,15 @@ class _Scaffolds(NamedTuple):
         return Parts.of(self.rows, part_of[self.scaffold_of], self.left_out)
 
 
+@register_split(
+    "partition",
+    "scaffold/deepchem",
+    "DeepChem's ScaffoldSplitter, exactly; forms of a molecule may leak",
+    "Wu et al. 2018, Chem. Sci. 9:513",
+    reads=True,
+    reproduces=True,
+    asks="The rarest scaffolds: common ones train, and most tested ones occur once. No seed: one split.",
+)
 def split_like_deepchem(task: Task) -> Parts:
     """The sets of DeepChem's ``ScaffoldSplitter`` (2.8.0): largest scaffolds first, cut off at the fractions.
 
@@ -39,6 +48,15 @@ def split_like_deepchem(task: Task) -> Parts:
     return _largest_first(_scaffolds_of(task), task.fractions)
 
 
+@register_split(
+    "partition",
+    "scaffold/gem-chiral",
+    "GEM's and Hu et al.'s scaffold split, exactly: DeepChem's with chiral scaffolds; forms of a molecule may leak",
+    "Fang et al. 2022, Nat. Mach. Intell. 4:127; Hu et al. 2020, ICLR",
+    reads=True,
+    reproduces=True,
+    asks="The rarest scaffolds, where another stereoisomer of a scaffold that trained counts as new.",
+)
 def split_like_gem(task: Task) -> Parts:
     """The sets of GEM's ``ScaffoldSplitter`` (PaddleHelix), which are those of Hu et al.'s ``scaffold_split``.
 
@@ -48,6 +66,15 @@ def split_like_gem(task: Task) -> Parts:
     return _largest_first(_scaffolds_of(task, chiral=True), task.fractions)
 
 
+@register_split(
+    "partition",
+    "scaffold/chemprop",
+    "chemprop 2's scaffold_balanced, exactly; forms of a molecule may leak",
+    "Yang et al. 2019, J. Chem. Inf. Model. 59:3370",
+    reads=True,
+    reproduces=True,
+    asks="New scaffolds at random, small ones first; other forms of a training molecule may be tested.",
+)
 def split_like_chemprop(task: Task) -> Parts:
     """The sets of chemprop 2.3.1's ``scaffold_balanced``, which astartes 1.3.3 makes: test is filled first.
 
@@ -82,6 +109,15 @@ def split_like_chemprop(task: Task) -> Parts:
     return found.parts(part_of)
 
 
+@register_split(
+    "partition",
+    "scaffold/chemprop1",
+    "chemprop 1's and GROVER's scaffold_balanced, exactly; forms of a molecule may leak",
+    "Yang et al. 2019, J. Chem. Inf. Model. 59:3370; Rong et al. 2020, NeurIPS",
+    reads=True,
+    reproduces=True,
+    asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
+)
 def split_like_chemprop1(task: Task) -> Parts:
     """The sets of chemprop 1's and GROVER's ``scaffold_balanced``: large scaffolds first, train is filled first.
 
@@ -93,6 +129,15 @@ def split_like_chemprop1(task: Task) -> Parts:
     return found.parts(_large_then_small(found.sizes, n_train, n_valid, n_test, task.seed))
 
 
+@register_split(
+    "partition",
+    "scaffold/tdc",
+    "the Therapeutics Data Commons' scaffold split, exactly; forms of a molecule may leak",
+    "Huang et al. 2021, NeurIPS Datasets and Benchmarks",
+    reads=True,
+    reproduces=True,
+    asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
+)
 def split_like_tdc(task: Task) -> Parts:
     """The sets of ``create_scaffold_split`` of the Therapeutics Data Commons: chemprop 1's rule with whole targets.
 
@@ -150,60 +195,3 @@ def _large_then_small(sizes: np.ndarray, n_train: float, n_valid: float, n_test:
         part_of[g] = part
         filled[part] += size
     return part_of
-
-
-DEEPCHEM = add(
-    SplitRecipe(
-        "scaffold/deepchem",
-        partition=split_like_deepchem,
-        reads=True,
-        reproduces=True,
-        asks="The rarest scaffolds: common ones train, and most tested ones occur once. No seed: one split.",
-    ),
-    "DeepChem's ScaffoldSplitter, exactly; forms of a molecule may leak",
-    "Wu et al. 2018, Chem. Sci. 9:513",
-)
-GEM = add(
-    SplitRecipe(
-        "scaffold/gem-chiral",
-        partition=split_like_gem,
-        reads=True,
-        reproduces=True,
-        asks="The rarest scaffolds, where another stereoisomer of a scaffold that trained counts as new.",
-    ),
-    "GEM's and Hu et al.'s scaffold split, exactly: DeepChem's with chiral scaffolds; forms of a molecule may leak",
-    "Fang et al. 2022, Nat. Mach. Intell. 4:127; Hu et al. 2020, ICLR",
-)
-CHEMPROP = add(
-    SplitRecipe(
-        "scaffold/chemprop",
-        partition=split_like_chemprop,
-        reads=True,
-        reproduces=True,
-        asks="New scaffolds at random, small ones first; other forms of a training molecule may be tested.",
-    ),
-    "chemprop 2's scaffold_balanced, exactly; forms of a molecule may leak",
-    "Yang et al. 2019, J. Chem. Inf. Model. 59:3370",
-)
-CHEMPROP1 = add(
-    SplitRecipe(
-        "scaffold/chemprop1",
-        partition=split_like_chemprop1,
-        reads=True,
-        reproduces=True,
-        asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
-    ),
-    "chemprop 1's and GROVER's scaffold_balanced, exactly; forms of a molecule may leak",
-    "Yang et al. 2019, J. Chem. Inf. Model. 59:3370; Rong et al. 2020, NeurIPS",
-)
-TDC = add(
-    SplitRecipe(
-        "scaffold/tdc",
-        partition=split_like_tdc,
-        reads=True,
-        reproduces=True,
-        asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
-    ),
-    "the Therapeutics Data Commons' scaffold split, exactly; forms of a molecule may leak",
-    "Huang et al. 2021, NeurIPS Datasets and Benchmarks",
-)

@@ -14,12 +14,22 @@ import pandas as pd
 
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.registry import full_name, names
-from molgraph.data.splits.recipe import WORDS, Parts, SplitRecipe, Task, add
+from molgraph.data.splits.recipe import WORDS, Parts, Task, register_split
 from molgraph.data.splits.split import FORMAT, PARTS, read_json
 
 ENDINGS = (".json", ".npz", ".npy", ".csv", ".csv.gz", ".txt", ".txt.gz", ".idx", "")
 
 
+@register_split(
+    "partition",
+    "index/file",
+    "row numbers as published (OGB, JT-VAE, ...), as they are; forms of a molecule may leak",
+    reproduces=True,
+    uses_fractions=False,
+    params={"path": None, "train": None, "valid": None, "test": None, "first": 0},
+    sources=("path", *PARTS),
+    asks="Whatever the published lists were made for.",
+)
 def split_by_index(task: Task) -> Parts:
     """The parts that published files of row numbers name, as they are.
 
@@ -194,17 +204,3 @@ def _whole(values: Any, source: str) -> np.ndarray:
     if numbers.ndim != 1 or listed.dtype == bool or not np.isfinite(numbers).all() or (numbers % 1).any():
         raise DataError(f"{source} holds no list of whole row numbers")
     return numbers.astype(np.int64)
-
-
-INDEX = add(
-    SplitRecipe(
-        "index/file",
-        partition=split_by_index,
-        reproduces=True,
-        uses_fractions=False,
-        params={"path": None, "train": None, "valid": None, "test": None, "first": 0},
-        sources=("path", *PARTS),
-        asks="Whatever the published lists were made for.",
-    ),
-    "row numbers as published (OGB, JT-VAE, ...), as they are; forms of a molecule may leak",
-)

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from molgraph.data.splits.recipe import Grouping, SplitRecipe, Task, add, number
+from molgraph.data.splits.recipe import Grouping, Task, number, register_split
 from molgraph.data.splits.structures import group_by_parent
 
 
+@register_split(
+    "group",
+    "random",
+    "rows at random, grouped by stereo-free parent",
+    grouped=True,
+    asks="New molecules of the same collection: near relatives of a tested molecule may have trained.",
+)
+@register_split(
+    "group",
+    "random/stratified",
+    "rows at random, every class shared out evenly",
+    stratified=True,
+    grouped=True,
+    asks="New molecules of the same collection, of every class as many as its share.",
+)
 def group_randomly(task: Task) -> Grouping:
     """Group rows by stereo-free parent; in a table without a lone molecule column, by their tuple of entities."""
     if [e.kind for e in task.table.entities] == ["molecule"]:
@@ -18,24 +33,3 @@ def group_randomly(task: Task) -> Grouping:
         # Values that are not text (graphs, geometries) are told apart by which object they are.
         keys[i] = tuple(v if isinstance(v, str) else id(v) for v in row)
     return Grouping(task.rows, number(keys))
-
-
-RANDOM = add(
-    SplitRecipe(
-        "random",
-        group=group_randomly,
-        grouped=True,
-        asks="New molecules of the same collection: near relatives of a tested molecule may have trained.",
-    ),
-    "rows at random, grouped by stereo-free parent",
-)
-STRATIFIED = add(
-    SplitRecipe(
-        "random/stratified",
-        group=group_randomly,
-        stratified=True,
-        grouped=True,
-        asks="New molecules of the same collection, of every class as many as its share.",
-    ),
-    "rows at random, every class shared out evenly",
-)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from molgraph.data.table import Table
 
 #: words that name a part in users' and other people's files and columns: 0 train, 1 valid, 2 test
 WORDS = {"train": 0, "training": 0, "valid": 1, "val": 1, "validation": 1, "dev": 1, "test": 2, "testing": 2}
+T = TypeVar("T", bound=Callable)
 CROSSED = "its two entities fall into different parts"
 
 
@@ -134,9 +135,25 @@ class SplitRecipe:
         return dict(self.params) | dict(given)
 
 
-def add(recipe: SplitRecipe, summary: str, paper: str = "") -> SplitRecipe:
-    """Register a recipe under its name."""
-    return register("split", recipe.name, summary=summary, paper=paper)(recipe)
+def register_split(
+    role: Literal["group", "partition"], name: str, summary: str, paper: str = "", **settings: Any
+) -> Callable[[T], T]:
+    """Register the decorated function as a recipe.
+
+    Args:
+        role: whether it says which rows stay together, or makes the parts itself.
+        name: the recipe's name.
+        summary: one line for people.
+        paper: the source.
+        settings: other fields of ``SplitRecipe``.
+    """
+
+    def add(function: T) -> T:
+        made = SplitRecipe(name, **{role: function}, **settings)
+        register("split", name, summary=summary, paper=paper)(made)
+        return function
+
+    return add
 
 
 def agreed(first: np.ndarray, second: np.ndarray) -> np.ndarray:

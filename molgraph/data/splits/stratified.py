@@ -5,11 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from molgraph.base.errors import UsageError, nearest
-from molgraph.data.splits.recipe import Parts, SplitRecipe, Task, add
+from molgraph.data.splits.recipe import Parts, Task, register_split
 
 _TEN = 10
 
 
+@register_split(
+    "partition",
+    "stratified/deepchem",
+    "DeepChem's SingletaskStratifiedSplitter, exactly: all parts have the same range of values",
+    "Wu et al. 2018, Chem. Sci. 9:513",
+    reproduces=True,
+    params={"target": None},
+    asks="Molecules between those that trained: every range of values trains and is tested in the same shares.",
+)
 def split_by_value(task: Task) -> Parts:
     """The sets of DeepChem's ``SingletaskStratifiedSplitter`` (Wu et al. 2018, Chem. Sci. 9:513), for the same seed.
 
@@ -44,16 +53,3 @@ def split_by_value(task: Task) -> Parts:
         part_of[ten[draw.permutation(_TEN)]] = np.repeat([0, 1, 2], tenths)
     use = part_of >= 0
     return Parts.of(rows[use], part_of[use], left_out)
-
-
-STRATIFIED = add(
-    SplitRecipe(
-        "stratified/deepchem",
-        partition=split_by_value,
-        reproduces=True,
-        params={"target": None},
-        asks="Molecules between those that trained: every range of values trains and is tested in the same shares.",
-    ),
-    "DeepChem's SingletaskStratifiedSplitter, exactly: all parts have the same range of values",
-    "Wu et al. 2018, Chem. Sci. 9:513",
-)
