@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -63,9 +64,10 @@ def value_of(kind: str, arrays: Mapping[str, np.ndarray]) -> Graph | Geometry | 
         >>> print(value_of("graph", Graph(3, np.array([[0, 1], [1, 0]])).arrays()))
         graph of 3 nodes, 1 edges
     """
-    if not arrays:
-        return None
-    return Geometry(**arrays) if kind == "geometry" else Graph(**{**arrays, "n_nodes": int(arrays["n_nodes"][0])})
+    if not arrays or kind == "geometry":
+        return Geometry(**arrays) if arrays else None
+    own: dict[str, Any] = {**arrays, "n_nodes": int(arrays["n_nodes"][0])}
+    return Graph(**own)
 
 
 def _arrays(value: Graph | Geometry, *but: str) -> dict[str, np.ndarray]:

@@ -149,8 +149,8 @@ def register_split(
     """
 
     def add(function: T) -> T:
-        made = SplitRecipe(name, **{role: function}, **settings)
-        register("split", name, summary=summary, paper=paper)(made)
+        fields: dict[str, Any] = {role: function, **settings}
+        register("split", name, summary=summary, paper=paper)(SplitRecipe(name, **fields))
         return function
 
     return add

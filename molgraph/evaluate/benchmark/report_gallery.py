@@ -46,12 +46,7 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
     lines |= {f"{q.method}, quoted": q.value for q in board.quoted[:2]}
     folds = board.scores.folds[[m for m in board.methods if board.scores.folds[m].notna().any()]]
     svg = figures.boxes(folds, colour, label, lines)
-    out.append(
-        (
-            svg,
-            FOLDS,
-        )
-    )
+    out.append((svg, FOLDS))
     svg = figures.cost(board.to_frame(), colour, label, ranking.higher_is_better)
     out.append((svg, COST))
     if slices is not None and slices.tested:
@@ -64,20 +59,10 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
             elif not slices.binary and len(slices.targets) > 1:
                 what += ", in standard deviations"
             svg = figures.distance(counts, errors, EDGES, colour, what)
-            out.append(
-                (
-                    svg,
-                    DISTANCE,
-                )
-            )
+            out.append((svg, DISTANCE))
         if slices.binary:
             svg = figures.calibration({m: _reliability(slices, m) for m in shown}, colour)
-            out.append(
-                (
-                    svg,
-                    CALIBRATION,
-                )
-            )
+            out.append((svg, CALIBRATION))
     return [(Markup(placed(svg, f"{key}-{i}")), caption) for i, (svg, caption) in enumerate(out) if svg]
 
 
