@@ -55,7 +55,7 @@ def test_a_drug_and_its_protein(folder: Path, model: str) -> None:
     assert bad[5].startswith("drug: SMILES Parse Error") and bad[11] == "protein: no sequence in this row"
     assert bad[9] == "protein: 'J' is no amino acid (X stands for an unknown one)"
     code, said = call(folder, "evaluate", "m.mgm", "pairs.csv")
-    assert code == 0 and "rmse" in said
+    assert code == 0 and "rmse" in said and " ci " in said
     assert call(folder, "verify", "m.mgm")[0] == 0
 
 
