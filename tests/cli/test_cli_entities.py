@@ -64,11 +64,13 @@ def test_a_split_by_new_proteins_is_made_and_trained_on(folder: Path) -> None:
     for recipe in ("cold-protein", "cold-both"):
         words = ("--split", recipe, "--fractions", "0.4,0.3,0.3", "-o", "split.json")
         code, said = call(folder, "data", "split", "pairs.csv", *asked, *words)
-        assert code == 0, said
-        assert ("different parts" in said) == (recipe == "cold-both")
+        assert code == 0 and ("different parts" in said) == (recipe == "cold-both"), said
         words = ("-m", "deepdta", *QUICK[:-1], "split.json", "-o", f"{recipe}.mgm")
         code, said = call(folder, "train", "pairs.csv", *asked, *words)
         assert code == 0 and " ci " in said, said
+    words = ("-m", "deepdta", *QUICK[:-1], "cold-drug", "-s", "split.fractions=[0.6,0.2,0.2]")
+    code, said = call(folder, "train", "pairs.csv", *asked, *words)
+    assert code == 0 and "ci" in said, said
 
 
 def test_two_molecules_a_row(folder: Path) -> None:
