@@ -8,6 +8,8 @@
     model.predict(["CCO", "c1ccccc1O"])              # one row for each molecule, in order
 
     molgraph.predict_file("assay.mgm", "library.csv", "predicted.csv")      # a file of any size
+    molgraph.pretrain("library.smi").save("encoder.mgm")  # without targets; train(..., init="encoder.mgm") starts there
+    molgraph.embed("encoder.mgm", ["CCO"])           # the vector of each molecule
     molgraph.read_table("assay.csv")                 # every row kept; bad ones carry a reason
     molgraph.audit("assay.csv", targets=["pIC50"])   # what is wrong with a table
     molgraph.curate(molgraph.read_table("assay.csv", targets=["pIC50"])).table              # duplicates merged
@@ -33,7 +35,8 @@ from molgraph.base.version import __version__
 if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.benchmarking import benchmark
     from molgraph.api.catalogue import names
-    from molgraph.api.prediction import load, predict_file
+    from molgraph.api.prediction import embed, load, predict_file
+    from molgraph.api.pretraining import pretrain
     from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
     from molgraph.api.training import train
     from molgraph.base.errors import MolgraphError
@@ -53,11 +56,13 @@ __all__ = [
     "benchmark",
     "curate",
     "datasets",
+    "embed",
     "entry",
     "load",
     "load_dataset",
     "names",
     "predict_file",
+    "pretrain",
     "read_table",
     "register",
     "train",
@@ -77,6 +82,7 @@ install(
         "readout": ("molgraph.nn.readouts",),
         "norm": ("molgraph.nn.norms",),
         "joiner": ("molgraph.nn.joiners",),
+        "objective": ("molgraph.train.objective", "molgraph.train.masked_atoms"),
         "optimizer": ("molgraph.train.optimizers",),
         "schedule": ("molgraph.train.optimizers",),
         "encoder": ("molgraph.models.*",),

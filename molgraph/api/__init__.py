@@ -2,8 +2,8 @@
 
 ``training`` trains (``run_config`` checks the recipe, ``training_data`` reads the table, ``run_split`` splits it,
 ``baselines`` fits the method and its baselines, ``results`` holds the outcome, ``model_choice`` picks a model);
-``prediction`` loads, predicts, scores and verifies model files; ``benchmarking`` runs benchmarks; ``catalogue`` lists
-registered names; ``sklearn_adapters`` are scikit-learn estimators.
+``pretraining`` pretrains an encoder; ``prediction`` loads, predicts, embeds, scores and verifies model files;
+``benchmarking`` runs benchmarks; ``catalogue`` lists registered names; ``sklearn_adapters`` adapts to scikit-learn.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 _HOMES = {
     "molgraph.api.benchmarking": ("benchmark",),
     "molgraph.api.catalogue": ("names",),
-    "molgraph.api.prediction": ("evaluate", "load", "predict_file", "verify"),
+    "molgraph.api.prediction": ("embed", "evaluate", "load", "predict_file", "verify"),
+    "molgraph.api.pretraining": ("pretrain",),
     "molgraph.api.run_config": ("recipe_of",),
     "molgraph.api.sklearn_adapters": ("MoleculeClassifier", "MoleculeRegressor"),
     "molgraph.api.training": ("train",),

@@ -17,7 +17,8 @@ from molgraph.api.run_config import split_name
 from molgraph.api.training_data import units_of
 from molgraph.base.contracts import Method, Prediction
 from molgraph.base.errors import UsageError
-from molgraph.base.recipe import DEFAULTS, GRADIENT_DESCENT, Recipe
+from molgraph.base.recipe import Recipe
+from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT
 from molgraph.base.registry import get
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
@@ -95,6 +96,8 @@ def method_of(config: Recipe) -> Method:
     known = _known(config.model.name, options)
     _check_idle(config, {key: value for key, value in options.items() if key not in known})
     params = known | config.model.params
+    if config.model.init is not None:
+        params["init"] = config.model.init
     method: Method
     if config.training.ensemble > 1:
         seed = params.pop("seed", config.training.seed)

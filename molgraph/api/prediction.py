@@ -1,21 +1,24 @@
-"""Load a model file; predict, score and verify with it."""
+"""Load a model file; predict, embed, score and verify with it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from molgraph.base.contracts import Method
+from molgraph.base.contracts import Method, Prediction
+from molgraph.base.errors import UsageError
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
+from molgraph.train.pretraining import encoder_alone
 from molgraph.train.stream import OnError, Streamed, hash_of, predict_stream
 
-__all__ = ["evaluate", "load", "predict_file", "verify"]
+__all__ = ["embed", "evaluate", "load", "predict_file", "verify"]
 
 
 def load(
@@ -68,10 +71,65 @@ def predict_file(
             commas, as in the training if not given.
     """
     loaded = model if isinstance(model, Model) else load(model)
-    hashed = "" if isinstance(model, Model) else f"{hash_of(model)} {sorted((running or {}).items())}"
-    _set_running(loaded.method, running or {})
-    columns = loaded.how_read(columns)
-    return predict_stream(loaded, data, out, model_hash=hashed, on_error=on_error, keep_columns=keep_columns, **columns)
+    loaded.check_predicts()
+    hashed = "" if isinstance(model, Model) else hash_of(model)
+    return _stream(loaded, data, out, hashed, running or {}, columns, on_error=on_error, keep_columns=keep_columns)
+
+
+def embed(
+    model: Model | str | os.PathLike[str],
+    data: Any,
+    out: str | os.PathLike[str] | None = None,
+    *,
+    on_error: OnError = "keep",
+    keep_columns: bool = False,
+    running: Mapping[str, Any] | None = None,
+    **columns: Any,
+) -> Prediction | Streamed:
+    """Give the state of each row that a graph model's encoder makes of it, a vector, row for row and in order.
+
+    Args:
+        model: a pretrained encoder or any graph model, or the path of its file.
+        data: molecules in any form that ``Model.predict`` takes.
+        out: a file to write, as ``predict_file`` does; or ``.npy``: float32 [rows, width], NaN where there is none.
+            None returns the vectors.
+        on_error, keep_columns, running, columns: as for ``predict_file``.
+
+    Returns:
+        The vectors as a ``Prediction`` (``value``, ``status``, ``reason``), or what was written.
+
+    Raises:
+        UsageError: the model has no encoder, or several.
+
+    Example:
+        >>> import molgraph
+        >>> options = {"params": {"d_hidden": 8}, "epochs": 1, "baseline": False}
+        >>> model = molgraph.train("builtin:chembl2321810", **options).model
+        >>> found = molgraph.embed(model, ["CCO", "not a molecule"])
+        >>> found.value.shape, found.status.tolist()
+        ((2, 8), ['ok', 'unreadable'])
+    """
+    loaded = model if isinstance(model, Model) else load(model)
+    if not isinstance(loaded.method, GraphMethod):
+        raise UsageError(f"a model of the kind {loaded.kind} has no encoder of its own", hint="give a graph model")
+    method = copy(loaded.method)
+    method.fitted = encoder_alone(method.ready())
+    targets = method.fitted.outputs.targets
+    encoder = Model(method, targets=targets, standardiser=loaded.standardiser, card=loaded.card)
+    if out is not None:
+        hashed = "" if isinstance(model, Model) else f"embed {hash_of(model)}"
+        return _stream(encoder, data, out, hashed, running or {}, columns, on_error=on_error, keep_columns=keep_columns)
+    _set_running(method, running or {})
+    return encoder.predict(data, **columns)
+
+
+def _stream(
+    model: Model, data: Any, out: Any, hashed: str, running: Mapping[str, Any], columns: Mapping[str, Any], **how: Any
+) -> Streamed:
+    """Predict a file; a killed run goes on where ``hashed`` tells the model from others."""
+    _set_running(model.method, running)
+    hashed = hashed and f"{hashed} {sorted(running.items())}"
+    return predict_stream(model, data, out, model_hash=hashed, **how, **model.how_read(dict(columns)))
 
 
 def evaluate(

@@ -9,29 +9,13 @@ from typing import Any
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import missing_file
 from molgraph.base.recipe import Recipe
+from molgraph.base.recipe_keys import KEYS
 from molgraph.base.registry import full_name, get
 from molgraph.chem.standardise import preset
 from molgraph.data.cards import card
+from molgraph.train.modelfile import load_model
 
 READING = ("decimal", "qualifiers", "unit", "log")  # how cells of values are read
-
-#: keyword of ``train`` -> the recipe's keys that it sets
-KEYS: dict[str, tuple[tuple[str, str], ...]] = {
-    "path": (("data", "path"),),
-    "test": (("data", "test"),),
-    **{
-        name: (("data", name),)
-        for name in ("smiles", "sequence", "inputs", "targets", "id", "weight", "features", "split_column")
-    },
-    **{name: (("data", name),) for name in ("on_error", "standardise", *READING, "duplicates", "tolerance")},
-    "split": (("split", "recipe"),),
-    "fractions": (("split", "fractions"),),
-    "model": (("model", "name"),),
-    "params": (("model", "params"),),
-    **{name: (("training", name),) for name in ("epochs", "batch_size", "learning_rate", "patience", "precision")},
-    **{name: (("training", name),) for name in ("device", "threads", "ensemble", "baseline", "store")},
-    "seed": (("split", "seed"), ("training", "seed")),
-}
 
 
 def recipe_of(recipe: Recipe | str | Path | None, given: Mapping[str, Any]) -> Recipe:
@@ -47,6 +31,14 @@ def recipe_of(recipe: Recipe | str | Path | None, given: Mapping[str, Any]) -> R
     if recipe is None and "split" not in given and (advised := advised_split(given.get("path"))):
         values.setdefault("split", {})["recipe"] = advised
     return Recipe.from_dict(values)
+
+
+def with_start(config: Recipe) -> Recipe:
+    """The recipe, with the model of the file that its encoder starts from where it names none itself."""
+    if config.model.init is None or "name" in config.model.model_fields_set:
+        return config
+    encoder = load_model(Path(config.model.init)).method.model_name
+    return config.model_copy(update={"model": config.model.model_copy(update={"name": encoder})})
 
 
 def advised_split(path: str | None) -> str:

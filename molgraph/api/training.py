@@ -7,18 +7,22 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from molgraph.api.baselines import BASELINE, TRIVIAL, baselines_for, is_graph, method_of, model_of, run_methods
 from molgraph.api.results import TrainingResult
-from molgraph.api.run_config import KEYS, recipe_of
+from molgraph.api.run_config import recipe_of, with_start
 from molgraph.api.run_split import append_test, divide, divide_before
 from molgraph.api.training_data import read_for_training, read_test
+from molgraph.base.errors import UsageError
+from molgraph.base.options import fill, optional, takes
 from molgraph.base.paths import store_folder
 from molgraph.base.recipe import Recipe
+from molgraph.base.recipe_keys import KEYWORDS
+from molgraph.base.registry import get
 from molgraph.data.graph_cache import store_for
 from molgraph.data.labels import check_targets
 from molgraph.data.splits import Split
@@ -26,98 +30,36 @@ from molgraph.data.standardised import standardise as standardise_table
 from molgraph.data.unlearned import notes_of
 from molgraph.evaluate import metrics
 from molgraph.train.preparation import workers_for
-from molgraph.train.stream import OnError
 from molgraph.train.trained_on import molecule_hashes
 
 SHOWN = 3  # reasons why rows are in no part
+TRAIN_KEYWORDS = {name: each for name, each in KEYWORDS.items() if name != "test"}
 logger = logging.getLogger("molgraph")
 
 
+@takes(optional(TRAIN_KEYWORDS))
 def train(
     data: Any = None,
     *,
     test: Any = None,
-    smiles: str | Sequence[str] | None = None,
-    sequence: str | Sequence[str] | None = None,
-    inputs: Sequence[str] | None = None,
-    targets: Sequence[str] | None = None,
-    model: str | None = None,
     params: Mapping[str, Any] | None = None,
-    split: str | None = None,
-    fractions: tuple[float, float, float] | None = None,
-    seed: int | None = None,
-    epochs: int | None = None,
-    batch_size: int | None = None,
-    learning_rate: float | None = None,
-    patience: int | None = None,
-    ensemble: int | None = None,
-    baseline: bool | None = None,
-    standardise: str | None = None,
-    id: str | None = None,
-    weight: str | None = None,
-    features: Sequence[str] | None = None,
-    split_column: str | None = None,
-    on_error: OnError | None = None,
-    decimal: str | None = None,
-    qualifiers: str | None = None,
-    unit: str | None = None,
-    log: bool | None = None,
-    duplicates: str | None = None,
-    tolerance: float | None = None,
-    device: str | None = None,
-    threads: int | None = None,
-    precision: str | None = None,
-    store: str | None = None,
     recipe: Recipe | str | Path | None = None,
     workdir: str | Path | None = None,
+    **options: Any,
 ) -> TrainingResult:
     """Learn from a table of molecules, and say how good that is beside a forest and beside the mean.
 
     The table is split; the model learns from the train part and stops early by the valid part; the test part is
-    used once, at the end, for the scores. Every keyword is a field of the recipe, which the model file keeps;
-    None leaves the recipe's own value (see ``molgraph.base.recipe.Recipe`` for the defaults).
+    used once, at the end, for the scores. Every option is a key of the recipe, which the model file keeps;
+    None leaves the recipe's own value (``molgraph.base.recipe_keys`` has the defaults).
 
     Args:
         data: a path (csv, csv.gz, tsv, parquet, sdf, smi), a frame, a table, or ``dataset:esol``
             (targets and split as its card says, where not given).
         test: a path, frame or table to test on, with the same columns; all of ``data`` is then train and valid. Rows
             whose molecule is in ``data`` too are counted and named.
-        smiles: the column of SMILES, or several; found by its name where it is not given.
-        sequence: the columns of protein sequences, where there are any.
-        inputs: the columns of molecules, sequences, graphs or geometries to read, where the table has several and some
-            are left out on purpose.
-        targets: the columns to learn; an empty cell is a missing value.
-        model: a registered model, such as ``dmpnn``, ``mpnn`` or ``random_forest``.
-        params: that model's own parameters, such as ``{"depth": 4}``.
-        split: a split recipe, such as ``scaffold/balanced`` or ``random``; other people's (``scaffold/deepchem``)
-            are asked of the molecules as they are written, before ``standardise``.
-        fractions: shares of train, valid and test.
-        seed: of the split and of the training; the same seed gives the same result on the same machine.
-        epochs: passes over the train part, at most.
-        batch_size: molecules in a step.
-        learning_rate: the highest step size of gradient descent; boosted trees have their own, in ``params``.
-        patience: epochs without a better validation loss before training stops.
-        ensemble: number of models that are trained and averaged; their spread is kept. It ranks rows by doubt at best:
-            it is not calibrated, and far smaller than the error.
-        baseline: whether a random forest is trained beside a graph model, for comparison.
-        standardise: ``none``, ``desalt`` or ``standard``; applied again to whatever is predicted.
-        id: the column of ids, kept as text.
-        weight: a column of row weights.
-        features: columns of extra descriptors, which prediction will need too.
-        split_column: a column that says ``train``, ``valid`` or ``test``; it replaces ``split``.
-        on_error: rows that cannot be read are kept with a reason, dropped, or an error.
-        decimal: ``,`` where values have decimal commas and it cannot be told from the file.
-        qualifiers: labels such as ``>8.0`` are refused, left out (``drop``), or read as the number (``strip``).
-        unit: what values with units (``251 nM``, or a column ``units``) are brought to, such as ``nM``.
-        log: whether log10 of each regression target is learned; predictions are named ``log10_...``.
-        duplicates: rows of one molecule are all learned from (``keep``), or become one row with the ``mean`` or
-            ``median`` of their labels; ``drop`` takes labels out that differ.
-        tolerance: how far labels of one molecule may lie apart to be merged; any distance where not given.
-        device: ``cpu``, ``cuda`` or ``auto``.
-        threads: CPU threads.
-        precision: ``float32`` or ``bfloat16``.
-        store: a folder that keeps the molecules' graphs for later runs, or ``auto`` for one in molgraph's cache;
-            without it they are made for each fit. Worth it for large tables, many seeds and ensembles.
+        params: the model's own parameters, such as ``{"depth": 4}``.
+        **options
         recipe: a recipe or its TOML file; keywords given beside it override it.
         workdir: a folder for what a resume needs; the same call goes on there after a kill. Remove it once the
             model is saved.
@@ -136,14 +78,19 @@ def train(
         >>> result.predict(["CCO", "not a molecule"]).status.tolist()
         ['ok', 'unreadable']
     """
-    given = {name: value for name, value in locals().items() if name in KEYS and value is not None}
+    given = fill(optional(TRAIN_KEYWORDS), options) | {"params": params, "test": test}
+    given = {name: value for name, value in given.items() if value is not None}
     if isinstance(test, os.PathLike):
         given["test"] = test = os.fspath(test)
     elif not isinstance(test, str):  # a frame, which no recipe can name
         given.pop("test", None)
     if isinstance(data, str) and data.startswith("dataset:"):  # its card may recommend a split
         given["path"] = data
-    config = recipe_of(recipe, given)
+    config = with_start(recipe_of(recipe, given))
+    if not get("objective", config.training.objective).labelled:
+        raise UsageError(
+            f"{config.training.objective} learns no targets, and train does", hint="molgraph pretrain trains by it"
+        )
     started = time.perf_counter()
     method = method_of(config)  # what it refuses is refused before an hour of reading
     table = read_for_training(data if data is not None else config.data.path, config)
@@ -161,7 +108,7 @@ def train(
     parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]
     for note in notes_of(check_targets(parts[0]).unlearned):  # now, once, and not after hours by each method
         logger.info(note)
-    folder = _folder(workdir, config, divided)
+    folder = run_folder(workdir, config, divided)
     molecules = "molecule" in [e.kind for e in clean.entities]
     if config.training.store is not None and is_graph(method) and molecules:  # the whole table's serves each part
         threads = config.training.threads
@@ -185,7 +132,7 @@ def train(
     )
 
 
-def _folder(workdir: str | Path | None, config: Recipe, divided: Split) -> Path | None:
+def run_folder(workdir: str | Path | None, config: Recipe, divided: Split) -> Path | None:
     """A folder in ``workdir`` for this recipe on these rows, so that another run's checkpoint is never met."""
     if workdir is None:
         return None

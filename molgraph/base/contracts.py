@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RUN_ONLY = ("device", "devices", "strategy", "threads", "predict_batch", "checkpoint_seconds", "store")
-_SHOWN = 5  # rows and targets in a plain shell
-_NAMED = 3  # targets in a reason
+_SHOWN, _NAMED = 5, 3  # rows and targets in a plain shell; targets in a reason
 
 
 @dataclass(frozen=True)
@@ -55,16 +54,17 @@ class Method(ABC):
 
     After ``fit``, ``notes`` say what a person should know. ``uses_valid``: whether ``fit`` learns from its ``valid``
     (else those rows may go to ``table``). ``gradient_descent``: whether its ``learning_rate`` and the like are a
-    recipe's (``base.recipe.GRADIENT_DESCENT``). ``needs``: the importable names of libraries that molgraph does not
-    install. ``run_only``: parameters of the machine at hand, whose values in a model file are dropped on load.
-    ``members``: the methods whose predictions it combines. ``curves``: losses by epoch after ``fit``, where it has
-    epochs.
+    recipe's (``base.recipe_keys``). ``needs``: the importable names of libraries that molgraph does not install.
+    ``run_only``: parameters of the machine at hand, whose values in a model file are dropped on load. ``members``: the
+    methods whose predictions it combines. ``curves``: losses by epoch after ``fit``, where it has epochs.
+    ``predicts``: False for a pretrained encoder, whose "predictions" are the states of entities.
     """
 
     name: str = ""
     notes: tuple[str, ...] = ()
     uses_valid: bool = False
     gradient_descent: bool = False
+    predicts: bool = True
     needs: tuple[str, ...] = ()
     run_only: tuple[str, ...] = RUN_ONLY
     members: Sequence[Method] = ()

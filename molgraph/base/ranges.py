@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 LARGEST = 1 << 20  # of whole numbers but seeds: more trees, epochs or columns no model has
 INNER_LIMIT = 4096  # of an encoder's whole numbers
@@ -32,6 +33,15 @@ class Range:
     above: bool = False
     below: bool = False
     multiple_of: int = 1
+    __is_annotated_types_grouped_metadata__: ClassVar[bool] = True  # pydantic then checks a recipe by ``__iter__``
+
+    def __iter__(self) -> Iterator[Any]:
+        """The same range as pydantic writes it."""
+        from pydantic import Field
+
+        low = Field(gt=self.low) if self.above else Field(ge=self.low)
+        high = Field(lt=self.high) if self.below else Field(le=self.high)
+        yield from (*low.metadata, *high.metadata)
 
     def holds(self, value: Any) -> bool:
         """Whether a number lies within the range."""

@@ -5,101 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 
-from pydantic import AfterValidator, Field, PlainSerializer, ValidationError, field_validator
+from pydantic import ValidationError
 
-from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, alike, did_you_mean, nearest
 from molgraph.base.paths import atomic_write
+from molgraph.base.recipe_keys import DataSection, ModelSection, SplitSection, TrainingSection
 from molgraph.base.registry import get, names
 from molgraph.base.sections import Section, parse_toml, read_toml, recipe_error, write_toml
-
-Positive = Annotated[int, Field(ge=1, lt=2**63)]
-NotNegative = Annotated[int, Field(ge=0, lt=2**63)]
-# JSON and TOML are UTF-8, which a file's name need not be: halves of characters are written out there
-Name = Annotated[str, PlainSerializer(lambda name: name.encode("utf-8", "backslashreplace").decode(), when_used="json")]
-Threads = Annotated[Positive, AfterValidator(cores)]
-
-
-class DataSection(Section):
-    """What is learned from: the table and the meaning of its columns."""
-
-    path: Name | None = None
-    test: Name | None = None
-    smiles: str | tuple[str, ...] | None = None
-    sequence: str | tuple[str, ...] | None = None
-    inputs: tuple[str, ...] | None = None
-    targets: tuple[str, ...] | None = None
-    id: str | None = None
-    weight: str | None = None
-    features: tuple[str, ...] = ()
-    split_column: str | None = None
-    on_error: Literal["keep", "drop", "stop"] = "keep"
-    standardise: str = "standard"
-    decimal: Literal[".", ","] | None = None
-    qualifiers: Literal["refuse", "drop", "strip"] = "refuse"
-    unit: str | None = None
-    log: bool = False
-    duplicates: Literal["keep", "mean", "median", "drop"] = "keep"
-    tolerance: Annotated[float, Field(ge=0)] | None = None
-
-
-class SplitSection(Section):
-    """Which rows are trained on, watched and tested."""
-
-    recipe: Name = "scaffold/balanced"
-    fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
-    seed: int = 0
-
-    @field_validator("fractions")
-    @classmethod
-    def _sum_to_one(cls, fractions: tuple[float, float, float]) -> tuple[float, float, float]:
-        if min(fractions) < 0 or fractions[0] == 0 or abs(sum(fractions) - 1) > 1e-6:
-            raise ValueError("three shares (train, valid, test) that sum to 1, the first above 0, are expected")
-        return fractions
-
-
-class ModelSection(Section):
-    """What learns: a registered name, and that model's own parameters."""
-
-    name: str = "dmpnn"
-    params: dict[str, Any] = Field(default_factory=dict)
-
-
-class TrainingSection(Section):
-    """How it learns; these defaults are the methods' own, whose signatures take them from here."""
-
-    epochs: Positive = 50
-    batch_size: Positive = 64
-    learning_rate: Annotated[float, Field(gt=0)] = 1e-3
-    warmup_epochs: Annotated[float, Field(ge=0)] = 2.0
-    weight_decay: Annotated[float, Field(ge=0)] = 0.0
-    patience: Positive | None = 15
-    gradient_clip: Annotated[float, Field(gt=0)] | None = 10.0
-    class_weights: Literal["balanced"] | dict[str, Any] | None = None
-    store: Name | None = None
-    precision: Literal["float32", "bfloat16"] = "float32"
-    device: str = "cpu"
-    threads: Threads | None = None
-    seed: NotNegative = 0
-    ensemble: Positive = 1
-    baseline: bool = True
-
-
-DEFAULTS = TrainingSection()
-
-#: options of gradient descent; a method gets them only where it declares ``gradient_descent``, for another method may
-#: have a parameter of the same name and another meaning: a booster's ``learning_rate`` is how much of each tree counts
-GRADIENT_DESCENT = (
-    "epochs",
-    "batch_size",
-    "learning_rate",
-    "warmup_epochs",
-    "weight_decay",
-    "patience",
-    "gradient_clip",
-)
 
 
 class Recipe(Section):

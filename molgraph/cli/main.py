@@ -1,12 +1,11 @@
-"""The shell's front page: words typed after ``molgraph`` in, one verb's function called, an exit code out.
+"""Read the words typed after ``molgraph``, call the function of one verb, and turn its failures into exit codes.
 
 How to write a verb: ``molgraph/cli/<verb>.py`` defines a function of the verb's name with ordinary typer
 annotations and no decorator; ``molgraph data audit`` is ``audit`` in ``molgraph/cli/data.py``. Its line in
-``VERBS`` gives it a place in the help, which is printed without importing it. The docstring is its help:
-a sentence, more paragraphs if needed, then a paragraph ``Examples:`` with one indented command a line
-(a comment after two spaces and ``#`` is printed dim). What follows ``Args:`` is for readers of the code.
-A verb raises ``MolgraphError`` for what a user can act on; on Ctrl-C it lets ``KeyboardInterrupt`` pass, whose
-text, or notes (``error.add_note("kept: ...")``), say what was kept. Both are shown here, without a traceback.
+``VERBS`` gives it a place in the help, which is printed without importing it. The docstring is its help: a sentence,
+more paragraphs if needed, then a paragraph ``Examples:`` with one indented command a line (a comment after two spaces
+and ``#`` is printed dim). A verb raises ``MolgraphError`` for what a user can act on; on Ctrl-C it lets
+``KeyboardInterrupt`` pass, whose text, or notes (``error.add_note("kept: ...")``), say what was kept.
 """
 
 from __future__ import annotations
@@ -52,6 +51,8 @@ class Verb(NamedTuple):
 VERBS = (
     Verb("train", TRAIN, "Learn from a table of molecules; compare with a baseline; keep one model file.", "train"),
     Verb("predict", TRAIN, "Predict the molecules of a file of any size, row for row.", "predict"),
+    Verb("pretrain", TRAIN, "Learn an encoder from molecules without targets, for train --init.", "pretrain"),
+    Verb("embed", TRAIN, "Write the vector that a model's encoder makes of each row of a file.", "predict"),
     Verb("evaluate", TRAIN, "Score a model on molecules whose values are known.", "evaluate"),
     Verb("demo", TRAIN, "The whole story on 1,017 measured molecules that need no download.", "demo"),
     Verb("data list", DATA, "Name the datasets that have a card, and where each is found.", "datasets"),

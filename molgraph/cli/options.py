@@ -11,7 +11,6 @@ import typer
 
 from molgraph.base.errors import StorageError, UsageError, nearest
 
-PRECISION = "float32 or bfloat16: faster on GPUs and on processors with AMX, slower on others"
 Named: TypeAlias = str | Path | None
 _DECIMAL, _UNIT = "A comma where values have decimal commas.", "Bring values (251 nM, or a column units) to this unit."
 _QUALIFIERS = "Labels such as >8.0: left out, or read as 8.0."

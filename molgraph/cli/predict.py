@@ -1,14 +1,16 @@
-"""``molgraph predict``: predict the molecules of a file, or those that are typed, with a model file."""
+"""``molgraph predict`` and ``molgraph embed``: predictions or vectors of the molecules of a file, or of typed ones."""
 
 from __future__ import annotations
 
 import os
+from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from molgraph.cli.options import PRECISION, Decimal, check_whole, check_writable
+from molgraph.base.recipe_keys import PRECISION
+from molgraph.cli.options import Decimal, check_whole, check_writable
 
 
 def predict(
@@ -56,23 +58,48 @@ def predict(
         molgraph predict model.mgm library.smi -o predicted.parquet
         echo CCO | molgraph predict model.mgm -
     """
+    _stream("predict", locals())
+
+
+def embed(**given: Any) -> None:
+    """Write the vector that a model's encoder makes of each row of a file.
+
+    MODEL is a pretrained encoder (`molgraph pretrain`) or any graph model.
+    Rows stay in order; one that cannot be read stays a row, with its reason.
+    A run that was stopped goes on when the same command is given again. OUT
+    may end in .npy too: one float32 array, NaN where there is no vector.
+
+    Examples:
+        molgraph embed encoder.mgm library.smi -o vectors.parquet
+        molgraph embed model.mgm new.csv -o vectors.npy
+        molgraph embed model.mgm CCO c1ccccc1O
+    """
+    _stream("embed", given)
+
+
+embed.__signature__ = signature(predict, eval_str=True)  # type: ignore[attr-defined]
+embed.__annotations__ = get_type_hints(predict, include_extras=True)
+
+
+def _stream(verb: str, given: dict[str, Any]) -> None:
+    """Predict or embed, and say what came of it."""
     from molgraph.base.errors import DataError, UsageError, nearest
 
+    model, data, out, on_error = (given[name] for name in ("model", "data", "out", "on_error"))
     if on_error not in ("keep", "drop", "stop"):
         raise UsageError(f"--on-error {on_error!r} is not known", hint=nearest(on_error, ["keep", "drop", "stop"]))
-    check_whole("--threads", threads)
+    check_whole("--threads", given["threads"])
     source = _source(data)
     check_writable(out, inputs=(model, *data))
     from molgraph import api
     from molgraph.cli.show import command, say
 
-    given: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "id": id, "decimal": decimal}
-    columns = {name: value for name, value in given.items() if value}
-    running: dict[str, Any] = {"device": device, "threads": threads, "precision": precision}
-    running = {name: value for name, value in running.items() if value is not None}
+    columns = {name: given[name] for name in ("smiles", "sequence", "id", "decimal") if given[name]}
+    running = {name: given[name] for name in ("device", "threads", "precision") if given[name] is not None}
+    work: Any = api.predict_file if verb == "predict" else api.embed
     try:
-        done = api.predict_file(
-            model, source, out, on_error=cast(Any, on_error), keep_columns=keep_columns, running=running, **columns
+        done = work(
+            model, source, out, on_error=on_error, keep_columns=given["keep_columns"], running=running, **columns
         )
     except DataError as error:
         raise DataError(error.message, hint="\n".join(filter(None, (error.hint, _left(out, on_error))))) from error
@@ -87,7 +114,9 @@ def predict(
         say("The spread is not calibrated: the error of a prediction is usually far larger.", "dim", err=True)
     if done.failed:
         fate = "left out" if on_error == "drop" else "kept, with the reason"
-        say(f"{done.failed:,} without a prediction ({fate}):", "yellow", err=True)
+        say(
+            f"{done.failed:,} without a {'prediction' if verb == 'predict' else 'vector'} ({fate}):", "yellow", err=True
+        )
         for reason, n in list(done.reasons.items())[:3]:
             say(f"  {n:,} x {reason}", "dim", err=True)
     if done.rows and done.failed == done.rows:

@@ -16,6 +16,7 @@ from torch import nn
 
 from molgraph.base.errors import MolgraphError
 from molgraph.base.progress import bar
+from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.seeds import derive, generator
 from molgraph.data.loader import batch_order, make_ahead
 from molgraph.train import checkpoint
@@ -36,26 +37,20 @@ KEPT_VALID_ROWS = 20_000  # batches of a validation part up to this size are kep
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train; every field but the checkpoint's is a hyper-parameter of ``GraphMethod``.
+    """How to train, and where the checkpoint is kept.
 
     Args:
-        folder: where the checkpoint is kept, or None for no checkpoint.
+        how: epochs, step size and the like.
+        seed: of the order of the rows, dropout and corruption.
+        folder: where the checkpoint is kept, every ``checkpoint_seconds``, or None for no checkpoint.
         prints: the fingerprint that a checkpoint must have.
     """
 
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    warmup_epochs: float
-    weight_decay: float
-    patience: int | None
-    gradient_clip: float | None
+    how: GradientDescent
     seed: int
     checkpoint_seconds: float
     folder: Path | None
     prints: dict[str, str]
-    optimizer: str = "adam"
-    schedule: str = "exponential"
     label: str = "training"
 
 
@@ -103,8 +98,9 @@ class Fit:
 
     def __init__(self, objective: Objective, train: Samples, valid: Samples | None, plan: Plan) -> None:
         self.objective, self.train, self.valid, self.plan = objective, train, valid, plan
-        self.steps = math.ceil(len(train) / plan.batch_size)
-        self.rates = Steps(plan.learning_rate, int(plan.warmup_epochs * self.steps), plan.epochs * self.steps)
+        self.how = how = plan.how
+        self.steps = math.ceil(len(train) / how.batch_size)
+        self.rates = Steps(how.learning_rate, int(how.warmup_epochs * self.steps), how.epochs * self.steps)
         self.path = None if plan.folder is None else plan.folder / checkpoint.FILE_NAME
         self.progress = Progress()
         self.kept: list[Sample] = []
@@ -117,11 +113,11 @@ class Fit:
             Interrupted: Ctrl-C; the checkpoint is written first.
             MolgraphError: the loss is no number any more.
         """
-        plan = self.plan
+        plan, how = self.plan, self.how
         self.fabric = fabric
         self.prepare: Callable[[Sample], None] = network.prepare
         turns = self.objective.turns(network)
-        made = [make_optimizer(plan.optimizer, own, plan.learning_rate, plan.weight_decay) for own in turns]
+        made = [make_optimizer(how.optimizer, own, how.learning_rate, how.weight_decay) for own in turns]
         learner, *optimizers = fabric.setup(Learner(network, self.objective), *made)
         self.learner, self.optimizers = learner, tuple(optimizers)
         torch.manual_seed(derive(plan.seed, "dropout", fabric.global_rank))
@@ -132,7 +128,7 @@ class Fit:
                 logger.info(self._resumed())
         now, fresh = self.progress, not self.progress.done
         quiet = None if self.fabric.is_global_zero else True
-        with CtrlC().watch() as ctrl_c, bar(plan.label, plan.epochs * self.steps, quiet) as line:
+        with CtrlC().watch() as ctrl_c, bar(plan.label, how.epochs * self.steps, quiet) as line:
             line.advance(now.epoch * self.steps + now.position)
             while not now.done:
                 began = time.monotonic() - now.seconds
@@ -150,12 +146,12 @@ class Fit:
         now = self.progress
         if now.done:
             return f"{self.plan.label}: done already, in {len(now.curves)} epochs, by the run before"
-        return f"{self.plan.label}: going on from the checkpoint, epoch {now.epoch + 1} of {self.plan.epochs}"
+        return f"{self.plan.label}: going on from the checkpoint, epoch {now.epoch + 1} of {self.how.epochs}"
 
     def _epoch(self) -> Iterator[tuple[float, int]]:
         """Train on what is left of this epoch; a batch's sum of losses and number of labels after each step."""
-        now, plan = self.progress, self.plan
-        order = batch_order(len(self.train), plan.batch_size, seed=plan.seed, epoch=now.epoch)
+        now = self.progress
+        order = batch_order(len(self.train), self.how.batch_size, seed=self.plan.seed, epoch=now.epoch)
         self.learner.train()
         pieces = [*enumerate(order)][now.position :]
         for sample in make_ahead(pieces, self._make):
@@ -163,7 +159,7 @@ class Fit:
             if not math.isfinite(loss):
                 raise MolgraphError(
                     f"the loss is {loss} in epoch {now.epoch + 1}, step {now.position + 1}",
-                    hint=f"lower learning_rate (now {plan.learning_rate:g}), set gradient_clip, "
+                    hint=f"lower learning_rate (now {self.how.learning_rate:g}), set gradient_clip, "
                     "or look for extreme values in targets and features",
                 )
             yield loss * count, count
@@ -183,7 +179,7 @@ class Fit:
 
     def _step(self, sample: Sample, step: int) -> tuple[float, int]:
         """One step of each optimiser in turn; the mean loss of the last one, over all processes, and its count."""
-        rate, world = learning_rate(self.plan.schedule, self.rates, step), self.fabric.world_size
+        rate, world = learning_rate(self.how.schedule, self.rates, step), self.fabric.world_size
         state = StepState(step, self.rates.total, self.progress.epoch)
         for turn, optimizer in enumerate(self.optimizers):
             state = state._replace(turn=turn)
@@ -198,9 +194,9 @@ class Fit:
             if world > 1:
                 loss = loss * world  # gradients are averaged over processes, the loss is a sum over them
             self.fabric.backward(loss)
-            if self.plan.gradient_clip is not None:
+            if self.how.gradient_clip is not None:
                 self.fabric.clip_gradients(
-                    self.learner, optimizer, max_norm=self.plan.gradient_clip, error_if_nonfinite=False
+                    self.learner, optimizer, max_norm=self.how.gradient_clip, error_if_nonfinite=False
                 )
             optimizer.step()
         self.objective.after_step(self.network, state)
@@ -216,17 +212,17 @@ class Fit:
 
     def _close_epoch(self, began: float) -> None:
         """Judge the epoch on the validation part, keep the best weights, and see whether to go on."""
-        now, plan = self.progress, self.plan
+        now, how = self.progress, self.how
         train_loss = now.total / max(now.count, 1)
         valid_loss = float("nan") if self.valid is None else self._validate(self.valid)
-        rate = learning_rate(plan.schedule, self.rates, (now.epoch + 1) * self.steps - 1)
+        rate = learning_rate(how.schedule, self.rates, (now.epoch + 1) * self.steps - 1)
         now.curves.append([now.epoch + 1, train_loss, valid_loss, rate, time.monotonic() - began])
-        last = now.epoch + 1 >= plan.epochs
+        last = now.epoch + 1 >= how.epochs
         if valid_loss < now.best_loss or (self.valid is None and last):
             now.best_loss, now.best_epoch = valid_loss, now.epoch
             now.best = {name: value.detach().cpu().clone() for name, value in self.network.state_dict().items()}
         waited = now.epoch - now.best_epoch
-        patient = plan.patience is None or self.valid is None or waited < plan.patience
+        patient = how.patience is None or self.valid is None or waited < how.patience
         now.done = last or not patient
         now.epoch, now.position, now.total, now.count, now.seconds = now.epoch + 1, 0, 0.0, 0, 0.0
 
@@ -245,7 +241,7 @@ class Fit:
         if not math.isfinite(loss):
             raise MolgraphError(
                 f"the validation loss is {loss} after epoch {self.progress.epoch + 1}",
-                hint=f"lower learning_rate (now {self.plan.learning_rate:g}) or set gradient_clip",
+                hint=f"lower learning_rate (now {self.how.learning_rate:g}) or set gradient_clip",
             )
         return loss
 
@@ -253,10 +249,13 @@ class Fit:
         if self.kept:
             yield from self.kept
             return
-        pieces = batch_order(len(valid), VALID_BATCH)[self.fabric.global_rank :: self.fabric.world_size]
+        order = enumerate(batch_order(len(valid), VALID_BATCH))
+        pieces = [*order][self.fabric.global_rank :: self.fabric.world_size]
 
-        def make(rows: np.ndarray) -> Sample:
-            sample = valid.sample(rows)
+        def make(piece: tuple[int, np.ndarray]) -> Sample:
+            position, rows = piece
+            rng = generator(self.plan.seed, "corrupt valid", position)
+            sample = self.objective.corrupt(valid.sample(rows), rng)
             self.prepare(sample)
             return sample
 

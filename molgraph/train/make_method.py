@@ -49,5 +49,5 @@ def make_method(name: str, **params: Any) -> Method:
 
 def _check_names(owner: str, params: Mapping[str, Any], known: tuple[str, ...]) -> None:
     for name in params:
-        if name not in known:
+        if name not in known and name.partition(".")[0] not in ("joiner", "objective"):  # they know their own
             raise UsageError(f"{owner} has no parameter {name!r}", hint=nearest(name, known))

@@ -6,8 +6,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
+import numpy as np
 import pandas as pd
 import torch
 
@@ -16,10 +17,11 @@ from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError
 from molgraph.base.finite import check_finite
+from molgraph.base.options import fill, keywords, takes
 from molgraph.base.parameters import check_params
 from molgraph.base.paths import store_folder
-from molgraph.base.ranges import Count, NotNegative, Positive, Probability
-from molgraph.base.recipe import DEFAULTS
+from molgraph.base.ranges import Count, NotNegative, Probability
+from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT, GradientDescent, TrainingSection
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.size import Shapes, Size
@@ -29,13 +31,16 @@ from molgraph.data.table import Table
 from molgraph.train.engine import Fit, Plan
 from molgraph.train.inference import Fitted, Running, predict_networks
 from molgraph.train.inputs import Input, encoder_names, trial_inputs
+from molgraph.train.modelfile import load_model
 from molgraph.train.network import Network, build_network
-from molgraph.train.objective import Supervised
-from molgraph.train.outputs import ClassWeights
+from molgraph.train.objective import make_objective
+from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import NO_VALID, Prepared, prepare
+from molgraph.train.pretraining import Start, prepare_corpus, state_outputs
 from molgraph.train.restore import CURVES, refused_parts, restore_fitted, restore_history, size_of, too_large
 from molgraph.train.runtime import check_precision, lightning_quiet, make_fabric, resolve_device, torch_settings
 
+OPTIONS = keywords(TrainingSection, leave=("ensemble", "baseline", "seed"))
 logger = logging.getLogger("molgraph")
 
 
@@ -47,30 +52,19 @@ class GraphMethod(Method):
         encoder: a registered encoder, such as ``dmpnn``; several for several kinds of entity, such as
             ``dmpnn+deepdta`` for molecules and proteins.
         params: that encoder's own hyper-parameters.
-        epochs: passes over the training rows, at most.
-        batch_size: rows in a step.
-        learning_rate: Adam's highest step size; it rises linearly from a tenth over the warm-up, then decays
-            exponentially to a tenth, as chemprop has it.
-        warmup_epochs: epochs until the step size is at its highest.
-        weight_decay: Adam's pull of the weights towards zero.
-        patience: epochs without a better validation loss before training stops; None never stops early.
-        gradient_clip: largest norm of a step's gradient; None for no limit.
-        class_weights: None, balanced, or a weight for each class label.
         head_width: width of the perceptron from graph (and descriptors) to targets.
         head_layers: its layers.
         head_dropout: probability of dropping one of its values while training.
         seed: of the weights, the order of the rows and dropout; the same seed gives the same model on one machine.
-        device: cpu, cuda, mps or auto.
         devices: how many of them, each in a process of its own.
         strategy: Lightning's word for how processes work together.
-        threads: CPU threads; None for all.
-        precision: float32 or bfloat16 (mixed).
         predict_batch: rows that are predicted together.
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
-        store: a folder that keeps the molecules' graphs, so that they are made once for all splits, seeds and members
-            of an ensemble; auto for one in molgraph's cache; None keeps them in memory.
         joiner: how the states of several entity columns become one (``molgraph models`` lists them).
         inputs: the entity columns to read, the others being left out on purpose; None for all.
+        init: the file of a pretrained encoder or of a graph model, from whose weights the encoder starts; it has that
+            file's hyper-parameters.
+        options: the keys of a recipe's training, with its defaults; ``help(GraphMethod.__init__)`` lists them.
 
     Example:
         >>> GraphMethod(epochs=3).get_params()["epochs"]
@@ -81,45 +75,42 @@ class GraphMethod(Method):
     uses_valid = True
     gradient_descent = True
 
+    @takes(OPTIONS)
     def __init__(
         self,
         encoder: str = "dmpnn",
         params: Mapping[str, Any] | None = None,
-        epochs: Count = DEFAULTS.epochs,
-        batch_size: Count = DEFAULTS.batch_size,
-        learning_rate: Positive = DEFAULTS.learning_rate,
-        warmup_epochs: NotNegative = DEFAULTS.warmup_epochs,
-        weight_decay: NotNegative = DEFAULTS.weight_decay,
-        patience: Count | None = DEFAULTS.patience,
-        gradient_clip: Positive | None = DEFAULTS.gradient_clip,
-        class_weights: ClassWeights = DEFAULTS.class_weights,
+        *,
         head_width: Count = 300,
         head_layers: Count = 2,
         head_dropout: Probability = 0.0,
         seed: int = DEFAULTS.seed,
-        device: str = DEFAULTS.device,
         devices: Count = 1,
         strategy: str = "auto",
-        threads: int | None = DEFAULTS.threads,
-        precision: str = DEFAULTS.precision,
         predict_batch: Count = 512,
         checkpoint_seconds: NotNegative = 20.0,
-        store: str | None = DEFAULTS.store,
         joiner: str = "concat",
         inputs: Sequence[str] | None = None,
+        init: str | None = None,
+        **options: Any,
     ) -> None:
+        """Keep the hyper-parameters.
+
+        Args:
+            **options
+        """
         self.encoder, self.params = encoder, params
-        self.joiner, self.inputs = joiner, inputs
-        self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
-        self.warmup_epochs, self.weight_decay, self.patience = warmup_epochs, weight_decay, patience
-        self.gradient_clip, self.class_weights = gradient_clip, class_weights
+        self.joiner, self.inputs, self.init = joiner, inputs, init
         self.head_width, self.head_layers, self.head_dropout = head_width, head_layers, head_dropout
-        self.seed, self.device, self.devices, self.strategy = seed, device, devices, strategy
-        self.threads, self.precision = threads, precision
+        self.seed, self.devices, self.strategy = seed, devices, strategy
         self.predict_batch, self.checkpoint_seconds = predict_batch, checkpoint_seconds
-        self.store = store
+        vars(self).update(fill(OPTIONS, options))
         self.fitted: Fitted | None = None
         self.best_epoch: int | None = None
+
+    if TYPE_CHECKING:  # the options
+
+        def __getattr__(self, name: str) -> Any: ...
 
     @property
     def model_name(self) -> str:
@@ -139,9 +130,15 @@ class GraphMethod(Method):
             Interrupted: Ctrl-C; its message says where the checkpoint is.
         """
         self.check()
+        start = self.start()
         recipe = {k: v for k, v in self.get_params().items() if k not in self.run_only}
+        recipe["init"] = None if start is None else start.digest
         cache = None if self.store is None else store_folder(self.store)
-        made = prepare(table, valid, self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)
+        objective = registry.get("objective", self.objective)
+        if objective.labelled:
+            made = prepare(table, valid, self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)
+        else:
+            made = prepare_corpus(table, valid, self.encoder, self.inputs, recipe, cache, self.threads)
         if NO_VALID in made.notes:  # those on targets are said once by the run, not by each method
             logger.info(NO_VALID)
         with lightning_quiet(), torch_settings(self.threads, derive(self.seed, "weights")):
@@ -150,15 +147,20 @@ class GraphMethod(Method):
                 d_extra=len(made.descriptors.names),
                 d_out=made.outputs.d_out,
             )
+            if start is not None:
+                start.copy_into(network, made.inputs)
+            learns = make_objective(self.objective, self.params or {}, network, made.inputs, made.outputs)
             fabric = make_fabric(self.device, self.precision, self.devices, self.strategy)
             plan = self._plan(made, None if workdir is None else Path(workdir))
-            fit = Fit(Supervised(made.outputs), made.train, made.valid, plan)
-            learned = fabric.launch(cast(Any, fit), network)
+            learned = fabric.launch(cast(Any, Fit(learns, made.train, made.valid, plan)), network)
         check_finite(learned.weights)
         network.cpu().load_state_dict({name: torch.from_numpy(value) for name, value in learned.weights.items()})
-        self.fitted = Fitted(network.eval(), made.outputs, made.descriptors, made.inputs)
+        self.predicts = objective.labelled
+        outputs = made.outputs if self.predicts else state_outputs(network.d_state)
+        self.fitted = Fitted(network.eval(), outputs, made.descriptors, made.inputs)
         self.curves = pd.DataFrame(learned.curves, columns=list(CURVES)).astype({"epoch": int})
-        self.best_epoch, self.notes = learned.best_epoch, made.notes
+        self.best_epoch = learned.best_epoch
+        self.notes = (*made.notes, *([] if start is None else [start.note]))
         return self
 
     def predict(self, table: Table) -> Prediction:
@@ -187,13 +189,15 @@ class GraphMethod(Method):
     def state(self) -> State:
         """Weights and scales as arrays; hyper-parameters, targets and featuriser as JSON."""
         fitted = self.ready()
+        outputs = fitted.outputs if self.predicts else Outputs((), np.zeros(0), np.ones(0))
         arrays = {f"network.{k}": v.detach().cpu().numpy() for k, v in fitted.network.state_dict().items()}
-        arrays |= {"target.mean": fitted.outputs.mean, "target.scale": fitted.outputs.scale}
+        arrays |= {"target.mean": outputs.mean, "target.scale": outputs.scale}
         arrays |= {"feature.mean": fitted.descriptors.mean, "feature.scale": fitted.descriptors.scale}
+        here = {"store": None, "init": None}  # no path of this machine
         meta = {
-            "params": self.get_params() | {"params": dict(self.params or {}), "store": None},  # no path of this machine
-            "targets": [asdict(t) for t in fitted.outputs.targets],
-            "unlearned": dict(fitted.outputs.unlearned),
+            "params": self.get_params() | {"params": dict(self.params or {})} | here,
+            "targets": [asdict(t) for t in outputs.targets],
+            "unlearned": dict(outputs.unlearned),
             "feature_names": list(fitted.descriptors.names),
             "inputs": [each.to_json() for each in fitted.inputs],
             "curves": [] if self.curves is None else self.curves.to_numpy().tolist(),
@@ -208,7 +212,8 @@ class GraphMethod(Method):
         with refused_parts():
             method = cls(**state.meta["params"])
             method.check()
-            method.fitted = restore_fitted(state, method.encoder, method.params or {}, method.build)
+            method.predicts = registry.get("objective", method.objective).labelled
+            method.fitted = restore_fitted(state, method.encoder, method.params or {}, method.build, method.predicts)
             method.curves, method.best_epoch, method.notes = restore_history(state.meta)
         return method
 
@@ -233,32 +238,37 @@ class GraphMethod(Method):
         cores(self.threads)
         for name in encoder_names(self.encoder):
             registry.entry("encoder", name)
-        registry.entry("joiner", self.joiner)
+        for kind in ("joiner", "optimizer", "schedule", "objective"):
+            registry.entry(kind, getattr(self, kind))
         check_precision(self.precision)
         resolve_device(self.device)
 
     def check_network(self) -> None:
-        """Refuse parameters that no network can have, such as an unknown readout, at no cost in memory."""
+        """Refuse parameters that no network or objective can have, such as an unknown readout, at no cost in memory."""
+        self.start()
         with torch.device("meta"):
-            self.build(inputs=trial_inputs(self.encoder), d_extra=0, d_out=1)
+            inputs = trial_inputs(self.encoder)
+            network = self.build(inputs=inputs, d_extra=0, d_out=1)
+            make_objective(self.objective, self.params or {}, network, inputs, state_outputs(1))
+
+    def start(self) -> Start | None:
+        """The encoder that training starts from, whose hyper-parameters the encoder then has."""
+        if self.init is None:
+            return None
+        model = load_model(self.init)
+        if not isinstance(model.method, GraphMethod):
+            raise UsageError(f"{self.init} holds a {model.kind}, no single encoder", hint="name a graph model's file")
+        theirs = model.method
+        made = Start(Path(self.init), theirs.encoder, theirs.params or {}, theirs.ready(), model.summary()["model"])
+        self.params = made.params_with(self.encoder, self.params or {})
+        return made
 
     def _plan(self, made: Prepared, folder: Path | None) -> Plan:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        return Plan(
-            epochs=self.epochs,
-            batch_size=self.batch_size,
-            learning_rate=self.learning_rate,
-            warmup_epochs=self.warmup_epochs,
-            weight_decay=self.weight_decay,
-            patience=self.patience,
-            gradient_clip=self.gradient_clip,
-            seed=self.seed,
-            checkpoint_seconds=self.checkpoint_seconds,
-            folder=folder,
-            prints=made.prints,
-            label=f"training {self.encoder}",
-        )
+        how = GradientDescent.model_construct(**{name: getattr(self, name) for name in GRADIENT_DESCENT})
+        label = f"training {self.encoder}"
+        return Plan(how, self.seed, self.checkpoint_seconds, folder, made.prints, label)
 
     def build(self, inputs: Sequence[Input], *, d_extra: int, d_out: int) -> Network:
         """The network with fresh weights, for those widths."""

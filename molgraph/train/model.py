@@ -86,9 +86,23 @@ class Model:
         return self.predict_table(self.read(data, **columns))
 
     def predict_table(self, table: Table) -> Prediction:
-        """Predict the rows of a table as it was read; the standardiser is applied here."""
+        """Predict the rows of a table as it was read; the standardiser is applied here.
+
+        Raises:
+            UsageError: it is a pretrained encoder, which has no targets.
+        """
+        self.check_predicts()
         prediction = self.method.predict(standardise(table, self.standardiser))
         return replace(prediction, inputs=table.inputs, index=table.index)
+
+    def check_predicts(self) -> None:
+        """Raise ``UsageError`` where the model has no targets to predict."""
+        if not self.targets:
+            raise UsageError(
+                f"this is {self.card.what or 'an encoder'}, which predicts no target",
+                hint="train a model that starts from it (molgraph train DATA --init FILE), or write its vectors "
+                "(molgraph embed FILE DATA -o vectors.parquet)",
+            )
 
     def evaluate(self, data: Any, *, report: str | Path | None = None, **columns: Any) -> pd.DataFrame:
         """Scores on labelled molecules: a row for each target and metric.
@@ -101,6 +115,7 @@ class Model:
             columns: which columns are which (``smiles="..."``, ``weight="..."``), and how values are read
                 (``decimal``, ``qualifiers``, ``unit``, ``log``), where it is otherwise than in the training.
         """
+        self.check_predicts()
         said = self._said()
         reading = {name: said[name] for name in ("decimal", "qualifiers", "unit", "log") if said.get(name)} | columns
         if isinstance(data, str) and is_named(data):  # values that are read already
@@ -221,7 +236,9 @@ class Model:
     def summary(self) -> dict[str, str]:
         """What the model is, in a few named lines."""
         card = self.card
-        lines = {"model": self.kind, "predicts": ", ".join(_target(t, card.units) for t in self.targets)}
+        lines = {"model": self.kind}
+        if self.targets:
+            lines["predicts"] = ", ".join(_target(t, card.units) for t in self.targets)
         if card.what:
             lines["what"] = card.what
         if card.n_train:

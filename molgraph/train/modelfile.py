@@ -70,13 +70,14 @@ def _load(path: Path) -> tuple[Model, Any]:
         if int(preset["version"]) > STANDARDISER_VERSION:
             raise ModelFileError("the model file needs a newer standardiser", hint="install a newer molgraph")
         registry.entry("standardiser", str(preset["preset"]))
-        targets = targets_from_json(parts["targets.json"]["targets"])
         names = tuple(str(name) for name in parts["targets.json"]["feature_names"])
         card = Card.from_dict(parts["card.json"])
         hashes = trained_on.checked(arrays.pop(trained_on.ARRAY, None))
         method = _method(parts["method.json"], arrays)
-        nothing = vector_table(method, names, 0)
-        if [t.columns for t in method.predict(nothing).targets] != [t.columns for t in targets]:
+        listed = parts["targets.json"]["targets"]
+        targets = targets_from_json(listed) if method.predicts or listed else ()
+        answers = method.predict(vector_table(method, names, 0)).targets if method.predicts else ()
+        if [t.columns for t in answers] != [t.columns for t in targets]:
             raise ModelFileError("the model file's targets are not those of its method")
         known: dict[str, Any] = {"standardiser": preset["preset"], "feature_names": names, "card": card}
         model = Model(method, targets=targets, trained_on=hashes, **known)

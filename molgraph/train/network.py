@@ -31,6 +31,7 @@ class Network(nn.Module):
         super().__init__()
         self.encoder, self.further_encoders = encoders[0], nn.ModuleList(encoders[1:])
         self.joiner, self.head = joiner, head
+        self.d_state = encoders[0].d_out if joiner is None else joiner.d_out
 
     @property
     def encoders(self) -> list[Encoder]:
@@ -78,23 +79,22 @@ def build_network(
         params: the encoder's hyper-parameters; of several encoders ``{"dmpnn.depth": 4}`` is one's own, and the
             joiner's are ``{"joiner.rank": 64}``.
         joiner: a registered joiner, used where there are several inputs.
-        d_extra, d_out: widths of descriptors and outputs.
+        d_extra, d_out: widths of descriptors and outputs; without outputs there is no head.
         d_hidden, n_layers, dropout: of the head.
 
     Raises:
         UsageError: parameters that an encoder or the joiner does not take, or inputs that an encoder cannot read.
     """
     encoders = [_encoder(each, own_params(params, each.encoder, len({i.encoder for i in inputs}))) for each in inputs]
-    joined = None
-    d_state = encoders[0].d_out
-    if len(encoders) > 1:
-        joined = _joiner(joiner, encoders, inputs, own_params(params, "joiner", 2))
-        d_state = joined.d_out
-    try:
-        head = Perceptron(d_state + d_extra, d_hidden, d_out, n_layers=n_layers, dropout=dropout)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise UsageError(f"the head cannot be built: {error}", hint="head_width, head_layers, head_dropout") from error
-    return Network(encoders, joined, head)
+    joined = None if len(encoders) == 1 else _joiner(joiner, encoders, inputs, own_params(params, "joiner", 2))
+    network = Network(encoders, joined, nn.Identity())
+    if d_out:
+        try:
+            network.head = Perceptron(network.d_state + d_extra, d_hidden, d_out, n_layers=n_layers, dropout=dropout)
+        except (TypeError, ValueError, RuntimeError) as error:
+            hint = "head_width, head_layers, head_dropout"
+            raise UsageError(f"the head cannot be built: {error}", hint=hint) from error
+    return network
 
 
 def own_params(params: Mapping[str, Any], owner: str, n_encoders: int) -> dict[str, Any]:

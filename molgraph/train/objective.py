@@ -12,6 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from molgraph.base.parameters import check_params
+from molgraph.base.registry import get, register
+from molgraph.train.inputs import Input
+from molgraph.train.network import Network, own_params
 from molgraph.train.outputs import Outputs
 
 
@@ -55,9 +59,13 @@ class Objective(nn.Module):
     """The base class of objectives: ``(network, batch, state) -> Loss``; it owns the step.
 
     Modules and buffers of its own (a discriminator, a teacher, prototypes) are trained and kept in checkpoints with
-    the network. ``grad_in_validation``: whether judging needs gradients, as fast weights do.
+    the network. A subclass is registered with ``@register("objective", name)``. ``labelled``: whether it learns the
+    labels of rows and is made from their ``Outputs``; one that is not pretrains an encoder and is made from
+    ``(network, inputs)``. Its hyper-parameters are keyword arguments with defaults (``params.objective.NAME``).
+    ``grad_in_validation``: whether judging needs gradients, as fast weights do.
     """
 
+    labelled: bool = True
     grad_in_validation: bool = False
 
     @abstractmethod
@@ -65,7 +73,10 @@ class Objective(nn.Module):
         """The loss of a batch."""
 
     def corrupt(self, batch: Any, rng: np.random.Generator) -> Any:
-        """The batch with parts masked or noise added, before its relations are made; unchanged by default."""
+        """The batch with parts masked or noise added, before its relations are made; unchanged by default.
+
+        ``rng`` depends on the seed, the epoch and the batch; for a batch of the validation part it is always the same.
+        """
         return batch
 
     def turns(self, network: nn.Module) -> Sequence[Iterable[nn.Parameter]]:
@@ -76,6 +87,26 @@ class Objective(nn.Module):
         """Called after every step of training: move a teacher's weights, count."""
 
 
+def make_objective(
+    name: str, params: Mapping[str, Any], network: Network, inputs: Sequence[Input], outputs: Outputs
+) -> Objective:
+    """A registered objective.
+
+    Args:
+        name: its name.
+        params: hyper-parameters, of which it takes those that begin with ``objective.``.
+        network, inputs: what it trains, and what that reads.
+        outputs: the targets of rows.
+
+    Raises:
+        UsageError: an unknown objective or parameter, or a network that it cannot train.
+    """
+    make, own = get("objective", name), own_params(params, "objective", 2)
+    check_params(make, own, owner=name)
+    return make(outputs, **own) if make.labelled else make(network, inputs, **own)
+
+
+@register("objective", "supervised", summary="the labels of rows: squared error, cross-entropy")
 class Supervised(Objective):
     """Squared error for values, cross-entropy for classes, each label weighted; the network's penalties are added.
 

@@ -27,6 +27,7 @@ from molgraph.train.inference import Fitted, Running, predict_networks
 from molgraph.train.inputs import Input, encoder_names, example_table
 from molgraph.train.network import Network, own_params
 from molgraph.train.outputs import Outputs
+from molgraph.train.pretraining import state_outputs
 
 BONDS, A_USE = 64, 1 << 20  # directed bonds of a molecule; what calling a layer costs, in multiply-adds
 MAX_INPUTS = 8
@@ -48,7 +49,9 @@ def refused_parts() -> Iterator[None]:
         raise ModelFileError(f"the model's parts do not fit together: {words[:200]}") from error
 
 
-def restore_fitted(state: State, encoder: str, params: Mapping[str, Any], build: Callable[..., Network]) -> Fitted:
+def restore_fitted(
+    state: State, encoder: str, params: Mapping[str, Any], build: Callable[..., Network], predicts: bool = True
+) -> Fitted:
     """The network of a state with its scales, tried on one molecule.
 
     Args:
@@ -56,6 +59,7 @@ def restore_fitted(state: State, encoder: str, params: Mapping[str, Any], build:
         encoder: the encoder's name.
         params: its hyper-parameters.
         build: makes the network with fresh weights, given its inputs and widths.
+        predicts: whether it has targets; a pretrained encoder has none.
 
     Raises:
         ModelFileError: weights or features of another kind; other errors for parts that are not whole.
@@ -64,13 +68,19 @@ def restore_fitted(state: State, encoder: str, params: Mapping[str, Any], build:
     encoders = encoder_names(encoder)
     for one in encoders:
         check_types(registry.get("encoder", one), own_params(params, one, len(encoders)))
-    targets = targets_from_json(meta["targets"])
+    targets = targets_from_json(meta["targets"]) if predicts or meta["targets"] else ()
     names = tuple(str(name) for name in meta["feature_names"])
     centre, spread = _column(arrays, "target.mean", len(targets)), _scale(arrays, "target", len(targets))
-    outputs = Outputs(targets, centre, spread, restore_unlearned(meta, targets))
     mean, scale = _column(arrays, "feature.mean", len(names)), _scale(arrays, "feature", len(names))
     inputs = _inputs(encoder, meta)
-    network = _network(encoder, partial(build, inputs, d_extra=len(names), d_out=outputs.d_out), arrays)
+    d_out = sum(len(target.columns) for target in targets)
+    network = _network(encoder, partial(build, inputs, d_extra=len(names), d_out=d_out), arrays)
+    if predicts != bool(targets):
+        raise ModelFileError("the model has targets that its objective does not learn")
+    if predicts:
+        outputs = Outputs(targets, centre, spread, restore_unlearned(meta, targets))
+    else:
+        outputs = state_outputs(network.d_state)
     fitted = Fitted(network, outputs, Descriptors(names, mean, scale), inputs)
     _try(fitted)
     return fitted
@@ -89,7 +99,8 @@ def size_of(meta: Mapping[str, Any], shapes: Shapes) -> Size:
     repeats = [(one, name) for one in encoders for name in registry.get("encoder", one).repeats]
     uses = max(1, *(_largest(own_params(inner, one, len(encoders)).get(name)) for one, name in repeats), 0)
     weights = sum(math.prod(shape) for name, shape in shapes.items() if name.startswith(PREFIX))
-    columns = sum(len(target.columns) for target in targets_from_json(meta["targets"]))
+    targets = targets_from_json(meta["targets"]) if meta["targets"] else ()
+    columns = sum(len(target.columns) for target in targets) or sum(max(shape, default=0) for shape in shapes.values())
     return Size(bytes=8 * weights, row_bytes=40 * columns, row_operations=uses * (BONDS * weights + A_USE))
 
 

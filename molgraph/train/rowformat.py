@@ -1,10 +1,11 @@
-"""Write predictions as bytes that can be put one chunk behind the other: csv, tsv, parquet and SD files."""
+"""Write predictions as bytes that can be put one chunk behind the other: csv, tsv, parquet, NumPy and SD files."""
 
 from __future__ import annotations
 
 import gzip
 import os
 import re
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from molgraph.data.columns import as_text
 from molgraph.data.content import entity_texts
 from molgraph.data.lines import RecordReader
 
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".sdf", ".sdf.gz")
+SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npy", ".sdf", ".sdf.gz")
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,29 @@ class Parquet(RowFormat):
                 writer.write_batch(batch)
 
 
+class Numbers(RowFormat):
+    """A NumPy file of the predicted numbers alone: float32 [rows, columns], NaN where there is none."""
+
+    def __init__(self) -> None:
+        self.convert = self._finish
+
+    def head(self, output: Output) -> bytes:
+        return len(self._numbers(output)).to_bytes(8, "little")
+
+    def chunk(self, output: Output) -> bytes:
+        return np.stack(self._numbers(output), axis=1).astype("<f4").tobytes()
+
+    def _numbers(self, output: Output) -> list[np.ndarray]:
+        return [values for values in output.columns.values() if isinstance(values, np.ndarray)]
+
+    def _finish(self, part: Path, made: IO[bytes]) -> None:
+        with open(part, "rb") as rows:
+            width = int.from_bytes(rows.read(8), "little")
+            shape = ((os.path.getsize(part) - 8) // (4 * width), width)
+            np.lib.format.write_array_header_1_0(made, {"descr": "<f4", "fortran_order": False, "shape": shape})
+            shutil.copyfileobj(rows, made)
+
+
 class Records(RowFormat):
     """An SD file: a record for each row, with the other columns as its fields.
 
@@ -186,6 +210,8 @@ def row_format(path: str) -> RowFormat:
             compressed = suffix.endswith(".gz")
             if suffix.startswith(".sdf"):
                 return Records(compressed)
+            if suffix == ".npy":
+                return Numbers()
             return Parquet() if suffix == ".parquet" else Delimited("\t" if ".tsv" in suffix else ",", compressed)
     raise UsageError(f"cannot write {Path(path).name!r}: unknown ending", hint="known: " + ", ".join(SUFFIXES))
 

@@ -168,7 +168,7 @@ def _resumable(job: _Job, part: PartFile) -> Streamed:
 def _straight(job: _Job, path: str) -> Streamed:
     result = Streamed("")
     if job.writer.convert is not None:
-        raise DataError(f"{path} cannot hold parquet", hint="name an ordinary file, or choose csv")
+        raise DataError(f"{path} cannot hold that format", hint="name an ordinary file, or choose csv")
     with _opened(path) as file:
         for rows, prediction in _predicted(job, 0, RowHash(), ""):
             data = _chunk(job, rows, prediction, result, head=result.rows == 0)

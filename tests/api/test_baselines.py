@@ -11,7 +11,8 @@ import molgraph
 from molgraph.api.baselines import method_of, run_methods
 from molgraph.api.run_config import recipe_of
 from molgraph.base.errors import UsageError
-from molgraph.base.recipe import GRADIENT_DESCENT, Recipe
+from molgraph.base.recipe import Recipe
+from molgraph.base.recipe_keys import GRADIENT_DESCENT
 from molgraph.base.registry import names
 from molgraph.train.make_method import make_method
 from tests.train.tiny import SMALL, series

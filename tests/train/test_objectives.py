@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from molgraph.base.recipe_keys import GradientDescent
 from molgraph.train import engine
 from molgraph.train.engine import Fit, Plan
 from molgraph.train.objective import Loss, Objective, StepState
@@ -99,12 +100,9 @@ class FastWeights(Objective):
 
 
 def plan(folder: Path | None = None, epochs: int = 6, **changes: Any) -> Plan:
-    settings: dict[str, Any] = {
-        "epochs": epochs, "batch_size": 16, "learning_rate": 0.05, "warmup_epochs": 1.0, "weight_decay": 0.0,
-        "patience": None, "gradient_clip": 10.0, "seed": 0, "checkpoint_seconds": 0.0, "folder": folder,
-        "prints": {"a": "b"},
-    }  # fmt: skip
-    return Plan(**settings | changes)
+    settings = {"epochs": epochs, "batch_size": 16, "learning_rate": 0.05, "warmup_epochs": 1.0, "patience": None}
+    how = GradientDescent(**settings | changes)
+    return Plan(how, seed=0, checkpoint_seconds=0.0, folder=folder, prints={"a": "b"})
 
 
 def fit(objective: Objective, how: Plan) -> engine.Learned:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
 from molgraph.base.errors import nearest
-from molgraph.base.recipe import NotNegative, Positive
+from molgraph.base.recipe_keys import NotNegative, Positive
 from molgraph.base.registry import full_name
 from molgraph.base.sections import Section, read_toml, recipe_error, write_toml
 

@@ -1,0 +1,128 @@
+"""Pretrain an encoder on molecules without targets."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from molgraph.api.baselines import method_of
+from molgraph.api.run_config import check_config, recipe_of, with_start
+from molgraph.api.training import run_folder
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.options import fill, optional, takes
+from molgraph.base.recipe import Recipe
+from molgraph.base.recipe_keys import PRETRAIN_KEYWORDS
+from molgraph.base.registry import get, names
+from molgraph.data.read import read_table
+from molgraph.data.splits import split_table
+from molgraph.data.standardised import standardise
+from molgraph.data.table import Table
+from molgraph.train.card import Card
+from molgraph.train.method import GraphMethod
+from molgraph.train.model import Model
+
+OBJECTIVE = "masked-atoms"
+SPLIT: dict[str, Any] = {"split": "random", "fractions": (0.95, 0.05, 0.0)}
+logger = logging.getLogger("molgraph")
+
+
+@takes(optional(PRETRAIN_KEYWORDS))
+def pretrain(
+    data: Any = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    recipe: Recipe | str | Path | None = None,
+    workdir: str | Path | None = None,
+    **options: Any,
+) -> Model:
+    """Pretrain an encoder on molecules, whose targets, if there are any, are not read.
+
+    A twentieth of the rows, drawn at random, picks the weights and stops the training early. ``train(...,
+    init=FILE)`` starts a model from the encoder, ``embed`` gives its vectors.
+
+    Args:
+        data: a path (csv, csv.gz, tsv, parquet, sdf, smi), a frame, a list of SMILES, a table, or ``dataset:zinc250k``.
+        params: the encoder's own parameters, such as ``{"depth": 4}``, and the objective's:
+            ``{"objective.rate": 0.25}``.
+        **options
+        recipe: a recipe or its TOML file; keywords given beside it override it.
+        workdir: a folder for what a resume needs; the same call goes on there after a kill.
+
+    Returns:
+        The encoder as a model without targets; ``save`` it. ``model.method.curves`` has the losses by epoch.
+
+    Raises:
+        DataError: the table cannot be used as asked. UsageError: a name or value that is not known.
+
+    Example:
+        >>> import molgraph
+        >>> model = molgraph.pretrain("builtin:chembl2321810", params={"d_hidden": 16}, epochs=2)
+        >>> losses = model.method.curves["train_loss"]
+        >>> bool(losses.iloc[1] < losses.iloc[0]), molgraph.embed(model, ["CCO"]).value.shape
+        (True, (1, 16))
+    """
+    given = fill(optional(PRETRAIN_KEYWORDS), options) | {"params": params}
+    given = {name: value for name, value in given.items() if value is not None}
+    if isinstance(data, str):
+        given["path"] = data
+    config = pretraining_recipe(recipe, given)
+    method = cast(GraphMethod, method_of(config))
+    check_config(config)
+    table = _read(data if data is not None else config.data.path, config)
+    clean = standardise(table, config.data.standardise)
+    divided = split_table(
+        clean, config.split.recipe, fractions=config.split.fractions, seed=config.split.seed, quiet=True
+    )
+    logger.info("split %s: %s", divided.recipe, ", ".join(f"{n:,} {part}" for part, n in divided.sizes.items() if n))
+    method.fit(
+        clean.take(np.concatenate([divided.train, divided.test])),
+        clean.take(divided.valid) if len(divided.valid) else None,
+        workdir=run_folder(workdir, config, divided),
+    )
+    card = Card(
+        name=method.model_name,
+        what=f"an encoder pretrained by {method.objective}",
+        n_train=len(divided.train),
+        n_valid=len(divided.valid),
+        split=divided.recipe,
+        split_hash=divided.hash,
+        recipe=json.loads(config.to_json()),
+        notes=(*table.notes, *method.notes),
+    )
+    return Model(method, targets=(), standardiser=config.data.standardise, card=card)
+
+
+def pretraining_recipe(recipe: Recipe | str | Path | None, given: Mapping[str, Any]) -> Recipe:
+    """The recipe of a pretraining; what it does not say is as pretraining has it.
+
+    Raises:
+        UsageError: the objective learns targets, or several models are asked for.
+    """
+    told = recipe_of(recipe, {})
+    own = {} if {"recipe", "fractions"} & told.split.model_fields_set else dict(SPLIT)
+    if "objective" not in told.training.model_fields_set:
+        own["objective"] = OBJECTIVE
+    config = with_start(recipe_of(recipe, {**own, **given}))
+    if get("objective", config.training.objective).labelled:
+        able = ", ".join(name for name in names("objective") if not get("objective", name).labelled)
+        raise UsageError(f"{config.training.objective} learns targets", hint=f"for pretraining: {able}")
+    if config.training.ensemble > 1:
+        raise UsageError("one encoder is pretrained at a time", hint="leave ensemble out")
+    return config
+
+
+def _read(data: Any, config: Recipe) -> Table:
+    if data is None:
+        raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
+    asked = config.data
+    table = read_table(data, smiles=asked.smiles, sequence=asked.sequence, id=asked.id, on_error=asked.on_error)
+    if not len(table):
+        raise DataError("the table has no rows", hint="give a file of molecules")
+    for note in table.notes:
+        logger.info(note)
+    return table if asked.inputs is None else table.with_entities(asked.inputs)

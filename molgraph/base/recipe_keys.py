@@ -1,0 +1,170 @@
+"""The keys of a recipe: each one's type, default and meaning, from which methods, ``train`` and the shell take it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, PlainSerializer, field_validator
+
+from molgraph.base.cores import cores
+from molgraph.base.options import Keyword, Option, keywords
+from molgraph.base.ranges import Count
+from molgraph.base.ranges import NotNegative as FromZero
+from molgraph.base.ranges import Positive as AboveZero
+from molgraph.base.sections import Section
+
+Positive = Annotated[int, Field(ge=1, lt=2**63)]
+NotNegative = Annotated[int, Field(ge=0, lt=2**63)]
+# JSON and TOML are UTF-8, which a file's name need not be: halves of characters are written out there
+Name = Annotated[str, PlainSerializer(lambda name: name.encode("utf-8", "backslashreplace").decode(), when_used="json")]
+Threads = Annotated[Count, AfterValidator(cores)]
+Names = tuple[str, ...]
+PRECISION = "float32 or bfloat16: faster on GPUs and on processors with AMX, slower on others"
+Column = "COLUMN"
+
+
+class DataSection(Section):
+    """The table that is learned from, and the meaning of its columns."""
+
+    path: Name | None = None
+    test: Annotated[
+        Name | None, Option("A table to test on, with the same columns; all of DATA is then train and valid.", "FILE")
+    ] = None
+    targets: Annotated[
+        Names | None,
+        Option(
+            "To learn; again for several. NAME:multiclass, NAME:binary or NAME:regression says its kind.",
+            Column,
+            ("--target", "-t"),
+        ),
+    ] = None
+    smiles: Annotated[str | Names | None, Option("SMILES; found if not given; again for several a row.", Column)] = None
+    sequence: Annotated[str | Names | None, Option("A protein sequence; again for several.", Column)] = None
+    inputs: Annotated[
+        Names | None, Option("A molecule or sequence column to read; all if not given.", Column, ("--input",))
+    ] = None
+    id: Annotated[str | None, Option("Ids, kept as text.", Column)] = None
+    weight: Annotated[str | None, Option("Row weights.", Column)] = None
+    features: Annotated[Names, Option("A descriptor; again for several.", Column, ("--feature",))] = ()
+    split_column: Annotated[
+        str | None,
+        Option("Words train, valid, test, or folds 0, 1, ...; or what --split time or group reads.", Column),
+    ] = None
+    on_error: Annotated[Literal["keep", "drop", "stop"], Option("Rows that cannot be read.", "keep|drop|stop")] = "keep"
+    duplicates: Annotated[
+        Literal["keep", "mean", "median", "drop"],
+        Option("Rows of one molecule: learned as they are, or merged.", "keep|mean|median|drop"),
+    ] = "keep"
+    tolerance: Annotated[
+        Annotated[float, Field(ge=0)] | None,
+        Option("How far labels of one molecule may lie apart to be merged; any distance if not given.", "X"),
+    ] = None
+    qualifiers: Annotated[
+        Literal["refuse", "drop", "strip"], Option("Labels such as >8.0: left out, or 8.0.", "refuse|drop|strip")
+    ] = "refuse"
+    decimal: Annotated[Literal[".", ","] | None, Option("A comma where values have decimal commas.", "SIGN")] = None
+    unit: Annotated[str | None, Option("Bring values with units (251 nM, or a column units) to this one.", "UNIT")] = (
+        None
+    )
+    log: Annotated[bool, Option("Learn log10 of the target.", "", ("--log",))] = False
+    standardise: Annotated[str, Option("none, desalt or standard; kept with the model.", "PRESET")] = "standard"
+
+
+class SplitSection(Section):
+    """Which rows are trained on, watched and tested."""
+
+    recipe: Annotated[Name, Option("A split recipe, or a .json or .csv of rows.", "RECIPE")] = "scaffold/balanced"
+    fractions: Annotated[tuple[float, float, float], Option("Shares of train, valid, test.", "A,B,C")] = (0.8, 0.1, 0.1)
+    seed: int = 0
+
+    @field_validator("fractions")
+    @classmethod
+    def _sum_to_one(cls, fractions: tuple[float, float, float]) -> tuple[float, float, float]:
+        if min(fractions) < 0 or fractions[0] == 0 or abs(sum(fractions) - 1) > 1e-6:
+            raise ValueError("three shares (train, valid, test) that sum to 1, the first above 0, are expected")
+        return fractions
+
+
+class ModelSection(Section):
+    """What learns: a registered name, and that model's own parameters."""
+
+    name: Annotated[str, Option("See `molgraph models`.", "NAME", ("--model", "-m"))] = "dmpnn"
+    params: dict[str, Any] = Field(default_factory=dict)
+    init: Annotated[
+        Name | None, Option("A pretrained encoder, or a graph model, whose weights the encoder starts from.", "FILE")
+    ] = None
+
+
+class GradientDescent(Section):
+    """How weights are learned: the keys that gradient descent alone has."""
+
+    epochs: Annotated[Count, Option("Passes over the data, at most.", "N")] = 50
+    batch_size: Annotated[Count, Option("Molecules in a step.", "N")] = 64
+    learning_rate: Annotated[AboveZero, Option("Highest step size of gradient descent.", "X")] = 1e-3
+    warmup_epochs: Annotated[FromZero, Option("Epochs until the step size is highest.", "X")] = 2.0
+    patience: Annotated[Count | None, Option("Epochs without gain before it stops.", "N")] = 15
+    optimizer: Annotated[str, Option("adam, adamw, sgd, rmsprop, or a registered one.", "NAME")] = "adam"
+    schedule: Annotated[
+        str, Option("Of the step size after the warm-up: exponential, cosine, linear, constant.", "NAME")
+    ] = "exponential"
+    weight_decay: Annotated[FromZero, Option("Pull of the weights towards zero.", "X")] = 0.0
+    gradient_clip: Annotated[AboveZero | None, Option("Largest norm of a step's gradient.", "X")] = 10.0
+    objective: Annotated[str, Option("What a step minimises, a registered objective.", "NAME")] = "supervised"
+
+
+class TrainingSection(GradientDescent):
+    """How a model learns; these defaults are the methods' own, whose signatures take them from here."""
+
+    class_weights: Annotated[
+        Literal["balanced"] | dict[str, Any] | None,
+        Option("balanced: each class counts alike; in a recipe a weight for each label.", "balanced"),
+    ] = None
+    ensemble: Annotated[Count, Option("Models to average; their spread is kept, not calibrated.", "N")] = 1
+    baseline: Annotated[bool, Option("A random forest beside a graph model.", "", ("--baseline/--no-baseline",))] = True
+    seed: Annotated[NotNegative, Option("Of split and training.", "N")] = 0
+    device: Annotated[str, Option("cpu, cuda or auto.", "NAME")] = "cpu"
+    threads: Annotated[Threads | None, Option("CPU threads; all if not given.", "N")] = None
+    precision: Annotated[Literal["float32", "bfloat16"], Option(f"{PRECISION}.", "TYPE")] = "float32"
+    store: Annotated[Name | None, Option("Keeps graphs for later runs; auto: in the cache.", "FOLDER")] = None
+
+
+DEFAULTS = TrainingSection()
+SECTIONS: dict[str, type[Section]] = {
+    "data": DataSection,
+    "split": SplitSection,
+    "model": ModelSection,
+    "training": TrainingSection,
+}
+
+#: options of gradient descent; a method gets them only where it declares ``gradient_descent``, for another method may
+#: have a parameter of the same name and another meaning: a booster's ``learning_rate`` is how much of each tree counts
+GRADIENT_DESCENT = tuple(GradientDescent.model_fields)
+
+#: keyword of ``train`` -> the recipe's keys that it sets
+KEYS: dict[str, tuple[tuple[str, str], ...]] = {
+    "path": (("data", "path"),),
+    **{name: (("data", name),) for name in keywords(DataSection)},
+    "model": (("model", "name"),),
+    "params": (("model", "params"),),
+    "init": (("model", "init"),),
+    "split": (("split", "recipe"),),
+    "fractions": (("split", "fractions"),),
+    **{name: (("training", name),) for name in keywords(TrainingSection)},
+    "seed": (("training", "seed"), ("split", "seed")),
+}
+
+#: what each keyword of ``train`` means, but those of the table itself and of ``params``
+KEYWORDS: dict[str, Keyword] = {
+    name: keywords(SECTIONS[section])[key]
+    for name, ((section, key), *_) in KEYS.items()
+    if key in keywords(SECTIONS[section])
+}
+
+#: those of them that pretraining has, which reads no targets
+PRETRAIN_KEYWORDS: dict[str, Keyword] = {
+    name: KEYWORDS[name]
+    for name in (
+        *("smiles", "sequence", "inputs", "id", "on_error", "standardise", "model", "init", "split", "fractions"),
+        *keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline")),
+    )
+}

@@ -1,0 +1,66 @@
+"""``molgraph pretrain``: learn an encoder from molecules without targets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from molgraph.base.errors import UsageError
+from molgraph.base.recipe_keys import PRETRAIN_KEYWORDS
+from molgraph.cli.options import check_writable
+from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
+from molgraph.cli.train import model_file, resumable, save
+
+
+@takes_recipe(PRETRAIN_KEYWORDS)
+def pretrain(
+    data: Annotated[
+        str | None, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, or dataset:NAME; else the recipe's path.")
+    ] = None,
+    *,
+    recipe: RecipeFile = None,
+    set_: Assignments = None,
+    out: Annotated[
+        Path | None, output("--out", "-o", help="The encoder, written over if it is there.", default="encoder.mgm")
+    ] = None,
+    **options: Any,
+) -> None:
+    """Learn an encoder from molecules without targets, for models to start from.
+
+    The objective masked-atoms hides some atoms of each molecule and has the
+    encoder predict their elements. A twentieth of the rows, drawn at random,
+    picks the weights. A run that was stopped goes on when the same command is
+    given again.
+
+    Examples:
+        molgraph pretrain library.smi -o encoder.mgm
+        molgraph pretrain dataset:zinc250k -m gin --epochs 5 -o gin.mgm
+        molgraph pretrain library.csv -s params.objective.rate=0.25
+        molgraph train assay.csv -t pIC50 --init encoder.mgm -o assay.mgm
+        molgraph embed encoder.mgm library.smi -o vectors.parquet
+    """
+    from molgraph import api
+    from molgraph.api.pretraining import pretraining_recipe
+    from molgraph.cli.show import command, say
+
+    plan = pretraining_recipe(recipe, given(PRETRAIN_KEYWORDS, {"path": data, **options}))
+    plan = plan.override(*set_ or [])
+    fresh, out = out is None, model_file(out or Path("encoder.mgm"))
+    if fresh and out.exists():
+        raise UsageError(f"{out} is there already", hint=f"name another file, or write over it: -o {out}")
+    check_writable(out, inputs=(plan.data.path, recipe, plan.model.init))
+    with resumable(out) as workdir:
+        model = api.pretrain(recipe=plan, workdir=workdir)
+        save(model, out)
+    curves = model.method.curves
+    best = curves.iloc[model.method.best_epoch - 1]
+    say(
+        f"{model.card.what}: {len(curves)} epochs, the best {int(best['epoch'])} (train loss {best['train_loss']:.3f},"
+        f" valid {best['valid_loss']:.3f})"
+    )
+    say(f"encoder written to {out}", err=True)
+    say("next:", err=True)
+    command(["molgraph", "train", "assay.csv", "--target", "Y", "--init", out, "-o", "model.mgm"], err=True)
+    command(["molgraph", "embed", out, "library.csv", "-o", "vectors.parquet"], err=True)

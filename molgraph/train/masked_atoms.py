@@ -1,0 +1,119 @@
+"""Masked atoms: hide the features of some atoms of each molecule and predict their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from molgraph.base.errors import UsageError
+from molgraph.base.ranges import Share
+from molgraph.base.registry import register
+from molgraph.data.features import ATOM_BLOCKS, FEATURISER
+from molgraph.train.inputs import Input
+from molgraph.train.network import Network
+from molgraph.train.objective import Loss, Objective, StepState
+from molgraph.train.samples import Sample
+
+N_ELEMENTS = ATOM_BLOCKS[0]
+
+
+@register("objective", "masked-atoms", summary="predict the elements of masked atoms", paper="Hu et al. 2020, ICLR")
+class MaskedAtoms(Objective):
+    """Attribute masking, for pretraining an encoder of molecules.
+
+    Hu et al. 2020, "Strategies for Pre-training Graph Neural Networks": ``int(rate n) + 1`` of the n atoms of each
+    molecule lose all their features (a row of zeros, which no atom has, is their mask), and a linear layer on an
+    atom's state predicts its element: ``-log softmax(W h_v + b)_element(v)``, the mean over masked atoms.
+
+    Args:
+        network: its one encoder is trained; it must give the states of atoms.
+        inputs: the one column of molecules that it reads.
+        rate: share of the atoms that are masked.
+
+    Raises:
+        UsageError: the network reads something else, or its encoder gives no states of atoms.
+    """
+
+    labelled = False
+
+    def __init__(self, network: Network, inputs: Sequence[Input], *, rate: Share = 0.15) -> None:
+        super().__init__()
+        if [each.spec.featuriser for each in inputs] != [FEATURISER]:
+            read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
+            raise UsageError(
+                f"masked-atoms masks the atoms of one column of molecules, and the model reads {read}",
+                hint="name one column: --input COLUMN (in Python: inputs=[...])",
+            )
+        if not network.encoder.d_rows:
+            raise UsageError(
+                f"masked-atoms reads the states of atoms, which {inputs[0].encoder} does not give",
+                hint="choose an encoder that does, such as dmpnn, mpnn or gin",
+            )
+        self.rate = rate
+        self.head = nn.Linear(network.encoder.d_rows, N_ELEMENTS)
+
+    def corrupt(self, batch: Sample, rng: np.random.Generator) -> Sample:
+        """The batch with masked atoms; ``y`` holds their elements, in the order of the atoms."""
+        (part,) = batch.parts
+        atoms = part.batch["atom"]
+        assert atoms.table is not None
+        rows = torch.from_numpy(chosen_atoms(atoms.offsets.numpy(), self.rate, rng))
+        code = atoms.code.clone()
+        made = copy(batch)
+        made.y = elements(atoms.table)[code[rows]]
+        code[rows] = len(atoms.table)
+        table = F.pad(atoms.table, (0, 0, 0, 1))
+        made.parts = (part._replace(batch=part.batch.with_level("atom", code=code, table=table)),)
+        return made
+
+    def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
+        """Sum of the cross-entropies of the masked atoms."""
+        (part,) = batch.parts
+        assert batch.y is not None and batch.weights is not None
+        atoms = part.batch["atom"]
+        assert atoms.table is not None
+        rows = torch.eq(atoms.code, len(atoms.table) - 1).nonzero().squeeze(1)
+        (h,) = (each.h for each in network.encoder(part.batch, rows=True).rows if each.level == "atom")
+        losses = F.cross_entropy(self.head(h.index_select(0, rows)).float(), batch.y, reduction="none")
+        weights = batch.weights[part.batch.graph_of("atom")[rows], 0]
+        return Loss((losses * weights).sum(), int((weights > 0).sum()))
+
+
+def elements(table: Tensor) -> Tensor:
+    """int64 [n]: the place of each feature row's element among ``N_ELEMENTS``: 0 for H, ..., the last for others.
+
+    Example:
+        >>> from molgraph.data.featurize import featurize
+        >>> store = featurize(["CO"])
+        >>> elements(torch.from_numpy(store.tables["atom"]))[store.levels["atom"].arrays["code"].astype(int)].tolist()
+        [5, 7]
+    """
+    return table[:, :N_ELEMENTS].argmax(dim=1)
+
+
+def chosen_atoms(offsets: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:
+    """Which atoms to mask: ``int(rate n) + 1`` of the n of each graph, all alike likely.
+
+    Args:
+        offsets: int64 [g + 1]; graph i's atoms are ``offsets[i]:offsets[i + 1]``.
+        rate: share of the atoms.
+        rng: what they are drawn by.
+
+    Returns:
+        int64, ascending.
+
+    Example:
+        >>> rows = chosen_atoms(np.array([0, 20, 21, 21]), 0.15, np.random.default_rng(0))
+        >>> (rows < 20).sum(), rows[-1]
+        (4, 20)
+    """
+    counts = np.diff(offsets)
+    order = np.lexsort((rng.random(offsets[-1]), np.arange(len(counts)).repeat(counts)))  # shuffled within each graph
+    place = np.arange(offsets[-1]) - offsets[:-1].repeat(counts)
+    return np.sort(order[place < (counts * rate).astype(np.int64).repeat(counts) + 1])

@@ -1,0 +1,160 @@
+"""Prepare a corpus without targets, start an encoder from a file's weights, and give the states of an encoder."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import nn
+
+from molgraph.base import registry
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError, UsageError
+from molgraph.data.content import entity_texts
+from molgraph.data.table import OK, Table
+from molgraph.train.checkpoint import fingerprint
+from molgraph.train.descriptors import Descriptors
+from molgraph.train.inference import Fitted
+from molgraph.train.inputs import Input, choose_columns, encoder_names, input_graphs, row_status, train_graphs
+from molgraph.train.network import Network, own_params
+from molgraph.train.outputs import Outputs
+from molgraph.train.preparation import NO_VALID, Prepared, workers_for
+from molgraph.train.samples import Samples
+
+NO_DESCRIPTORS = Descriptors((), np.zeros(0), np.ones(0))
+
+
+def prepare_corpus(
+    table: Table,
+    valid: Table | None,
+    encoder: str,
+    columns: Sequence[str] | None,
+    recipe: Mapping[str, Any],
+    cache: Path | None = None,
+    threads: int | None = None,
+) -> Prepared:
+    """Featurise both parts of a corpus; every row that can be read is learned from, whatever its targets.
+
+    Args:
+        table, valid: rows to learn from, and rows that pick the weights.
+        encoder, columns, recipe, cache, threads: as for ``molgraph.train.preparation.prepare``.
+
+    Raises:
+        DataError: no row can be read.
+    """
+    inputs, graphs = train_graphs(
+        table, choose_columns(table, encoder, columns), cache=cache, workers=workers_for(table, threads)
+    )
+
+    def samples(part: Table, made: Sequence[Any]) -> Samples | None:
+        graph = np.stack([each.graph_of_row for each in made], axis=1)
+        rows = np.flatnonzero((row_status(part, inputs, made)[0] == OK) & (graph >= 0).all(axis=1))
+        weights = np.ones((len(rows), 1), np.float32)
+        return Samples(tuple(each.store for each in made), graph[rows], weights=weights) if len(rows) else None
+
+    train = samples(table, graphs)
+    if train is None:
+        raise DataError("no row of the table can be read", hint="look at the reasons: molgraph data audit FILE")
+    held = None if valid is None else samples(valid, input_graphs(valid, inputs, cache=cache))
+    return Prepared(
+        train=train,
+        valid=held,
+        outputs=Outputs((), np.zeros(0), np.ones(0)),
+        descriptors=NO_DESCRIPTORS,
+        inputs=inputs,
+        notes=() if held is not None else (NO_VALID,),
+        prints=fingerprint(
+            recipe=dict(recipe),
+            data=[entity_texts(table.column(each.column)) for each in inputs],
+            split=["" if held is None else held.graph.ravel()],
+            featuriser=" ".join(made.store.featuriser for made in graphs),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Start:
+    """A trained encoder from which another one starts.
+
+    Args:
+        path: its file.
+        encoder, params: its name and hyper-parameters.
+        fitted: the network that has it.
+        about: the file's model in words.
+    """
+
+    path: Path
+    encoder: str
+    params: Mapping[str, Any]
+    fitted: Fitted
+    about: str
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the file."""
+        return hashlib.sha256(self.path.read_bytes()).hexdigest()
+
+    @property
+    def note(self) -> str:
+        """What a model's card says of its start."""
+        return f"the encoder {self.encoder} started from {self.path.name} ({self.about}; sha256 {self.digest[:16]})"
+
+    def params_with(self, encoder: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The hyper-parameters of a model that starts here: the file's for its encoder, beside those that were given.
+
+        Raises:
+            UsageError: the model has another encoder, or a parameter was given another value than the file has.
+        """
+        names = encoder_names(encoder)
+        if self.encoder not in names:
+            raise UsageError(
+                f"{self.path} holds the encoder {self.encoder}, the model has {encoder}",
+                hint=f"leave the model out, or choose {self.encoder}",
+            )
+        own = own_params(self.params, self.encoder, 1)
+        signature = inspect.signature(registry.get("encoder", self.encoder).__init__).parameters
+        known = {name: own.get(name, p.default) for name, p in signature.items()}
+        for name, value in own_params(given, self.encoder, len(names)).items():
+            if name in known and value != known[name]:
+                raise UsageError(
+                    f"{name} is {value!r}, and {known[name]!r} in {self.path}",
+                    hint="leave it out: an encoder that starts from a file has the file's parameters",
+                )
+        prefix = "" if len(names) == 1 else f"{self.encoder}."
+        return {**given, **{f"{prefix}{name}": value for name, value in own.items()}}
+
+    def copy_into(self, network: Network, inputs: Sequence[Input]) -> None:
+        """Give the encoders of this name the file's weights.
+
+        Raises:
+            UsageError: the features are others than those that the file's encoder was trained on.
+        """
+        theirs = self.fitted.inputs[0].spec
+        for encoder, each in zip(network.encoders, inputs, strict=True):
+            if each.encoder != self.encoder:
+                continue
+            if each.spec != theirs:
+                said = (
+                    f"{theirs.featuriser} {dict(theirs.widths)}, here {each.spec.featuriser} {dict(each.spec.widths)}"
+                )
+                raise UsageError(
+                    f"{self.path} was trained on other features than this table's: {said}",
+                    hint="pretrain an encoder on data of this kind, or leave --init out",
+                )
+            encoder.load_state_dict(self.fitted.network.encoder.state_dict())
+
+
+def state_outputs(d: int) -> Outputs:
+    """Columns for a state of width d, its values as they are."""
+    return Outputs(tuple(Target(f"embedding_{i}") for i in range(d)), np.zeros(d), np.ones(d))
+
+
+def encoder_alone(fitted: Fitted) -> Fitted:
+    """A network without its head: it gives the state of each row, and needs no descriptors."""
+    network = Network(fitted.network.encoders, fitted.network.joiner, nn.Identity())
+    return Fitted(network.eval(), state_outputs(network.d_state), NO_DESCRIPTORS, fitted.inputs)
