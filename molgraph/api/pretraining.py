@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -71,7 +71,9 @@ def pretrain(
     if isinstance(data, str):
         given["path"] = data
     config = pretraining_recipe(recipe, given)
-    method = cast(GraphMethod, method_of(config))
+    method = method_of(config)
+    if not isinstance(method, GraphMethod):
+        raise UsageError(f"{config.model.name} has no encoder to pretrain", hint="choose one: molgraph models")
     check_config(config)
     table = _read(data if data is not None else config.data.path, config)
     clean = standardise(table, config.data.standardise)

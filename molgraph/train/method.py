@@ -259,7 +259,13 @@ class GraphMethod(Method):
         if not isinstance(model.method, GraphMethod):
             raise UsageError(f"{self.init} holds a {model.kind}, no single encoder", hint="name a graph model's file")
         theirs = model.method
-        made = Start(Path(self.init), theirs.encoder, theirs.params or {}, theirs.ready(), model.summary()["model"])
+        made = Start(
+            Path(self.init),
+            theirs.encoder,
+            theirs.params or {},
+            theirs.ready(),
+            model.card.what or f"trained on {model.targets[0].name}",
+        )
         self.params = made.params_with(self.encoder, self.params or {})
         return made
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 # One process imports everything and forks: a child trains, the parent kills it at a random moment and forks the next.
 SCRIPT = """
@@ -24,7 +25,8 @@ train, valid = series(96), series(32, 200)
 
 
 def fit(workdir, out, seconds):
-    method = small(params={"d_hidden": 16, "dropout": 0.2}, epochs=12, patience=None, checkpoint_seconds=seconds)
+    params = {"d_hidden": 16, "dropout": 0.2}
+    method = small(params=params, epochs=12, patience=None, checkpoint_seconds=seconds, objective=sys.argv[3])
     method.fit(train, valid, workdir=workdir)
     curves = method.curves.drop(columns="seconds").to_numpy()
     np.savez(out, curves=curves, value=method.predict(valid).value, **weights_of(method))
@@ -73,10 +75,10 @@ print(json.dumps({"killed": killed, "resumed_at": resumed_at}))
 """
 
 
-def test_killed_and_resumed_is_bit_identical(tmp_path: Path, root: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path), "6"], cwd=root, capture_output=True, text=True, timeout=300
-    )
+@pytest.mark.parametrize("objective", ["supervised", "masked-atoms"])
+def test_killed_and_resumed_is_bit_identical(objective: str, tmp_path: Path, root: Path) -> None:
+    words = [sys.executable, "-c", SCRIPT, str(tmp_path), "6", objective]
+    run = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
     report = json.loads(run.stdout.splitlines()[-1])
     assert report["killed"] >= 3, report
