@@ -86,11 +86,7 @@ class Model:
         return self.predict_table(self.read(data, **columns))
 
     def predict_table(self, table: Table) -> Prediction:
-        """Predict the rows of a table as it was read; the standardiser is applied here.
-
-        Raises:
-            UsageError: it is a pretrained encoder, which has no targets.
-        """
+        """Predict the rows of a table as it was read; the standardiser is applied here."""
         self.check_predicts()
         prediction = self.method.predict(standardise(table, self.standardiser))
         return replace(prediction, inputs=table.inputs, index=table.index)
@@ -98,11 +94,8 @@ class Model:
     def check_predicts(self) -> None:
         """Raise ``UsageError`` where the model has no targets to predict."""
         if not self.targets:
-            raise UsageError(
-                f"this is {self.card.what or 'an encoder'}, which predicts no target",
-                hint="train a model that starts from it (molgraph train DATA --init FILE), or write its vectors "
-                "(molgraph embed FILE DATA -o vectors.parquet)",
-            )
+            hint = "start from it (molgraph train DATA --init FILE), or write its vectors (molgraph embed FILE DATA)"
+            raise UsageError(f"this is {self.card.what or 'an encoder'}, which predicts no target", hint=hint)
 
     def evaluate(self, data: Any, *, report: str | Path | None = None, **columns: Any) -> pd.DataFrame:
         """Scores on labelled molecules: a row for each target and metric.

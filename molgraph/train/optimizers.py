@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,28 +23,14 @@ def make_optimizer(
     return get("optimizer", name)(list(parameters), lr=learning_rate, weight_decay=weight_decay)
 
 
-@register("optimizer", "adam", summary="Adam", paper="Kingma and Ba 2015, ICLR")
-def adam(parameters: list[nn.Parameter], **options: Any) -> torch.optim.Optimizer:
-    """``torch.optim.Adam``."""
-    return torch.optim.Adam(parameters, fused=True, **options)
+def _register(name: str, make: MakeOptimizer, summary: str, paper: str = "", **fixed: Any) -> None:
+    register("optimizer", name, summary=summary, paper=paper)(partial(make, **fixed))
 
 
-@register("optimizer", "adamw", summary="Adam with decoupled weight decay", paper="Loshchilov and Hutter 2019, ICLR")
-def adamw(parameters: list[nn.Parameter], **options: Any) -> torch.optim.Optimizer:
-    """``torch.optim.AdamW``."""
-    return torch.optim.AdamW(parameters, fused=True, **options)
-
-
-@register("optimizer", "sgd", summary="stochastic gradient descent with momentum 0.9")
-def sgd(parameters: list[nn.Parameter], **options: Any) -> torch.optim.Optimizer:
-    """``torch.optim.SGD`` with Nesterov's momentum."""
-    return torch.optim.SGD(parameters, momentum=0.9, nesterov=True, **options)
-
-
-@register("optimizer", "rmsprop", summary="RMSprop")
-def rmsprop(parameters: list[nn.Parameter], **options: Any) -> torch.optim.Optimizer:
-    """``torch.optim.RMSprop``."""
-    return torch.optim.RMSprop(parameters, **options)
+_register("adam", torch.optim.Adam, "Adam", "Kingma and Ba 2015, ICLR", fused=True)
+_register("adamw", torch.optim.AdamW, "decoupled weight decay", "Loshchilov and Hutter 2019, ICLR", fused=True)
+_register("sgd", torch.optim.SGD, "stochastic gradient descent with Nesterov's momentum", momentum=0.9, nesterov=True)
+_register("rmsprop", torch.optim.RMSprop, "RMSprop")
 
 
 @dataclass(frozen=True)
