@@ -1,11 +1,10 @@
 """Read the words typed after ``molgraph``, call the function of one verb, and turn its failures into exit codes.
 
-How to write a verb: ``molgraph/cli/<verb>.py`` defines a function of the verb's name with ordinary typer
-annotations and no decorator; ``molgraph data audit`` is ``audit`` in ``molgraph/cli/data.py``. Its line in
-``VERBS`` gives it a place in the help, which is printed without importing it. The docstring is its help: a sentence,
-more paragraphs if needed, then a paragraph ``Examples:`` with one indented command a line (a comment after two spaces
-and ``#`` is printed dim). A verb raises ``MolgraphError`` for what a user can act on; on Ctrl-C it lets
-``KeyboardInterrupt`` pass, whose text, or notes (``error.add_note("kept: ...")``), say what was kept.
+How to write a verb: ``molgraph/cli/<verb>.py`` defines a function of the verb's name with typer's annotations;
+``molgraph data audit`` is ``audit`` in ``molgraph/cli/data.py``. Its line in ``VERBS`` gives it a place in the help.
+The docstring is its help: a sentence, more paragraphs if needed, then ``Examples:`` with one indented command a line.
+A verb raises ``MolgraphError`` for what a user can act on; on Ctrl-C it lets ``KeyboardInterrupt`` pass, whose text, or
+notes (``error.add_note("kept: ...")``), say what was kept. Both are shown here, without a traceback.
 """
 
 from __future__ import annotations
