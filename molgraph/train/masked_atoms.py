@@ -110,7 +110,7 @@ def chosen_atoms(offsets: np.ndarray, rate: float, rng: np.random.Generator) -> 
 
     Example:
         >>> rows = chosen_atoms(np.array([0, 20, 21, 21]), 0.15, np.random.default_rng(0))
-        >>> (rows < 20).sum(), rows[-1]
+        >>> int((rows < 20).sum()), int(rows[-1])
         (4, 20)
     """
     counts = np.diff(offsets)
