@@ -119,7 +119,7 @@ def baselines_for(config: Recipe, method: Method, table: Table | None = None) ->
         method: what it trains.
         table: what it learns from; None takes it for molecules.
     """
-    molecules = table is None or [e.kind for e in table.entities] == ["molecule"]
+    molecules = table is None or ([e.kind for e in table.entities] == ["molecule"] and not table.packed)
     baseline = [BASELINE] if config.training.baseline and is_graph(method) and molecules else []
     return [*baseline, *[TRIVIAL] * (config.model.name != TRIVIAL)]
 
@@ -203,7 +203,7 @@ def model_of(
     )
     return Model(
         run.method,
-        targets=table.row_targets,
+        targets=table.targets,
         standardiser=config.data.standardise,
         feature_names=table.feature_names,
         card=card,

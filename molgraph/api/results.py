@@ -157,7 +157,7 @@ class TrainingResult:
         """What the test part says about each target: which method did best, and whether these rows can tell."""
         if not len(self.test):
             return ()
-        return tuple(verdict(self.test, self.predictions, target, floor=TRIVIAL) for target in self.test.row_targets)
+        return tuple(verdict(self.test, self.predictions, target, floor=TRIVIAL) for target in self.test.targets)
 
     @property
     def verdict(self) -> str:
@@ -179,7 +179,7 @@ class TrainingResult:
             raise DataError("there is no test part to report on", hint="give the split a test share above 0")
         return write_report(
             path,
-            title=f"{self.model.kind} on {', '.join(t.name for t in self.test.row_targets)}",
+            title=f"{self.model.kind} on {', '.join(t.name for t in self.test.targets)}",
             predictions=self.predictions,
             table=self.test,
             scores=self._rows,

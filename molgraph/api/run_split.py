@@ -11,6 +11,7 @@ import numpy as np
 
 from molgraph.api.run_config import split_file, split_name
 from molgraph.base.errors import DataError, MolgraphError
+from molgraph.base.packed import Packed
 from molgraph.base.recipe import Recipe
 from molgraph.base.registry import get
 from molgraph.data.splits import Split, few_of_a_class, split_table
@@ -103,8 +104,8 @@ def append_test(table: Table, test: Table) -> Table:
     Raises:
         DataError: the test table lacks a target or descriptor, has a class that the table has not, or other entities.
     """
-    test = coded(test.with_targets([t.name for t in table.row_targets]), table.row_targets)
-    if [e.kind for e in test.entities] != [e.kind for e in table.entities] or table.packed:
+    test = coded(test.with_targets([t.name for t in table.targets]), table.targets)
+    if [e.kind for e in test.entities] != [e.kind for e in table.entities]:
         raise DataError("the test table has other columns than the table", hint="give both the same columns")
     if test.feature_names != table.feature_names:
         raise DataError(
@@ -121,6 +122,7 @@ def append_test(table: Table, test: Table) -> Table:
         status=np.concatenate([table.status, test.status]),
         reason=np.concatenate([table.reason, test.reason]),
         y=_stacked(table.y, test.y),
+        packed={name: Packed.of([*own.lists(), *test.packed[name].lists()]) for name, own in table.packed.items()},
         weights=np.concatenate(weights) if weighed else None,
         features=_stacked(table.features, test.features),
         split=None if table.split is None else np.concatenate([table.split, np.full(len(test), None, dtype=object)]),

@@ -52,7 +52,7 @@ def read_for_training(data: Any, config: Recipe) -> Table:
 def read_test(data: Any, config: Recipe, table: Table) -> Table:
     """The test table of its own, read as ``table`` was, with its targets."""
     if not isinstance(data, Table):
-        return _read(data, config, table.row_targets)
+        return _read(data, config, table.targets)
     return log_targets(data) if config.data.log else data
 
 
@@ -132,13 +132,13 @@ def describe_targets(table: Table, asked: Sequence[str] = ()) -> str:
         >>> describe_targets(make_table(["C", "CC", "CCC"], targets=(Target("z"),), y=[0.0, 1.0, 2.0]))
         'z (regression; z:multiclass for classes)'
     """
-    words = []
+    words = [f"{t.name} ({t.kind}, of each {t.level})" for t in table.targets if t.level != "row"]
     for j, target in enumerate(table.row_targets[:SHOWN]):
         advice = f"; {with_kind(target.name, 'multiclass')} for classes"
         told = f"{target.name}:{target.kind}" in asked
         looks = target.kind == "regression" and table.y is not None and _look_like_classes(table.y[:, j])
         words.append(f"{target.name} ({target.kind}{advice if looks and not told else ''})")
-    more = len(table.row_targets) - len(words)
+    more = len(table.targets) - len(words)
     return ", ".join(words) + (f" and {more:,} more" if more else "")
 
 

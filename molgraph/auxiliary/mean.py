@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from molgraph.auxiliary.targets import reasons, target_meta, whole
-from molgraph.base.contracts import Method, Prediction, State
+from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import ModelFileError
+from molgraph.base.packed import Packed, offsets_of
 from molgraph.base.registry import register
 from molgraph.base.size import Shapes, Size
-from molgraph.data.labels import check_targets
+from molgraph.base.table import LevelName
+from molgraph.chem.atom_order import kinds_of
+from molgraph.data.labels import Labels, check_targets
+from molgraph.data.levels import level_of, pooled, sizes_of
 from molgraph.data.table import OK, UNREADABLE, Table
 from molgraph.data.target_json import targets_from_json
 from molgraph.data.unlearned import notes_of, restore_unlearned
 
 AGAIN = "fetch the file again"
+_ATOMS = 64  # of a molecule
 
 
 @register("method", "mean", summary="the training part's mean or class shares: what every model must beat")
 class MeanPredictor(Method):
     """Predicts the training rows' weighted mean for numbers, and the share of each class for labels.
 
-    A method that does not beat it has learnt nothing about molecules. Rows that cannot be read get no value
+    For targets of atoms it is the mean of each element, for those of bonds the mean of each type of bond. A method that
+    does not beat it has learnt nothing about molecules. Rows that cannot be read get no value
     here either, so that all methods are judged on the same rows.
 
     Example:
@@ -45,42 +51,57 @@ class MeanPredictor(Method):
     @classmethod
     def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
         """What the stored state needs to predict: a value a column."""
-        return Size(row_bytes=40 * math.prod(shapes["row"]), row_operations=math.prod(shapes["row"]))
+        n = math.prod(shapes["row"])
+        return Size(row_bytes=40 * n * (_ATOMS if "kinds" in shapes else 1), row_operations=n)
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Average the readable rows; ``valid`` and ``workdir`` are not used."""
-        readable = reasons(table) == ""
-        targets, labels = table.row_targets, check_targets(table, readable)
-        weights = np.ones(len(table)) if table.weights is None else table.weights
-        row: list[float] = []
-        for j, target in enumerate(targets):
-            if target.name in labels.unlearned:
-                row.extend([np.nan] * len(target.columns))
-                continue
-            y = labels.y[:, j, None]
-            use = readable & ~np.isnan(y[:, 0]) & (weights > 0)
-            values = y == np.arange(len(target.classes)) if target.kind == "multiclass" else y
-            row.extend(np.average(values[use], axis=0, weights=weights[use]))
-        self._fitted = (targets, np.array(row), dict(labels.unlearned))
+        readable, level, kinds = reasons(table) == "", level_of(table.targets), np.zeros(0, np.int64)
+        targets = table.targets
+        if level != "row":
+            found = _kinds(table, level, readable)
+            rows = np.flatnonzero(readable & (np.array([*map(len, found), 0][:-1]) == sizes_of(table)))
+            table, kinds = table.take(rows), np.concatenate([kinds, *(found[row] for row in rows)])
+            readable = np.ones(len(kinds), dtype=bool)
+        labels = check_targets(table, readable if level == "row" else None)
+        flat = pooled(table)
+        weights = np.ones(len(flat)) if flat.weights is None else flat.weights
+        row = _averages(targets, labels, readable, weights)
+        by_kind = {}
+        for kind in np.unique(kinds).tolist():
+            own = _averages(targets, labels, kinds == kind, weights)
+            by_kind[kind] = np.where(np.isnan(own), row, own)
+        self._fitted = (targets, row, dict(labels.unlearned), by_kind)
         self.notes = notes_of(labels.unlearned)
         return self
 
     def predict(self, table: Table) -> Prediction:
-        """The same value for every row that can be read."""
-        targets, row, unlearned = whole(self)
+        """The same value for every row that can be read, or for every atom of an element."""
+        targets, row, unlearned, by_kind = whole(self)
         why = reasons(table)
         bad = np.flatnonzero(why != "")
-        marked = table.with_status(bad, UNREADABLE, why[bad])
+        marked, level, packed = table.with_status(bad, UNREADABLE, why[bad]), level_of(targets), {}
         value = np.where((marked.status == OK)[:, None], row, np.nan)
+        if level != "row":
+            found = _kinds(table, level, marked.ok)
+            value = np.array([by_kind.get(kind, row) for kind in np.concatenate([[], *found]).tolist()])
+            value, offsets = value.reshape(-1, len(row)), offsets_of([*map(len, found)])
+            names = [name for target in targets for name in target.columns]
+            packed = {name: Packed(offsets, value[:, j]) for j, name in enumerate(names)}
+            value = np.zeros((len(table), 0))
+        status, reason = marked.status, marked.reason
         return Prediction(
-            table.ids, targets, value, marked.status, marked.reason, inputs=table.inputs, unlearned=unlearned
+            table.ids, targets, value, status, reason, inputs=table.inputs, unlearned=unlearned, packed=packed
         )
 
     def state(self) -> State:
-        """The row of values."""
-        targets, row, unlearned = whole(self)
+        """The row of values; and those of each element or type of bond, where targets are of atoms or bonds."""
+        targets, row, unlearned, by_kind = whole(self)
         described = [target_meta(t) for t in targets]
-        return State({"row": np.nan_to_num(row)}, {"params": {}, "targets": described, "unlearned": unlearned})
+        arrays = {"row": np.nan_to_num(row)}
+        if by_kind:
+            arrays |= {"kinds": np.array([*by_kind]), "by_kind": np.nan_to_num(np.stack([*by_kind.values()]))}
+        return State(arrays, {"params": {}, "targets": described, "unlearned": unlearned})
 
     @classmethod
     def from_state(cls, state: State) -> Self:
@@ -89,13 +110,40 @@ class MeanPredictor(Method):
             targets = targets_from_json(state.meta["targets"])
             row = np.asarray(state.arrays["row"], dtype=np.float64)
             unlearned = restore_unlearned(state.meta, targets)
+            below = level_of(targets) != "row"
+            kinds = np.asarray(state.arrays["kinds"] if below else [], dtype=np.int64)
+            values = np.asarray(state.arrays["by_kind"] if below else np.zeros((0, len(row))), dtype=np.float64)
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(
                 f"the model's description is not whole: {error}", hint="fetch the file again"
             ) from error
         learned = np.array([t.name not in unlearned for t in targets for _ in t.columns])
-        if row.shape != learned.shape or not np.isfinite(row[learned]).all():
+        shapes = (row.shape, values.shape, kinds.shape)
+        if shapes != (learned.shape, (len(kinds), len(learned)), (len(kinds),)) or not np.isfinite(row[learned]).all():
             raise ModelFileError("the model's values do not fit its targets", hint=AGAIN)
         method = cls()
-        method._fitted, method.notes = (targets, row, unlearned), notes_of(unlearned)
+        by_kind = dict(zip(kinds.tolist(), values, strict=True))
+        method._fitted, method.notes = (targets, row, unlearned, by_kind), notes_of(unlearned)
         return method
+
+
+def _averages(targets: Sequence[Target], labels: Labels, use: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The weighted mean of each column over the rows to use; NaN where none of them has a label."""
+    row: list[float] = []
+    for j, target in enumerate(targets):
+        y = labels.y[:, j, None]
+        own = use & ~np.isnan(y[:, 0]) & (weights > 0)
+        if target.name in labels.unlearned or not own.any():
+            row.extend([np.nan] * len(target.columns))
+            continue
+        values = y == np.arange(len(target.classes)) if target.kind == "multiclass" else y
+        row.extend(np.average(values[own], axis=0, weights=weights[own]))
+    return np.array(row)
+
+
+def _kinds(table: Table, level: LevelName, use: np.ndarray) -> list[np.ndarray]:
+    """The elements of each row's atoms, or the types of its bonds; none in rows that are not to be used."""
+    column = table.entities[0]
+    if level == "atom" and column.kind == "geometry":
+        return [np.asarray(v.numbers if ok else [], dtype=np.int64) for v, ok in zip(column.values, use, strict=True)]
+    return [kinds_of(text if ok else "", level) for text, ok in zip(table.smiles, use, strict=True)]

@@ -13,8 +13,9 @@ from molgraph.data.table import Table
 
 
 def target_meta(target: Target) -> dict[str, Any]:
-    """A row-level target as JSON values."""
-    return {"name": target.name, "kind": target.kind, "classes": list(target.classes), "bounds": target.bounds}
+    """A target as JSON values; the level is left out where it is that of rows, as in files of 0.1."""
+    level = {} if target.level == "row" else {"level": target.level}
+    return {"name": target.name, "kind": target.kind, "classes": list(target.classes), "bounds": target.bounds} | level
 
 
 def reasons(table: Table) -> np.ndarray:

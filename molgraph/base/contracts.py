@@ -5,17 +5,16 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from molgraph.base.finite import check_finite, fail_rows
+from molgraph.base.finite import check_finite
 from molgraph.base.parameters import check_names, check_params
-from molgraph.base.printable import printable
+from molgraph.base.prediction import Prediction as Prediction
 from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Space
 from molgraph.base.table import Kind as Kind
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RUN_ONLY = ("device", "devices", "strategy", "threads", "predict_batch", "checkpoint_seconds", "store")
-_SHOWN, _NAMED = 5, 3  # rows and targets in a plain shell; targets in a reason
 
 
 @dataclass(frozen=True)
@@ -182,119 +180,3 @@ class Metric:
     label: str = ""
     needs: str = ""
     paper: str = ""
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """One row for every input row, in order.
-
-    Every method's predictions are made here, so this is the one place where a number that is not finite becomes NaN,
-    and its row ``failed`` with a reason, and where a target that was not learned is left empty.
-
-    Args:
-        ids: the rows' ids, text, verbatim.
-        targets: what was predicted.
-        value: float64 [n, columns of all targets]: a value, a probability of class 1, or one a class;
-            NaN where there is none.
-        status: ``ok``, ``unreadable`` or ``missing`` (see ``Table``), or ``failed``: the molecule was
-            read, and the model gives no finite number for it.
-        reason: one line for each row that lacks a value, else empty.
-        spread: standard deviation over an ensemble's members (not calibrated), same shape as ``value``, or None.
-        interval: (low, high), each of ``value``'s shape, or None.
-        inputs: the molecules as they were given, for display.
-        unlearned: why, for each target that the training labels could not teach; its columns are NaN, since a
-            constant would look like a value that was learned.
-        index: the labels of the rows in the pandas object that was predicted, which frames keep; or None.
-    """
-
-    ids: np.ndarray
-    targets: tuple[Target, ...]
-    value: np.ndarray
-    status: np.ndarray
-    reason: np.ndarray
-    spread: np.ndarray | None = None
-    interval: tuple[np.ndarray, np.ndarray] | None = None
-    inputs: np.ndarray | None = None
-    extra: Mapping[str, np.ndarray] = field(default_factory=dict)
-    unlearned: Mapping[str, str] = field(default_factory=dict)
-    index: Any = None
-
-    def __post_init__(self) -> None:
-        n = len(self.ids)
-        if self.value.shape != (n, len(self.columns)):
-            raise ValueError(f"value has shape {self.value.shape}, expected {(n, len(self.columns))}")
-        for name in ("status", "reason"):
-            if len(getattr(self, name)) != n:
-                raise ValueError(f"{name} has {len(getattr(self, name))} rows, expected {n}")
-        value, status, reason = self.value, self.status, self.reason
-        learned = np.array([t.name not in self.unlearned for t in self.targets for _ in t.columns], dtype=bool)
-        if not learned.all():
-            value, reason = np.where(learned, value, np.nan), reason.copy()
-            reason[(status == "ok") & (reason == "")] = _not_learned(self.unlearned)
-        found = fail_rows(self.columns, value, learned, status, reason)
-        for name, array in zip(("value", "status", "reason"), found, strict=True):
-            object.__setattr__(self, name, array)  # frozen for everybody else
-        if self.spread is not None:
-            object.__setattr__(self, "spread", np.where(np.isfinite(self.spread), self.spread, np.nan))
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Names of ``value``'s columns."""
-        return tuple(c for t in self.targets for c in t.columns)
-
-    @property
-    def ok(self) -> np.ndarray:
-        """bool [n]: rows that have a value (of every target that was learned)."""
-        return self.status == "ok"
-
-    def numbers(self, own: Collection[str]) -> dict[str, np.ndarray]:
-        """Every column of numbers under a name of its own: a value, its spread and its interval, target by target.
-
-        A target whose name, or the name of whose spread, is taken is called ``..._predicted`` in all its columns.
-
-        Args:
-            own: names that are taken by other columns.
-        """
-        parts = {"": self.value}
-        if self.spread is not None:
-            parts["_spread"] = self.spread
-        if self.interval is not None:
-            parts |= {"_low": self.interval[0], "_high": self.interval[1]}
-        out: dict[str, np.ndarray] = {}
-        later = Counter(self.columns)
-        for j, name in enumerate(self.columns):
-            later[name] -= 1  # those that come keep their names where they can
-            while any(f"{name}{end}" in own or f"{name}{end}" in out or later[f"{name}{end}"] for end in parts):
-                name = f"{name}_predicted"
-            out |= {f"{name}{end}": part[:, j] for end, part in parts.items()}
-        return out
-
-    def to_frame(self) -> Any:
-        """A pandas frame: id, input, a column a target, spread, interval, status, reason; indexed as the input was."""
-        import pandas as pd
-
-        out: dict[str, Any] = {"id": self.ids}
-        if self.inputs is not None:
-            out["input"] = self.inputs
-        out |= {**self.numbers(("id", "input", "status", "reason", *self.extra)), **self.extra}
-        return pd.DataFrame({**out, "status": self.status, "reason": self.reason}, index=self.index)
-
-    def __repr__(self) -> str:
-        names = [target.name for target in self.targets]
-        shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
-        lost = f"{int((~self.ok).sum()):,} without a value"
-        unlearned = f", not learned: {', '.join(self.unlearned)}" if self.unlearned else ""
-        rows = self.to_frame().head(_SHOWN).to_string(max_colwidth=32, max_cols=10)
-        return printable(f"Prediction of {shown}: {len(self):,} rows, {lost}{unlearned}\n{rows}")
-
-    def _repr_html_(self) -> str:
-        return self.to_frame()._repr_html_()
-
-
-def _not_learned(unlearned: Mapping[str, str]) -> str:
-    words = [f"{name} ({why})" for name, why in unlearned.items()]
-    more = [f"and {len(words) - _NAMED} more"] * (len(words) > _NAMED)
-    return "not learned: " + "; ".join(words[:_NAMED] + more)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.packed import Packed as Packed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,14 +65,6 @@ class Entities:
 
 
 @dataclass(frozen=True)
-class Packed:
-    """Values below the row level (an atom's, a bond's): those of row i are ``values[offsets[i]:offsets[i + 1]]``."""
-
-    offsets: np.ndarray
-    values: np.ndarray
-
-
-@dataclass(frozen=True)
 class Table:
     """Rows of a dataset; nothing edits one in place.
 
@@ -112,6 +105,7 @@ class Table:
         sized: dict[str, Any] = {"status": self.status, "reason": self.reason, "y": self.y, "weights": self.weights}
         sized |= {"features": self.features, "split": self.split, "index": self.index}
         sized |= {f"column {e.name!r}": e.values for e in self.entities}
+        sized |= {f"target {name!r}": packed for name, packed in self.packed.items()}
         for name, values in sized.items():
             if values is not None and len(values) != n:
                 raise DataError(f"{name} has {len(values)} rows, the table has {n}")
@@ -156,11 +150,16 @@ class Table:
         raise DataError(f"the table has no entity column {name!r}", hint=nearest(name, [e.name for e in self.entities]))
 
     def check_one_molecule(self, reader: str) -> None:
-        """Refuse a table with an entity column that a method of one column of molecules would not read.
+        """Refuse a table that holds more than one column of molecules and targets of whole rows.
 
         Raises:
-            UsageError: a second column of molecules, or a column of another kind.
+            UsageError: a second column of molecules, a column of another kind, or a target of atoms or bonds.
         """
+        if below := [t for t in self.targets if t.level != "row"]:
+            raise UsageError(
+                f"{reader} learns targets of whole rows, and {below[0].name!r} is one of each {below[0].level}",
+                hint="take a graph model, such as dmpnn",
+            )
         first = next((e for e in self.entities if e.kind == "molecule"), None)
         unread = [e for e in self.entities if e is not first]
         if unread:
@@ -201,7 +200,7 @@ class Table:
             status=self.status[rows],
             reason=self.reason[rows],
             y=pick(self.y),
-            packed={name: _take_packed(p, rows) for name, p in self.packed.items()},
+            packed={name: p.take(rows) for name, p in self.packed.items()},
             weights=pick(self.weights),
             features=pick(self.features),
             split=pick(self.split),
@@ -223,14 +222,16 @@ class Table:
         return replace(self, entities=tuple(replace(e, values=values) if e is old else e for e in self.entities))
 
     def with_targets(self, names: list[str]) -> Table:
-        """The same rows with some of the row-level targets alone."""
-        known = [t.name for t in self.row_targets]
+        """The same rows with some of the targets alone."""
+        known = {t.name: t for t in self.targets}
         for name in names:
             if name not in known:
                 raise DataError(f"the table has no target {name!r}", hint=nearest(name, known))
-        order = [known.index(name) for name in names]
+        columns = [t.name for t in self.row_targets]
+        order = [columns.index(name) for name in names if name in columns]
         y = None if self.y is None else self.y[:, order]
-        return replace(self, targets=tuple(self.row_targets[j] for j in order), y=y)
+        packed = {name: self.packed[name] for name in names if name in self.packed}
+        return replace(self, targets=tuple(known[name] for name in names), y=y, packed=packed)
 
     def to_frame(self) -> pd.DataFrame:
         """A pandas frame of ids, entities, targets, features, weights, split, status and reason, by ``index``.
@@ -242,6 +243,7 @@ class Table:
         given = [(e.name, e.values) for e in self.entities]
         if self.y is not None:
             given += [(t.name, self.y[:, j]) for j, t in enumerate(self.row_targets)]
+        given += [(name, packed.lists()) for name, packed in self.packed.items()]
         if self.features is not None:
             given += [(name, self.features[:, j]) for j, name in enumerate(self.feature_names)]
         own = {"weight": self.weights, "split": self.split, "status": self.status, "reason": self.reason}
@@ -265,10 +267,3 @@ class Table:
 
     def _repr_html_(self) -> str:
         return self.to_frame()._repr_html_()
-
-
-def _take_packed(packed: Packed, rows: np.ndarray) -> Packed:
-    sizes = np.diff(packed.offsets)[rows]
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    index = np.repeat(packed.offsets[:-1][rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
-    return Packed(offsets, packed.values[index])

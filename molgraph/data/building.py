@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
+from molgraph.base.packed import Packed
 from molgraph.base.table import EntityKind
+from molgraph.chem.atom_order import counts_of, follow_block
+from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import MAX_CHARACTERS, precheck
 from molgraph.data import columns as cols
 from molgraph.data.cells import is_missing
-from molgraph.data.chunks import Chunk
+from molgraph.data.chunks import MOLBLOCK, Chunk
 from molgraph.data.table import MISSING, OK, UNREADABLE, Entities, Table
 from molgraph.data.targets import Asked, numbers_of
+from molgraph.data.value_lists import read_lists
 
 _ODD = r"[^!-=?-~]"  # blanks, ">", control characters, anything beyond ASCII: worth a closer look
 
@@ -88,9 +94,12 @@ def build(chunk: Chunk, plan: Plan, targets: tuple[Target, ...]) -> Table:
     ids = np.array([str(i) for i in range(start, start + n)], dtype=object)
     if plan.id is not None:
         ids = cols.as_text(columns[plan.id])
-    y = None
-    if targets:
-        y = np.column_stack([numbers_of(chunk.cells(t.name), t, start) for t in targets])
+    named = [(chunk.cells(asked.column), target) for asked, target in zip(plan.asked, targets, strict=True)]
+    values = [numbers_of(cells, target, start) for cells, target in named if target.level == "row"]
+    below = [(cells, target) for cells, target in named if target.level != "row"]
+    lists = _lists(below, entities, status, reason)
+    if lists and MOLBLOCK in columns.column_names:
+        lists = _in_smiles_order(lists, targets, columns[MOLBLOCK].to_pylist(), entities[0].values, status, reason)
     features = None
     if plan.features:
         features = np.column_stack([cols.as_numbers(chunk.cells(f), f, start, finite=False) for f in plan.features])
@@ -100,12 +109,48 @@ def build(chunk: Chunk, plan: Plan, targets: tuple[Target, ...]) -> Table:
         status,
         reason,
         targets,
-        y,
+        np.column_stack(values) if values else None,
+        packed=lists,
         weights=None if plan.weight is None else _weights(chunk, plan.weight),
         features=features,
         feature_names=plan.features,
         split=None if plan.split is None else cols.as_text(chunk.cells(plan.split)),
     )
+
+
+def _lists(
+    columns: list[tuple[pa.ChunkedArray, Target]], entities: Sequence[Entities], status: np.ndarray, reason: np.ndarray
+) -> dict[str, Packed]:
+    """The values of atoms and bonds; rows whose molecule has another number of them are marked."""
+    molecules = [e.values for e in entities if e.kind == "molecule"]
+    if columns and len(molecules) != 1:
+        raise DataError("targets of atoms or bonds need one column of molecules", hint="leave the others out")
+    out = {}
+    for cells, target in columns:
+        codes, texts = pd.factorize(np.where(status == OK, molecules[0], ""))
+        counts = map_texts(counts_of, list(texts), label="molecules")
+        sizes = np.array([getattr(count, target.level) for count in counts], dtype=np.int64)[codes]
+        out[target.name], why = read_lists(cells, target, sizes)
+        bad = np.flatnonzero((why != "") & (status == OK))
+        status[bad], reason[bad] = UNREADABLE, why[bad]
+    return out
+
+
+def _in_smiles_order(
+    lists: dict[str, Packed], targets: tuple[Target, ...], blocks: list[str], texts: np.ndarray,
+    status: np.ndarray, reason: np.ndarray,
+) -> dict[str, Packed]:  # fmt: skip
+    """The values of an SD file, which stand in the order of its structures, in that of their SMILES."""
+    cells = {name: packed.lists() for name, packed in lists.items()}
+    for i in np.flatnonzero(status == OK):
+        found = follow_block(blocks[i])
+        if found is None or found[0] != texts[i]:
+            status[i], reason[i] = UNREADABLE, "the structure's atoms cannot be followed into its SMILES"
+        for target in targets:
+            if target.name in cells and len(cells[target.name][i]):
+                kept = [] if status[i] != OK or found is None else getattr(found[1], target.level)
+                cells[target.name][i] = cells[target.name][i][np.asarray(kept, dtype=np.int64)]
+    return {name: Packed.of(each) for name, each in cells.items()}
 
 
 def _judge(column: pa.ChunkedArray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

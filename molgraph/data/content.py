@@ -41,6 +41,12 @@ def content_hash(table: Table) -> str:
         _texts(digest, [target.name, target.kind, *target.classes])
         if table.y is not None:
             _numbers(digest, table.y[:, j])
+    for target in table.targets:
+        if target.level != "row":
+            _texts(digest, [target.name, target.kind, target.level, *target.classes])
+            packed = table.packed[target.name]
+            _texts(digest, packed.sizes)
+            _numbers(digest, packed.values)
     return digest.hexdigest()
 
 

@@ -128,6 +128,8 @@ def curate(
         raise UsageError(f"no curation rule is named {rule!r}", hint=nearest(rule, RULES))
     if replicates not in REPLICATES:
         raise UsageError(f"replicates is {replicates!r}", hint=nearest(replicates, REPLICATES))
+    if table.packed:
+        raise UsageError("replicates of atoms' or bonds' values are not merged", hint="curate targets of whole rows")
     who = identify(table, workers=workers) if who is None else who
     notes: list[Note] = []
     others = partners(table)

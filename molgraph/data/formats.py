@@ -212,6 +212,8 @@ def _text(value: Any) -> str:
     """A cell as text; RDKit's molecules as SMILES."""
     if isinstance(value, int) and value.bit_length() > 14_000:
         return f"{value:#x}"  # Python writes no more than 4,300 decimal digits
+    if isinstance(value, np.ndarray):
+        value = value.tolist()  # whose text has all digits
     return value if isinstance(value, str) else write_smiles(value).smiles if is_mol(value) else text_of(value)
 
 

@@ -1,4 +1,4 @@
-"""A table's labels in; the same labels once they are fit to learn from, or one sentence that says why not, out."""
+"""Check that a table's labels can be learnt from, and name the targets that teach nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
 from molgraph.base.finite import LARGEST
 from molgraph.data.columns import with_kind
+from molgraph.data.levels import level_of, pooled, sizes_of
 from molgraph.data.table import Table, row_name
 
 SHOWN = 5
@@ -22,6 +23,7 @@ class Labels:
 
     Args:
         y: float64 [n, targets]: its labels; NaN where one is missing, and all over a target that cannot be learnt.
+            Targets of atoms or bonds have a row for each of them (``molgraph.data.levels.pooled``).
         unlearned: why, for each target that cannot be learnt, by name.
     """
 
@@ -54,20 +56,25 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
         molgraph.base.errors.DataError: target 'y' is 1 in every row that has it: there is nothing to learn
           leave it out, or give rows in which it varies
     """
-    if not table.targets or table.y is None:
+    level = level_of(table.targets)
+    if not table.targets or (table.y is None and level == "row"):
         raise DataError("the table has no target", hint="name one with --target NAME (in Python targets=[NAME])")
-    rows = np.flatnonzero(table.ok if readable is None else table.ok & readable)
+    ok, n, why = table.ok if readable is None else table.ok & readable, len(table), table.reason[~table.ok]
+    if level != "row":
+        ok, table = np.repeat(ok, sizes_of(table)), pooled(table)
+    assert table.y is not None
+    rows = np.flatnonzero(ok)
     for target in table.targets:
-        if target.level != "row":
-            raise DataError(
-                f"target {target.name!r} belongs to each {target.level}",
-                hint="only targets of whole rows can be learnt",
-            )
         if target.kind == "multiclass" and not target.classes:
             raise DataError(f"target {target.name!r} has no classes: no row has a label", hint="leave it out")
     if not len(rows):
+        if level != "row":
+            hint = (
+                f"the first row without: {why[0]}" if len(why) else f"a cell holds a list, one value for each {level}"
+            )
+            raise DataError(f"none of the {n} rows holds a molecule with values of its {level}s", hint=hint)
         raise DataError(
-            f"none of the {len(table)} rows holds a molecule that can be read",
+            f"none of the {n} rows holds a molecule that can be read",
             hint="is the SMILES column the right one? molgraph data audit FILE lists the reasons",
         )
     check_labels(table.targets, table.y[rows], table.ids[rows])

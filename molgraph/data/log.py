@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError
+from molgraph.base.errors import DataError, UsageError
 from molgraph.data.table import Table
 
 PREFIX = "log10_"
@@ -26,6 +26,8 @@ def log_targets(table: Table) -> Table:
         >>> made.targets[0].name, made.y[:, 0]
         ('log10_IC50', array([1., 3.]))
     """
+    if table.packed:
+        raise UsageError("logarithms are taken of targets of whole rows", hint="write those of atoms into the file")
     targets, notes = list(table.row_targets), list(table.notes)
     y = None if table.y is None else table.y.copy()
     for j, target in enumerate(targets):
@@ -40,8 +42,7 @@ def log_targets(table: Table) -> Table:
         y[:, j] = np.log10(y[:, j])
         targets[j] = replace(target, name=PREFIX + target.name)
         notes.append(f"{target.name}: read as its decimal logarithm, {targets[j].name}")
-    others = tuple(t for t in table.targets if t.level != "row")
-    return replace(table, targets=(*targets, *others), y=y, notes=tuple(notes))
+    return replace(table, targets=tuple(targets), y=y, notes=tuple(notes))
 
 
 def before_log(targets: Iterable[str | Target], names: Sequence[str]) -> list[str | Target]:

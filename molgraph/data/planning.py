@@ -12,6 +12,7 @@ from molgraph.data import columns as cols
 from molgraph.data.building import Plan
 from molgraph.data.chunks import Chunk, Reader
 from molgraph.data.targets import Asked, Findings, parse_targets
+from molgraph.data.value_lists import flat_values
 
 Targets = str | Target | Iterable[str | Target] | None
 Names = str | Sequence[str] | None
@@ -84,6 +85,10 @@ def decide(asked: tuple[Asked, ...], chunks: Iterable[Chunk]) -> tuple[Target, .
     findings = [Findings(a) for a in asked]
     for chunk in chunks:
         for one in findings:
-            if not settled(one.asked):
-                one.look(chunk.cells(one.asked.column), chunk.start)
+            if settled(one.asked):
+                continue
+            column = chunk.cells(one.asked.column)
+            if one.asked.level != "row":  # a cell that cannot be read is a matter of its row
+                column = flat_values(column, numbers=one.asked.kind is None)
+            one.look(column, chunk.start)
     return tuple(one.target() for one in findings)

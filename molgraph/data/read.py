@@ -47,7 +47,9 @@ def read_table(
             has a card), ``builtin:NAME``, a pandas frame, a mapping of columns, a list of SMILES, or a table.
         smiles: the column of SMILES, or several; found by its name or by values that parse where not given.
         sequence: the columns of protein sequences, where there are any.
-        targets: what is to be learnt: names, with a kind where it is not plain (``class:multiclass``).
+        targets: what is to be learnt: names, with a kind where it is not plain (``class:multiclass``), or a level:
+            each cell of ``charge:atom`` (``order:bond``) is a list of values in the order of RDKit's atoms (bonds) of
+            the row's SMILES, ``[0.1, null, -0.2]``. A list of another length marks its row.
         id: the column of ids, kept verbatim; a column named id where not given, else the row's number, from 0.
         weight: a column of finite weights, not negative.
         features: columns of numbers that describe a row beside its molecule.
@@ -107,7 +109,7 @@ def read_source(
     if is_named(source):
         source = _load_named(source)
         if targets is None:
-            targets = source.row_targets
+            targets = source.targets
     if isinstance(source, Table):
         _check_ready(source, reading, columns)
         table = _choose(source, targets)
@@ -184,9 +186,9 @@ def _choose(table: Table, targets: Targets) -> Table:
     """A ready table with the targets asked for; a kind may be given again, not changed."""
     if targets is None:
         return table
-    asked = parse_targets(targets, [t.name for t in table.row_targets])
+    asked, known = parse_targets(targets, [t.name for t in table.targets]), {t.name: t for t in table.targets}
     for one in asked:
-        kind = next(t.kind for t in table.row_targets if t.name == one.column)
+        kind = known[one.column].kind
         if one.kind not in (None, kind):
             raise DataError(f"target {one.column!r} of this table is {kind}, not {one.kind}", hint="leave the kind out")
     return table.with_targets([a.column for a in asked])

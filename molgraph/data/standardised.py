@@ -6,8 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from molgraph.base.contracts import Prediction
+from molgraph.base.finite import NO_VALUE
+from molgraph.base.packed import Packed
+from molgraph.chem.atom_order import Places, follow
 from molgraph.chem.standardise import standardise_smiles
-from molgraph.data.table import UNREADABLE, Table
+from molgraph.data.levels import level_of
+from molgraph.data.table import OK, UNREADABLE, Table
+
+_LOST = "its atoms cannot be followed through the standardiser"
 
 
 def standardise(table: Table, preset: str = "standard") -> Table:
@@ -19,7 +26,7 @@ def standardise(table: Table, preset: str = "standard") -> Table:
 
     Returns:
         The same rows in the same order; rows whose text the step could not read are ``unreadable``. Other entities than
-        molecules stay as they are.
+        molecules stay as they are. Values of atoms and bonds follow them: those of removed ones are left out.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -33,5 +40,64 @@ def standardise(table: Table, preset: str = "standard") -> Table:
         bad = np.flatnonzero(done.reasons != "")
         changed = replace(column, values=done.values)
         entities = (*table.entities[:place], changed, *table.entities[place + 1 :])
-        table = replace(table, entities=entities).with_status(bad, UNREADABLE, done.reasons[bad])
+        given, table = table, replace(table, entities=entities).with_status(bad, UNREADABLE, done.reasons[bad])
+        if table.packed:
+            table = _follow(given, table, preset)
     return table
+
+
+def as_given(prediction: Prediction, given: Table, clean: Table, preset: str) -> Prediction:
+    """A prediction of standardised molecules as one of the molecules as they were given.
+
+    Values of atoms and bonds come in the order of the given SMILES; those that the standardiser removed have none.
+
+    Args:
+        prediction: of ``clean``.
+        given: the table as it was read.
+        clean: the same, standardised.
+        preset: the standardiser.
+    """
+    if not prediction.packed:
+        return replace(prediction, inputs=given.inputs)
+    level, found = level_of(prediction.targets), _places(given, clean, preset)
+    status, reason, packed = prediction.status.copy(), prediction.reason.copy(), {}
+    for name, each in prediction.packed.items():
+        lists = each.lists()
+        for row, places in found.items():
+            if places is None:
+                lists[row] = []
+            elif len(lists[row]):
+                out = np.full(getattr(places, f"n_{level}s"), np.nan)
+                out[getattr(places, level)] = lists[row]
+                lists[row] = out
+        packed[name] = Packed.of(lists) if found else each
+    for row, places in found.items():
+        if places is None and status[row] == OK:
+            status[row], reason[row] = NO_VALUE, _LOST
+    return replace(prediction, inputs=given.inputs, packed=packed, status=status, reason=reason)
+
+
+def _places(given: Table, clean: Table, preset: str) -> dict[int, Places | None]:
+    """Where the atoms of the rows come from whose SMILES the standardiser changed; None where nobody knows."""
+    found: dict[int, Places | None] = {}
+    for row in np.flatnonzero(clean.ok & (given.smiles != clean.smiles)).tolist():
+        made = follow(given.smiles[row], preset)
+        found[row] = made[1] if made is not None and made[0] == clean.smiles[row] else None
+    return found
+
+
+def _follow(given: Table, clean: Table, preset: str) -> Table:
+    """The standardised table with the values of its own atoms and bonds."""
+    found = _places(given, clean, preset)
+    if not found:
+        return clean
+    packed = {}
+    for target in clean.targets:
+        if target.level == "row":
+            continue
+        lists = clean.packed[target.name].lists()
+        for row, places in found.items():
+            lists[row] = lists[row][getattr(places, target.level)] if places is not None and len(lists[row]) else []
+        packed[target.name] = Packed.of(lists)
+    lost = np.array([row for row, places in found.items() if places is None], dtype=np.int64)
+    return replace(clean, packed=packed).with_status(lost, UNREADABLE, np.full(len(lost), _LOST, dtype=object))

@@ -42,9 +42,11 @@ def read_whole(
     if log and targets is not None:
         targets = before_log([targets] if isinstance(targets, str | Target) else targets, reader.names)
     plan = make_plan(reader, targets=targets, need_targets=need_targets, **columns)
-    valued = [a.column for a in plan.asked if a.kind in NUMERIC]
+    valued = [a.column for a in plan.asked if a.kind in NUMERIC and a.level == "row"]
     beside = find_beside(reader.names, plan.columns, valued)
     more = [name for each in beside.values() for name in each.values()]
+    if isinstance(reader, RecordReader) and any(a.level != "row" for a in plan.asked):
+        more.append(MOLBLOCK)  # whose order of atoms the values have
     read, notes, odd = [], [], []
     for chunk in reader.chunks(list(dict.fromkeys([*plan.columns, *more])), None):
         signs = dict.fromkeys(plan.numbers, reading.decimal)

@@ -8,11 +8,12 @@ from typing import Any
 from molgraph.base.contracts import Target
 from molgraph.base.errors import ModelFileError
 
+LEVELS = ("row", "atom", "bond")
 KINDS = ("regression", "binary", "multiclass", "bounded")
 
 
 def target_from_json(value: Mapping[str, Any]) -> Target:
-    """One row-level target.
+    """One target.
 
     Raises:
         ModelFileError: a kind or level that molgraph does not have, or classes or bounds that do not fit the kind.
@@ -23,11 +24,11 @@ def target_from_json(value: Mapping[str, Any]) -> Target:
         ('y:a', 'y:b')
     """
     kind, level, bounds = value["kind"], value.get("level", "row"), value.get("bounds")
-    if kind not in KINDS or level != "row":
+    if kind not in KINDS or level not in LEVELS:
         words = f"kind {str(kind)[:40]!r} or level {str(level)[:40]!r}"
         raise ModelFileError(f"the model has a target of unknown {words}")
     low_high = None if bounds is None else (float(bounds[0]), float(bounds[1]))
-    target = Target(str(value["name"]), kind, classes=tuple(map(str, value["classes"])), bounds=low_high)
+    target = Target(str(value["name"]), kind, level, tuple(map(str, value["classes"])), low_high)
     if kind == "multiclass" and not target.classes:
         raise ModelFileError(f"the model's target {target.name[:40]!r} has no classes")
     if kind == "bounded" and (low_high is None or not low_high[0] < low_high[1]):

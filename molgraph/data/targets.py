@@ -1,30 +1,39 @@
-"""What a person wants learnt in (``y``, ``class:multiclass``); targets with kinds, and their numbers, out."""
+"""Read the notation of targets (``y``, ``class:multiclass``, ``charge:atom``), and find their kinds in the rows."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from molgraph.base.contracts import Kind, Target
 from molgraph.base.errors import DataError
+from molgraph.base.table import LevelName
 from molgraph.data.columns import MISSING_WORDS, as_numbers, as_text, resolve, with_kind
 from molgraph.data.labels import misfits
 from molgraph.data.value_column import WORDS
 
 MAX_CLASSES = 1000
+_PROPERTY = re.compile(r"^(atom|bond)\.(d|i|b|)prop\.")  # how RDKit names lists of atom or bond properties in SD files
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One target as a person gave it: a column, and a kind where one was given."""
+    """One target as a person gave it: a column, its level, and a kind where one was given."""
 
     column: str
     kind: Kind | None = None
     target: Target | None = None
+    level: LevelName = "row"
+
+    @property
+    def name(self) -> str:
+        """The target's name: the column's, without the words that RDKit's property lists begin with."""
+        return self.column if self.level == "row" else _PROPERTY.sub("", self.column)
 
 
 def parse_targets(given: str | Target | Iterable[str | Target] | None, names: Sequence[str]) -> tuple[Asked, ...]:
@@ -32,6 +41,8 @@ def parse_targets(given: str | Target | Iterable[str | Target] | None, names: Se
 
     A target is a column's name, or a name and a kind: ``class:multiclass``, ``toxic:binary``,
     ``score:regression``. Without a kind, labels that are all 0 or 1 make it binary, else it is a regression.
+    A target of atoms or bonds, whose cells hold a list of values, has its level behind its name: ``charge:atom``,
+    ``order:bond:regression``. In an SD file it may be one of RDKit's property lists, ``atom.dprop.charge``.
     For 1 and 0 a column may hold true and false, t and f, yes and no, y and n, active and inactive, positive and
     negative, pos and neg, or toxic and nontoxic.
     A ready ``Target`` (with its classes or bounds, as from a model file) may stand for a text.
@@ -63,9 +74,13 @@ def parse_targets(given: str | Target | Iterable[str | Target] | None, names: Se
 
 def _parse(one: str | Target, names: Sequence[str]) -> Asked:
     if isinstance(one, Target):
-        return Asked(resolve(one.name, names, "target"), one.kind, one)
+        return Asked(_column(one.name, one.level, names), one.kind, one, one.level)
     if one not in names and ":" in one:
         name, _, kind = one.rpartition(":")
+        if kind in ("atom", "bond"):
+            return Asked(_column(name, cast(LevelName, kind), names), level=cast(LevelName, kind))
+        if name not in names and name.endswith((":atom", ":bond")):
+            return replace(_parse(name, names), kind=_parse(f"_:{kind}", ["_"]).kind)
         if kind == "bounded":
             raise DataError(
                 f"{one!r} needs its bounds", hint="in Python: Target(name, 'bounded', bounds=(low, high)) as the target"
@@ -74,9 +89,18 @@ def _parse(one: str | Target, names: Sequence[str]) -> Asked:
             return Asked(resolve(name, names, "target"), kind)  # type: ignore[arg-type]
         if resolve(name, [*names, name], "target") in names:
             raise DataError(
-                f"{kind!r} is no kind of target", hint="write NAME:regression, NAME:binary or NAME:multiclass"
+                f"{kind!r} is no kind of target",
+                hint="write NAME:regression, NAME:binary or NAME:multiclass; of atoms or bonds NAME:atom, NAME:bond",
             )
     return Asked(resolve(one, names, "target"))
+
+
+def _column(name: str, level: LevelName, names: Sequence[str]) -> str:
+    """The column of a target; of one below the row level maybe a property list of RDKit's."""
+    lists = [n for n in names if n.startswith(f"{level}.") and _PROPERTY.sub("", n) == name]
+    if level != "row" and name not in names and len(lists) == 1:
+        return lists[0]
+    return resolve(name, names, "target")
 
 
 @dataclass
@@ -112,12 +136,11 @@ class Findings:
         """The decision."""
         asked = self.asked
         if asked.target is not None and (asked.kind != "multiclass" or asked.target.classes):
-            return replace(asked.target, name=asked.column)
-        if asked.kind == "multiclass":
-            return Target(asked.column, "multiclass", classes=tuple(sorted(self.classes, key=_class_order)))
-        if asked.kind is not None:
-            return Target(asked.column, asked.kind)
-        return Target(asked.column, "binary" if self.binary and self.any_value else "regression")
+            return replace(asked.target, name=asked.name)
+        kind, classes = asked.kind, tuple(sorted(self.classes, key=_class_order))
+        return Target(
+            asked.name, kind or ("binary" if self.binary and self.any_value else "regression"), asked.level, classes
+        )
 
 
 def _class_order(label: str) -> tuple[int, float, str]:

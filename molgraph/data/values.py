@@ -91,6 +91,8 @@ def tidy(
     """
     values, columns, read, same_unit = Values(), chunk.columns, list[ValueColumn](), False
     for one in asked:
+        if one.level != "row":  # lists, which are read with the molecules
+            continue
         texts, name = chunk.cells(one.column), one.column
         made = texts
         column = ValueColumn(name, reading, guess, chunk.start, words=one.kind is None)

@@ -1,4 +1,4 @@
-"""Measured values and predictions come in; scores go out, each with the rows that it stands on and a note."""
+"""Score predictions against measured values, target by target."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pandas as pd
 from molgraph.base import registry
 from molgraph.base.contracts import Kind, Metric, Prediction, Target
 from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.data.levels import level_of, pooled, pooled_prediction, sizes_of
 from molgraph.data.table import Table
 from molgraph.evaluate import screening  # noqa: F401 - registers its metrics
 from molgraph.evaluate.measures import NUMBERS, Undefined, Weights
@@ -112,7 +113,8 @@ def score(
     """Score a prediction against measured values, target by target.
 
     Args:
-        measured: a table with ``y``, or y itself, float [n, number of targets].
+        measured: a table with targets, or their values, float [n, number of targets]. Targets of atoms or bonds are
+            scored over all atoms or bonds of all rows, each alike.
         prediction: one row for each row of ``measured``.
         targets: which targets; the table's, or the prediction's where ``measured`` is an array.
         metrics: names or metrics; by default those of each target's kind.
@@ -134,8 +136,12 @@ def score(
         [Score(target='y', metric='mae', value=1.0, n=2, note='')]
     """
     pairs = isinstance(measured, Table) and len(measured.entities) > 1
+    noun = "row"
     if isinstance(measured, Table):
         table = measured if targets is None else measured.with_targets([t.name for t in targets])
+        if (noun := level_of(table.targets)) != "row":
+            weights = None if weights is None else np.repeat(weights, sizes_of(table))
+            prediction, table = pooled_prediction(prediction, table), pooled(table)
         targets, y = table.row_targets, table.y
         if y is None:
             raise DataError("the table has no measured values", hint="name its target columns when you read it")
@@ -156,7 +162,7 @@ def score(
         lost = int((labelled & ~has_value).sum())
         for metric in own:
             value, note = evaluate_metric(metric, y[rows, j], p[rows], None if weights is None else weights[rows])
-            said = f"{lost} of {int(labelled.sum())} measured rows have no prediction" if lost else ""
+            said = f"{lost} of {int(labelled.sum())} measured {noun}s have no prediction" if lost else ""
             if target.name in prediction.unlearned:
                 note, said = f"{target.name} is not learned: {prediction.unlearned[target.name]}", ""
             out.append(Score(target.name, metric.name, value, int(rows.sum()), "; ".join(filter(None, (note, said)))))

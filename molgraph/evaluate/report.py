@@ -15,6 +15,7 @@ from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
 from molgraph.base.version import __version__
+from molgraph.data.levels import labelled, pooled, pooled_prediction
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts, count_lines
 from molgraph.evaluate.metrics import score, scores_frame
@@ -79,25 +80,28 @@ def report_html(
     for name, p in predictions.items():
         if len(p) != len(table):
             raise DataError(f"{name} predicts {len(p)} rows, the table has {len(table)}")
+    unread, summary = unread_rows(table, predictions), _summary(table, predictions)
     if scores is None:
         scores = scores_frame({name: score(table, p) for name, p in predictions.items()})
     if counts is None:
         counts = count_lines(class_counts(table, {"test": np.arange(len(table))}))
+    verdicts = [verdict(table, predictions, target, floor=FLOOR) for target in table.targets[:MAX_TARGETS]]
+    if table.packed:  # from here on a row is an atom
+        predictions, table = {name: pooled_prediction(p, table) for name, p in predictions.items()}, pooled(table)
     shown = table.row_targets[:MAX_TARGETS]
-    verdicts = [verdict(table, predictions, target, floor=FLOOR) for target in shown]
     best = {v.target: next((name for name in v.values if name != FLOOR), next(iter(v.values))) for v in verdicts}
     told = [t for t in shown if not all(t.name in p.unlearned for p in predictions.values())]
     learning = "" if curves is None or curves.empty else data_uri(_learning(curves))
     page = _template().render(
         title=title,
-        summary=_summary(table, predictions),
+        summary=summary,
         notes=notes,
         verdicts=verdicts,
         score_tables=score_tables(scores, table, predictions, counts),
         details=[target_detail(table, predictions, target, best[target.name]) for target in told],
         learning=learning,
         new=None if new_predictions is None else new_rows(new_predictions),
-        unread=unread_rows(table, predictions),
+        unread=unread,
         manifest=flatten(manifest or {}),
         version=__version__,
     )
@@ -112,9 +116,9 @@ def _learning(curves: pd.DataFrame) -> str:
 
 
 def _summary(table: Table, predictions: Mapping[str, Prediction]) -> str:
-    n_labels = 0 if table.y is None else int(np.isfinite(table.y).any(axis=1).sum())
+    n_labels = int(labelled(table).sum())
     words = [f"{len(table):,} test rows, {n_labels:,} of them measured", f"methods: {', '.join(predictions)}"]
-    targets = [t.name for t in table.row_targets]
+    targets = [t.name for t in table.targets]
     if len(targets) > MAX_TARGETS:
         words.append(f"{len(targets)} targets; the first {MAX_TARGETS} are shown in full")
     return "; ".join(words) + "."

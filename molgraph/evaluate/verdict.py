@@ -10,6 +10,7 @@ import numpy as np
 
 from molgraph.base.contracts import Metric, Prediction, Target
 from molgraph.base.errors import DataError
+from molgraph.data.levels import pooled, pooled_prediction
 from molgraph.data.table import Table
 from molgraph.evaluate.metrics import columns_of, default_metric, evaluate_metric
 from molgraph.evaluate.statistics import Interval, paired_difference
@@ -61,6 +62,10 @@ def verdict(
     Raises:
         DataError: there are no measured values or no predictions.
     """
+    if target.level != "row":
+        table = table.with_targets([target.name])
+        predictions = {name: pooled_prediction(p, table) for name, p in predictions.items()}
+        table = pooled(table)
     if table.y is None or not predictions:
         raise DataError("a verdict needs measured values and predictions", hint="give a table with targets")
     y = table.with_targets([target.name]).y[:, 0]  # type: ignore[index]
@@ -103,7 +108,10 @@ def verdict(
         if not (_apart(over) and _better(metric, over.value)):
             tone = "warning"
             sentence += _against(floor, worse=_apart(over), n=len(contest))
-    detail += f"Measured on {len(y)} test row{'' if len(y) == 1 else 's'} that every method predicts."
+    noun = "test row" if target.level == "row" else target.level
+    detail += f"Measured on {len(y)} {noun}{'' if len(y) == 1 else 's'} that every method predicts."
+    if target.level != "row":  # the bootstrap draws them one by one
+        detail += f" The {noun}s of a molecule are alike, which makes the intervals too narrow."
     return Verdict(target.name, metric.name, values, len(y), f"{target.name}: {sentence}", detail, difference, tone)
 
 

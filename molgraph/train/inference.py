@@ -10,11 +10,13 @@ import numpy as np
 import torch
 
 from molgraph.base.contracts import Prediction
+from molgraph.base.packed import Packed, offsets_of, spread
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.loader import make_ahead
 from molgraph.data.table import OK, Table
+from molgraph.train.atom_targets import label_places, label_sizes
 from molgraph.train.descriptors import Descriptors
-from molgraph.train.inputs import Input, input_graphs, row_status
+from molgraph.train.inputs import Input, input_column, input_graphs, row_status
 from molgraph.train.network import Network
 from molgraph.train.outputs import Outputs
 from molgraph.train.runtime import resolve_device, torch_settings
@@ -65,7 +67,14 @@ def predict_networks(
     graph = np.stack([made.graph_of_row for made in graphs], axis=1)
     rows = np.flatnonzero((status == OK) & (graph >= 0).all(axis=1))
     extras = [m.descriptors.apply(table.features, table.feature_names) for m in members]
-    values = [np.full((len(table), m.outputs.d_out), np.nan) for m in members]
+    level, offsets, places = members[0].outputs.level, np.arange(len(table) + 1), None
+    if level != "row":
+        sizes = np.zeros(len(table), dtype=np.int64)
+        sizes[rows] = label_sizes(level, graphs[0].store, graph[rows, 0])
+        offsets = offsets_of(sizes)
+        texts = input_column(table, inputs).values[rows]
+        places = label_places(level, graphs[0].store, graph[rows, 0], texts)
+    values = [np.full((offsets[-1], m.outputs.d_out), np.nan) for m in members]
     device = resolve_device(running.device)
     samples = Samples(tuple(made.store for made in graphs), graph)
     edges = np.searchsorted(rows, np.arange(0, len(table) + running.batch, running.batch))
@@ -80,22 +89,25 @@ def predict_networks(
     low = running.precision == "bfloat16"
     networks = [m.network.to(device) for m in members]
     with torch_settings(running.threads), torch.inference_mode():
-        for piece, made in zip(pieces, make_ahead(pieces, make), strict=True):
-            sample = made.to(device)
+        for piece, batch in zip(pieces, make_ahead(pieces, make), strict=True):
+            sample = batch.to(device)
             for network, member, extra, value in zip(networks, members, extras, values, strict=True):
                 sample.extra = None if extra is None else torch.from_numpy(extra[piece]).to(device)
                 with torch.autocast(device.type, dtype=torch.bfloat16, enabled=low):
                     raw, _ = network(sample)
-                value[piece] = member.outputs.values(raw.float().cpu().numpy())
-    return [
-        Prediction(
-            table.ids,
-            member.outputs.targets,
-            value,
-            status,
-            reason,
-            inputs=table.inputs,
-            unlearned=member.outputs.unlearned,
+                value[spread(offsets, piece)] = member.outputs.values(raw.float().cpu().numpy())
+    made = []
+    for member, value in zip(members, values, strict=True):
+        packed, targets = {}, member.outputs.targets
+        if places is not None:
+            ordered = np.empty_like(value)
+            ordered[places] = value
+            names = [name for target in targets for name in target.columns]
+            packed = {name: Packed(offsets, ordered[:, j]) for j, name in enumerate(names)}
+            value = np.zeros((len(table), 0))
+        unlearned = member.outputs.unlearned
+        one = Prediction(
+            table.ids, targets, value, status, reason, inputs=table.inputs, unlearned=unlearned, packed=packed
         )
-        for member, value in zip(members, values, strict=True)
-    ]
+        made.append(one)
+    return made

@@ -141,23 +141,29 @@ def input_graphs(
     Raises:
         DataError: the table lacks a column, or it is open which one is meant.
     """
-    out = []
-    for k, each in enumerate(inputs):
-        own = {e.name: e for e in table.entities if e.kind == each.kind}
-        asked = [other.column for other in inputs if other.kind == each.kind]
-        if set(asked) <= set(own):
-            column = own[each.column]
-        elif len(own) == len(asked):
-            column = list(own.values())[sum(other.kind == each.kind for other in inputs[:k])]
-        else:
-            have = ", ".join(f"{e.name} ({e.kind})" for e in table.entities) or "none"
-            raise DataError(
-                f"the model reads {each.kind} column{'s' * (len(asked) > 1)} {', '.join(map(repr, asked))}, which the "
-                "table lacks",
-                hint=f"it has: {have}",
-            )
-        out.append(graphs_of(table, column, each.featuriser, spec=each.spec, cache=cache, workers=workers))
-    return tuple(out)
+    columns = [input_column(table, inputs, k) for k in range(len(inputs))]
+    return tuple(
+        graphs_of(table, column, each.featuriser, spec=each.spec, cache=cache, workers=workers)
+        for column, each in zip(columns, inputs, strict=True)
+    )
+
+
+def input_column(table: Table, inputs: Sequence[Input], k: int = 0) -> Entities:
+    """The column of a table that is a model's k-th input.
+
+    Raises:
+        DataError: the table lacks it, or it is open which one is meant.
+    """
+    each = inputs[k]
+    own = {e.name: e for e in table.entities if e.kind == each.kind}
+    asked = [other.column for other in inputs if other.kind == each.kind]
+    if set(asked) <= set(own):
+        return own[each.column]
+    if len(own) == len(asked):
+        return list(own.values())[sum(other.kind == each.kind for other in inputs[:k])]
+    have = ", ".join(f"{e.name} ({e.kind})" for e in table.entities) or "none"
+    words = f"column{'s' * (len(asked) > 1)} {', '.join(map(repr, asked))}"
+    raise DataError(f"the model reads {each.kind} {words}, which the table lacks", hint=f"it has: {have}")
 
 
 def row_status(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> tuple[np.ndarray, np.ndarray]:

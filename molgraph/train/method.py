@@ -26,6 +26,7 @@ from molgraph.base.registry import register
 from molgraph.base.seeds import derive
 from molgraph.base.size import Shapes, Size
 from molgraph.base.space import Categorical, Float, Space
+from molgraph.base.table import LevelName
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
 from molgraph.train.engine import Fit, Plan
@@ -146,6 +147,7 @@ class GraphMethod(Method):
                 inputs=made.inputs,
                 d_extra=len(made.descriptors.names),
                 d_out=made.outputs.d_out,
+                level=made.outputs.level,
             )
             if start is not None:
                 start.copy_into(network, made.inputs)
@@ -276,7 +278,7 @@ class GraphMethod(Method):
         label = f"training {self.encoder}"
         return Plan(how, self.seed, self.checkpoint_seconds, folder, made.prints, label)
 
-    def build(self, inputs: Sequence[Input], *, d_extra: int, d_out: int) -> Network:
+    def build(self, inputs: Sequence[Input], *, d_extra: int, d_out: int, level: LevelName = "row") -> Network:
         """The network with fresh weights, for those widths."""
         return build_network(
             inputs,
@@ -287,4 +289,5 @@ class GraphMethod(Method):
             d_hidden=self.head_width,
             n_layers=self.head_layers,
             dropout=self.head_dropout,
+            level=level,
         )

@@ -16,9 +16,10 @@ import pandas as pd
 from molgraph.base.contracts import Method, Prediction, PredictsGraphs, Target
 from molgraph.base.errors import DataError, UsageError
 from molgraph.data.formats import names_file
+from molgraph.data.levels import labelled, level_of
 from molgraph.data.log import log_targets
 from molgraph.data.read import is_named, read_table
-from molgraph.data.standardised import standardise
+from molgraph.data.standardised import as_given, standardise
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics
 from molgraph.evaluate.class_counts import few_lines
@@ -88,8 +89,9 @@ class Model:
     def predict_table(self, table: Table) -> Prediction:
         """Predict the rows of a table as it was read; the standardiser is applied here."""
         self.check_predicts()
-        prediction = self.method.predict(standardise(table, self.standardiser))
-        return replace(prediction, inputs=table.inputs, index=table.index)
+        clean = standardise(table, self.standardiser)
+        prediction = as_given(self.method.predict(clean), table, clean, self.standardiser)
+        return replace(prediction, index=table.index)
 
     def check_predicts(self) -> None:
         """Raise ``UsageError`` where the model has no targets to predict."""
@@ -117,6 +119,8 @@ class Model:
             table = log_targets(data) if reading.get("log") else data
         else:  # read as the model's own targets, so that classes keep their order and kinds are not guessed again
             table = self.read(data, targets=self.targets, **reading)
+        if (level := level_of(self.targets)) != "row":
+            logger.info("scores count %ss: all those of all rows, each alike", level)
         for note in table.notes:
             logger.info(note)
         table = coded(table.with_targets([t.name for t in self.targets]), self.targets)
@@ -141,9 +145,9 @@ class Model:
 
     def _seen_words(self, table: Table) -> str:
         """How many measured rows hold a molecule that the model learnt from; empty where none is known to."""
-        if self.trained_on is None or table.y is None:
+        if self.trained_on is None or not table.targets:
             return ""
-        measured = np.flatnonzero(np.isfinite(table.y).any(axis=1) & table.ok)
+        measured = np.flatnonzero(labelled(table) & table.ok)
         hashes = molecule_hashes(standardise(table.take(measured), self.standardiser))
         n = int(np.isin(hashes, self.trained_on).sum())
         rows = f"{n:,} of {len(measured):,} rows hold{'s' * (n == 1)}"
@@ -277,6 +281,8 @@ def coded(table: Table, targets: tuple[Target, ...]) -> Table:
     A file that lacks a class, or holds numbers as labels, codes its classes otherwise than the training file did.
     """
     if table.y is None:
+        if [t.classes for t in targets] != [t.classes for t in table.targets]:
+            raise DataError("the table's classes of atoms are not the model's", hint="read it from a file")
         return table
     y = table.y.copy()
     for j, (ours, theirs) in enumerate(zip(targets, table.row_targets, strict=True)):
@@ -296,4 +302,5 @@ def coded(table: Table, targets: tuple[Target, ...]) -> Table:
 
 def _target(target: Target, units: Any) -> str:
     unit = units.get(target.name, "")
-    return f"{target.name} ({target.kind}{', ' + unit if unit else ''})"
+    level = f" of each {target.level}" if target.level != "row" else ""
+    return f"{target.name} ({target.kind}{level}{', ' + unit if unit else ''})"

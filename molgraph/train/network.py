@@ -11,7 +11,9 @@ from torch import Tensor, nn
 
 from molgraph.base import registry
 from molgraph.base.errors import UsageError, nearest
-from molgraph.nn.encoder import Encoder, check_input
+from molgraph.base.table import LevelName
+from molgraph.data.batch import GraphBatch
+from molgraph.nn.encoder import Encoded, Encoder, check_input
 from molgraph.nn.joiners import Joiner, JoinPart
 from molgraph.nn.perceptron import Perceptron
 from molgraph.train.inputs import Input, encoder_names
@@ -25,10 +27,15 @@ class Network(nn.Module):
         encoders: one for each entity column; each gives one state a graph.
         joiner: the states of a row's entities to one state; None for one entity column.
         head: a perceptron on that state, beside the row's descriptors where there are any.
+        level: ``row``; or ``atom`` or ``bond``, whose states the head reads in place of the joined one. A bond's
+            state is the sum of its atoms' states, beside the bond's features.
     """
 
-    def __init__(self, encoders: Sequence[Encoder], joiner: Joiner | None, head: nn.Module) -> None:
+    def __init__(
+        self, encoders: Sequence[Encoder], joiner: Joiner | None, head: nn.Module, level: LevelName = "row"
+    ) -> None:
         super().__init__()
+        self.level = level
         self.encoder, self.further_encoders = encoders[0], nn.ModuleList(encoders[1:])
         self.joiner, self.head = joiner, head
         self.d_state = encoders[0].d_out if joiner is None else joiner.d_out
@@ -42,23 +49,45 @@ class Network(nn.Module):
         """Make the batches' index work ahead."""
         for encoder, part in zip(self.encoders, sample.parts, strict=True):
             encoder.prepare(part.batch)
+        if self.level == "bond":
+            bonds_once(sample.parts[0].batch)
 
     def forward(self, sample: Sample) -> tuple[Tensor, Tensor | None]:
         """Raw outputs, float [n, d_out], and the sum of the encoders' penalties where they have any."""
-        rows = self.joiner is not None and self.joiner.needs_rows
+        rows = self.level != "row" or (self.joiner is not None and self.joiner.needs_rows)
         encoded = [make(part.batch, rows=rows) for make, part in zip(self.encoders, sample.parts, strict=True)]
-        if self.joiner is None:
+        extra = sample.extra
+        if self.level != "row":
+            state, row = self._below(encoded[0], sample.parts[0].batch)
+            extra = None if extra is None else extra.index_select(0, row)
+        elif self.joiner is None:
             state = encoded[0].graphs
         else:
             joined = [JoinPart(e, part.of_row) for e, part in zip(encoded, sample.parts, strict=True)]
             state = self.joiner(joined)
-        if sample.extra is not None:
-            state = torch.cat([state, sample.extra.to(state.dtype)], dim=1)
+        if extra is not None:
+            state = torch.cat([state, extra.to(state.dtype)], dim=1)
         penalties = [value for each in encoded for value in each.penalties.values()]
         # a few rows: in single precision the head costs nothing, and bfloat16 would round what it answers
         with torch.autocast(state.device.type, enabled=False):
             out = self.head(state.to(torch.promote_types(state.dtype, torch.float32)))
         return out, torch.stack(penalties).sum() if penalties else None
+
+    def _below(self, encoded: Encoded, batch: GraphBatch) -> tuple[Tensor, Tensor]:
+        """The states of a batch's atoms or bonds, and the row of each."""
+        h = next(rows.h for rows in encoded.rows if rows.level == "atom")
+        if self.level == "atom":
+            return h, batch.graph_of("atom")
+        once = bonds_once(batch)
+        source, target = batch.source.index_select(0, once), batch.target.index_select(0, once)
+        ends = h.index_select(0, source) + h.index_select(0, target)
+        features = batch.features("bond").index_select(0, once).to(h.dtype)
+        return torch.cat([ends, features], dim=1), batch.graph_of("bond").index_select(0, once)
+
+
+def bonds_once(batch: GraphBatch) -> Tensor:
+    """int64 [bonds]: of the two directions of each bond the one from its lower atom, in the order of the batch."""
+    return batch.once("bonds_once", lambda: torch.nonzero(batch.source < batch.target)[:, 0])
 
 
 def build_network(
@@ -71,6 +100,7 @@ def build_network(
     d_hidden: int = 300,
     n_layers: int = 2,
     dropout: float = 0.0,
+    level: LevelName = "row",
 ) -> Network:
     """The network for some inputs, with fresh weights.
 
@@ -81,16 +111,23 @@ def build_network(
         joiner: a registered joiner, used where there are several inputs.
         d_extra, d_out: widths of descriptors and outputs; without outputs there is no head.
         d_hidden, n_layers, dropout: of the head.
+        level: of the targets.
 
     Raises:
         UsageError: parameters that an encoder or the joiner does not take, or inputs that an encoder cannot read.
     """
     encoders = [_encoder(each, own_params(params, each.encoder, len({i.encoder for i in inputs}))) for each in inputs]
     joined = None if len(encoders) == 1 else _joiner(joiner, encoders, inputs, own_params(params, "joiner", 2))
-    network = Network(encoders, joined, nn.Identity())
+    network = Network(encoders, joined, nn.Identity(), level)
+    d_state = network.d_state
+    if level != "row":
+        if joined is not None or not encoders[0].d_rows:
+            words = f"{inputs[0].encoder} gives no states of atoms"
+            raise UsageError(words, hint="choose another model, such as dmpnn")
+        d_state = encoders[0].d_rows + (inputs[0].spec.width("bond") if level == "bond" else 0)
     if d_out:
         try:
-            network.head = Perceptron(network.d_state + d_extra, d_hidden, d_out, n_layers=n_layers, dropout=dropout)
+            network.head = Perceptron(d_state + d_extra, d_hidden, d_out, n_layers=n_layers, dropout=dropout)
         except (TypeError, ValueError, RuntimeError) as error:
             hint = "head_width, head_layers, head_dropout"
             raise UsageError(f"the head cannot be built: {error}", hint=hint) from error

@@ -11,7 +11,9 @@ import numpy as np
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
+from molgraph.base.table import LevelName
 from molgraph.data.labels import bounds_of
+from molgraph.data.levels import level_of
 
 ClassWeights = Literal["balanced"] | Mapping[str, Any] | None
 
@@ -21,7 +23,7 @@ class Outputs:
     """Targets, and the scale that their values are learned on.
 
     Args:
-        targets: row-level targets, in the order of ``y``'s columns.
+        targets: all of one level, in the order of ``y``'s columns.
         mean: float64 [t], taken from regression values before learning; 0 for other kinds.
         scale: float64 [t], what they are then divided by; 1 for other kinds and for a constant target.
         unlearned: why, for each target that the labels could not teach; its outputs mean nothing.
@@ -58,6 +60,11 @@ class Outputs:
                 spread = np.sqrt(np.average((y[here, j] - mean[j]) ** 2, weights=weights))
                 scale[j] = spread if spread > 1e-12 * max(1.0, abs(mean[j])) else 1.0
         return cls(targets, mean, scale, dict(unlearned or {}))
+
+    @property
+    def level(self) -> LevelName:
+        """The level that all targets share."""
+        return level_of(self.targets)
 
     @property
     def slices(self) -> tuple[slice, ...]:

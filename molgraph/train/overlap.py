@@ -6,7 +6,6 @@ import sys
 from collections import deque
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any, Protocol
@@ -14,7 +13,7 @@ from typing import Any, Protocol
 from molgraph.base.contracts import Method, Prediction, PredictsGraphs
 from molgraph.base.cores import cores
 from molgraph.data.graph_cache import Graphs
-from molgraph.data.standardised import standardise
+from molgraph.data.standardised import as_given, standardise
 from molgraph.data.table import Table
 from molgraph.train.ahead import map_ahead
 from molgraph.train.inputs import Input, input_graphs
@@ -60,7 +59,7 @@ def predict_tables(
     with _threads(method, threads), closing(map_ahead(make, remembered(), workers)) as made:
         for clean, graphs in made:
             table = read.popleft()
-            yield table, replace(method.predict_graphs(clean, graphs), inputs=table.inputs)
+            yield table, as_given(method.predict_graphs(clean, graphs), table, clean, model.standardiser)
 
 
 def standard_graphs(preset: str, inputs: tuple[Input, ...], table: Table) -> tuple[Table, tuple[Graphs, ...]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,17 @@ import numpy as np
 
 from molgraph.base.cores import cores
 from molgraph.base.errors import DataError
+from molgraph.base.packed import offsets_of
 from molgraph.data.content import entity_texts
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.labels import check_labels, check_targets, check_weights
+from molgraph.data.levels import labelled, level_of, pooled, sizes_of
 from molgraph.data.table import OK, Table
 from molgraph.data.unlearned import notes_of
+from molgraph.train.atom_targets import check_level, label_places, label_sizes
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.descriptors import Descriptors
-from molgraph.train.inputs import Input, choose_columns, input_graphs, row_status, train_graphs
+from molgraph.train.inputs import Input, choose_columns, input_column, input_graphs, row_status, train_graphs
 from molgraph.train.outputs import ClassWeights, Outputs, class_tables, label_weights
 from molgraph.train.samples import Samples
 
@@ -72,17 +75,17 @@ def prepare(
         DataError: nothing can be learned from the table, or the two tables do not fit together.
     """
     chosen = choose_columns(table, encoder, columns)
+    check_level(level_of(table.targets), chosen)
     inputs, graphs = train_graphs(table, chosen, cache=cache, workers=workers_for(table, threads))
-    part, graph, unlearned = _learnable(table, inputs, graphs)
-    targets, y = part.row_targets, part.y
-    assert y is not None
+    readable = _readable(table, inputs, graphs)
+    unlearned = check_targets(table, readable).unlearned
+    part = _learnable(table, inputs, graphs, readable, unlearned)
+    targets, y = table.targets, part.y
     outputs = Outputs.fit(targets, y, unlearned, part.weights)
-    descriptors = Descriptors.fit(part.features, part.feature_names, part.weights)
+    descriptors = Descriptors.fit(part.table.features, part.table.feature_names, part.table.weights)
     classes = class_tables(targets, y, class_weights)
-    weights = label_weights(y, part.weights, classes)
-    extra = descriptors.apply(part.features, part.feature_names)
-    train = Samples(tuple(made.store for made in graphs), graph, extra, outputs.labels(y), weights)
-    notes = list(notes_of(unlearned))
+    train = part.samples(graphs, outputs, descriptors, classes)
+    notes, extra, weights = list(notes_of(unlearned)), train.extra, train.weights
     held = None if valid is None else _valid(valid, inputs, outputs, descriptors, classes, cache)
     if held is None:
         notes.append(NO_VALID)
@@ -96,7 +99,7 @@ def prepare(
         prints=fingerprint(
             recipe=dict(recipe),
             data=[
-                *(entity_texts(part.column(i.column)) for i in inputs),
+                *(entity_texts(part.table.column(i.column)) for i in inputs),
                 y,
                 extra if extra is not None else "",
                 weights,
@@ -113,26 +116,68 @@ def workers_for(table: Table, threads: int | None) -> int:
     return 1 if len(table) < MANY_ROWS else cores(threads)
 
 
-def _readable(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> tuple[np.ndarray, np.ndarray]:
-    """The graphs of each row, int64 [n, columns], and whether it has all of them."""
-    graph = np.stack([made.graph_of_row for made in graphs], axis=1)
-    return graph, (row_status(table, inputs, graphs)[0] == OK) & (graph >= 0).all(axis=1)
+@dataclass(frozen=True)
+class _Part:
+    """Rows to learn from.
+
+    Args:
+        table: rows that have a graph, a label and a weight.
+        graph: int64 [n, columns], their graphs.
+        y: float64 [labels, targets]: a row for each row of the table, or for each of their atoms or bonds.
+        weights: float64 [labels], or None.
+        offsets: int64 [n + 1], where each row's labels begin; None: one a row.
+    """
+
+    table: Table
+    graph: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None
+    offsets: np.ndarray | None
+
+    def samples(
+        self,
+        graphs: Sequence[Graphs],
+        outputs: Outputs,
+        descriptors: Descriptors,
+        classes: Mapping[int, np.ndarray],
+    ) -> Samples:
+        """The rows as a network takes them."""
+        weights = label_weights(self.y, self.weights, classes)
+        extra = descriptors.apply(self.table.features, self.table.feature_names)
+        stores = tuple(made.store for made in graphs)
+        return Samples(stores, self.graph, extra, outputs.labels(self.y), weights, self.offsets)
+
+
+def _readable(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> np.ndarray:
+    """bool [n]: rows that have all of their graphs, and values of as many atoms or bonds as those, or of none."""
+    graph = _graph_of(graphs)
+    readable = (row_status(table, inputs, graphs)[0] == OK) & (graph >= 0).all(axis=1)
+    level = level_of(table.targets)
+    if level != "row":
+        sizes = sizes_of(table)
+        readable &= (sizes == label_sizes(level, graphs[0].store, graph[:, 0])) | (sizes == 0)
+    return readable
+
+
+def _graph_of(graphs: Sequence[Graphs]) -> np.ndarray:
+    return np.stack([made.graph_of_row for made in graphs], axis=1)
 
 
 def _learnable(
-    table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]
-) -> tuple[Table, np.ndarray, Mapping[str, str]]:
-    """The rows that have graphs and a label to learn from, their graphs, and the targets that teach nothing."""
-    graph, readable = _readable(table, inputs, graphs)
-    labels = check_targets(table, readable)
-    rows = np.flatnonzero(readable & table.ok & _counts(table, labels.y))
-    return replace(table, y=labels.y).take(rows), graph[rows], labels.unlearned
-
-
-def _counts(table: Table, y: np.ndarray) -> np.ndarray:
-    """bool [n]: rows with a label and a weight above 0."""
-    labelled = ~np.isnan(y).all(axis=1)
-    return labelled if table.weights is None else labelled & (table.weights > 0)
+    table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], readable: np.ndarray, unlearned: Collection[str]
+) -> _Part:
+    """The readable rows that have a label to learn from and a weight above 0."""
+    counts = labelled(table, unlearned)
+    rows = np.flatnonzero(readable & table.ok & (counts if table.weights is None else counts & (table.weights > 0)))
+    part, graph, level = table.take(rows), _graph_of(graphs)[rows], level_of(table.targets)
+    flat, offsets = pooled(part), None
+    y = np.array(flat.y, dtype=np.float64)
+    y[:, [t.name in unlearned for t in flat.targets]] = np.nan
+    if level != "row":
+        store = graphs[0].store
+        offsets = offsets_of(label_sizes(level, store, graph[:, 0]))
+        y = y[label_places(level, store, graph[:, 0], input_column(part, inputs).values)]
+    return _Part(part, graph, y, flat.weights, offsets)
 
 
 def _valid(
@@ -144,21 +189,15 @@ def _valid(
     cache: Path | None,
 ) -> Samples | None:
     """The validation rows on the training part's scales; None where none has a graph, a label and a weight."""
-    if [t.name for t in table.row_targets] != [t.name for t in outputs.targets]:
+    if [t.name for t in table.targets] != [t.name for t in outputs.targets]:
         raise DataError(
-            f"the validation part has targets {[t.name for t in table.row_targets]}, "
+            f"the validation part has targets {[t.name for t in table.targets]}, "
             f"the training part {[t.name for t in outputs.targets]}"
         )
     graphs = input_graphs(table, inputs, cache=cache)
-    graph, readable = _readable(table, inputs, graphs)
-    y = np.array(table.y, dtype=np.float64)
-    check_labels(table.row_targets, y[readable], table.ids[readable])
+    readable = _readable(table, inputs, graphs)
+    judged = pooled(table.take(readable))
+    check_labels(judged.targets, np.array(judged.y, dtype=np.float64), judged.ids)
     check_weights(table)
-    y[:, [t.name in outputs.unlearned for t in outputs.targets]] = np.nan  # judged by what can be learned alone
-    usable = readable & _counts(table, y)
-    if not usable.any():
-        return None
-    part, y = table.take(usable), y[usable]
-    weights = label_weights(y, part.weights, classes)
-    extra = descriptors.apply(part.features, part.feature_names)
-    return Samples(tuple(made.store for made in graphs), graph[usable], extra, outputs.labels(y), weights)
+    part = _learnable(table, inputs, graphs, readable, outputs.unlearned)  # judged by what can be learned alone
+    return part.samples(graphs, outputs, descriptors, classes) if len(part.table) else None

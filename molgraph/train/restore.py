@@ -19,6 +19,7 @@ from molgraph.base.parameters import check_types
 from molgraph.base.ranges import INNER_LIMIT, LARGEST
 from molgraph.base.size import Shapes, Size
 from molgraph.data.features import D_ATOM, D_BOND, FEATURISER, MOLECULE_SPEC
+from molgraph.data.levels import level_of
 from molgraph.data.target_json import targets_from_json
 from molgraph.data.unlearned import restore_unlearned
 from molgraph.train.building import bounded_by
@@ -74,7 +75,8 @@ def restore_fitted(
     mean, scale = _column(arrays, "feature.mean", len(names)), _scale(arrays, "feature", len(names))
     inputs = _inputs(encoder, meta)
     d_out = sum(len(target.columns) for target in targets)
-    network = _network(encoder, partial(build, inputs, d_extra=len(names), d_out=d_out), arrays)
+    build = partial(build, inputs, d_extra=len(names), d_out=d_out, level=level_of(targets))
+    network = _network(encoder, build, arrays)
     if predicts != bool(targets):
         raise ModelFileError("the model has targets that its objective does not learn")
     if predicts:
@@ -100,7 +102,8 @@ def size_of(meta: Mapping[str, Any], shapes: Shapes) -> Size:
     uses = max(1, *(_largest(own_params(inner, one, len(encoders)).get(name)) for one, name in repeats), 0)
     weights = sum(math.prod(shape) for name, shape in shapes.items() if name.startswith(PREFIX))
     targets = targets_from_json(meta["targets"]) if meta["targets"] else ()
-    columns = sum(len(target.columns) for target in targets) or sum(max(shape, default=0) for shape in shapes.values())
+    columns = sum(len(target.columns) * (1 if target.level == "row" else BONDS) for target in targets)
+    columns = columns or sum(max(shape, default=0) for shape in shapes.values())
     return Size(bytes=8 * weights, row_bytes=40 * columns, row_operations=uses * (BONDS * weights + A_USE))
 
 

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import IO
 
 import numpy as np
@@ -17,13 +18,16 @@ import pyarrow as pa
 
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import UsageError
+from molgraph.chem.atom_order import follow_block
 from molgraph.chem.molfile import draw_block, write_record
 from molgraph.data.building import Rows
 from molgraph.data.chunks import MOLBLOCK
 from molgraph.data.columns import as_text
 from molgraph.data.content import entity_texts
+from molgraph.data.levels import level_of
 from molgraph.data.lines import RecordReader
 
+LIST_LINE = 190  # characters of a line of a property list, as RDKit has it
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npy", ".sdf", ".sdf.gz")
 
 
@@ -32,16 +36,19 @@ class Output:
     """Rows to write.
 
     Args:
-        columns: texts as lists, predicted numbers as float32 arrays, the input's own columns as Arrow has them.
+        columns: texts as lists, predicted numbers as float32 arrays, those of atoms and bonds as object arrays of such
+            (None for none), the input's own columns as Arrow has them.
         ids: the rows' ids.
         molecules: SMILES as they were given.
         blocks: the molecules as an SD file had them, empty where unreadable; None where the input is no SD file.
+        level: of the predicted values.
     """
 
     columns: Mapping[str, Sequence[object] | np.ndarray | pa.ChunkedArray]
     ids: Sequence[str]
     molecules: Sequence[str]
     blocks: Sequence[str] | None
+    level: str = "row"
 
 
 def arrange(rows: Rows, prediction: Prediction, chosen: np.ndarray, *, keep_columns: bool) -> Output:
@@ -68,11 +75,21 @@ def arrange(rows: Rows, prediction: Prediction, chosen: np.ndarray, *, keep_colu
         for entity in rows.table.entities[1:]:
             own[_free(entity.name, (*own, status, reason))] = entity_texts(entity)[chosen].tolist()
     numbers = prediction.numbers({*own, status, reason, *rows.names})
-    columns = {**own, **{name: values[chosen].astype(np.float32) for name, values in numbers.items()}}
+    columns = {**own, **{name: _single(values[chosen]) for name, values in numbers.items()}}
     blocks = None
     if MOLBLOCK in rows.columns.column_names:
         blocks = rows.columns[MOLBLOCK].take(pa.array(chosen)).to_pylist()
-    return Output(columns | {status: texts[2], reason: texts[3]}, texts[0], texts[1], blocks)
+    level = level_of(prediction.targets)
+    return Output(columns | {status: texts[2], reason: texts[3]}, texts[0], texts[1], blocks, level)
+
+
+def _single(values: np.ndarray) -> np.ndarray:
+    """Numbers, or arrays of them, as float32."""
+    if values.dtype != object:
+        return values.astype(np.float32)
+    for i, each in enumerate(values):
+        values[i] = None if each is None else each.astype(np.float32)
+    return values
 
 
 def _free(name: str, taken: Iterable[str]) -> str:
@@ -107,7 +124,9 @@ class Delimited(RowFormat):
         return _bytes(self.separator.join(self._safe(output.columns)) + "\n", self.compressed)
 
     def chunk(self, output: Output) -> bytes:
-        cells = [_texts(v) if isinstance(v, np.ndarray) else self._safe(_texts(v)) for v in output.columns.values()]
+        plain = [isinstance(v, np.ndarray) and v.dtype != object for v in output.columns.values()]
+        cells = [_texts(v) for v in output.columns.values()]
+        cells = [texts if safe else self._safe(texts) for texts, safe in zip(cells, plain, strict=True)]
         text = "".join(line + "\n" for line in map(self.separator.join, zip(*cells, strict=True)))
         return _bytes(text, self.compressed)
 
@@ -171,8 +190,9 @@ class Numbers(RowFormat):
 class Records(RowFormat):
     """An SD file: a record for each row, with the other columns as its fields.
 
-    The molecule is the input's own where that is an SD file, else it is drawn from the SMILES; a row whose molecule
-    could not be read is a record of no atoms.
+    Values of atoms and bonds are property lists as RDKit writes and reads them (``atom.dprop.charge``), in the order of
+    the record's own atoms. The molecule is the input's own where that is an SD file, else it is drawn from the SMILES;
+    a row whose molecule could not be read is a record of no atoms.
     """
 
     def __init__(self, compressed: bool) -> None:
@@ -183,7 +203,14 @@ class Records(RowFormat):
 
     def chunk(self, output: Output) -> bytes:
         shown = () if output.blocks is None else ("smiles", RecordReader.TITLE)  # by the records themselves
-        columns = {name: _texts(values) for name, values in output.columns.items() if name not in shown}
+        columns = {}
+        for name, values in output.columns.items():
+            if isinstance(values, np.ndarray) and values.dtype == object:
+                prefix = f"{output.level}.dprop."
+                listed = _free(name if name.startswith(prefix) else prefix + name, output.columns)
+                columns[listed] = _property_lists(values, output)
+            elif name not in shown:
+                columns[name] = _texts(values)
         blocks = output.blocks if output.blocks is not None else map(draw_block, output.molecules)
         out = []
         for id, block, cells in zip(output.ids, blocks, zip(*columns.values(), strict=True), strict=True):
@@ -217,7 +244,9 @@ def row_format(path: str) -> RowFormat:
 
 
 def _texts(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> list[str]:
-    """Cells as text; a number's is the shortest that reads back as the same, nothing is empty."""
+    """Cells as text; a number's is the shortest that reads back as the same, nothing is empty; lists are JSON."""
+    if isinstance(values, np.ndarray) and values.dtype == object:
+        return ["" if each is None else f"[{', '.join(text or 'null' for text in _texts(each))}]" for each in values]
     if isinstance(values, np.ndarray):
         return pa.array(np.ma.masked_invalid(values)).cast(pa.string()).fill_null("").to_pylist()
     if isinstance(values, pa.ChunkedArray):
@@ -225,7 +254,24 @@ def _texts(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> list[str]
     return ["" if text is None else str(text) for text in values]
 
 
+def _property_lists(values: np.ndarray, output: Output) -> list[str]:
+    """Values between blanks, ``n/a`` where there is none, in the order of the structures that are written."""
+    out = []
+    for each, block in zip(values, output.blocks or [""] * len(values), strict=True):
+        if block and each is not None:  # its SMILES, which was predicted, has another order
+            found, given = follow_block(block), each
+            each = None if found is None else np.empty_like(given)
+            if found is not None:
+                each[getattr(found[1], output.level)] = given
+        text = "" if each is None else " ".join(text or "n/a" for text in _texts(each))
+        out.append("\n".join(wrap(text, LIST_LINE)))
+    return out
+
+
 def _array(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> pa.Array:
+    if isinstance(values, np.ndarray) and values.dtype == object:
+        lists = [None if each is None else np.where(np.isnan(each), None, each).tolist() for each in values]
+        return pa.array(lists, pa.list_(pa.float32()))
     if isinstance(values, np.ndarray):
         return pa.array(np.ma.masked_invalid(values))
     if not isinstance(values, pa.ChunkedArray):

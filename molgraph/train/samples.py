@@ -10,6 +10,7 @@ import pandas as pd
 import torch
 from torch import Tensor
 
+from molgraph.base.packed import spread
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.graph_store import GraphStore
 
@@ -27,7 +28,7 @@ class Part(NamedTuple):
 
 
 class Sample:
-    """One batch: graphs for each entity column, and of each row the descriptors, labels and label weights.
+    """One batch: graphs for each entity column, descriptors of each row, and labels with their weights.
 
     Not a dataclass: Lightning walks through those value by value at every step.
     """
@@ -57,8 +58,9 @@ class Samples:
         stores: graphs of each entity column.
         graph: int64 [n, columns], the graphs of each row.
         extra: float32 [n, f], standardised descriptors, or None.
-        y: float32 [n, t], scaled labels, or None.
-        weights: float32 [n, t], 0 where the label is missing, or None.
+        y: float32 [n, t], scaled labels, or None; of targets of atoms or bonds a row for each of them.
+        weights: float32, as ``y``, 0 where the label is missing, or None.
+        offsets: int64 [n + 1], where the labels of each row begin in ``y``; None: one a row.
     """
 
     stores: tuple[GraphStore, ...]
@@ -66,6 +68,7 @@ class Samples:
     extra: np.ndarray | None = None
     y: np.ndarray | None = None
     weights: np.ndarray | None = None
+    offsets: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.graph)
@@ -73,11 +76,12 @@ class Samples:
     def sample(self, rows: np.ndarray) -> Sample:
         """The batch of those rows, in that order."""
 
-        def pick(values: np.ndarray | None) -> Tensor | None:
+        def pick(values: np.ndarray | None, rows: np.ndarray) -> Tensor | None:
             return None if values is None else torch.from_numpy(values[rows])
 
+        labels = rows if self.offsets is None else spread(self.offsets, rows)
         parts = tuple(self._part(store, self.graph[rows, j]) for j, store in enumerate(self.stores))
-        return Sample(parts, pick(self.extra), pick(self.y), pick(self.weights))
+        return Sample(parts, pick(self.extra, rows), pick(self.y, labels), pick(self.weights, labels))
 
     def _part(self, store: GraphStore, graphs: np.ndarray) -> Part:
         if len(self.stores) == 1:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.base.contracts import Method, PredictsGraphs
+from molgraph.base.contracts import Method, Prediction, PredictsGraphs
 from molgraph.base.errors import ModelFileError
 from molgraph.base.seeds import generator
 from molgraph.data.table import Table, make_table
@@ -65,7 +65,7 @@ def vector_table(method: Method, feature_names: tuple[str, ...], n: int = len(MO
 def make_vectors(method: Method, table: Table) -> dict[str, Any]:
     """What the method answers now, and with which libraries, as JSON values."""
     prediction = method.predict(table)
-    value = [[None if np.isnan(v) else float(v) for v in row] for row in prediction.value]
+    value = [[None if np.isnan(v) else float(v) for v in row] for row in _answers(prediction)]
     status = [str(s) for s in prediction.status]
     return {"molecules": list(MOLECULES), "value": value, "status": status, "versions": library_versions()}
 
@@ -82,21 +82,32 @@ def compare_vectors(method: Method, table: Table, vectors: Any) -> tuple[int, fl
     try:
         if list(vectors["molecules"]) != list(MOLECULES):
             raise ModelFileError("the model file's test vectors are not on the public molecules")
-        expected = np.array([[np.nan if v is None else float(v) for v in row] for row in vectors["value"]])
+        expected = [np.array([np.nan if v is None else float(v) for v in row]) for row in vectors["value"]]
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError("the model file's test vectors cannot be read") from error
-    found = method.predict(table).value
-    if expected.shape != found.shape:
-        raise ModelFileError(f"the test vectors have shape {expected.shape}, predictions {found.shape}")
-    gap = np.abs(found - expected) / np.maximum(np.abs(expected), 1.0)
-    wrong = (np.isnan(found) != np.isnan(expected)) | (gap > TOLERANCE)
+    found = _answers(method.predict(table))
+    if [len(row) for row in expected] != [len(row) for row in found]:
+        raise ModelFileError("the test vectors have other numbers of values than the predictions")
+    saved, now = np.concatenate(expected), np.concatenate(found)
+    gap = np.abs(now - saved) / np.maximum(np.abs(saved), 1.0)
+    wrong = (np.isnan(now) != np.isnan(saved)) | (gap > TOLERANCE)
     if wrong.any():
-        i, j = (int(k) for k in np.argwhere(wrong)[0])
+        k = int(np.flatnonzero(wrong)[0])
+        i = int(np.repeat(np.arange(len(found)), [len(row) for row in found])[k])
         raise ModelFileError(
-            f"the model answers {found[i, j]:.6g} for {MOLECULES[i]}, and {expected[i, j]:.6g} when it was saved",
+            f"the model answers {now[k]:.6g} for {MOLECULES[i]}, and {saved[k]:.6g} when it was saved",
             hint=_why(vectors.get("versions")),
         )
     return len(MOLECULES), float(np.nanmax(gap, initial=0.0))
+
+
+def _answers(prediction: Prediction) -> list[np.ndarray]:
+    """The values of each row, those of its atoms or bonds behind the others."""
+    parts = [[row] for row in prediction.value]
+    for name in sorted(prediction.packed):
+        for own, values in zip(parts, prediction.packed[name].lists(), strict=True):
+            own.append(values)
+    return [np.concatenate(own) for own in parts]
 
 
 def _why(saved: Any) -> str:

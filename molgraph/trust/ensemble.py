@@ -108,7 +108,13 @@ class Ensemble(Method):
             raise UsageError("this ensemble has not learned anything yet", hint="call fit(table) first")
         parts = self._predictions(table, graphs)
         values = np.stack([p.value for p in parts])
-        return replace(parts[0], value=values.mean(axis=0), spread=values.std(axis=0), interval=None)
+        packed = {}
+        for name, first in parts[0].packed.items():
+            below = np.stack([p.packed[name].values for p in parts])
+            packed[name] = replace(first, values=below.mean(axis=0))
+            packed[f"{name}_spread"] = replace(first, values=below.std(axis=0))
+        mean, spread = values.mean(axis=0), values.std(axis=0)
+        return replace(parts[0], value=mean, spread=spread, packed=packed, interval=None)
 
     def state(self) -> State:
         """The members' states, their arrays under ``member-0.``, ``member-1.``, ..."""

@@ -1,0 +1,67 @@
+"""Hold the values of atoms or bonds, those of one row of a table after those of another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Values below the row level (an atom's, a bond's): those of row i are ``values[offsets[i]:offsets[i + 1]]``.
+
+    Example:
+        >>> charges = Packed.of([[0.1, -0.1], None, [0.0]])
+        >>> charges.sizes.tolist(), charges.take(np.array([2, 0])).values.tolist()
+        ([2, 0, 1], [0.0, 0.1, -0.1])
+    """
+
+    offsets: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, lists: Sequence[Any]) -> Packed:
+        """From a list for each row; None is a row without values, and None within a list a missing value (NaN)."""
+        arrays = [np.zeros(0) if each is None else np.asarray(each, dtype=np.float64) for each in lists]
+        full = [each for each in arrays if len(each)]
+        return cls(offsets_of([len(each) for each in arrays]), np.concatenate(full) if full else np.zeros(0))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """int64 [n]: how many values each row has."""
+        return np.diff(self.offsets)
+
+    def lists(self) -> np.ndarray:
+        """Object array [n]: the values of each row."""
+        out = np.empty(len(self), dtype=object)
+        for i in range(len(self)):
+            out[i] = self.values[self.offsets[i] : self.offsets[i + 1]]
+        return out
+
+    def take(self, rows: np.ndarray) -> Packed:
+        """The values of those rows, in that order."""
+        index = spread(self.offsets, rows)
+        return Packed(offsets_of(self.sizes[rows]), self.values[index])
+
+
+def offsets_of(sizes: Any) -> np.ndarray:
+    """int64 [n + 1]: where the values of each row begin, and where the last ones end."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+
+
+def spread(offsets: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Places of the values of some rows, in order.
+
+    Example:
+        >>> spread(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
+        [2, 3, 4, 0, 1]
+    """
+    sizes = offsets[rows + 1] - offsets[rows]
+    new = offsets_of(sizes)
+    return np.repeat(offsets[rows] - new[:-1], sizes) + np.arange(new[-1])

@@ -1,0 +1,153 @@
+"""Count the atoms and bonds of molecules, and follow them from a SMILES to its standardised form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from rdkit import Chem
+
+from molgraph.chem.smiles import captured, parse_smiles
+from molgraph.chem.standardise import preset
+
+_PLACE = "molgraph_place"
+
+
+class Counts(NamedTuple):
+    """Atoms and bonds of a molecule as RDKit reads its SMILES, or -1 and the reason why it cannot be read."""
+
+    atom: int
+    bond: int
+    reason: str
+
+
+class Places(NamedTuple):
+    """For each atom (and bond) of a standardised molecule, its number among those of the given SMILES."""
+
+    atom: np.ndarray
+    bond: np.ndarray
+    n_atoms: int
+    n_bonds: int
+
+
+def counts_of(texts: Sequence[str]) -> list[Counts]:
+    """Atoms and bonds of each SMILES.
+
+    Hydrogens that RDKit takes into their neighbours (``[H]C``) are no atoms.
+
+    Example:
+        >>> counts_of(["CCO", "[H]C([H])([H])[H]", "C("])[:2]
+        [Counts(atom=3, bond=2, reason=''), Counts(atom=1, bond=0, reason='')]
+    """
+    out = []
+    for text in texts:
+        mol, reason = parse_smiles(text)
+        out.append(Counts(-1, -1, reason) if mol is None else Counts(mol.GetNumAtoms(), mol.GetNumBonds(), ""))
+    return out
+
+
+def kinds_of(text: str, level: str) -> np.ndarray:
+    """int64: the element of each atom of a SMILES, or the type of each bond; none where it cannot be read.
+
+    Example:
+        >>> kinds_of("CC=O", "atom").tolist(), kinds_of("CC=O", "bond").tolist()
+        ([6, 6, 8], [1, 2])
+    """
+    mol = parse_smiles(text).mol
+    if mol is None:
+        return np.zeros(0, np.int64)
+    if level == "atom":
+        return np.array([atom.GetAtomicNum() for atom in mol.GetAtoms()], dtype=np.int64)
+    return np.array([int(bond.GetBondType()) for bond in mol.GetBonds()], dtype=np.int64)
+
+
+def bond_ends(text: str) -> np.ndarray:
+    """int64 [bonds, 2]: the atoms of each bond of a SMILES, in RDKit's order of bonds, the lower number first.
+
+    Example:
+        >>> bond_ends("C1CC1").tolist()
+        [[0, 1], [1, 2], [0, 2]]
+    """
+    mol = parse_smiles(text).mol
+    return np.zeros((0, 2), np.int64) if mol is None else _ends(mol)
+
+
+def follow(text: str, preset_name: str) -> tuple[str, Places] | None:
+    """The standardised SMILES and where its atoms and bonds come from; None where they cannot be followed.
+
+    Args:
+        text: a SMILES that can be read.
+        preset_name: the standardiser.
+
+    Example:
+        >>> made, places = follow("[Na+].[O-]C(C)=O", "standard")
+        >>> made, places.atom.tolist(), places.bond.tolist()
+        ('CC(=O)O', [3, 2, 4, 1], [1, 2, 0])
+    """
+    mol = parse_smiles(text).mol
+    if mol is None:
+        return None
+    for atom in mol.GetAtoms():
+        atom.SetIntProp(_PLACE, atom.GetIdx())
+    with captured():
+        try:
+            changed = mol
+            for step in preset(preset_name).steps:
+                changed = step(changed)
+        except (RuntimeError, ValueError):
+            return None
+    return _written(mol, changed, text if changed is mol else None)
+
+
+def follow_block(block: str) -> tuple[str, Places] | None:
+    """The SMILES of an SD file's structure, and where its atoms and bonds stand in the structure as RDKit reads it.
+
+    Args:
+        block: the structure; hydrogens that RDKit takes into their neighbours are no atoms.
+    """
+    with captured():
+        try:
+            mol = Chem.MolFromMolBlock(block)
+        except (RuntimeError, ValueError):
+            return None
+    if mol is None:
+        return None
+    for atom in mol.GetAtoms():
+        atom.SetIntProp(_PLACE, atom.GetIdx())
+    return _written(mol, mol, None)
+
+
+def _written(given: Chem.Mol, mol: Chem.Mol, text: str | None) -> tuple[str, Places] | None:
+    """The SMILES of a molecule whose atoms know their places in the given one, and those places in its order.
+
+    Args:
+        given: the molecule that places are counted in.
+        mol: the same, or what a standardiser made of it.
+        text: its SMILES, where it was read from one; else it is written.
+    """
+    with captured():
+        try:
+            made = Chem.MolToSmiles(mol) if text is None else text
+        except (RuntimeError, ValueError):
+            return None
+    order = list(range(mol.GetNumAtoms()))
+    if text is None:
+        order = list(mol.GetPropsAsDict(True, True)["_smilesAtomOutputOrder"])
+    again = parse_smiles(made).mol
+    if again is None or [a.GetAtomicNum() for a in again.GetAtoms()] != [
+        mol.GetAtomWithIdx(i).GetAtomicNum() for i in order
+    ]:
+        return None  # hydrogens that are written as atoms are read as none
+    atoms = np.array([mol.GetAtomWithIdx(i).GetIntProp(_PLACE) for i in order], dtype=np.int64)
+    known = {tuple(pair): number for number, pair in enumerate(_ends(given).tolist())}
+    pairs = [tuple(pair) for pair in np.sort(atoms[_ends(again)], axis=1).tolist()]
+    if not known.keys() >= {*pairs}:
+        return None
+    bonds = np.array([known[pair] for pair in pairs], dtype=np.int64)
+    return made, Places(atoms, bonds, given.GetNumAtoms(), given.GetNumBonds())
+
+
+def _ends(mol: Chem.Mol) -> np.ndarray:
+    pairs = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in mol.GetBonds()]
+    return np.sort(np.array(pairs, dtype=np.int64).reshape(-1, 2), axis=1)

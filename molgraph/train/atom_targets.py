@@ -1,0 +1,78 @@
+"""Match the values of atoms and bonds in a table with the rows of its graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from molgraph.base import registry
+from molgraph.base.errors import UsageError
+from molgraph.base.packed import offsets_of, spread
+from molgraph.base.table import LevelName
+from molgraph.chem.atom_order import bond_ends
+from molgraph.data.graph_store import GraphStore
+from molgraph.data.table import Entities
+
+
+def check_level(level: LevelName, chosen: Sequence[tuple[Entities, str]]) -> None:
+    """Refuse what gives no states of atoms or bonds, before anything is computed.
+
+    Args:
+        level: of the targets.
+        chosen: the entity columns with their encoders.
+
+    Raises:
+        UsageError: several entity columns, an encoder without atoms, or bonds of anything but molecules.
+    """
+    if level == "row":
+        return
+    if len(chosen) > 1:
+        names = [entity.name for entity, _ in chosen]
+        raise UsageError(
+            f"targets of {level}s need one entity column, and here are {', '.join(names)}",
+            hint=f"name one: --input {names[0]} (in Python inputs={names[:1]})",
+        )
+    entity, encoder = chosen[0]
+    if level not in registry.get("encoder", encoder).needs or (level == "bond" and entity.kind != "molecule"):
+        raise UsageError(
+            f"{encoder} gives no states of the {level}s of {entity.kind} {entity.name!r}",
+            hint="dmpnn, mpnn, gin and pyg_conv give those of molecules' atoms and bonds, schnet of atoms in space",
+        )
+
+
+def label_sizes(level: LevelName, store: GraphStore, graph: np.ndarray) -> np.ndarray:
+    """int64 [n]: how many atoms or bonds the graph of each row has.
+
+    Args:
+        level: ``atom`` or ``bond``.
+        store: the graphs.
+        graph: int64 [n].
+    """
+    offsets = store.levels[level].offsets
+    return (offsets[graph + 1] - offsets[graph]) // (2 if level == "bond" else 1)
+
+
+def label_places(level: LevelName, store: GraphStore, graph: np.ndarray, texts: np.ndarray) -> np.ndarray:
+    """int64 [labels]: the place in the table's order of each atom or bond in the network's order.
+
+    A network gives atoms in the order of the SMILES, and each bond once, in the order of its graph.
+
+    Args:
+        level, store, graph: as for ``label_sizes``.
+        texts: object [n], the SMILES that the graphs were made of.
+    """
+    offsets = offsets_of(label_sizes(level, store, graph))
+    out = np.arange(offsets[-1])
+    if level == "bond":
+        own, known = store.levels["bond"], dict[int, np.ndarray]()
+        source, target = own.arrays["source"], own.arrays["target"]
+        for i, (g, text) in enumerate(zip(graph.tolist(), texts, strict=True)):
+            if g not in known:
+                rows = spread(own.offsets, np.array([g]))
+                low, high = source[rows], target[rows]
+                in_graph, ends = np.lexsort((high[low < high], low[low < high])), bond_ends(text)
+                known[g] = np.empty(len(ends), dtype=np.int64)
+                known[g][in_graph] = np.lexsort((ends[:, 1], ends[:, 0]))
+            out[offsets[i] : offsets[i + 1]] = offsets[i] + known[g]
+    return out
