@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ class Packed:
     values: np.ndarray
 
     @classmethod
-    def of(cls, lists: Sequence[Any]) -> Packed:
+    def of(cls, lists: Iterable[Any]) -> Packed:
         """From a list for each row; None is a row without values, and None within a list a missing value (NaN)."""
         arrays = [np.zeros(0) if each is None else np.asarray(each, dtype=np.float64) for each in lists]
         full = [each for each in arrays if len(each)]

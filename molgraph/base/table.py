@@ -157,7 +157,7 @@ class Table:
         """
         if below := [t for t in self.targets if t.level != "row"]:
             raise UsageError(
-                f"{reader} learns targets of whole rows, and {below[0].name!r} is one of each {below[0].level}",
+                f"{reader} learns targets of whole rows, and {below[0].name!r} belongs to each {below[0].level}",
                 hint="take a graph model, such as dmpnn",
             )
         first = next((e for e in self.entities if e.kind == "molecule"), None)

@@ -28,7 +28,7 @@ def level_of(targets: Sequence[Target]) -> LevelName:
     for other in targets:
         if other.level != first.level:
             raise UsageError(
-                f"target {first.name!r} is one of each {first.level}, {other.name!r} one of each {other.level}",
+                f"target {first.name!r} belongs to each {first.level}, {other.name!r} to each {other.level}",
                 hint="train a model for each level",
             )
     return first.level

@@ -12,7 +12,8 @@ from molgraph.base.packed import offsets_of, spread
 from molgraph.base.table import LevelName
 from molgraph.chem.atom_order import bond_ends
 from molgraph.data.graph_store import GraphStore
-from molgraph.data.table import Entities
+from molgraph.data.levels import level_of, sizes_of
+from molgraph.data.table import OK, UNREADABLE, Entities, Table
 
 
 def check_level(level: LevelName, chosen: Sequence[tuple[Entities, str]]) -> None:
@@ -51,6 +52,21 @@ def label_sizes(level: LevelName, store: GraphStore, graph: np.ndarray) -> np.nd
     """
     offsets = store.levels[level].offsets
     return (offsets[graph + 1] - offsets[graph]) // (2 if level == "bond" else 1)
+
+
+def mark_sizes(table: Table, store: GraphStore, graph: np.ndarray) -> Table:
+    """The table with those rows marked that have values of another number of atoms or bonds than their graph.
+
+    Args:
+        table: rows with targets of atoms or bonds.
+        store: the graphs.
+        graph: int64 [n], the graph of each row; -1 for none.
+    """
+    level, sizes = level_of(table.targets), sizes_of(table)
+    expected = np.where(graph >= 0, label_sizes(level, store, np.maximum(graph, 0)), 0)
+    bad = np.flatnonzero(table.ok & (graph >= 0) & (store.status[graph] == OK) & (sizes > 0) & (sizes != expected))
+    why = [f"values of {sizes[row]} {level}s, the molecule has {expected[row]}" for row in bad]
+    return table.with_status(bad, UNREADABLE, np.array(why, dtype=object))
 
 
 def label_places(level: LevelName, store: GraphStore, graph: np.ndarray, texts: np.ndarray) -> np.ndarray:

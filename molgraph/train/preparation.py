@@ -15,10 +15,10 @@ from molgraph.base.packed import offsets_of
 from molgraph.data.content import entity_texts
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.labels import check_labels, check_targets, check_weights
-from molgraph.data.levels import labelled, level_of, pooled, sizes_of
+from molgraph.data.levels import labelled, level_of, pooled
 from molgraph.data.table import OK, Table
 from molgraph.data.unlearned import notes_of
-from molgraph.train.atom_targets import check_level, label_places, label_sizes
+from molgraph.train.atom_targets import check_level, label_places, label_sizes, mark_sizes
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.descriptors import Descriptors
 from molgraph.train.inputs import Input, choose_columns, input_column, input_graphs, row_status, train_graphs
@@ -77,7 +77,7 @@ def prepare(
     chosen = choose_columns(table, encoder, columns)
     check_level(level_of(table.targets), chosen)
     inputs, graphs = train_graphs(table, chosen, cache=cache, workers=workers_for(table, threads))
-    readable = _readable(table, inputs, graphs)
+    table, readable = _readable(table, inputs, graphs)
     unlearned = check_targets(table, readable).unlearned
     part = _learnable(table, inputs, graphs, readable, unlearned)
     targets, y = table.targets, part.y
@@ -148,15 +148,12 @@ class _Part:
         return Samples(stores, self.graph, extra, outputs.labels(self.y), weights, self.offsets)
 
 
-def _readable(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> np.ndarray:
-    """bool [n]: rows that have all of their graphs, and values of as many atoms or bonds as those, or of none."""
+def _readable(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> tuple[Table, np.ndarray]:
+    """The table with the rows marked whose values do not fit their graph; and bool [n], rows that have all graphs."""
     graph = _graph_of(graphs)
-    readable = (row_status(table, inputs, graphs)[0] == OK) & (graph >= 0).all(axis=1)
-    level = level_of(table.targets)
-    if level != "row":
-        sizes = sizes_of(table)
-        readable &= (sizes == label_sizes(level, graphs[0].store, graph[:, 0])) | (sizes == 0)
-    return readable
+    if level_of(table.targets) != "row" and len(graphs[0].store):
+        table = mark_sizes(table, graphs[0].store, graph[:, 0])
+    return table, (row_status(table, inputs, graphs)[0] == OK) & (graph >= 0).all(axis=1)
 
 
 def _graph_of(graphs: Sequence[Graphs]) -> np.ndarray:
@@ -195,7 +192,7 @@ def _valid(
             f"the training part {[t.name for t in outputs.targets]}"
         )
     graphs = input_graphs(table, inputs, cache=cache)
-    readable = _readable(table, inputs, graphs)
+    table, readable = _readable(table, inputs, graphs)
     judged = pooled(table.take(readable))
     check_labels(judged.targets, np.array(judged.y, dtype=np.float64), judged.ids)
     check_weights(table)

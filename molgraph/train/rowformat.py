@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import UsageError
+from molgraph.base.packed import offsets_of
 from molgraph.chem.atom_order import follow_block
 from molgraph.chem.molfile import draw_block, write_record
 from molgraph.data.building import Rows
@@ -254,15 +255,19 @@ def _texts(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> list[str]
     return ["" if text is None else str(text) for text in values]
 
 
+def _placed(values: np.ndarray, places: np.ndarray) -> np.ndarray:
+    out = np.empty_like(values)
+    out[places] = values
+    return out
+
+
 def _property_lists(values: np.ndarray, output: Output) -> list[str]:
     """Values between blanks, ``n/a`` where there is none, in the order of the structures that are written."""
     out = []
     for each, block in zip(values, output.blocks or [""] * len(values), strict=True):
         if block and each is not None:  # its SMILES, which was predicted, has another order
-            found, given = follow_block(block), each
-            each = None if found is None else np.empty_like(given)
-            if found is not None:
-                each[getattr(found[1], output.level)] = given
+            found = follow_block(block)
+            each = None if found is None else _placed(each, getattr(found[1], output.level))
         text = "" if each is None else " ".join(text or "n/a" for text in _texts(each))
         out.append("\n".join(wrap(text, LIST_LINE)))
     return out
@@ -270,8 +275,10 @@ def _property_lists(values: np.ndarray, output: Output) -> list[str]:
 
 def _array(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> pa.Array:
     if isinstance(values, np.ndarray) and values.dtype == object:
-        lists = [None if each is None else np.where(np.isnan(each), None, each).tolist() for each in values]
-        return pa.array(lists, pa.list_(pa.float32()))
+        none = np.array([each is None for each in values], dtype=bool)
+        full = [np.zeros(0, np.float32) if each is None else each for each in values]
+        flat = pa.array(np.ma.masked_invalid(np.concatenate([np.zeros(0, np.float32), *full])))
+        return pa.ListArray.from_arrays(offsets_of([*map(len, full)]).astype(np.int32), flat, mask=pa.array(none))
     if isinstance(values, np.ndarray):
         return pa.array(np.ma.masked_invalid(values))
     if not isinstance(values, pa.ChunkedArray):
