@@ -44,7 +44,8 @@ def predict(
     A molecule that cannot be read stays a row, with its reason. Classifiers
     give the probability of class 1, or of each class; ensembles their spread
     too. Where the input has a column of a target's name, the prediction's is
-    called ..._predicted. Output grows in OUT.part: a run that was stopped goes
+    called ..._predicted. Values of atoms or bonds are lists, in the order
+    of the SMILES as given. Output grows in OUT.part: a run that was stopped goes
     on when the same command is given again, and gives the same bytes. Memory
     does not grow with the file. Numbers are written as float32 (7 digits).
 

@@ -60,6 +60,7 @@ def train(
         molgraph train assay.csv -t pIC50 --test later.csv
         molgraph train assay.csv -t logS -t active --split random
         molgraph train assay.csv -t class:multiclass  # words or 0, 1, 2
+        molgraph train charges.csv -t charge:atom  # a list in each cell
         molgraph train assay.csv -t pIC50 -s params.depth=4 --report r.html
         molgraph train dataset:esol -m random_forest  # molgraph data list
         molgraph train pairs.csv --smiles drug --sequence protein -t Kd -m dmpnn+deepdta

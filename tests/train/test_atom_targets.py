@@ -18,7 +18,6 @@ from molgraph.base.errors import DataError, MolgraphError
 from molgraph.base.packed import Packed
 from molgraph.data.graph_values import Geometry
 from molgraph.data.read import read_table
-from molgraph.data.sources.builtin import chembl2321810
 from molgraph.data.table import Entities, Table, make_table
 from molgraph.evaluate.metrics import score
 from molgraph.evaluate.verdict import verdict
@@ -28,7 +27,10 @@ from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.stream import predict_stream
 
-TEXTS = [*chembl2321810().smiles[:24], "C", "CO", "[2H]OC"]
+TEXTS = [
+    "CC(=O)Nc1ccc(O)cc1", "OCC(=O)c1ccccc1F", "CN1C=NC2=C1C(=O)N(C(=O)N2C)C", "FC(F)(F)c1ccccc1", "C#CCN", "CC(C)CO",
+    "CC(=O)Oc1ccccc1C(=O)O", "OC1CCC1C=O", "c1ccncc1C#N", "NCC(=O)O", "CC1CC1(C)C=C", "O=C1CCCN1", "C", "[2H]OC",
+]  # fmt: skip
 NAN = float("nan")
 
 
@@ -36,8 +38,8 @@ def rule(level: str, mol: Chem.Mol) -> list[float]:
     """A linear function of the features of each atom, or of each bond and its ends."""
     if level == "atom":
         return [0.2 * a.GetAtomicNum() - 0.5 * a.GetDegree() + a.GetIsAromatic() for a in mol.GetAtoms()]
-    ends = [b.GetBeginAtom().GetAtomicNum() + b.GetEndAtom().GetAtomicNum() for b in mol.GetBonds()]
-    return [0.2 * z + b.GetBondTypeAsDouble() for b, z in zip(mol.GetBonds(), ends, strict=True)]
+    ends = [(b, (b.GetBeginAtom(), b.GetEndAtom())) for b in mol.GetBonds()]
+    return [b.GetBondTypeAsDouble() + sum(0.3 * a.GetAtomicNum() - a.GetDegree() for a in pair) for b, pair in ends]
 
 
 def table_of(level: Any, texts: list[str] = TEXTS, **columns: Any) -> Table:
@@ -46,7 +48,7 @@ def table_of(level: Any, texts: list[str] = TEXTS, **columns: Any) -> Table:
 
 
 def quick(encoder: str = "dmpnn", **params: Any) -> GraphMethod:
-    given: dict[str, Any] = {"params": {"d_hidden": 16}, "epochs": 3, "batch_size": 8, "learning_rate": 0.004}
+    given: dict[str, Any] = {"params": {"d_hidden": 24}, "epochs": 3, "batch_size": 4, "learning_rate": 0.005}
     return GraphMethod(encoder=encoder, **(given | {"store": None, "head_width": 32} | params))
 
 
@@ -60,13 +62,15 @@ def charges() -> GraphMethod:
     return quick().fit(table_of("atom"))
 
 
-@pytest.mark.parametrize("level", ["atom", "bond"])
-@pytest.mark.parametrize("encoder", ["dmpnn", "mpnn", "gin", "pyg_conv"])
+@pytest.mark.parametrize(
+    ("encoder", "level"),
+    [("dmpnn", "atom"), ("dmpnn", "bond"), ("mpnn", "atom"), ("gin", "bond"), ("pyg_conv", "atom")],
+)
 def test_every_encoder_learns_a_linear_rule_in_any_order_of_atoms(encoder: str, level: str) -> None:
     table = table_of(level)
-    method = quick(encoder, epochs=30).fit(table)
-    floor = make_method("mean").fit(table).predict(table)
-    assert error(method.predict(table), table) < 0.4 * error(floor, table)
+    own = {"depth": 2, "norm": "layer"} if encoder == "gin" else {}  # batch norm asks for larger batches
+    method = quick(encoder, epochs=30, params={"d_hidden": 24, **own}).fit(table)
+    assert error(method.predict(table), table) < 0.3 * table.packed["q"].values.std()
     rng, texts, orders = np.random.default_rng(0), [], []
     for mol in map(Chem.MolFromSmiles, TEXTS):
         order = rng.permutation(mol.GetNumAtoms()).tolist()
@@ -171,16 +175,16 @@ def test_what_is_written_is_read_again_as_the_same_values(charges: GraphMethod, 
     model = Model(charges, targets=table_of("atom").targets)
     texts = [*TEXTS[:9], "[Na+].[O-]C(C)=O", "oops"]
     pd.DataFrame({"smiles": texts, "q": [json.dumps([1.0])] * len(texts)}).to_csv(tmp_path / "in.csv", index=False)
-    predict_stream(model, tmp_path / "in.csv", tmp_path / f"out.{end}", chunk_rows=4)  # graphs are made ahead
-    expected = model.predict(texts).packed["q"]
-    column = "q" if end == "sdf" else "q_predicted"
+    rows = 4 if end == "csv" else 99  # of several chunks the graphs are made ahead
+    predict_stream(model, tmp_path / "in.csv", tmp_path / f"out.{end}", chunk_rows=rows)
+    expected, column = model.predict(texts).packed["q"], "q_predicted"
     table = read_table(tmp_path / f"out.{end}", targets=[f"{column}:atom:regression"])
     assert len(table) == len(texts) and table.packed[column].sizes.tolist() == expected.sizes.tolist()
     if end != "sdf":
         np.testing.assert_allclose(table.packed[column].values, expected.values, rtol=1e-6)
         return
     for mol, values in zip(Chem.SDMolSupplier(str(tmp_path / "out.sdf")), expected.lists(), strict=True):
-        found = [a.GetPropsAsDict().get("q", NAN) for a in mol.GetAtoms()]  # as RDKit reads property lists
+        found = [a.GetPropsAsDict().get(column, NAN) for a in mol.GetAtoms()]  # as RDKit reads property lists
         np.testing.assert_allclose(found, values, rtol=1e-6)
     predict_stream(model, tmp_path / "out.sdf", tmp_path / "again.sdf", keep_columns=True)
     for mol in [m for m in Chem.SDMolSupplier(str(tmp_path / "again.sdf")) if m.GetNumAtoms()][:9]:
@@ -233,7 +237,7 @@ def test_lists_that_do_not_fit_the_graphs_are_passed_over_and_others_learned() -
     right = quick().fit(table.take(np.arange(1, len(table))))
     assert method.ready().outputs.mean[0] == right.ready().outputs.mean[0] < 1e3
     three = replace(table.take(np.arange(1)), packed={"q": Packed.of([[1, 2, 3]])})
-    with pytest.raises(DataError, match=r"(?s)values of its atoms.*values of 3 atoms, the molecule has 34"):
+    with pytest.raises(DataError, match=r"(?s)values of its atoms.*values of 3 atoms, the molecule has 11"):
         quick().fit(three)
 
 
