@@ -143,7 +143,8 @@ def _averages(targets: Sequence[Target], labels: Labels, use: np.ndarray, weight
 
 def _kinds(table: Table, level: LevelName, use: np.ndarray) -> list[np.ndarray]:
     """The elements of each row's atoms, or the types of its bonds; none in rows that are not to be used."""
-    column = table.entities[0]
-    if level == "atom" and column.kind == "geometry":
+    shapes = [e for e in table.entities if e.kind == "geometry"]
+    if level == "atom" and shapes:
+        column = shapes[0]
         return [np.asarray(v.numbers if ok else [], dtype=np.int64) for v, ok in zip(column.values, use, strict=True)]
     return [kinds_of(text if ok else "", level) for text, ok in zip(table.smiles, use, strict=True)]

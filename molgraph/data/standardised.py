@@ -78,8 +78,14 @@ def as_given(prediction: Prediction, given: Table, clean: Table, preset: str) ->
 
 
 def _places(given: Table, clean: Table, preset: str) -> dict[int, Places | None]:
-    """Where the atoms of the rows come from whose SMILES the standardiser changed; None where nobody knows."""
+    """Where the atoms of the rows come from whose SMILES the standardiser changed; None where nobody knows.
+
+    Values are those of the first column of molecules, unless there are atoms in space or graphs, which stay as they are.
+    """
     found: dict[int, Places | None] = {}
+    kinds = {e.kind for e in given.entities}
+    if "molecule" not in kinds or kinds & {"geometry", "graph"}:
+        return found
     for row in np.flatnonzero(clean.ok & (given.smiles != clean.smiles)).tolist():
         made = follow(given.smiles[row], preset)
         found[row] = made[1] if made is not None and made[0] == clean.smiles[row] else None

@@ -225,6 +225,11 @@ def test_atoms_in_space() -> None:
     method = quick("schnet", epochs=40).fit(table)
     assert error(method.predict(table), table) < 0.4 * packed["q"].values.std()
     assert make_method("mean").fit(table).predict(table).packed["q"].values == pytest.approx(packed["q"].values)
+    model = Model(method, targets=table.targets)
+    both = replace(
+        table, entities=(Entities("salt", "molecule", np.full(12, "[Na+].C", dtype=object)), *table.entities)
+    )
+    assert model.predict_table(both).packed["q"].values.tolist() == method.predict(table).packed["q"].values.tolist()
     with pytest.raises(MolgraphError, match="schnet gives no states of the bonds of geometry 'shape'"):
         quick("schnet").fit(replace(table, targets=(Target("q", level="bond"),)))
 
