@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from molgraph.base.contracts import Prediction
+from molgraph.base.errors import DataError
 from molgraph.base.finite import NO_VALUE
 from molgraph.base.packed import Packed
 from molgraph.chem.atom_order import Places, follow
@@ -80,12 +81,17 @@ def as_given(prediction: Prediction, given: Table, clean: Table, preset: str) ->
 def _places(given: Table, clean: Table, preset: str) -> dict[int, Places | None]:
     """Where the atoms of the rows come from whose SMILES the standardiser changed; None where nobody knows.
 
-    Values are those of the first column of molecules, unless there are atoms in space or graphs, which stay as they are.
+    Where there are atoms in space or graphs, the values are theirs, which stay as they are.
+
+    Raises:
+        DataError: there are several columns of molecules.
     """
     found: dict[int, Places | None] = {}
-    kinds = {e.kind for e in given.entities}
-    if "molecule" not in kinds or kinds & {"geometry", "graph"}:
+    kinds = [e.kind for e in given.entities]
+    if "molecule" not in kinds or {*kinds} & {"geometry", "graph"}:
         return found
+    if kinds.count("molecule") > 1:
+        raise DataError("values of atoms or bonds need one column of molecules", hint="leave the others out")
     for row in np.flatnonzero(clean.ok & (given.smiles != clean.smiles)).tolist():
         made = follow(given.smiles[row], preset)
         found[row] = made[1] if made is not None and made[0] == clean.smiles[row] else None

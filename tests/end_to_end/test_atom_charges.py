@@ -1,4 +1,4 @@
-"""Charges of atoms from the shell: trained, predicted and scored through files, better than the mean of each element."""
+"""Charges of atoms from the shell: trained, predicted and scored through files, against the mean of each element."""
 
 from __future__ import annotations
 
