@@ -64,11 +64,11 @@ def charges() -> GraphMethod:
 
 @pytest.mark.parametrize(
     ("encoder", "level"),
-    [("dmpnn", "atom"), ("dmpnn", "bond"), ("mpnn", "atom"), ("gin", "bond"), ("pyg_conv", "atom")],
+    [("dmpnn", "atom"), ("dmpnn", "bond"), ("mpnn", "bond"), ("gin", "atom"), ("pyg_conv", "atom")],
 )
 def test_every_encoder_learns_a_linear_rule_in_any_order_of_atoms(encoder: str, level: str) -> None:
     table = table_of(level)
-    own = {"depth": 2, "norm": "layer"} if encoder == "gin" else {}  # batch norm asks for larger batches
+    own = {"depth": 2, "norm": "none"} if encoder == "gin" else {}  # batch norm asks for larger batches
     method = quick(encoder, epochs=30, params={"d_hidden": 24, **own}).fit(table)
     assert error(method.predict(table), table) < 0.3 * table.packed["q"].values.std()
     rng, texts, orders = np.random.default_rng(0), [], []
