@@ -130,8 +130,8 @@ def target_detail(table: Table, predictions: Mapping[str, Prediction], target: T
     else:
         figure, alt = plots.parity(y, shown, target.name), f"Predicted against measured {target.name} of {methods}"
         caption = (
-            "Each point is a test molecule; on the dashed line the prediction is exact. "
-            "Last panel: the share of molecules with at most this error."
+            "Each point is a measured test value; on the dashed line the prediction is exact. "
+            "Last panel: the share of values with at most this error."
         )
     return {
         "heading": f"{target.name}: predicted and measured",

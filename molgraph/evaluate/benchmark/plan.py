@@ -178,8 +178,10 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
         else:
             digest, edition = hash_of(table), "own"
             leading = next((t.metric for t in recipe.table if t.name == name), "")
-            if not table.row_targets:
+            if not table.targets:
                 raise DataError(f"{name} has no targets: read its table with them, as read_table(file, targets=[...])")
+        if table.packed:
+            raise DataError(f"{name} has targets of atoms or bonds", hint="benchmarks take targets of whole rows")
         if not table.row_targets or table.y is None:
             raise DataError(f"{name} has no targets", hint="it is a set to generate from: leave it out")
         metrics = metrics_of(recipe, table.row_targets, leading, pairs=len(table.entities) > 1)
