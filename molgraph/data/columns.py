@@ -255,6 +255,8 @@ def _advice(text: str) -> str:
         return "write decimals with a point, or say --decimal , (in Python decimal=',')"
     if re.match(r"[\u2010-\u2015\u2212]\d", text):
         return "write a minus sign as -, the plain hyphen"
+    if re.match(r"\[.*\]$", text):
+        return "a list of values, one for each atom or bond, is asked for as NAME:atom or NAME:bond"
     if re.match(r"[<>~=]", text):
         return "leave a cell with a bound (<, >) empty, or write a number that stands for it"
     return ""

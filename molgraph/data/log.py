@@ -27,7 +27,9 @@ def log_targets(table: Table) -> Table:
         ('log10_IC50', array([1., 3.]))
     """
     if table.packed:
-        raise UsageError("logarithms are taken of targets of whole rows", hint="write those of atoms into the file")
+        raise UsageError(
+            "logarithms are taken of targets of whole rows", hint="write the logarithms of atoms' values into the file"
+        )
     targets, notes = list(table.row_targets), list(table.notes)
     y = None if table.y is None else table.y.copy()
     for j, target in enumerate(targets):

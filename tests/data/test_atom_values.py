@@ -133,6 +133,8 @@ def test_a_table_in_which_no_list_fits_says_why() -> None:
     table = read_table({"smiles": ["CCO", "CC"], "q": ["[1]", "[2]"]}, targets=["q:atom"])
     with pytest.raises(DataError, match=r"(?s)with values of its atoms.*q has 1 values, the molecule 3 atoms"):
         check_targets(table)
+    with pytest.raises(MolgraphError, match="one for each atom or bond, is asked for as NAME:atom"):
+        read_table({"smiles": ["CCO"], "q": ["[1, 2, 3]"]}, targets=["q"])
     with pytest.raises(MolgraphError, match="targets of whole rows"):
         read_table({"smiles": ["CCO"], "q": ["[1, 2, 3]"]}, targets=["q:atom"], log=True)
 
