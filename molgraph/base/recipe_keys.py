@@ -33,7 +33,8 @@ class DataSection(Section):
     targets: Annotated[
         Names | None,
         Option(
-            "To learn; again for several. NAME:multiclass, NAME:binary or NAME:regression says its kind.",
+            "To learn; again for several. NAME:multiclass, NAME:binary or NAME:regression says its kind; NAME:atom or "
+            "NAME:bond has a list of values in each cell, [0.1, null, -0.2].",
             Column,
             ("--target", "-t"),
         ),
