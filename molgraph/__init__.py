@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.data.datasets import datasets, load_dataset
     from molgraph.data.editions import curate
     from molgraph.data.read import read_table
-    from molgraph.evaluate.xray import xray
+    from molgraph.evaluate.split_report import xray
 
 __all__ = [
     "MoleculeClassifier",

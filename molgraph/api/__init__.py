@@ -17,7 +17,7 @@ _HOMES = {
     "molgraph.api.catalogue": ("names",),
     "molgraph.api.prediction": ("embed", "evaluate", "load", "predict_file", "verify"),
     "molgraph.api.pretraining": ("pretrain",),
-    "molgraph.api.run_config": ("recipe_of",),
+    "molgraph.api.check_config": ("recipe_of",),
     "molgraph.api.sklearn_adapters": ("MoleculeClassifier", "MoleculeRegressor"),
     "molgraph.api.training": ("train",),
     "molgraph.base.errors": ("MolgraphError",),
@@ -26,7 +26,7 @@ _HOMES = {
     "molgraph.data.datasets": ("datasets", "load_dataset"),
     "molgraph.data.editions": ("curate",),
     "molgraph.data.read": ("read_table",),
-    "molgraph.evaluate.xray": ("xray",),
+    "molgraph.evaluate.split_report": ("xray",),
 }
 
 

@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molgraph.api.run_config import split_name
+from molgraph.api.check_config import split_name
 from molgraph.api.training_data import units_of
 from molgraph.base.contracts import Method, Prediction
 from molgraph.base.errors import UsageError
-from molgraph.base.recipe import Recipe
 from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT
 from molgraph.base.registry import get
+from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts
-from molgraph.train.card import Card
+from molgraph.train.card import ModelCard
 from molgraph.train.make_method import make_method
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
-from molgraph.train.trained_on import distinct
+from molgraph.train.training_molecules import distinct
 from molgraph.trust.ensemble import Ensemble
 
 BASELINE = "random_forest"
@@ -60,12 +60,12 @@ def _known(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in options.items() if key in taken}
 
 
-def _shared(config: Recipe) -> dict[str, Any]:
+def _shared(config: RunConfig) -> dict[str, Any]:
     """Training options that the baseline shares with the method."""
     return config.training.model_dump(include={"seed", "threads", "class_weights"})
 
 
-def _check_idle(config: Recipe, idle: Mapping[str, Any]) -> None:
+def _check_idle(config: RunConfig, idle: Mapping[str, Any]) -> None:
     """Warn of training options that a method does not use.
 
     Raises:
@@ -85,7 +85,7 @@ def _check_idle(config: Recipe, idle: Mapping[str, Any]) -> None:
         logger.warning("%s has no %s: not used", name, " and no ".join(unused))
 
 
-def method_of(config: Recipe) -> Method:
+def method_of(config: RunConfig) -> Method:
     """The recipe's method with the training options that it takes; a warning names those that it does not use.
 
     Raises:
@@ -111,7 +111,7 @@ def method_of(config: Recipe) -> Method:
     return method
 
 
-def baselines_for(config: Recipe, method: Method, table: Table | None = None) -> list[str]:
+def baselines_for(config: RunConfig, method: Method, table: Table | None = None) -> list[str]:
     """Names of the baselines of a method: a forest for a graph model of molecules unless refused, and the trivial one.
 
     Args:
@@ -124,7 +124,7 @@ def baselines_for(config: Recipe, method: Method, table: Table | None = None) ->
     return [*baseline, *[TRIVIAL] * (config.model.name != TRIVIAL)]
 
 
-def check_keep(config: Recipe, keep: str) -> None:
+def check_keep(config: RunConfig, keep: str) -> None:
     """Refuse before the training what could not be kept after it.
 
     Raises:
@@ -141,7 +141,7 @@ def check_keep(config: Recipe, keep: str) -> None:
         raise UsageError("--keep best chooses by the validation part, and the fractions leave none", hint=hint)
 
 
-def run_methods(config: Recipe, method: Method, parts: list[Table], folder: Path | None) -> list[MethodRun]:
+def run_methods(config: RunConfig, method: Method, parts: list[Table], folder: Path | None) -> list[MethodRun]:
     """Fit a method and its baselines one after the other, and predict the test part with each.
 
     Args:
@@ -171,7 +171,7 @@ def _run(name: str, method: Method, parts: list[Table], folder: Path | None) -> 
 
 
 def model_of(
-    run: MethodRun, table: Table, config: Recipe, divided: Split, scores: pd.DataFrame, hashes: np.ndarray
+    run: MethodRun, table: Table, config: RunConfig, divided: Split, scores: pd.DataFrame, hashes: np.ndarray
 ) -> Model:
     """The model of a run, with its card and the hashes of the molecules that it was trained on.
 
@@ -181,14 +181,14 @@ def model_of(
         config: the recipe.
         divided: its split.
         scores: of all runs on the test part.
-        hashes: of all rows (``molgraph.train.trained_on.molecule_hashes``).
+        hashes: of all rows (``molgraph.train.training_molecules.molecule_hashes``).
     """
     learnt = np.concatenate([divided.train, divided.valid]) if run.method.uses_valid else divided.train
     own = scores[scores["method"] == run.name].drop(columns="method").assign(part="test")
     parts = {part: getattr(divided, part) for part in PARTS}
     own_test = "The test part is a table of its own." if "test" in divided.params else ""
     n_train, n_valid, n_test = map(len, parts.values())
-    card = Card(
+    card = ModelCard(
         name=run.name,
         units=units_of(table, config),
         n_train=n_train,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.base.errors import StorageError
-from molgraph.base.shipped import recipe_path
+from molgraph.base.resources import recipe_path
 from molgraph.data.read import read_table
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, OwnTable
@@ -42,7 +42,7 @@ def benchmark(
     A run that was killed goes on where it was, and nothing is computed twice.
 
     Args:
-        recipe: a TOML file, the name of one that ships with molgraph (``molgraph.base.shipped.recipe_names()``: such
+        recipe: a TOML file, the name of one that ships with molgraph (``molgraph.base.resources.recipe_names()``: such
             as ``quick``), or its content as plain values, whose ``name`` is ``unnamed`` where they say none.
         out: the folder of cells; ``bench/NAME`` where not given.
         tables: datasets of your own by name, which the recipe's ``datasets`` name: anything that ``read_table`` reads

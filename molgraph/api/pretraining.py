@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 from molgraph.api.baselines import method_of
-from molgraph.api.run_config import check_config, recipe_of, with_start
+from molgraph.api.check_config import check_config, recipe_of, with_start
 from molgraph.api.training import run_folder
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.options import fill, optional, takes
-from molgraph.base.recipe import Recipe
 from molgraph.base.recipe_keys import PRETRAIN_KEYWORDS
 from molgraph.base.registry import get, names
+from molgraph.base.run_config import RunConfig
 from molgraph.data.read import read_table
 from molgraph.data.splits import split_table
-from molgraph.data.standardised import standardise
+from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
-from molgraph.train.card import Card
+from molgraph.train.card import ModelCard
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 
@@ -36,7 +36,7 @@ def pretrain(
     data: Any = None,
     *,
     params: Mapping[str, Any] | None = None,
-    recipe: Recipe | str | Path | None = None,
+    recipe: RunConfig | str | Path | None = None,
     workdir: str | Path | None = None,
     **options: Any,
 ) -> Model:
@@ -86,7 +86,7 @@ def pretrain(
         clean.take(divided.valid) if len(divided.valid) else None,
         workdir=run_folder(workdir, config, divided),
     )
-    card = Card(
+    card = ModelCard(
         name=method.model_name,
         what=f"an encoder pretrained by {method.objective}",
         n_train=len(divided.train),
@@ -99,7 +99,7 @@ def pretrain(
     return Model(method, targets=(), standardiser=config.data.standardise, card=card)
 
 
-def pretraining_recipe(recipe: Recipe | str | Path | None, given: Mapping[str, Any]) -> Recipe:
+def pretraining_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str, Any]) -> RunConfig:
     """The recipe of a pretraining; what it does not say is as pretraining has it.
 
     Raises:
@@ -118,7 +118,7 @@ def pretraining_recipe(recipe: Recipe | str | Path | None, given: Mapping[str, A
     return config
 
 
-def _read(data: Any, config: Recipe) -> Table:
+def _read(data: Any, config: RunConfig) -> Table:
     if data is None:
         raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
     asked = config.data

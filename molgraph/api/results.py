@@ -17,7 +17,7 @@ from molgraph.api.baselines import TRIVIAL, MethodRun
 from molgraph.api.model_choice import Choice, choose
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError
-from molgraph.base.recipe import Recipe
+from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
@@ -53,7 +53,7 @@ class TrainingResult:
     score_rows: pd.DataFrame
     split: Split
     test: Table
-    recipe: Recipe
+    recipe: RunConfig
     table: Table
     seconds: float
 

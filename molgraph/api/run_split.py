@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.api.run_config import split_file, split_name
+from molgraph.api.check_config import split_file, split_name
 from molgraph.base.errors import DataError, MolgraphError
 from molgraph.base.packed import Packed
-from molgraph.base.recipe import Recipe
 from molgraph.base.registry import get
+from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split, few_of_a_class, split_table
 from molgraph.data.splits.leaks import find_leaks
 from molgraph.data.splits.make import usable_rows
@@ -24,7 +24,7 @@ from molgraph.train.model import coded
 logger = logging.getLogger("molgraph")
 
 
-def divide(table: Table, config: Recipe, written: Table) -> Split:
+def divide(table: Table, config: RunConfig, written: Table) -> Split:
     """The split that a recipe asks for: by a recipe's name, by the table's own column, or as a file says.
 
     Args:
@@ -52,7 +52,7 @@ def _is_split_of_another(path: Path, table: Table) -> bool:
         return False  # a list of row numbers, or nothing that can be read: who reads it says so
 
 
-def divide_before(n: int, clean: Table, table: Table, config: Recipe) -> Split:
+def divide_before(n: int, clean: Table, table: Table, config: RunConfig) -> Split:
     """Split the first n rows into train and valid; the others are the test part.
 
     Args:
@@ -90,7 +90,7 @@ def divide_before(n: int, clean: Table, table: Table, config: Recipe) -> Split:
     )
 
 
-def without_test(config: Recipe) -> Recipe:
+def without_test(config: RunConfig) -> RunConfig:
     """The recipe with its test share given to the training part."""
     train, valid, test = config.split.fractions
     return config.model_copy(

@@ -13,24 +13,24 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.api.baselines import BASELINE, TRIVIAL, baselines_for, is_graph, method_of, model_of, run_methods
+from molgraph.api.check_config import recipe_of, with_start
 from molgraph.api.results import TrainingResult
-from molgraph.api.run_config import recipe_of, with_start
 from molgraph.api.run_split import append_test, divide, divide_before
 from molgraph.api.training_data import read_for_training, read_test
 from molgraph.base.errors import UsageError
 from molgraph.base.options import fill, optional, takes
 from molgraph.base.paths import store_folder
-from molgraph.base.recipe import Recipe
 from molgraph.base.recipe_keys import KEYWORDS
 from molgraph.base.registry import get
+from molgraph.base.run_config import RunConfig
 from molgraph.data.graph_cache import store_for
 from molgraph.data.labels import check_targets
 from molgraph.data.splits import Split
-from molgraph.data.standardised import standardise as standardise_table
-from molgraph.data.unlearned import notes_of
+from molgraph.data.standardise import standardise as standardise_table
+from molgraph.data.untrainable_targets import notes_of
 from molgraph.evaluate import metrics
 from molgraph.train.preparation import workers_for
-from molgraph.train.trained_on import molecule_hashes
+from molgraph.train.training_molecules import molecule_hashes
 
 SHOWN = 3  # reasons why rows are in no part
 TRAIN_KEYWORDS = {name: each for name, each in KEYWORDS.items() if name != "test"}
@@ -43,7 +43,7 @@ def train(
     *,
     test: Any = None,
     params: Mapping[str, Any] | None = None,
-    recipe: Recipe | str | Path | None = None,
+    recipe: RunConfig | str | Path | None = None,
     workdir: str | Path | None = None,
     **options: Any,
 ) -> TrainingResult:
@@ -132,7 +132,7 @@ def train(
     )
 
 
-def run_folder(workdir: str | Path | None, config: Recipe, divided: Split) -> Path | None:
+def run_folder(workdir: str | Path | None, config: RunConfig, divided: Split) -> Path | None:
     """A folder in ``workdir`` for this recipe on these rows, so that another run's checkpoint is never met."""
     if workdir is None:
         return None

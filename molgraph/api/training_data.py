@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.api.run_config import READING, check_config, split_file, split_name
+from molgraph.api.check_config import READING, check_config, split_file, split_name
 from molgraph.base.errors import UsageError
-from molgraph.base.recipe import Recipe
+from molgraph.base.run_config import RunConfig
 from molgraph.data.columns import with_kind
 from molgraph.data.editions import curate
 from molgraph.data.labels import check_targets
@@ -26,7 +26,7 @@ MAX_LOOK = 10  # different whole numbers that may be meant as classes
 logger = logging.getLogger("molgraph")
 
 
-def read_for_training(data: Any, config: Recipe) -> Table:
+def read_for_training(data: Any, config: RunConfig) -> Table:
     """The table that a recipe asks for, with its targets."""
     check_config(config)
     if data is None:
@@ -49,14 +49,14 @@ def read_for_training(data: Any, config: Recipe) -> Table:
     return table
 
 
-def read_test(data: Any, config: Recipe, table: Table) -> Table:
+def read_test(data: Any, config: RunConfig, table: Table) -> Table:
     """The test table of its own, read as ``table`` was, with its targets."""
     if not isinstance(data, Table):
         return _read(data, config, table.targets)
     return log_targets(data) if config.data.log else data
 
 
-def _read(data: Any, config: Recipe, targets: Any, split: str | None = None) -> Table:
+def _read(data: Any, config: RunConfig, targets: Any, split: str | None = None) -> Table:
     asked = config.data
     columns: dict[str, Any] = {"smiles": asked.smiles, "targets": targets, "id": asked.id, "weight": asked.weight}
     table = read_table(
@@ -72,7 +72,7 @@ def _read(data: Any, config: Recipe, targets: Any, split: str | None = None) -> 
     return table if asked.inputs is None else table.with_entities(asked.inputs)
 
 
-def _settle_replicates(table: Table, config: Recipe) -> Table:
+def _settle_replicates(table: Table, config: RunConfig) -> Table:
     """The table with its replicates merged as the recipe asks, or a note on those that are learned as they are."""
     asked = config.data
     if asked.duplicates != "keep":
@@ -112,7 +112,7 @@ def _range_notes(table: Table) -> list[str]:
     return notes
 
 
-def units_of(table: Table, config: Recipe) -> dict[str, str]:
+def units_of(table: Table, config: RunConfig) -> dict[str, str]:
     """The unit of each regression target, where all values were brought to one."""
     unit = config.data.unit
     names = [t.name for t in table.row_targets if t.kind == "regression"] if unit else []

@@ -14,8 +14,8 @@ from molgraph.auxiliary.tabular.trees import Trees
 from molgraph.base.cores import cores
 from molgraph.base.ranges import Bits, Count, Radius, Range, Share
 from molgraph.base.registry import register
+from molgraph.base.search_space import Categorical, Int, Space
 from molgraph.base.seeds import derive
-from molgraph.base.space import Categorical, Int, Space
 from molgraph.train.outputs import ClassWeights
 
 STEP = 25  # trees grown between two ticks of the progress bar

@@ -15,9 +15,9 @@ from molgraph.base.contracts import Target
 from molgraph.base.optional import need
 from molgraph.base.ranges import LARGEST, Bits, Radius, Range
 from molgraph.base.registry import register
+from molgraph.base.search_space import Float, Int, Space
 from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
-from molgraph.base.space import Float, Int, Space
 
 JITTER = 1e-6
 MacKay = np.pi / 8

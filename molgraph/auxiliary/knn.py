@@ -11,8 +11,8 @@ from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, 
 from molgraph.auxiliary.tabular.features import Features
 from molgraph.base.ranges import Bits, Count, NotNegative, Radius
 from molgraph.base.registry import register
+from molgraph.base.search_space import Categorical, Int, Space
 from molgraph.base.size import Shapes, Size
-from molgraph.base.space import Categorical, Int, Space
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from molgraph.auxiliary.tabular.target_model import values_of_scores
 from molgraph.base.contracts import Target
 from molgraph.base.ranges import Bits, Positive, Radius
 from molgraph.base.registry import register
+from molgraph.base.search_space import Categorical, Float, Space
 from molgraph.base.size import Shapes, Size
-from molgraph.base.space import Categorical, Float, Space
 from molgraph.train.outputs import ClassWeights
 
 FAR = 5.0  # deviations; a descriptor further out counts as that far, so that no molecule is predicted by one number

@@ -18,8 +18,8 @@ from molgraph.base.optional import need
 from molgraph.base.paths import temporary_error
 from molgraph.base.ranges import Bits, Count, NotNegative, Radius, Range, Share
 from molgraph.base.registry import register
+from molgraph.base.search_space import Float, Int, Space
 from molgraph.base.seeds import derive
-from molgraph.base.space import Float, Int, Space
 from molgraph.train.outputs import ClassWeights
 
 LOSSES = ("RMSE", "MAE")

@@ -21,7 +21,7 @@ from molgraph.data.labels import Labels, check_targets
 from molgraph.data.levels import level_of, pooled, sizes_of
 from molgraph.data.table import OK, UNREADABLE, Table
 from molgraph.data.target_json import targets_from_json
-from molgraph.data.unlearned import notes_of, restore_unlearned
+from molgraph.data.untrainable_targets import notes_of, restore_unlearned
 
 AGAIN = "fetch the file again"
 _ATOMS = 64  # of a molecule

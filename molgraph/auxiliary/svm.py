@@ -14,9 +14,9 @@ from molgraph.auxiliary.tabular.target_model import clip_to_bounds, n_classes
 from molgraph.base.contracts import Target
 from molgraph.base.ranges import LARGEST, Bits, NotNegative, Radius, Range
 from molgraph.base.registry import register
+from molgraph.base.search_space import Float, Int, Space
 from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
-from molgraph.base.space import Float, Int, Space
 
 FOLDS = 3  # of the decisions that probabilities are fitted to
 CACHE_MB = 200

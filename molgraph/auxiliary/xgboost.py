@@ -16,8 +16,8 @@ from molgraph.base.cores import cores
 from molgraph.base.optional import need
 from molgraph.base.ranges import LARGEST, Bits, Count, NotNegative, Probability, Radius, Range, Share
 from molgraph.base.registry import register
+from molgraph.base.search_space import Float, Int, Space
 from molgraph.base.seeds import derive
-from molgraph.base.space import Float, Int, Space
 from molgraph.train.outputs import ClassWeights
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from molgraph.base.finite import check_finite
 from molgraph.base.parameters import check_names, check_params
 from molgraph.base.prediction import Prediction as Prediction
+from molgraph.base.search_space import Space
 from molgraph.base.size import Shapes, Size
-from molgraph.base.space import Space
 from molgraph.base.table import Kind as Kind
 from molgraph.base.table import Table
 from molgraph.base.table import Target as Target

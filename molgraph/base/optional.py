@@ -1,4 +1,4 @@
-"""Libraries that an extra of molgraph brings: which of them are missing, and the command that installs them."""
+"""Find which optional libraries are missing, and the command that installs them."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from molgraph.base.errors import UsageError, nearest
-from molgraph.base.sections import Section
+from molgraph.base.toml_config import Section
 
 F = TypeVar("F", bound=Callable[..., Any])
 

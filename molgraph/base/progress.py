@@ -1,4 +1,4 @@
-"""Progress on the terminal: a loop in, the same loop out with a bar, its rate and the time left."""
+"""Show progress on the terminal: a bar with its rate and the time left."""
 
 from __future__ import annotations
 

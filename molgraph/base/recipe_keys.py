@@ -11,7 +11,7 @@ from molgraph.base.options import Keyword, Option, keywords
 from molgraph.base.ranges import Count
 from molgraph.base.ranges import NotNegative as FromZero
 from molgraph.base.ranges import Positive as AboveZero
-from molgraph.base.sections import Section
+from molgraph.base.toml_config import Section
 
 Positive = Annotated[int, Field(ge=1, lt=2**63)]
 NotNegative = Annotated[int, Field(ge=0, lt=2**63)]

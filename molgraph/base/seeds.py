@@ -1,4 +1,4 @@
-"""Seeds as arguments: one number and some words in, an independent and repeatable stream out."""
+"""Derive independent, repeatable random streams from one seed and some words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function of texts and many texts in; its results in order out, from one process or from several."""
+"""Apply a function to many texts, in one process or several, keeping their order."""
 
 from __future__ import annotations
 

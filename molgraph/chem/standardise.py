@@ -1,4 +1,4 @@
-"""SMILES in, standardised SMILES out, by a named preset that the model file records and applies again."""
+"""Standardise SMILES by a named preset, which the model file records and applies again."""
 
 from __future__ import annotations
 

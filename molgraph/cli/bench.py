@@ -1,4 +1,4 @@
-"""``molgraph bench``: a recipe in, cells computed and summed up; or a run's folder in, its faults out."""
+"""``molgraph bench``: run the cells of a benchmark, and verify its folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from molgraph.base.shipped import recipe_names
+from molgraph.base.resources import recipe_names
 
 SHIPPED = ", ".join(recipe_names())
 

@@ -1,4 +1,4 @@
-"""``molgraph bench report``: a benchmark's folder in; its page, and its leaderboard, out."""
+"""``molgraph bench report``: write a benchmark's page and leaderboard."""
 
 from __future__ import annotations
 

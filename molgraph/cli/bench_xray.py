@@ -1,4 +1,4 @@
-"""``molgraph bench xray``: a table in; before any training, what each split of it asks, out."""
+"""``molgraph bench xray``: compare the splits of a table before any training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from molgraph.cli.options import check_writable, numbers
 
 if TYPE_CHECKING:
-    from molgraph.evaluate.xray import Xray
+    from molgraph.evaluate.split_report import Xray
 
 
 def xray(
@@ -51,8 +51,8 @@ def xray(
     from molgraph.cli.show import command, say
     from molgraph.cli.show import table as show
     from molgraph.data.read import read_table
-    from molgraph.evaluate.xray import RECIPES
-    from molgraph.evaluate.xray import xray as look
+    from molgraph.evaluate.split_report import RECIPES
+    from molgraph.evaluate.split_report import xray as look
 
     check_writable(out, inputs=[data])
     if out is not None and out.suffix not in (".html", ".png", ".svg", ".csv"):

@@ -174,7 +174,7 @@ def split(
     from molgraph.data.read import read_table
     from molgraph.data.splits import few_of_a_class, kfold, repeated_kfold, split_table
     from molgraph.data.splits.published import recipe_or_file
-    from molgraph.data.standardised import standardise as standardise_table
+    from molgraph.data.standardise import standardise as standardise_table
 
     if split_column is not None and recipe not in ("time", "group", "column"):
         recipe = "column"
@@ -239,7 +239,7 @@ def featurize(
     from molgraph.data.graph_cache import marked, save_store, store_for
     from molgraph.data.graph_io import check_place
     from molgraph.data.read import read_table
-    from molgraph.data.standardised import standardise as standardise_table
+    from molgraph.data.standardise import standardise as standardise_table
 
     check_whole("--workers", workers)
     if not out.is_dir():  # a store may be made again; what is none is refused before the table is read

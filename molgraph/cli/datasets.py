@@ -1,4 +1,4 @@
-"""``molgraph data list``, ``info`` and ``get``: names of public datasets in; their cards, or the data on disk, out."""
+"""``molgraph data list``, ``info`` and ``get``: list, describe and fetch public datasets."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ def get(
 def _fetched(name: str, known: Card, again: bool) -> str:
     """Have one dataset on this machine; how it stands with it, in words."""
     from molgraph.data.datasets import load_dataset
-    from molgraph.data.sources.finding import DOWNLOAD, places
-    from molgraph.data.sources.records import fetch
+    from molgraph.data.sources.dataset_files import DOWNLOAD, places
+    from molgraph.data.sources.download_log import fetch
 
     if again:
         for source in places(known, DOWNLOAD):

@@ -1,4 +1,4 @@
-"""``molgraph demo``: nothing in; the whole story on real molecules that need no download out."""
+"""``molgraph demo``: train, compare, predict and report on molecules that need no download."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def demo(
 
 
 def _train(model: Path, report: Path, epochs: int | None, seed: int) -> Any:
-    from molgraph.api.run_config import recipe_of
+    from molgraph.api.check_config import recipe_of
     from molgraph.cli.scores import show_result
     from molgraph.cli.train import learn
 

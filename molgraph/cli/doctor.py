@@ -1,4 +1,4 @@
-"""``molgraph doctor``: this machine's facts in, tables and advice on the terminal out."""
+"""``molgraph doctor``: print the versions, devices and speed of this machine, with advice."""
 
 from __future__ import annotations
 

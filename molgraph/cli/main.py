@@ -1,4 +1,4 @@
-"""Read the words typed after ``molgraph``, call the function of one verb, and turn its failures into exit codes.
+"""Define the ``molgraph`` command: its verbs, its errors and its exit codes.
 
 How to write a verb: ``molgraph/cli/<verb>.py`` defines a function of the verb's name with typer's annotations;
 ``molgraph data audit`` is ``audit`` in ``molgraph/cli/data.py``. Its line in ``VERBS`` gives it a place in the help.

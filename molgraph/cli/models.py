@@ -1,4 +1,4 @@
-"""``molgraph models``: the registry in, a table of what can be trained out."""
+"""``molgraph models``: list everything that can be trained, and describe one of it."""
 
 from __future__ import annotations
 

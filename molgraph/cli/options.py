@@ -1,4 +1,4 @@
-"""Words of the command line in; the values that they mean, or a sentence that says how to write them, out."""
+"""Parse the values of command-line options."""
 
 from __future__ import annotations
 

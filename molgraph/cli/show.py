@@ -1,4 +1,4 @@
-"""Print what a verb has to say: coloured on a terminal, plain in a pipe, harmless in both."""
+"""Print messages: coloured on a terminal, plain in a pipe, harmless in both."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, 
 from molgraph.cli.working_folder import working_folder
 
 if TYPE_CHECKING:
-    from molgraph.base.recipe import Recipe
+    from molgraph.base.run_config import RunConfig
 
 
 _DATA = "csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or dataset:NAME; else the recipe's path."
@@ -66,7 +66,7 @@ def train(
         molgraph train pairs.csv --smiles drug --sequence protein -t Kd -m dmpnn+deepdta
         molgraph train --recipe runs/assay.toml --seed 1
     """
-    from molgraph.api.run_config import check_report, recipe_of, split_file
+    from molgraph.api.check_config import check_report, recipe_of, split_file
     from molgraph.cli.scores import show_result
     from molgraph.cli.show import command, say
 
@@ -111,7 +111,7 @@ def baseline_file(out: Path) -> Path:
     return out.with_name(f"{out.stem}.baseline.mgm")
 
 
-def learn(plan: Recipe, out: Path, keep: str = "model") -> tuple[Any, dict[str, Path]]:
+def learn(plan: RunConfig, out: Path, keep: str = "model") -> tuple[Any, dict[str, Path]]:
     """Train and write model files.
 
     Args:

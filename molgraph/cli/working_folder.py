@@ -10,7 +10,7 @@ from pathlib import Path
 
 from molgraph.base.errors import StorageError
 from molgraph.base.paths import storage_error
-from molgraph.evaluate.benchmark.claims import Claims
+from molgraph.evaluate.benchmark.locks import Claims
 
 CLAIM = "claim"  # the file whose lock says that a training is at work
 

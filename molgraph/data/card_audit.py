@@ -1,4 +1,4 @@
-"""A dataset in; the audit of its raw edition, its hash and its curated editions out, and onto its card."""
+"""Audit a dataset's raw edition and write the findings onto its card."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pandas as pd
 
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
-from molgraph.base.shipped import shipped_dir
+from molgraph.base.resources import shipped_dir
 from molgraph.base.table import VALUES
 from molgraph.chem.identity import Identity
 from molgraph.data.card_parts import AuditSummary, Edition, Repeats

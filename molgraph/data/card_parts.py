@@ -1,4 +1,4 @@
-"""The sections of a dataset's card: targets, places, noise, editions and audit."""
+"""Define the sections of a dataset's card: targets, places, noise, editions and audit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from molgraph.base.contracts import Kind
-from molgraph.base.sections import Section
+from molgraph.base.toml_config import Section
 
 UNVERIFIED = "unverified"
 Sha256 = Annotated[str, Field(pattern=r"^([0-9a-f]{64}|unverified)$")]

@@ -14,9 +14,9 @@ from pydantic import Field, ValidationError
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.base.sections import Section, parse_toml
-from molgraph.base.shipped import shipped_dir
+from molgraph.base.resources import shipped_dir
 from molgraph.base.table import VALUES
+from molgraph.base.toml_config import Section, parse_toml
 from molgraph.data.card_parts import UNVERIFIED, AuditSummary, Edition, Noise, Sha256, Source, TargetCard
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]

@@ -1,4 +1,4 @@
-"""Colour refinement: coded atoms and bonds of a batch in, the rows that look different out, level by level.
+"""Find the atoms and bonds of a batch that look different, by colour refinement.
 
 Two directed bonds whose rooted surroundings are equal to depth t have equal states after t rounds of message
 passing, so one representative of them is enough (Weisfeiler & Leman 1968). Colours are 64-bit hashes: the hash of

@@ -1,4 +1,4 @@
-"""Column names and a sample of rows in; which column is which out, or a clear question back."""
+"""Guess the role of each column from its name and a sample of rows, or ask clearly."""
 
 from __future__ import annotations
 

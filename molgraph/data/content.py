@@ -1,4 +1,4 @@
-"""A table in; the hash of what it says out, whatever file, order of columns or packing it came from."""
+"""Hash the content of a table, whatever file, column order or packing it came from."""
 
 from __future__ import annotations
 

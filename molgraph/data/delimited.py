@@ -1,4 +1,4 @@
-"""Delimited text (csv, tsv, semicolons, bars) in; chunks of text columns out, in constant memory."""
+"""Read delimited text (csv, tsv, semicolons, bars) in chunks of text columns, in constant memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import pyarrow.csv as pacsv
 from molgraph.base.errors import DataError
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, recut
 from molgraph.data.columns import is_smiles_name
-from molgraph.data.opening import DAMAGED, Opened, broken
-from molgraph.data.torn import SoundBytes, TornRows, decode, is_torn, ragged, shown
+from molgraph.data.csv_repair import MalformedRows, Utf8Sanitiser, decode, is_torn, ragged, shown
+from molgraph.data.source_file import DAMAGED, Opened, broken
 
 BLOCK_BYTES = 1 << 22  # also the longest row that is read
 _LEAST = 3  # lines of the sample: the header, a row, and one that may be cut
@@ -99,7 +99,7 @@ class DelimitedReader:
         stream = self._opened.stream()
         last = self.names[-1]  # an unclosed quote shows in the last column
         wanted = [*columns, last] if last not in columns else columns
-        sound, torn = SoundBytes(stream, self._encoding == "utf-8"), TornRows(self.names, self.delimiter)
+        sound, torn = Utf8Sanitiser(stream, self._encoding == "utf-8"), MalformedRows(self.names, self.delimiter)
 
         def whole(rows: pa.Table) -> pa.Table:
             return torn.merge(rows, sound.torn)
@@ -129,7 +129,7 @@ class DelimitedReader:
                 f"{self.name}: row {torn.rows} opens a quote that is never closed", hint='close it, or write " as ""'
             )
 
-    def _batches(self, source: SoundBytes, wanted: list[str], torn: TornRows) -> Iterable[pa.RecordBatch]:
+    def _batches(self, source: Utf8Sanitiser, wanted: list[str], torn: MalformedRows) -> Iterable[pa.RecordBatch]:
         return pacsv.open_csv(
             source,
             read_options=pacsv.ReadOptions(
@@ -167,7 +167,7 @@ class DelimitedReader:
             f"{self.name} has a row of more than {BLOCK_BYTES} bytes", hint="look for a quote that is never closed"
         )
 
-    def _explain(self, text: str, torn: TornRows) -> DataError:
+    def _explain(self, text: str, torn: MalformedRows) -> DataError:
         """Arrow's message in our words."""
         if torn.over_lines is not None:
             return DataError(

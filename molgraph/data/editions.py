@@ -14,7 +14,7 @@ from molgraph.base.table import VALUES
 from molgraph.chem.identity import Identity, identities_of
 from molgraph.chem.parallel import map_texts
 from molgraph.data.replicates import partners
-from molgraph.data.standardised import standardise
+from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 
 #: Rules by name, as they stand on the cards.

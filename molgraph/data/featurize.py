@@ -13,10 +13,10 @@ from molgraph.base.progress import bar
 from molgraph.base.registry import register
 from molgraph.chem.smiles import check_smiles, parse_smiles, quiet
 from molgraph.data import featurize_cuik, featurize_rdkit
-from molgraph.data.features import FEATURISER, atom_rows, bond_rows
+from molgraph.data.feature_layout import FEATURISER, atom_rows, bond_rows
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.graph_store import GraphStore, InputSpec
-from molgraph.data.packing import Piece, pack
+from molgraph.data.packing import PackedGraphs, pack
 from molgraph.data.table import OK, UNREADABLE
 
 Backend = Literal["auto", "cuik", "rdkit"]
@@ -51,7 +51,7 @@ def featurize(smiles: Sequence[str], *, backend: Backend = "auto", workers: int 
     reason = np.array([check_smiles(text) for text in smiles], dtype=object)
     texts = ["" if why else text for text, why in zip(smiles, reason, strict=True)]
     blocks = [texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK)]
-    found: list[Piece] = []
+    found: list[PackedGraphs] = []
     with bar("graphs", total=len(texts), quiet=len(texts) < BLOCK) as progress:
         for block, pieces in zip(blocks, _each(blocks, backend, workers), strict=True):
             found += pieces
@@ -65,7 +65,7 @@ def featurize(smiles: Sequence[str], *, backend: Backend = "auto", workers: int 
 
 @register("featuriser", "v2", summary="atoms and bonds of a molecule, in chemprop's layout")
 class Molecules(Featuriser):
-    """Levels ``atom`` and ``bond`` of molecules (see ``molgraph.data.features``)."""
+    """Levels ``atom`` and ``bond`` of molecules (see ``molgraph.data.feature_layout``)."""
 
     name = "v2"
     kind = "molecule"
@@ -86,7 +86,7 @@ def rdkit_version() -> str:
     return rdBase.rdkitVersion
 
 
-def _each(blocks: list[list[str]], backend: str, workers: int) -> Iterator[list[Piece]]:
+def _each(blocks: list[list[str]], backend: str, workers: int) -> Iterator[list[PackedGraphs]]:
     if workers <= 1 or len(blocks) <= 1:
         return (_block(block, backend) for block in blocks)
     # joblib's processes need no __main__ guard in a user's script and no fork beside torch's threads
@@ -96,13 +96,13 @@ def _each(blocks: list[list[str]], backend: str, workers: int) -> Iterator[list[
     return run(delayed(_block)(block, backend) for block in blocks)
 
 
-def _block(texts: list[str], backend: str) -> list[Piece]:
+def _block(texts: list[str], backend: str) -> list[PackedGraphs]:
     run = _runner(backend)
     with quiet():
         return [piece for start in range(0, len(texts), CHUNK) for piece in run(texts[start : start + CHUNK])]
 
 
-def _runner(backend: str) -> Callable[[list[str]], list[Piece]]:
+def _runner(backend: str) -> Callable[[list[str]], list[PackedGraphs]]:
     if backend not in BACKENDS:
         raise UsageError(f"no featuriser backend is named {backend!r}", hint=nearest(backend, BACKENDS))
     missing = featurize_cuik.missing()

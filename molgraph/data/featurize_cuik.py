@@ -1,4 +1,4 @@
-"""SMILES in, packed keys out, through the C++ library cuik-molmaker: the only module that imports it."""
+"""Featurise SMILES through the C++ library cuik-molmaker: the only module that imports it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from molgraph.data.features import ATOM_WEIGHTS, D_ATOM, D_BOND, check_layout, join_halves
-from molgraph.data.packing import Piece
+from molgraph.data.feature_layout import ATOM_WEIGHTS, D_ATOM, D_BOND, check_layout, join_halves
+from molgraph.data.packing import PackedGraphs
 
 CALL = 24
 """Molecules that the library is given at a time: feature rows stay in the cache, and little is read twice."""
@@ -70,7 +70,7 @@ class _Read(NamedTuple):
     ends: np.ndarray
 
 
-def pieces(smiles: list[str]) -> list[Piece]:
+def pieces(smiles: list[str]) -> list[PackedGraphs]:
     """Packed graphs of the molecules, in order; what can't be read has no atoms."""
     reads = [read for start in range(0, len(smiles), CALL) for read in _reads(smiles[start : start + CALL])]
     if not reads:
@@ -80,7 +80,9 @@ def pieces(smiles: list[str]) -> list[Piece]:
     shift = np.repeat(np.cumsum(sizes) - sizes, [len(part) for part in bonds])
     low, mass = np.concatenate(atoms).T
     atom_keys, bond_keys = join_halves(low, np.ascontiguousarray(mass)), _bond_keys(np.concatenate(bonds))
-    return [Piece.from_bonds(np.concatenate(n_atoms), atom_keys, bond_keys, np.concatenate(ends, axis=1) + shift)]
+    return [
+        PackedGraphs.from_bonds(np.concatenate(n_atoms), atom_keys, bond_keys, np.concatenate(ends, axis=1) + shift)
+    ]
 
 
 def _reads(smiles: list[str]) -> list[_Read]:

@@ -1,4 +1,4 @@
-"""SMILES in, packed keys out, through RDKit's Python interface: slower than C++, the same features bit for bit.
+"""Featurise SMILES through RDKit's Python interface: slower than C++, the same features bit for bit.
 
 A call from Python to RDKit costs more than what it asks for, so this module asks as little as it can:
 what the text rules out (stereo without ``/``, isotopes without ``[1``) is not asked of each atom, and
@@ -17,8 +17,8 @@ import numpy as np
 from rdkit import Chem
 from rdkit.Chem.rdchem import Atom, Bond, BondType, HybridizationType, Mol
 
-from molgraph.data.features import atom_keys_of, bond_keys_of
-from molgraph.data.packing import Piece
+from molgraph.data.feature_layout import atom_keys_of, bond_keys_of
+from molgraph.data.packing import PackedGraphs
 
 _HYBRIDS = ("S", "SP", "SP2", "SP2D", "SP3", "SP3D", "SP3D2")
 _HYBRID = np.full(max(map(int, HybridizationType.values)) + 1, 7)
@@ -33,7 +33,7 @@ _MAY_BE_DATIVE[[1, 5, 6, 7, 8, 9, 14, 15, 16, 17, 34, 35, 53]] = False
 _ISOTOPE = re.compile(r"\[\d")
 
 
-def pieces(smiles: list[str]) -> list[Piece]:
+def pieces(smiles: list[str]) -> list[PackedGraphs]:
     """Packed graphs of the molecules, in order; what can't be read has no atoms."""
     # thousands of short-lived atoms and bonds would start Python's cycle collector again and again (a third
     # of the time); none of them is part of a cycle
@@ -46,7 +46,7 @@ def pieces(smiles: list[str]) -> list[Piece]:
             gc.enable()
 
 
-def _piece(smiles: list[str]) -> Piece:
+def _piece(smiles: list[str]) -> PackedGraphs:
     mols = [_read(text) for text in smiles]
     n_atoms = np.array([mol.GetNumAtoms() for mol in mols], dtype=np.int64)
     n_bonds = np.array([mol.GetNumBonds() for mol in mols], dtype=np.int64)
@@ -87,7 +87,7 @@ def _piece(smiles: list[str]) -> Piece:
         hydrogens, _HYBRID[_ask(Atom.GetHybridization, atoms)], aromatic, mass,
     )  # fmt: skip
 
-    return Piece.from_bonds(n_atoms, atom_keys, bond_keys, ends)
+    return PackedGraphs.from_bonds(n_atoms, atom_keys, bond_keys, ends)
 
 
 def _read(text: str) -> Mol:

@@ -1,4 +1,4 @@
-"""Any source in (file, standard input, frame, list); the reader that fits it out."""
+"""Choose the reader of a source: a file, standard input, a frame or a list."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from molgraph.chem.smiles import is_mol, parse_smiles, write_smiles
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
 from molgraph.data.columns import encodable, is_smiles_name, text_of
 from molgraph.data.delimited import DelimitedReader, check_unique
-from molgraph.data.lines import RecordReader, SmilesReader
-from molgraph.data.opening import DAMAGED, Opened, broken, open_bytes
+from molgraph.data.sdf_smi_reader import RecordReader, SmilesReader
+from molgraph.data.source_file import DAMAGED, Opened, broken, open_bytes
 from molgraph.data.view_types import without_views
 
 PIECE_ROWS = 10_000

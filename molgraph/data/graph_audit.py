@@ -1,4 +1,4 @@
-"""Graphs in; for each a number that isomorphic graphs share out, by colour refinement of all of them at once."""
+"""Find isomorphic graphs by colour refinement of all graphs at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check that a table's labels can be learnt from, and name the targets that teach nothing."""
+"""Check that labels can be learned from, and drop or refuse those that cannot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows and a batch size in; batches in an order that (seed, epoch) alone decide, made ahead in a thread, out."""
+"""Make batches ahead in a thread, in an order that depends on seed and epoch alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graphs packed side by side with integer keys for features in, one graph store out."""
+"""Pack graphs with integer feature keys side by side into one graph store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from molgraph.data.graph_store import BOND_INDEX, GraphStore, Level
 
 
 @dataclass(frozen=True)
-class Piece:
+class PackedGraphs:
     """Packed graphs of some molecules; feature rows are named by code into short lists of keys.
 
     Args:
@@ -33,13 +33,15 @@ class Piece:
     reverse: np.ndarray
 
     @classmethod
-    def empty(cls, n_graphs: int) -> Piece:
+    def empty(cls, n_graphs: int) -> PackedGraphs:
         """Graphs without a single atom: molecules that could not be read."""
         none, counts = np.zeros(0, np.int64), np.zeros(n_graphs, np.int64)
         return cls(counts, counts, none, none, none, none, none, none, none)
 
     @classmethod
-    def from_bonds(cls, n_atoms: np.ndarray, atom_key: np.ndarray, bond_key: np.ndarray, ends: np.ndarray) -> Piece:
+    def from_bonds(
+        cls, n_atoms: np.ndarray, atom_key: np.ndarray, bond_key: np.ndarray, ends: np.ndarray
+    ) -> PackedGraphs:
         """Two directed bonds for each chemical bond, sorted by target atom, counted from the start of their graph.
 
         Args:
@@ -80,7 +82,7 @@ def smallest(highest: int) -> np.dtype:
 
 
 def pack(
-    pieces: Sequence[Piece], status: np.ndarray, reason: np.ndarray, featuriser: str,
+    pieces: Sequence[PackedGraphs], status: np.ndarray, reason: np.ndarray, featuriser: str,
     atom_rows: Callable[[np.ndarray], np.ndarray], bond_rows: Callable[[np.ndarray], np.ndarray],
 ) -> GraphStore:  # fmt: skip
     """One store of all pieces; equal inputs give equal stores however they were cut.

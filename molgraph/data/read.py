@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.data.building import Rows
-from molgraph.data.checked import check_molecules
+from molgraph.data.column_roles import Names, Targets
 from molgraph.data.datasets import load_dataset
 from molgraph.data.log import log_targets
-from molgraph.data.planning import Names, Targets
 from molgraph.data.sources import builtin
 from molgraph.data.table import Table, row_name
+from molgraph.data.table_builder import Rows
 from molgraph.data.table_reader import read_chunks, read_whole
 from molgraph.data.targets import parse_targets
+from molgraph.data.validate import check_molecules
 from molgraph.data.value_column import OddCell, Reading
 
 OnError = Literal["keep", "drop", "stop"]

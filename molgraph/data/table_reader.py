@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from molgraph.base.table import Table, Target
-from molgraph.data.building import Rows, build, no_rows
 from molgraph.data.chunks import MOLBLOCK, Chunk, Reader
+from molgraph.data.column_roles import Targets, decide, make_plan, settled
 from molgraph.data.delimited import DelimitedReader
 from molgraph.data.formats import Held, reader_for
-from molgraph.data.lines import RecordReader
 from molgraph.data.log import before_log, log_targets
-from molgraph.data.planning import Targets, decide, make_plan, settled
+from molgraph.data.sdf_smi_reader import RecordReader
+from molgraph.data.table_builder import Rows, build, no_rows
 from molgraph.data.value_column import OddCell, Reading
 from molgraph.data.values import NUMERIC, decimal_commas, find_beside, tidy
 

@@ -1,4 +1,4 @@
-"""Read the notation of targets (``y``, ``class:multiclass``, ``charge:atom``), and find their kinds in the rows."""
+"""Parse the targets that a person asks for (``y``, ``class:multiclass``) and read their numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measured and predicted values come in; one number goes out: the functions behind the metrics, registered.
+"""Define and register the metrics.
 
 scikit-learn and scipy.stats are imported by the functions that need them: with them here, every command that
 scores nothing would begin a second later.

@@ -1,4 +1,4 @@
-"""Score predictions against measured values, target by target."""
+"""Score predictions, with the number of rows that each score stands on."""
 
 from __future__ import annotations
 

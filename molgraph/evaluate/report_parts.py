@@ -1,4 +1,4 @@
-"""Tables, predictions and scores come in; the plain values that the report's template shows go out."""
+"""Prepare the values that the report's template shows."""
 
 from __future__ import annotations
 

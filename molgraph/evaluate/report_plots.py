@@ -1,4 +1,4 @@
-"""Measured and predicted values come in; the report's figures go out as SVG text, drawn without a display."""
+"""Draw the report's figures as SVG, without a display."""
 
 from __future__ import annotations
 

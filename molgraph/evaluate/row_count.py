@@ -1,4 +1,4 @@
-"""A dataset's rows, and why some are not used, come in; one line of it goes out."""
+"""Write one line on how many rows a dataset has and why some are not used."""
 
 from __future__ import annotations
 

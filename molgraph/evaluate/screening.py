@@ -1,4 +1,4 @@
-"""Labels and probabilities come in; how early the ones are found, and how far the probabilities hold, go out."""
+"""Compute virtual-screening metrics: early enrichment, and calibration of probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table and a split in; how the labels of its test rows differ from those of its training rows, out."""
+"""Describe how the labels of test rows differ from those of training rows."""
 
 from __future__ import annotations
 

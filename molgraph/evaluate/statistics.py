@@ -1,4 +1,4 @@
-"""Measured values and predictions come in; intervals for a score and for the difference of two methods go out."""
+"""Compute intervals of a score and of the difference of two methods."""
 
 from __future__ import annotations
 

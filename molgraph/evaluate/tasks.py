@@ -1,4 +1,4 @@
-"""Scores of single targets come in; one number a metric over all targets, with those it leaves out, goes out."""
+"""Average scores over targets, naming those that are left out."""
 
 from __future__ import annotations
 

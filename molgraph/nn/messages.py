@@ -1,4 +1,4 @@
-"""Messages: what a row says along a pair, given the pair's own features."""
+"""Messages: from a sender's state and the features of a pair to the message along that pair."""
 
 from __future__ import annotations
 

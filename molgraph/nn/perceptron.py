@@ -1,4 +1,4 @@
-"""The perceptron of several layers: rows of one width in, rows of another out."""
+"""A perceptron of several linear layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readouts: the states of a graph's rows in, one state a graph out."""
+"""Readouts: from the states of a graph's rows to one state a graph."""
 
 from __future__ import annotations
 

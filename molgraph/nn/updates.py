@@ -1,4 +1,4 @@
-"""Updates: a row's state and what it heard in, its next state out."""
+"""Updates: from a row's state and its message to its next state."""
 
 from __future__ import annotations
 

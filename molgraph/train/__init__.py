@@ -2,6 +2,6 @@
 
 import sys
 
-from molgraph.base.rooms import VerbRoom
+from molgraph.base.callable_module import VerbRoom
 
 sys.modules[__name__].__class__ = VerbRoom

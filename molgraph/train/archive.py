@@ -1,4 +1,4 @@
-"""Write a model's parts as one zip, and read them back from a file that nobody vouches for."""
+"""Write a model's parts as one zip file, and read them back without trusting it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def now() -> str:
 
 
 @dataclass(frozen=True)
-class Card:
+class ModelCard:
     """The endpoint card of a model.
 
     Args:

@@ -1,4 +1,4 @@
-"""Extra descriptor columns on a common scale: a table's features in, standardised columns out."""
+"""Scale extra descriptor columns to mean 0 and standard deviation 1."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LIMIT = 30.0  # standard deviations: further out, a descriptor says no more than
 
 
 @dataclass(frozen=True)
-class Descriptors:
+class DescriptorScale:
     """Mean and scale of each descriptor over the training part.
 
     Args:
@@ -27,11 +27,11 @@ class Descriptors:
     @classmethod
     def fit(
         cls, features: np.ndarray | None, names: tuple[str, ...], row_weights: np.ndarray | None = None
-    ) -> Descriptors:
+    ) -> DescriptorScale:
         """Take the scale from these rows alone, weighted as the loss is.
 
         Example:
-            >>> d = Descriptors.fit(np.array([[1.0], [3.0]]), ("logp",))
+            >>> d = DescriptorScale.fit(np.array([[1.0], [3.0]]), ("logp",))
             >>> d.apply(np.array([[3.0], [2.0]]), ("logp",)).ravel().tolist()
             [1.0, 0.0]
         """

@@ -36,7 +36,7 @@ KEPT_VALID_ROWS = 20_000  # batches of a validation part up to this size are kep
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingConfig:
     """How to train, and where the checkpoint is kept.
 
     Args:
@@ -96,7 +96,7 @@ class Fit:
         plan: how.
     """
 
-    def __init__(self, objective: Objective, train: Samples, valid: Samples | None, plan: Plan) -> None:
+    def __init__(self, objective: Objective, train: Samples, valid: Samples | None, plan: TrainingConfig) -> None:
         self.objective, self.train, self.valid, self.plan = objective, train, valid, plan
         self.how = how = plan.how
         self.steps = math.ceil(len(train) / how.batch_size)

@@ -1,4 +1,4 @@
-"""Prediction with trained networks: a table in, one prediction row for each of its rows out."""
+"""Predict a table with trained networks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from molgraph.data.graph_cache import Graphs
 from molgraph.data.loader import make_ahead
 from molgraph.data.table import OK, Table
 from molgraph.train.atom_targets import label_places, label_sizes
-from molgraph.train.descriptors import Descriptors
+from molgraph.train.descriptors import DescriptorScale
 from molgraph.train.inputs import Input, input_column, input_graphs, row_status
 from molgraph.train.network import Network
 from molgraph.train.outputs import Outputs
@@ -24,7 +24,7 @@ from molgraph.train.samples import Sample, Samples
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedNetworks:
     """A trained network and what its numbers mean.
 
     Args:
@@ -36,7 +36,7 @@ class Fitted:
 
     network: Network
     outputs: Outputs
-    descriptors: Descriptors
+    descriptors: DescriptorScale
     inputs: tuple[Input, ...]
 
 
@@ -51,7 +51,7 @@ class Running:
 
 
 def predict_networks(
-    members: Sequence[Fitted], table: Table, running: Running, graphs: Sequence[Graphs] | None = None
+    members: Sequence[FittedNetworks], table: Table, running: Running, graphs: Sequence[Graphs] | None = None
 ) -> list[Prediction]:
     """A prediction of each network; batches are made once, and their edges depend on row numbers alone.
 

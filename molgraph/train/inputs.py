@@ -166,6 +166,43 @@ def input_column(table: Table, inputs: Sequence[Input], k: int = 0) -> Entities:
     raise DataError(f"the model reads {each.kind} {words}, which the table lacks", hint=f"it has: {have}")
 
 
+def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The columns of a file that a model reads: those that are named, else several by their names in the training.
+
+    Args:
+        read: kind and name of each column of the training; one of molecules is found in any file.
+        given: ``smiles`` and ``sequence``, where they are named, in the order of the training.
+
+    Raises:
+        UsageError: more or fewer columns than the model reads, or its own in another order.
+
+    Example:
+        >>> named_columns([("molecule", "drug"), ("sequence", "protein")], {"smiles": "ligand"})
+        {'smiles': ('ligand',), 'sequence': ('protein',)}
+    """
+    columns = {}
+    for kind, option in (("molecule", "smiles"), ("sequence", "sequence")):
+        own = tuple(column for k, column in read if k == kind)
+        named = given.get(option)
+        if named is None:
+            columns |= {option: own} if own and (len(read) > 1 or kind == "sequence") else {}
+            continue
+        named = (named,) if isinstance(named, str) else tuple(named)
+        if len(named) != len(own):
+            raise UsageError(
+                f"the model reads {len(own)} {kind} column{'s' * (len(own) != 1)}, {len(named)} "
+                f"{'are' if len(named) > 1 else 'is'} named: {', '.join(map(str, named))}",
+                hint=f"it was trained on {', '.join(column for _, column in read)}",
+            )
+        if named != own and set(named) == set(own):
+            raise UsageError(
+                f"the columns {', '.join(named)} are named in another order than the model's",
+                hint=f"name them as {', '.join(own)}; to exchange them, rename the columns of the file",
+            )
+        columns[option] = named
+    return columns
+
+
 def row_status(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> tuple[np.ndarray, np.ndarray]:
     """Status and reason of every row: a row is ``ok`` where each of its entities has a graph."""
     status, reason = table.status.copy(), table.reason.copy()

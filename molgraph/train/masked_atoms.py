@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from molgraph.base.errors import UsageError
 from molgraph.base.ranges import Share
 from molgraph.base.registry import register
-from molgraph.data.features import ATOM_BLOCKS, FEATURISER
+from molgraph.data.feature_layout import ATOM_BLOCKS, FEATURISER
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network
 from molgraph.train.objective import Loss, Objective, StepState

@@ -23,14 +23,14 @@ from molgraph.base.paths import store_folder
 from molgraph.base.ranges import Count, NotNegative, Probability
 from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT, GradientDescent, TrainingSection
 from molgraph.base.registry import register
+from molgraph.base.search_space import Categorical, Float, Space
 from molgraph.base.seeds import derive
 from molgraph.base.size import Shapes, Size
-from molgraph.base.space import Categorical, Float, Space
 from molgraph.base.table import LevelName
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
-from molgraph.train.engine import Fit, Plan
-from molgraph.train.inference import Fitted, Running, predict_networks
+from molgraph.train.engine import Fit, TrainingConfig
+from molgraph.train.inference import FittedNetworks, Running, predict_networks
 from molgraph.train.inputs import Input, encoder_names, trial_inputs
 from molgraph.train.modelfile import load_model
 from molgraph.train.network import Network, build_network
@@ -106,7 +106,7 @@ class GraphMethod(Method):
         self.seed, self.devices, self.strategy = seed, devices, strategy
         self.predict_batch, self.checkpoint_seconds = predict_batch, checkpoint_seconds
         vars(self).update(fill(OPTIONS, options))
-        self.fitted: Fitted | None = None
+        self.fitted: FittedNetworks | None = None
         self.best_epoch: int | None = None
 
     if TYPE_CHECKING:  # the options
@@ -159,7 +159,7 @@ class GraphMethod(Method):
         network.cpu().load_state_dict({name: torch.from_numpy(value) for name, value in learned.weights.items()})
         self.predicts = objective.labelled
         outputs = made.outputs if self.predicts else state_outputs(network.d_state)
-        self.fitted = Fitted(network.eval(), outputs, made.descriptors, made.inputs)
+        self.fitted = FittedNetworks(network.eval(), outputs, made.descriptors, made.inputs)
         self.curves = pd.DataFrame(learned.curves, columns=list(CURVES)).astype({"epoch": int})
         self.best_epoch = learned.best_epoch
         self.notes = (*made.notes, *([] if start is None else [start.note]))
@@ -182,7 +182,7 @@ class GraphMethod(Method):
         """How prediction runs."""
         return Running(self.device, self.precision, self.threads, self.predict_batch)
 
-    def ready(self) -> Fitted:
+    def ready(self) -> FittedNetworks:
         """The fitted network; raises ``UsageError`` before ``fit``."""
         if self.fitted is None:
             raise UsageError("this method has not learned anything yet", hint="call fit(table) first, or load a model")
@@ -271,12 +271,12 @@ class GraphMethod(Method):
         self.params = made.params_with(self.encoder, self.params or {})
         return made
 
-    def _plan(self, made: Prepared, folder: Path | None) -> Plan:
+    def _plan(self, made: Prepared, folder: Path | None) -> TrainingConfig:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
         how = GradientDescent.model_construct(**{name: getattr(self, name) for name in GRADIENT_DESCENT})
         label = f"training {self.encoder}"
-        return Plan(how, self.seed, self.checkpoint_seconds, folder, made.prints, label)
+        return TrainingConfig(how, self.seed, self.checkpoint_seconds, folder, made.prints, label)
 
     def build(self, inputs: Sequence[Input], *, d_extra: int, d_out: int, level: LevelName = "row") -> Network:
         """The network with fresh weights, for those widths."""

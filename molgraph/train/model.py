@@ -1,4 +1,4 @@
-"""A model as people hold it: molecules in any form in, predictions in the targets' units out."""
+"""Define ``Model``: a fitted method that predicts molecules in any form, in the targets' units."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from molgraph.data.formats import names_file
 from molgraph.data.levels import labelled, level_of
 from molgraph.data.log import log_targets
 from molgraph.data.read import is_named, read_table
-from molgraph.data.standardised import as_given, standardise
+from molgraph.data.standardise import as_given, standardise
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics
 from molgraph.evaluate.class_counts import few_lines
-from molgraph.train.card import Card
+from molgraph.train.card import ModelCard
+from molgraph.train.inputs import named_columns
 from molgraph.train.modelwriter import write_model
-from molgraph.train.trained_on import molecule_hashes
+from molgraph.train.training_molecules import molecule_hashes
 
 logger = logging.getLogger("molgraph")
 
@@ -39,12 +40,8 @@ class Model:
         standardiser: the preset that its training molecules went through, applied again here.
         feature_names: descriptor columns that it needs beside the molecules.
         card: what it is.
-        trained_on: hashes of the molecules that it learnt from (``molgraph.train.trained_on``), or None. They name no
-            molecule, but who has a molecule can find out whether it is among them.
-
-    Example:
-        >>> model = Model(..., targets=(Target("logS"),))  # doctest: +SKIP
-        >>> model.predict(["CCO", "c1ccccc1"]).to_frame()  # doctest: +SKIP
+        trained_on: hashes of the molecules that it learnt from (``molgraph.train.training_molecules``), or None. They
+            name no molecule, but who has a molecule can find out whether it is among them.
     """
 
     def __init__(
@@ -54,11 +51,11 @@ class Model:
         targets: Sequence[Target],
         standardiser: str = "standard",
         feature_names: Sequence[str] = (),
-        card: Card | None = None,
+        card: ModelCard | None = None,
         trained_on: np.ndarray | None = None,
     ) -> None:
         self.method, self.targets, self.standardiser = method, tuple(targets), standardiser
-        self.feature_names, self.card = tuple(feature_names), card or Card()
+        self.feature_names, self.card = tuple(feature_names), card or ModelCard()
         self.trained_on = trained_on
 
     @property
@@ -176,36 +173,14 @@ class Model:
     def how_read(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The columns that this model needs, and the decimal sign of its descriptors where the training was told it.
 
-        One column of molecules is found in any file; several columns are looked for under the names of the training,
-        unless ``given`` names others, in the order of the training.
-
         Raises:
-            UsageError: more or fewer columns than the model reads, or its own in another order.
+            UsageError: ``given`` names more or fewer columns than the model reads, or its own in another order.
         """
         sign = self._said().get("decimal")
         columns = {"features": self.feature_names} | ({"decimal": sign} if sign and self.feature_names else {})
         inputs = self.method.graph_inputs() if isinstance(self.method, PredictsGraphs) else ()
         read = [(each.kind, each.column) for each in inputs] or [("molecule", "smiles")]
-        columns |= given or {}
-        for kind, option in (("molecule", "smiles"), ("sequence", "sequence")):
-            own = tuple(column for k, column in read if k == kind)
-            named = columns.get(option)
-            if named is None:
-                columns |= {option: own} if own and (len(read) > 1 or kind == "sequence") else {}
-                continue
-            named = (named,) if isinstance(named, str) else tuple(named)
-            if len(named) != len(own):
-                raise UsageError(
-                    f"the model reads {len(own)} {kind} column{'s' * (len(own) != 1)}, {len(named)} "
-                    f"{'are' if len(named) > 1 else 'is'} named: {', '.join(map(str, named))}",
-                    hint=f"it was trained on {', '.join(column for _, column in read)}",
-                )
-            if named != own and set(named) == set(own):
-                raise UsageError(
-                    f"the columns {', '.join(named)} are named in another order than the model's",
-                    hint=f"name them as {', '.join(own)}; to exchange them, rename the columns of the file",
-                )
-        return columns
+        return columns | (given or {}) | named_columns(read, given or {})
 
     def _said(self) -> Mapping[str, Any]:
         """What the training's recipe says of its table."""

@@ -1,4 +1,4 @@
-"""Read a ``.mgm`` file, none of which is trusted, and replay its test vectors."""
+"""Read a ``.mgm`` file without trusting it, and replay its test vectors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 from molgraph.base import registry
 from molgraph.base.contracts import Method, State
 from molgraph.base.errors import ModelFileError, nearest
-from molgraph.data.standardised import standardise
+from molgraph.data.standardise import standardise
 from molgraph.data.target_json import targets_from_json
-from molgraph.train import trained_on
+from molgraph.train import training_molecules
 from molgraph.train.archive import read_archive, refused
-from molgraph.train.card import Card
+from molgraph.train.card import ModelCard
+from molgraph.train.golden_predictions import TOLERANCE, compare_vectors, vector_table
 from molgraph.train.model import Model
 from molgraph.train.modelwriter import STANDARDISER_VERSION, bounded_meta
-from molgraph.train.vectors import TOLERANCE, compare_vectors, vector_table
 
 
 def load_model(path: str | Path) -> Model:
@@ -33,7 +33,7 @@ def load_model(path: str | Path) -> Model:
 
 
 @dataclass(frozen=True)
-class Verified:
+class VerifiedModel:
     """What ``verify`` found: a model whose answers are those of the day it was saved.
 
     Args:
@@ -49,7 +49,7 @@ class Verified:
     tolerance: float = TOLERANCE
 
 
-def verify(path: str | Path) -> Verified:
+def verify(path: str | Path) -> VerifiedModel:
     """Replay a model file's test vectors.
 
     Raises:
@@ -60,7 +60,7 @@ def verify(path: str | Path) -> Verified:
         n, gap = compare_vectors(
             model.method, standardise(vector_table(model.method, model.feature_names), model.standardiser), vectors
         )
-    return Verified(model, n, gap)
+    return VerifiedModel(model, n, gap)
 
 
 def _load(path: Path) -> tuple[Model, Any]:
@@ -71,8 +71,8 @@ def _load(path: Path) -> tuple[Model, Any]:
             raise ModelFileError("the model file needs a newer standardiser", hint="install a newer molgraph")
         registry.entry("standardiser", str(preset["preset"]))
         names = tuple(str(name) for name in parts["targets.json"]["feature_names"])
-        card = Card.from_dict(parts["card.json"])
-        hashes = trained_on.checked(arrays.pop(trained_on.ARRAY, None))
+        card = ModelCard.from_dict(parts["card.json"])
+        hashes = training_molecules.checked(arrays.pop(training_molecules.ARRAY, None))
         method = _method(parts["method.json"], arrays)
         listed = parts["targets.json"]["targets"]
         targets = targets_from_json(listed) if method.predicts or listed else ()

@@ -13,11 +13,11 @@ from molgraph.base import registry
 from molgraph.base.contracts import Method, Target
 from molgraph.base.errors import UsageError
 from molgraph.base.parameters import measure
-from molgraph.data.standardised import standardise
+from molgraph.data.standardise import standardise
 from molgraph.train.archive import LARGEST_JSON, json_size, write_archive
-from molgraph.train.card import Card
-from molgraph.train.trained_on import ARRAY
-from molgraph.train.vectors import make_vectors, vector_table
+from molgraph.train.card import ModelCard
+from molgraph.train.golden_predictions import make_vectors, vector_table
+from molgraph.train.training_molecules import ARRAY
 
 STANDARDISER_VERSION = 1
 
@@ -29,7 +29,7 @@ def write_model(
     targets: Sequence[Target],
     standardiser: str,
     feature_names: Sequence[str],
-    card: Card,
+    card: ModelCard,
     trained_on: np.ndarray | None,
 ) -> Path:
     """Write the parts of a ``Model`` as one file, complete or not at all.

@@ -1,4 +1,4 @@
-"""What a network's outputs mean: a table's targets in, scaled labels for the loss and values for people out."""
+"""Convert labels to scaled targets for the loss, and a network's outputs to values for people."""
 
 from __future__ import annotations
 

@@ -17,10 +17,10 @@ from molgraph.data.graph_cache import Graphs
 from molgraph.data.labels import check_labels, check_targets, check_weights
 from molgraph.data.levels import labelled, level_of, pooled
 from molgraph.data.table import OK, Table
-from molgraph.data.unlearned import notes_of
+from molgraph.data.untrainable_targets import notes_of
 from molgraph.train.atom_targets import check_level, label_places, label_sizes, mark_sizes
 from molgraph.train.checkpoint import fingerprint
-from molgraph.train.descriptors import Descriptors
+from molgraph.train.descriptors import DescriptorScale
 from molgraph.train.inputs import Input, choose_columns, input_column, input_graphs, row_status, train_graphs
 from molgraph.train.outputs import ClassWeights, Outputs, class_tables, label_weights
 from molgraph.train.samples import Samples
@@ -45,7 +45,7 @@ class Prepared:
     train: Samples
     valid: Samples | None
     outputs: Outputs
-    descriptors: Descriptors
+    descriptors: DescriptorScale
     inputs: tuple[Input, ...]
     notes: tuple[str, ...]
     prints: dict[str, str]
@@ -82,7 +82,7 @@ def prepare(
     part = _learnable(table, inputs, graphs, readable, unlearned)
     targets, y = table.targets, part.y
     outputs = Outputs.fit(targets, y, unlearned, part.weights)
-    descriptors = Descriptors.fit(part.table.features, part.table.feature_names, part.table.weights)
+    descriptors = DescriptorScale.fit(part.table.features, part.table.feature_names, part.table.weights)
     classes = class_tables(targets, y, class_weights)
     train = part.samples(graphs, outputs, descriptors, classes)
     notes, extra, weights = list(notes_of(unlearned)), train.extra, train.weights
@@ -138,7 +138,7 @@ class _Part:
         self,
         graphs: Sequence[Graphs],
         outputs: Outputs,
-        descriptors: Descriptors,
+        descriptors: DescriptorScale,
         classes: Mapping[int, np.ndarray],
     ) -> Samples:
         """The rows as a network takes them."""
@@ -181,7 +181,7 @@ def _valid(
     table: Table,
     inputs: Sequence[Input],
     outputs: Outputs,
-    descriptors: Descriptors,
+    descriptors: DescriptorScale,
     classes: Mapping[int, np.ndarray],
     cache: Path | None,
 ) -> Samples | None:

@@ -18,15 +18,15 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.data.content import entity_texts
 from molgraph.data.table import OK, Table
 from molgraph.train.checkpoint import fingerprint
-from molgraph.train.descriptors import Descriptors
-from molgraph.train.inference import Fitted
+from molgraph.train.descriptors import DescriptorScale
+from molgraph.train.inference import FittedNetworks
 from molgraph.train.inputs import Input, choose_columns, encoder_names, input_graphs, row_status, train_graphs
 from molgraph.train.network import Network, own_params
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import NO_VALID, Prepared, workers_for
 from molgraph.train.samples import Samples
 
-NO_DESCRIPTORS = Descriptors((), np.zeros(0), np.ones(0))
+NO_DESCRIPTORS = DescriptorScale((), np.zeros(0), np.ones(0))
 
 
 def prepare_corpus(
@@ -91,7 +91,7 @@ class Start:
     path: Path
     encoder: str
     params: Mapping[str, Any]
-    fitted: Fitted
+    fitted: FittedNetworks
     about: str
 
     @property
@@ -154,7 +154,7 @@ def state_outputs(d: int) -> Outputs:
     return Outputs(tuple(Target(f"embedding_{i}") for i in range(d)), np.zeros(d), np.ones(d))
 
 
-def encoder_alone(fitted: Fitted) -> Fitted:
+def encoder_alone(fitted: FittedNetworks) -> FittedNetworks:
     """A network without its head: it gives the state of each row, and needs no descriptors."""
     network = Network(fitted.network.encoders, fitted.network.joiner, nn.Identity())
-    return Fitted(network.eval(), state_outputs(network.d_state), NO_DESCRIPTORS, fitted.inputs)
+    return FittedNetworks(network.eval(), state_outputs(network.d_state), NO_DESCRIPTORS, fitted.inputs)

@@ -1,4 +1,4 @@
-"""Rebuild the parts of a fitted graph method from the arrays and JSON of a model file, none of which is trusted."""
+"""Rebuild a fitted graph method from the arrays and JSON of a model file, without trusting them."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from molgraph.base.errors import ModelFileError, MolgraphError
 from molgraph.base.parameters import check_types
 from molgraph.base.ranges import INNER_LIMIT, LARGEST
 from molgraph.base.size import Shapes, Size
-from molgraph.data.features import D_ATOM, D_BOND, FEATURISER, MOLECULE_SPEC
+from molgraph.data.feature_layout import D_ATOM, D_BOND, FEATURISER, MOLECULE_SPEC
 from molgraph.data.levels import level_of
 from molgraph.data.target_json import targets_from_json
-from molgraph.data.unlearned import restore_unlearned
-from molgraph.train.building import bounded_by
-from molgraph.train.descriptors import Descriptors
-from molgraph.train.inference import Fitted, Running, predict_networks
+from molgraph.data.untrainable_targets import restore_unlearned
+from molgraph.train.descriptors import DescriptorScale
+from molgraph.train.inference import FittedNetworks, Running, predict_networks
 from molgraph.train.inputs import Input, encoder_names, example_table
 from molgraph.train.network import Network, own_params
 from molgraph.train.outputs import Outputs
 from molgraph.train.pretraining import state_outputs
+from molgraph.train.weight_limit import bounded_by
 
 BONDS, A_USE = 64, 1 << 20  # directed bonds of a molecule; what calling a layer costs, in multiply-adds
 MAX_INPUTS = 8
@@ -52,7 +52,7 @@ def refused_parts() -> Iterator[None]:
 
 def restore_fitted(
     state: State, encoder: str, params: Mapping[str, Any], build: Callable[..., Network], predicts: bool = True
-) -> Fitted:
+) -> FittedNetworks:
     """The network of a state with its scales, tried on one molecule.
 
     Args:
@@ -83,7 +83,7 @@ def restore_fitted(
         outputs = Outputs(targets, centre, spread, restore_unlearned(meta, targets))
     else:
         outputs = state_outputs(network.d_state)
-    fitted = Fitted(network, outputs, Descriptors(names, mean, scale), inputs)
+    fitted = FittedNetworks(network, outputs, DescriptorScale(names, mean, scale), inputs)
     _try(fitted)
     return fitted
 
@@ -189,7 +189,7 @@ def _other_features(words: str) -> ModelFileError:
     )
 
 
-def _try(fitted: Fitted) -> None:
+def _try(fitted: FittedNetworks) -> None:
     """Predict one row, so that settings which no forward pass can use are found while the file is loaded."""
     predict_networks([fitted], example_table(fitted.inputs, fitted.descriptors.names, 1), Running())
 

@@ -21,12 +21,12 @@ from molgraph.base.errors import UsageError
 from molgraph.base.packed import offsets_of
 from molgraph.chem.atom_order import follow_block
 from molgraph.chem.molfile import draw_block, write_record
-from molgraph.data.building import Rows
 from molgraph.data.chunks import MOLBLOCK
 from molgraph.data.columns import as_text
 from molgraph.data.content import entity_texts
 from molgraph.data.levels import level_of
-from molgraph.data.lines import RecordReader
+from molgraph.data.sdf_smi_reader import RecordReader
+from molgraph.data.table_builder import Rows
 
 LIST_LINE = 190  # characters of a line of a property list, as RDKit has it
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npy", ".sdf", ".sdf.gz")

@@ -7,9 +7,9 @@ from hashlib import blake2b
 
 import numpy as np
 
-from molgraph.data.building import Rows
 from molgraph.data.columns import as_text
 from molgraph.data.content import entity_texts
+from molgraph.data.table_builder import Rows
 
 
 class RowHash:

@@ -1,4 +1,4 @@
-"""What a run stands on: device, precision, threads and seeds in, a Lightning Fabric and a quiet machine out."""
+"""Set up a run: device, precision, threads and seeds."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ from molgraph.base.paths import storage_error
 from molgraph.base.printable import printable
 from molgraph.base.progress import bar
 from molgraph.base.version import __version__
-from molgraph.data.building import Rows
 from molgraph.data.read import iter_rows
 from molgraph.data.table import Table, row_name
-from molgraph.train.overlap import Predictor, predict_tables
-from molgraph.train.partfile import PartFile
+from molgraph.data.table_builder import Rows
+from molgraph.train.pipelined_predict import Predictor, predict_tables
+from molgraph.train.resumable_file import PartFile
 from molgraph.train.rowformat import Records, RowFormat, arrange, row_format
 from molgraph.train.rowhash import RowHash
 

@@ -19,7 +19,7 @@ from molgraph.base.contracts import Target
 from molgraph.chem import bounded
 from molgraph.data.audit import audit
 from molgraph.data.splits import split_table
-from molgraph.data.standardised import standardise
+from molgraph.data.standardise import standardise
 from molgraph.data.table import Table, make_table
 from molgraph.train.make_method import make_method
 

@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 
 from molgraph.base.errors import MolgraphError  # noqa: E402
 from molgraph.base.paths import atomic_write  # noqa: E402
-from molgraph.evaluate.benchmark.record import is_record, read_record  # noqa: E402
+from molgraph.evaluate.benchmark.published_record import is_record, read_record  # noqa: E402
 from molgraph.evaluate.benchmark.report import write_bench_report  # noqa: E402
 from molgraph.evaluate.benchmark.report_data import BenchReport  # noqa: E402
 from molgraph.evaluate.benchmark.report_markdown import leaderboard, table, text  # noqa: E402

@@ -19,8 +19,8 @@ from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.loop import Loop
 from molgraph.evaluate.benchmark.plan import prepare
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.records import read_records
 from molgraph.evaluate.benchmark.run import run_benchmark
+from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.benchmark.worker import PREDICTIONS, write_predictions
 

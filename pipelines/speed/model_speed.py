@@ -19,7 +19,7 @@ from torch import Tensor, nn
 import molgraph.models  # noqa: F401 - registers the encoders
 from molgraph.base.registry import get
 from molgraph.data.batch import GraphBatch, collate
-from molgraph.data.features import MOLECULE_SPEC
+from molgraph.data.feature_layout import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
 from molgraph.data.graph_store import InputSpec
 from molgraph.data.read import read_table

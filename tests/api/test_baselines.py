@@ -9,11 +9,11 @@ import pytest
 
 import molgraph
 from molgraph.api.baselines import method_of, run_methods
-from molgraph.api.run_config import recipe_of
+from molgraph.api.check_config import recipe_of
 from molgraph.base.errors import UsageError
-from molgraph.base.recipe import Recipe
 from molgraph.base.recipe_keys import GRADIENT_DESCENT
 from molgraph.base.registry import names
+from molgraph.base.run_config import RunConfig
 from molgraph.train.make_method import make_method
 from tests.train.tiny import SMALL, series
 
@@ -50,17 +50,17 @@ OTHERS |= {"patience": 9, "gradient_clip": 3.5, "class_weights": "balanced", "st
 def test_no_training_option_reaches_a_method_that_means_something_else_by_it(name: str) -> None:
     """Each option reaches the parameter of its name or is refused; no other parameter changes."""
     own, descent = make_method(name).get_params(), make_method(name).gradient_descent
-    base = method_of(Recipe.from_dict({"model": {"name": name}})).get_params()
+    base = method_of(RunConfig.from_dict({"model": {"name": name}})).get_params()
     assert {k for k in own if base[k] != own[k]} <= set(GRADIENT_DESCENT if descent else ())
     for key, value in OTHERS.items():
         asked = {"model": {"name": name}, "training": {key: value}}
         if key in own and key in GRADIENT_DESCENT and not descent:
             with pytest.raises(UsageError, match=f"{name} has a {key} of its own.*\n.*-s params.{key}={value}"):
-                method_of(Recipe.from_dict(asked))
+                method_of(RunConfig.from_dict(asked))
             asked["model"] = {"name": name, "params": {key: 0.2}}
-            assert method_of(Recipe.from_dict(asked)).get_params() == base | {key: 0.2}
+            assert method_of(RunConfig.from_dict(asked)).get_params() == base | {key: 0.2}
         else:
-            assert method_of(Recipe.from_dict(asked)).get_params() == base | ({key: value} if key in own else {})
+            assert method_of(RunConfig.from_dict(asked)).get_params() == base | ({key: value} if key in own else {})
 
 
 @pytest.mark.parametrize("name", [n for n in names("method") if n not in ("graph", "ensemble")])

@@ -13,7 +13,7 @@ import pytest
 import molgraph
 from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
-from molgraph.base.recipe import Recipe
+from molgraph.base.run_config import RunConfig
 from molgraph.cli import train as shell
 from molgraph.data.featurize import featurize
 from molgraph.train.method import GraphMethod
@@ -41,7 +41,7 @@ def test_load_says_where_and_how_a_model_runs(ensemble: bool, tmp_path: Path) ->
 
 
 def test_the_recipe_is_the_methods_signature() -> None:
-    values = Recipe().training.model_dump()
+    values = RunConfig().training.model_dump()
     own = {p.name: p.default for p in inspect.signature(GraphMethod).parameters.values()}
     shared = own.keys() & values.keys()
     assert shared == values.keys() - {"ensemble", "baseline"}
@@ -50,7 +50,7 @@ def test_the_recipe_is_the_methods_signature() -> None:
 
 
 def test_the_shells_help_tells_the_recipes_defaults() -> None:
-    recipe = Recipe()
+    recipe = RunConfig()
     known = recipe.data.model_dump() | {"model": recipe.model.name}
     known |= {"split": recipe.split.recipe, "fractions": ",".join(map(str, recipe.split.fractions))}
     known |= recipe.training.model_dump() | {"baseline": "on", "out": "a new model.mgm"}

@@ -14,7 +14,7 @@ from molgraph.api.model_choice import choose
 from molgraph.api.results import TrainingResult
 from molgraph.base.contracts import Method, Prediction, Target
 from molgraph.base.errors import UsageError
-from molgraph.base.recipe import Recipe
+from molgraph.base.run_config import RunConfig
 from molgraph.data.table import Table, make_table
 from molgraph.train.model import Model
 
@@ -103,6 +103,6 @@ def test_several_targets_ties_and_missing_scores() -> None:
 )
 def test_what_cannot_be_kept_is_refused_before_the_training(recipe: dict, keep: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        check_keep(Recipe.from_dict(recipe), keep)
-    check_keep(Recipe.from_dict(recipe), "all")
-    check_keep(Recipe(), keep)
+        check_keep(RunConfig.from_dict(recipe), keep)
+    check_keep(RunConfig.from_dict(recipe), "all")
+    check_keep(RunConfig(), keep)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from molgraph.base.errors import DataError, MolgraphError, UsageError
-from molgraph.base.recipe import Recipe
-from molgraph.base.sections import parse_json, parse_toml
+from molgraph.base.run_config import RunConfig
+from molgraph.base.toml_config import parse_json, parse_toml
 from molgraph.data.cards import read_card
 from molgraph.data.read import read_table
 from molgraph.data.splits import split_table
@@ -22,13 +22,13 @@ DEEP, LONG, HEX = "[" * 5000, "9" * 5000, "0x" + "f" * 5000
 def test_set_takes_it_or_says_why_not(key: str, text: str) -> None:
     key = {"seed": "training.seed"}.get(key, key)
     if key in ("path", "params.k"):
-        recipe = Recipe().override(f"{key}={text}")
-        assert Recipe.from_dict(parse_toml(recipe.to_toml().replace("inf", "0"))) or text == "1e999999"
+        recipe = RunConfig().override(f"{key}={text}")
+        assert RunConfig.from_dict(parse_toml(recipe.to_toml().replace("inf", "0"))) or text == "1e999999"
         return
     if (key, text) == ("learning_rate", str(2**63)):
         return  # a number like others
     with pytest.raises(UsageError) as caught:
-        Recipe().override(f"{key}={text}")
+        RunConfig().override(f"{key}={text}")
     assert len(str(caught.value)) < 1000
 
 
@@ -37,7 +37,7 @@ def test_a_recipe_file_and_a_card_say_it(tmp_path: Path, value: str) -> None:
     path = tmp_path / "r.toml"
     path.write_text(f"[training]\nepochs = {value}\n")
     with pytest.raises(UsageError, match="is not TOML"):
-        Recipe.from_toml(path)
+        RunConfig.from_toml(path)
     with pytest.raises(DataError, match="is not TOML"):
         read_card(path)
     path.write_bytes(b"\xff\xfe")
@@ -48,13 +48,13 @@ def test_a_recipe_file_and_a_card_say_it(tmp_path: Path, value: str) -> None:
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="a device that gives bytes without end")
 def test_a_recipe_without_end_is_refused() -> None:
     with pytest.raises(UsageError, match="is not TOML: it is longer than 10,000,000 characters"):
-        Recipe.from_toml("/dev/zero")
+        RunConfig.from_toml("/dev/zero")
 
 
 def test_python_numbers_without_end_are_shown_shortened() -> None:
     for value in (10**5000, [10**5000], "x" * 9999):
         with pytest.raises(UsageError) as caught:
-            Recipe.from_dict({"training": {"epochs": value}})
+            RunConfig.from_dict({"training": {"epochs": value}})
         assert len(str(caught.value)) < 400
 
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from molgraph.base.errors import StorageError, UsageError
-from molgraph.base.recipe import Recipe
+from molgraph.base.run_config import RunConfig
 
 text = st.text(max_size=30).filter(lambda s: not any(0xD800 <= ord(c) <= 0xDFFF for c in s))
 plain = st.one_of(st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False), text)
 recipes = st.builds(
-    lambda path, targets, params, epochs, patience: Recipe.from_dict(
+    lambda path, targets, params, epochs, patience: RunConfig.from_dict(
         {
             "data": {"path": path, "targets": targets},
             "model": {"params": params},
@@ -32,31 +32,31 @@ recipes = st.builds(
 
 
 @given(recipes)
-def test_toml_keeps_everything(recipe: Recipe) -> None:
-    assert Recipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
+def test_toml_keeps_everything(recipe: RunConfig) -> None:
+    assert RunConfig.from_dict(tomllib.loads(recipe.to_toml())) == recipe
 
 
 @given(recipes)
-def test_json_keeps_everything(recipe: Recipe) -> None:
-    assert Recipe.model_validate_json(recipe.to_json()) == recipe
+def test_json_keeps_everything(recipe: RunConfig) -> None:
+    assert RunConfig.model_validate_json(recipe.to_json()) == recipe
 
 
 def test_nested_parameters_survive() -> None:
-    recipe = Recipe.from_dict({"model": {"params": {"head": {"width": 3, "odd key": [1, 2]}}}})
-    assert Recipe.from_dict(tomllib.loads(recipe.to_toml())) == recipe
+    recipe = RunConfig.from_dict({"model": {"params": {"head": {"width": 3, "odd key": [1, 2]}}}})
+    assert RunConfig.from_dict(tomllib.loads(recipe.to_toml())) == recipe
 
 
 def test_a_file_says_only_what_differs(tmp_path: Path) -> None:
     path = tmp_path / "r.toml"
     path.write_text('\ufeff[training]\nepochs = 3\n\n[model]\nname = "mpnn"\nparams = { depth = 2 }\n', "utf-8")
-    recipe = Recipe.from_toml(path)
+    recipe = RunConfig.from_toml(path)
     assert (recipe.training.epochs, recipe.model.name, recipe.model.params) == (3, "mpnn", {"depth": 2})
-    assert recipe.split == Recipe().split
+    assert recipe.split == RunConfig().split
 
 
 def test_to_toml_writes_a_file_that_reads_back(tmp_path: Path) -> None:
-    Recipe().override("epochs=3").to_toml(tmp_path / "r.toml")
-    assert Recipe.from_toml(tmp_path / "r.toml").training.epochs == 3
+    RunConfig().override("epochs=3").to_toml(tmp_path / "r.toml")
+    assert RunConfig.from_toml(tmp_path / "r.toml").training.epochs == 3
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_to_toml_writes_a_file_that_reads_back(tmp_path: Path) -> None:
 def test_a_wrong_file_is_one_clear_sentence(tmp_path: Path, content: str, error: type[Exception], words: str) -> None:
     (tmp_path / "r.toml").write_text(content)
     with pytest.raises(error, match=words):
-        Recipe.from_toml(tmp_path / "r.toml")
+        RunConfig.from_toml(tmp_path / "r.toml")
 
 
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="there is no recipe"):
-        Recipe.from_toml(tmp_path / "none.toml")
+        RunConfig.from_toml(tmp_path / "none.toml")
 
 
 @pytest.mark.parametrize(
@@ -108,14 +108,14 @@ def test_a_missing_file_says_so(tmp_path: Path) -> None:
     ],
 )
 def test_override(assignment: str, section: str, name: str, value: object) -> None:
-    before = Recipe()
+    before = RunConfig()
     after = before.override(assignment)
     assert getattr(getattr(after, section), name) == value
-    assert before == Recipe()
+    assert before == RunConfig()
 
 
 def test_overrides_add_up_and_the_last_wins() -> None:
-    recipe = Recipe().override("params.a=1", "params.b=2", "params.a=3", "epochs=2", "epochs=4")
+    recipe = RunConfig().override("params.a=1", "params.b=2", "params.a=3", "epochs=2", "epochs=4")
     assert recipe.model.params == {"a": 3, "b": 2}
     assert recipe.training.epochs == 4
 
@@ -138,10 +138,10 @@ def test_overrides_add_up_and_the_last_wins() -> None:
 )
 def test_a_wrong_override_is_one_clear_sentence(assignment: str, words: str) -> None:
     with pytest.raises(UsageError) as caught:
-        Recipe().override(assignment)
+        RunConfig().override(assignment)
     assert words in str(caught.value)
 
 
 def test_nothing_edits_a_recipe() -> None:
     with pytest.raises(ValidationError):
-        Recipe().training.epochs = 3  # type: ignore[misc]
+        RunConfig().training.epochs = 3  # type: ignore[misc]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from molgraph.base.space import Categorical, Float, Int, Range
+from molgraph.base.search_space import Categorical, Float, Int, Range
 
 RANGES: list[Range] = [
     Float(-2.0, 3.0),

@@ -14,7 +14,7 @@ from molgraph.base.errors import UsageError
 from molgraph.chem.smiles import parse_smiles, quiet
 from molgraph.chem.standardise import has_dot_or_charge, preset, standardise_smiles
 from molgraph.data.sources.builtin import nci
-from molgraph.data.standardised import standardise
+from molgraph.data.standardise import standardise
 from molgraph.data.table import make_table
 
 PRESETS = ("none", "desalt", "standard")

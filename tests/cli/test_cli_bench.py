@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 import molgraph
 from molgraph.base.errors import UsageError
-from molgraph.base.shipped import recipe_names
+from molgraph.base.resources import recipe_names
 from molgraph.cli.bench import parse_only
 from molgraph.cli.main import app
 from molgraph.data import cards

@@ -18,7 +18,7 @@ from molgraph import api
 from molgraph.api.results import TrainingResult
 from molgraph.api.training_data import read_for_training
 from molgraph.base.errors import DataError, StorageError, UsageError
-from molgraph.base.recipe import Recipe
+from molgraph.base.run_config import RunConfig
 from molgraph.cli.main import app
 from molgraph.cli.options import check_writable
 
@@ -150,7 +150,7 @@ def test_a_model_is_not_written_over_unasked(folder: Path) -> None:
 
 
 def test_an_error_before_the_first_step_leaves_no_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(plan: Recipe, method: object, parts: object, work: Path) -> None:
+    def refuse(plan: RunConfig, method: object, parts: object, work: Path) -> None:
         assert work.is_dir()
         raise DataError("nothing to learn")
 
@@ -207,7 +207,7 @@ def test_many_targets_are_told_in_one_line(caplog: pytest.LogCaptureFixture) -> 
     frame = {"smiles": ["C", "CC", "CCC"] * 4} | {f"t{i}": [0.5, 1.5, 2.5] * 4 for i in range(700)}
     names = [name for name in frame if name != "smiles"]
     with caplog.at_level(logging.INFO, "molgraph"):
-        read_for_training(frame, Recipe().override(f"targets={','.join(names)}"))
+        read_for_training(frame, RunConfig().override(f"targets={','.join(names)}"))
     assert caplog.messages[-1].endswith("t4 (regression) and 695 more")
 
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import molgraph
 from molgraph import api
-from molgraph.base.recipe import Recipe
 from molgraph.base.recipe_keys import KEYWORDS, PRETRAIN_KEYWORDS, TrainingSection
+from molgraph.base.run_config import RunConfig
 from molgraph.cli.main import VERBS, app, load
 from molgraph.train.method import GraphMethod
 from tests.train.tiny import series
@@ -80,7 +80,7 @@ def test_a_wrong_word_is_answered_with_the_right_one(folder: Path, words: tuple[
 def test_a_key_reaches_recipe_method_python_and_shell(key: str) -> None:
     verbs = {verb.path: verb for verb in VERBS}
     shell = {name: {p.name for p in load(verbs[name]).params} for name in ("train", "pretrain")}
-    default = getattr(Recipe().training, key)
+    default = getattr(RunConfig().training, key)
     assert key in shell["train"] and key in inspect.signature(molgraph.train).parameters
     assert f"        {key}: {KEYWORDS[key].option.help}" in (api.train.__doc__ or "")
     assert (key in shell["pretrain"]) == (key in PRETRAIN_KEYWORDS)

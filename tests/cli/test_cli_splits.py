@@ -12,7 +12,7 @@ import molgraph
 from molgraph.cli.main import app
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split, split_table
-from molgraph.data.standardised import standardise
+from molgraph.data.standardise import standardise
 
 PARTS = {"train": [0, 2, 4, 6, 8, 10, 12], "valid": [1, 3], "test": [5, 7]}
 

@@ -18,7 +18,7 @@ from molgraph.data.content import content_hash
 from molgraph.data.labels import check_targets
 from molgraph.data.read import read_table
 from molgraph.data.sources.builtin import chembl2321810
-from molgraph.data.standardised import standardise
+from molgraph.data.standardise import standardise
 from molgraph.data.table import Table, make_table
 
 NASTY = [t.split("\t")[0] for t in (Path(__file__).parents[1] / "nasty.tsv").read_text("utf-8").splitlines()[1:]]

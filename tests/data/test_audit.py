@@ -10,9 +10,9 @@ import pytest
 from molgraph.base.contracts import Target
 from molgraph.chem.parallel import map_texts
 from molgraph.data.audit import audit
-from molgraph.data.checked import check_molecules, reasons_of
 from molgraph.data.sources.builtin import nci
 from molgraph.data.table import Entities, make_table
+from molgraph.data.validate import check_molecules, reasons_of
 
 SMILES = [
     "CCO",  # 0

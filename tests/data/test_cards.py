@@ -10,10 +10,10 @@ import pytest
 
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.registry import names
-from molgraph.base.shipped import recipe_path, shipped_dir
+from molgraph.base.resources import recipe_path, shipped_dir
 from molgraph.data import datasets
 from molgraph.data.cards import Card, card, card_html, card_names, card_text, read_card
-from molgraph.data.sources.finding import look
+from molgraph.data.sources.dataset_files import look
 from molgraph.data.sources.hashes import sha256_of
 from molgraph.data.sources.layouts import LAYOUTS
 

@@ -12,8 +12,8 @@ import pytest
 from molgraph.base.errors import DataError
 from molgraph.data.delimited import BLOCK_BYTES, check_unique
 from molgraph.data.formats import reader_for
-from molgraph.data.opening import SAMPLE_BYTES
 from molgraph.data.read import read_table
+from molgraph.data.source_file import SAMPLE_BYTES
 
 
 def wide(path: Path, n_columns: int, name: str = "g", encoding: str = "utf-8") -> Path:

@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from molgraph.base.errors import UsageError
 from molgraph.data import featurize as module
 from molgraph.data import featurize_cuik
-from molgraph.data.features import D_ATOM, D_BOND, atom_keys, atom_keys_of, atom_rows, check_layout
+from molgraph.data.feature_layout import D_ATOM, D_BOND, atom_keys, atom_keys_of, atom_rows, check_layout
 from molgraph.data.featurize import featurize
 from molgraph.data.graph_store import GraphStore
 from molgraph.data.pyg import from_pyg

@@ -14,7 +14,7 @@ from molgraph.base.errors import DataError, StorageError
 from molgraph.data.card_parts import Source
 from molgraph.data.cards import Card, card
 from molgraph.data.content import content_hash
-from molgraph.data.sources.finding import Found, find
+from molgraph.data.sources.dataset_files import Found, find
 from molgraph.data.sources.graph_files import read_tu
 from molgraph.data.sources.pyg import read_pyg
 from tests.data.test_graph_files import TINY, zipped

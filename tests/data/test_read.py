@@ -130,7 +130,7 @@ def test_sdf_records_that_fail_stay_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["t.sdf", "t.sdf.gz"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_field_of_late_records_is_a_column(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name, end) -> None:
-    monkeypatch.setattr("molgraph.data.opening.SAMPLE_BYTES", 500)
+    monkeypatch.setattr("molgraph.data.source_file.SAMPLE_BYTES", 500)
     record = "m\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0\nM  END\n"
     text = (f"{record}> <a>\n1\n\n$$$$\n" * 20 + f"{record}>  25  <late one> (3)\n7\n\n$$$$\n").replace("\n", end)
     path = write(tmp_path, gzip.compress(text.encode()) if name.endswith("gz") else text, name)
@@ -152,7 +152,7 @@ def test_the_nasty_list_row_by_row(tmp_path: Path, capfd: pytest.CaptureFixture[
     path = tmp_path / "n.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([["smiles", "what"], *([line[0], line[2]] for line in lines)])
-    from molgraph.data.checked import check_molecules
+    from molgraph.data.validate import check_molecules
 
     table = check_molecules(read_table(path, id="what"))
     assert list(table.smiles) == [line[0] for line in lines]

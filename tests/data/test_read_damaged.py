@@ -16,7 +16,7 @@ from rdkit import Chem
 from molgraph.base.errors import DataError, MolgraphError
 from molgraph.chem.molfile import MAX_LINE
 from molgraph.data import chunks as sizes
-from molgraph.data import delimited, lines
+from molgraph.data import delimited, sdf_smi_reader
 from molgraph.data.read import read_table
 from molgraph.data.table_reader import read_chunks
 from tests.data.chunked import iter_tables
@@ -140,7 +140,7 @@ def test_a_record_without_end_and_rows_without_end_are_bounded(tmp_path: Path, m
     path.write_text("".join(BLOCK.format(i).replace("1\n\n$", "z" * 90 + "\n\n$") for i in range(100)))
     (tmp_path / "t.csv").write_text("smiles,y\n" + f"{'C' * 90},1\n" * 100)
     (tmp_path / "t.smi").write_text(f"{'C' * 90}\n" * 100)
-    monkeypatch.setattr(lines, "PIECE_ROWS", 10)
+    monkeypatch.setattr(sdf_smi_reader, "PIECE_ROWS", 10)
     monkeypatch.setattr(delimited, "BLOCK_BYTES", 1000)
     for name, options in (("t.sdf", {"id": "y"}), ("t.csv", {}), ("t.smi", {})):
         with pytest.raises(DataError, match="hold more than 5,000 bytes"):

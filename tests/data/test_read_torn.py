@@ -18,9 +18,9 @@ import molgraph
 from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import DataError
 from molgraph.data.audit import audit
+from molgraph.data.csv_repair import Utf8Sanitiser, decode, shown
 from molgraph.data.read import read_table
 from molgraph.data.table import Table
-from molgraph.data.torn import SoundBytes, decode, shown
 from molgraph.train.stream import predict_stream
 from tests.data.chunked import iter_tables
 
@@ -160,7 +160,7 @@ def test_rows_in_are_rows_out(tmp_path, odd, sound, order: Random, end, packed, 
 @given(data=st.binary(max_size=60) | st.text(max_size=30).map(str.encode), piece=st.integers(1, 9))
 def test_bytes_in_pieces_are_bytes_at_once(data: bytes, piece: int) -> None:
     """What is UTF-8 passes unchanged, wherever it is cut; what is not is marked byte by byte."""
-    stream, out = SoundBytes(io.BytesIO(data)), b""
+    stream, out = Utf8Sanitiser(io.BytesIO(data)), b""
     while got := stream.read(piece):
         out += got
     assert out.decode() == decode(data)

@@ -11,7 +11,7 @@ import pytest
 
 from molgraph.base.errors import DataError
 from molgraph.data.splits import Split, split_table
-from molgraph.data.standardised import standardise
+from molgraph.data.standardise import standardise
 from molgraph.data.table import Table, make_table
 
 SALTS = [f"{'C' * n}C(=O)[O-].[Na+]" for n in range(1, 31)]

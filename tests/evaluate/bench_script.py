@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from molgraph.evaluate.benchmark.records import read_records
+from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from tests.evaluate.bench_tables import go, plain, recipe
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.base.space import Categorical, Float, Int
+from molgraph.base.search_space import Categorical, Float, Int
 from molgraph.data.table import Table
 
 FACTORY = "tests.evaluate.odd_methods:make"

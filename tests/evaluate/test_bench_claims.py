@@ -10,20 +10,20 @@ from typing import IO
 
 import pytest
 
-from molgraph.evaluate.benchmark import claims
-from molgraph.evaluate.benchmark.claims import Claims
+from molgraph.evaluate.benchmark import locks
+from molgraph.evaluate.benchmark.locks import Claims
 
 
 def before_locking(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None]) -> None:
     """Let something happen once, after a file is opened and before it is locked."""
-    lock, left = claims._lock, [happens]
+    lock, left = locks._lock, [happens]
 
     def late(file: IO[bytes]) -> None:
         if left:
             left.pop()()
         lock(file)
 
-    monkeypatch.setattr(claims, "_lock", late)
+    monkeypatch.setattr(locks, "_lock", late)
 
 
 def test_a_claim_that_is_given_up_while_another_opens_it_is_taken_whole(tmp_path, monkeypatch):
@@ -77,7 +77,7 @@ def test_where_nobody_can_be_told_of_a_claim_it_is_taken(tmp_path, monkeypatch):
     def unknown(file: IO[bytes]) -> None:
         raise OSError(errno.ENOSYS, "Function not implemented")
 
-    monkeypatch.setattr(claims, "_lock", unknown)
+    monkeypatch.setattr(locks, "_lock", unknown)
     mine = Claims(tmp_path)
     assert mine.take("k"), "or a run would wait for ever"
     mine.close()

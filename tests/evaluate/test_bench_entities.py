@@ -13,12 +13,12 @@ from molgraph.data.graph_values import Graph
 from molgraph.data.splits import Split
 from molgraph.data.table import OK, Entities, Table
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.records import read_records
 from molgraph.evaluate.benchmark.report import write_bench_report
 from molgraph.evaluate.benchmark.run import Ran, run_benchmark
+from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.benchmark.verify import verify_records
-from molgraph.evaluate.xray import xray
+from molgraph.evaluate.split_report import xray
 
 FACTORY = "molgraph.train.make_method:make_method"
 IMPORTS = ("molgraph.train.make_method", "molgraph.auxiliary", "pyarrow.parquet", "lightning.fabric", "sklearn")

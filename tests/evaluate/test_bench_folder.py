@@ -10,7 +10,7 @@ import pytest
 import molgraph
 from molgraph.base.errors import StorageError, UsageError
 from molgraph.evaluate.benchmark.loop import Loop
-from molgraph.evaluate.benchmark.record import PACKED
+from molgraph.evaluate.benchmark.published_record import PACKED
 from molgraph.evaluate.benchmark.report import write_bench_report
 from molgraph.evaluate.benchmark.scoring import stored_scores
 from molgraph.evaluate.benchmark.verify import verify_records

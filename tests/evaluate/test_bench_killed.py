@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from molgraph.evaluate.benchmark.records import read_records
+from molgraph.evaluate.benchmark.process_memory import tree
+from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.verify import verify_records
-from molgraph.evaluate.benchmark.watch import tree
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 

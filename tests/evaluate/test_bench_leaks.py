@@ -14,8 +14,8 @@ from molgraph.data.table import Table, make_table
 from molgraph.evaluate.benchmark.cells import file_of_split
 from molgraph.evaluate.benchmark.job import Job, Outcome
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.records import read_records
 from molgraph.evaluate.benchmark.run import run_benchmark
+from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.benchmark.worker import run_job
 from tests.evaluate.leaky_methods import CHEATS, FACTORY

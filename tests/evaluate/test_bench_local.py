@@ -13,9 +13,9 @@ from molgraph.evaluate.benchmark.cells import Cell
 from molgraph.evaluate.benchmark.forecast import Forecast
 from molgraph.evaluate.benchmark.job import Job
 from molgraph.evaluate.benchmark.local import LocalEngine
-from molgraph.evaluate.benchmark.records import read_records
+from molgraph.evaluate.benchmark.process_memory import memory_mb, tree
+from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
-from molgraph.evaluate.benchmark.watch import memory_mb, tree
 from tests.evaluate.bench_tables import engine, go, plain, recipe
 from tests.evaluate.odd_methods import FACTORY
 

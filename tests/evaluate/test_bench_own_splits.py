@@ -12,7 +12,7 @@ import molgraph
 from molgraph.base.errors import MolgraphError
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split, split_table
-from molgraph.data.standardised import standardise
+from molgraph.data.standardise import standardise
 from molgraph.evaluate.benchmark.plan import prepare
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.verify import verify_records

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from molgraph.evaluate.benchmark.records import read_records
+from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.benchmark.verify import verify_records
 from tests.evaluate.bench_tables import go, plain, recipe

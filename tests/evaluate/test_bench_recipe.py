@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from molgraph.base.errors import StorageError, UsageError
-from molgraph.base.shipped import recipe_names, recipe_path
+from molgraph.base.resources import recipe_names, recipe_path
 from molgraph.evaluate.benchmark.cells import Cell, cell_key, in_order
 from molgraph.evaluate.benchmark.plan import check_recipe
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe

@@ -11,11 +11,11 @@ from PIL import Image
 from molgraph.base.errors import DataError, StorageError, UsageError
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.board_overall import summarise
-from molgraph.evaluate.benchmark.record import ABOUT, PACKED, is_record, read_record
-from molgraph.evaluate.benchmark.records import read_records
+from molgraph.evaluate.benchmark.published_record import ABOUT, PACKED, is_record, read_record
 from molgraph.evaluate.benchmark.report import write_bench_report
 from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.report_markdown import leaderboard
+from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import read_scores, score_records
 from pipelines.boards.picture import FIRST, cell, in_order, write_picture
 from tests.evaluate.bench_scores import failed, made_up

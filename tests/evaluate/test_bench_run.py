@@ -14,9 +14,9 @@ import pytest
 from molgraph.base.errors import DataError, UsageError
 from molgraph.data.table import make_table
 from molgraph.evaluate.benchmark.board import make_boards
-from molgraph.evaluate.benchmark.records import read_records
 from molgraph.evaluate.benchmark.report import write_bench_report
 from molgraph.evaluate.benchmark.result import BenchmarkResult
+from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records, stored_scores
 from molgraph.evaluate.benchmark.store import MANIFEST
 from molgraph.evaluate.benchmark.verify import verify_records

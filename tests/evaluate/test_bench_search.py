@@ -11,7 +11,7 @@ from molgraph.base.contracts import Target
 from molgraph.data.splits import Split
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate.benchmark.cells import file_of_split
-from molgraph.evaluate.benchmark.records import read_records
+from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from tests.evaluate.bench_tables import go, recipe, small
 

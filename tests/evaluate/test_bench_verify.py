@@ -13,7 +13,7 @@ import pytest
 
 from molgraph.base.errors import StorageError
 from molgraph.evaluate.benchmark.cells import file_of_split
-from molgraph.evaluate.benchmark.records import Records, read_records
+from molgraph.evaluate.benchmark.run_folder import Records, read_records
 from molgraph.evaluate.benchmark.scoring import SCORES
 from molgraph.evaluate.benchmark.store import MANIFEST, sha256
 from molgraph.evaluate.benchmark.verify import verify_records

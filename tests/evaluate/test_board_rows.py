@@ -17,7 +17,7 @@ from molgraph.cli.main import app
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate.benchmark.board import Board, make_boards
 from molgraph.evaluate.benchmark.board_overall import summarise
-from molgraph.evaluate.benchmark.record import ABOUT, read_record
+from molgraph.evaluate.benchmark.published_record import ABOUT, read_record
 from molgraph.evaluate.benchmark.report import report_page, write_bench_report
 from molgraph.evaluate.benchmark.report_data import BenchReport, gather
 from molgraph.evaluate.benchmark.report_markdown import board_lines, leaderboard

@@ -12,7 +12,7 @@ import numpy as np
 
 import molgraph
 from molgraph.data.table import make_table
-from molgraph.train.card import Card
+from molgraph.train.card import ModelCard
 from molgraph.train.make_method import make_method
 from molgraph.train.model import Model
 from tests.train.tiny import SMALL, mixed, series
@@ -49,7 +49,7 @@ def main() -> None:
             make_method(method, **params).fit(table),
             targets=table.row_targets,
             feature_names=table.feature_names,
-            card=Card(name=method, what="a golden file", n_train=len(table)),
+            card=ModelCard(name=method, what="a golden file", n_train=len(table)),
         )
         model.save(path)
         expected[path.name] = answers(model)

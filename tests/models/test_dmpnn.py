@@ -9,7 +9,7 @@ from torch import nn
 
 from molgraph.base.errors import UsageError
 from molgraph.data.batch import GraphBatch, collate
-from molgraph.data.features import MOLECULE_SPEC
+from molgraph.data.feature_layout import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
 from molgraph.models.dmpnn import DMPNN
 from molgraph.nn.joined_linear import JoinedLinear, SummedRows

@@ -9,7 +9,7 @@ from torch_geometric.nn import NNConv
 from torch_geometric.nn import Set2Set as PygSet2Set
 
 from molgraph.data.batch import GraphBatch, collate
-from molgraph.data.features import MOLECULE_SPEC
+from molgraph.data.feature_layout import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
 from molgraph.models.mpnn import MPNN
 

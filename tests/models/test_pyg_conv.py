@@ -9,7 +9,7 @@ from torch_geometric.nn import GCNConv, GINEConv, global_mean_pool
 
 from molgraph.base.errors import UsageError
 from molgraph.data.batch import GraphBatch, collate
-from molgraph.data.features import MOLECULE_SPEC
+from molgraph.data.feature_layout import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
 from molgraph.data.pyg import to_pyg
 from molgraph.models.pyg_conv import TESTED, PyGConv

@@ -13,7 +13,7 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError
 from molgraph.data.read import read_table
 from molgraph.data.table import make_table
-from molgraph.train.card import Card
+from molgraph.train.card import ModelCard
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model, _scores_html
 from molgraph.train.modelfile import load_model
@@ -24,7 +24,7 @@ from tests.train.tiny import mixed, series, small
 @pytest.fixture(scope="module")
 def model() -> Model:
     table = series(32)
-    card = Card(what="activity", units={"pActivity": "-log10 M"}, n_train=32, split="random", split_hash="abc")
+    card = ModelCard(what="activity", units={"pActivity": "-log10 M"}, n_train=32, split="random", split_hash="abc")
     return Model(small(epochs=1).fit(table), targets=table.row_targets, card=card)
 
 
@@ -137,14 +137,14 @@ def test_it_shows_what_it_is(model):
     html = model._repr_html_()
     for words in ("pActivity", "-log10 M", "32 trained on", "random", "standard", "activity"):
         assert words in html
-    risky = Model(model.method, targets=model.targets, card=Card(what="<script>alert(1)</script>"))
+    risky = Model(model.method, targets=model.targets, card=ModelCard(what="<script>alert(1)</script>"))
     assert "<script>" not in risky._repr_html_()
 
 
 def test_an_ensemble_says_that_it_is_one(tmp_path):
     table = series(32)
     made = Ensemble("random_forest", n=3, params={"n_estimators": 2, "features": "morgan"}).fit(table)
-    model = Model(made, targets=table.row_targets, card=Card(name="random_forest"))
+    model = Model(made, targets=table.row_targets, card=ModelCard(name="random_forest"))
     model = load_model(model.save(tmp_path / "a.mgm"))
     assert model.name == "random_forest" and model.summary()["model"] == "ensemble of 3 random_forest"
     assert "ensemble of 3 random_forest" in repr(model) and "ensemble of 3 random_forest" in model._repr_html_()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from molgraph.base.errors import ModelFileError, StorageError
 from molgraph.train import archive
-from molgraph.train.card import Card
+from molgraph.train.card import ModelCard
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from tests.train.tiny import mixed, series, small
@@ -28,7 +28,7 @@ QUESTIONS = ["CCO", "c1ccccc1C(=O)O", "not a molecule", "CC(=O)[O-].[Na+]"]
 
 def model_of(table, **params) -> Model:
     method = small(epochs=1, **params).fit(table)
-    card = Card(name="dmpnn", n_train=len(table), units={"a": "mol/l"}, notes=("made by a test",))
+    card = ModelCard(name="dmpnn", n_train=len(table), units={"a": "mol/l"}, notes=("made by a test",))
     return Model(method, targets=table.row_targets, feature_names=table.feature_names, card=card)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.train import engine
-from molgraph.train.engine import Fit, Plan
+from molgraph.train.engine import Fit, TrainingConfig
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.runtime import Interrupted, make_fabric
 
@@ -99,13 +99,13 @@ class FastWeights(Objective):
         return Loss(loss(fast) * len(batch.x), len(batch.x))
 
 
-def plan(folder: Path | None = None, epochs: int = 6, **changes: Any) -> Plan:
+def plan(folder: Path | None = None, epochs: int = 6, **changes: Any) -> TrainingConfig:
     settings = {"epochs": epochs, "batch_size": 16, "learning_rate": 0.05, "warmup_epochs": 1.0, "patience": None}
     how = GradientDescent(**settings | changes)
-    return Plan(how, seed=0, checkpoint_seconds=0.0, folder=folder, prints={"a": "b"})
+    return TrainingConfig(how, seed=0, checkpoint_seconds=0.0, folder=folder, prints={"a": "b"})
 
 
-def fit(objective: Objective, how: Plan) -> engine.Learned:
+def fit(objective: Objective, how: TrainingConfig) -> engine.Learned:
     return Fit(objective, Points(), Points(32), how)(make_fabric("cpu", "float32", 1, "auto"), Line())  # type: ignore[arg-type]
 
 

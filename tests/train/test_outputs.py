@@ -13,7 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
-from molgraph.train.descriptors import Descriptors
+from molgraph.train.descriptors import DescriptorScale
 from molgraph.train.objective import Supervised
 from molgraph.train.outputs import Outputs, class_tables, label_weights
 
@@ -89,8 +89,8 @@ def test_scales_are_weighted_as_the_loss_is(rng):
     repeated = Outputs.fit((REG, Target("s")), y.repeat(times, axis=0))
     np.testing.assert_allclose(weighted.mean, repeated.mean)
     np.testing.assert_allclose(weighted.scale, repeated.scale)
-    light = Descriptors.fit(features, ("a", "b"), times / 7)
-    heavy = Descriptors.fit(features.repeat(times, axis=0), ("a", "b"))
+    light = DescriptorScale.fit(features, ("a", "b"), times / 7)
+    heavy = DescriptorScale.fit(features.repeat(times, axis=0), ("a", "b"))
     np.testing.assert_allclose(light.mean, heavy.mean)
     np.testing.assert_allclose(light.scale, heavy.scale)
 
@@ -122,7 +122,7 @@ def test_one_kind_alone_is_the_same_function(rng, target, values):
 def test_descriptors_are_scaled_on_the_training_part_and_found_by_name(rng):
     features = rng.normal(50, 9, (40, 3))
     features[:, 2] = 4.0
-    scale = Descriptors.fit(features, ("a", "b", "c"))
+    scale = DescriptorScale.fit(features, ("a", "b", "c"))
     expected = StandardScaler().fit_transform(features)
     np.testing.assert_allclose(scale.apply(features, ("a", "b", "c")), expected, atol=1e-5)
     swapped = scale.apply(features[:, ::-1], ("c", "b", "a"))

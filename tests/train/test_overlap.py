@@ -12,11 +12,11 @@ import pytest
 
 from molgraph.base.errors import DataError, MolgraphError
 from molgraph.data.read import read_table
-from molgraph.train import overlap
-from molgraph.train.ahead import map_ahead
+from molgraph.train import pipelined_predict
 from molgraph.train.make_method import make_method
 from molgraph.train.model import Model
 from molgraph.train.stream import predict_stream
+from molgraph.train.worker_pool import map_ahead
 from tests.train.jobs import double
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="all in one process there")
@@ -52,10 +52,10 @@ def test_errors_come_at_their_item_and_a_dead_process_is_told() -> None:
 def test_processes_end_with_a_parent_that_was_killed() -> None:
     code = """
 import time
-from molgraph.train import ahead
-started, start = [], ahead.start_worker
-ahead.start_worker = lambda: started.append(start()) or started[-1]
-for _ in ahead.map_ahead(abs, [1, 2, 3], 2):
+from molgraph.train import worker_pool
+started, start = [], worker_pool.start_worker
+worker_pool.start_worker = lambda: started.append(start()) or started[-1]
+for _ in worker_pool.map_ahead(abs, [1, 2, 3], 2):
     print(*(worker.process.pid for worker in started), flush=True)
     time.sleep(60)
 """
@@ -100,7 +100,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_same_as_in_one_process_and_on_resume(
     model: Model, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(overlap, "_cores", lambda method: 2)
+    monkeypatch.setattr(pipelined_predict, "_cores", lambda method: 2)
     options = {"smiles": "smiles", "model_hash": "m", "chunk_rows": 64}
     predict_stream(model, many, tmp_path / "ahead.csv", **options)
     assert model.method.threads is None  # as it was before
@@ -121,7 +121,7 @@ def test_the_same_as_in_one_process_and_on_resume(
     assert all(graphs is not None for graphs in calls)
     assert (tmp_path / "resumed.csv").read_bytes() == (tmp_path / "ahead.csv").read_bytes()
     monkeypatch.setattr(type(model.method), "predict_graphs", predicted)
-    monkeypatch.setattr(overlap, "_cores", lambda method: 1)
+    monkeypatch.setattr(pipelined_predict, "_cores", lambda method: 1)
     predict_stream(model, many, tmp_path / "one.csv", **options)
     assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "ahead.csv").read_bytes()
     whole = model.predict(read_table(many, smiles="smiles"))
@@ -132,12 +132,12 @@ def test_the_same_as_in_one_process_and_on_resume(
 
 MEMORY = """
 import os, sys
-from molgraph.train import overlap
+from molgraph.train import pipelined_predict
 from molgraph.train.method import GraphMethod
 from molgraph.train.modelfile import load_model
 from molgraph.train.stream import predict_stream
 
-overlap._cores = lambda method: 2
+pipelined_predict._cores = lambda method: 2
 predict = GraphMethod.predict_graphs
 
 def noted(self, table, graphs):

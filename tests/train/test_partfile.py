@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from molgraph.base.errors import StorageError
-from molgraph.train.partfile import PartFile
+from molgraph.train.resumable_file import PartFile
 
 IDENTITY = {"model": "m1"}
 

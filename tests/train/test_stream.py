@@ -17,7 +17,7 @@ import pytest
 
 from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import DataError, StorageError, UsageError
-from molgraph.train.partfile import PartFile
+from molgraph.train.resumable_file import PartFile
 from molgraph.train.stream import predict_stream
 
 N = 1000

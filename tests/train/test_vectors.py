@@ -9,7 +9,7 @@ import pytest
 from molgraph.auxiliary.mean import MeanPredictor
 from molgraph.base.errors import ModelFileError
 from molgraph.train.card import library_versions
-from molgraph.train.vectors import MOLECULES, compare_vectors, make_vectors, vector_table
+from molgraph.train.golden_predictions import MOLECULES, compare_vectors, make_vectors, vector_table
 from tests.train.tiny import series
 
 

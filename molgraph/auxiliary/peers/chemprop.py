@@ -21,9 +21,9 @@ from molgraph.base.errors import UsageError, nearest
 from molgraph.base.optional import need
 from molgraph.base.ranges import Count, NotNegative, Positive, Probability, Range
 from molgraph.base.registry import register
+from molgraph.base.search_space import Float, Int, Space
 from molgraph.base.seeds import derive
 from molgraph.base.size import Shapes, Size
-from molgraph.base.space import Float, Int, Space
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.table import Table
 from molgraph.train.runtime import lightning_quiet, torch_settings

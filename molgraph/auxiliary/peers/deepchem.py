@@ -20,9 +20,9 @@ from molgraph.base.errors import UsageError, nearest
 from molgraph.base.optional import need
 from molgraph.base.ranges import Bits, Count, Positive, Probability
 from molgraph.base.registry import register
+from molgraph.base.search_space import Float, Space
 from molgraph.base.seeds import derive
 from molgraph.base.size import Shapes, Size
-from molgraph.base.space import Float, Space
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.smiles import parse_smiles, quiet
 from molgraph.data.table import Table

@@ -1,4 +1,4 @@
-"""A torch module in, its weights as arrays out; and back, with every name, shape and number checked."""
+"""Convert a torch module's weights to arrays and back, checking names, shapes and numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A zip file and a name in; that member's bytes out, bounded in size; nothing is ever unpacked to disk."""
+"""Read a member of a zip file, bounded in size, without unpacking to disk."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data that comes inside the rdkit package, so that no download is needed: a name in, a table out."""
+"""Load the molecules that ship with RDKit, which need no download."""
 
 from __future__ import annotations
 

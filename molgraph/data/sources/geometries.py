@@ -1,4 +1,4 @@
-"""A file of packed geometries (npz) in; a table of geometries with computed values out."""
+"""Read a file of packed geometries (npz) as a table with computed values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph benchmarks' own layouts in (TU zip, DGCNN text); a table of graphs with classes out."""
+"""Read the layouts of graph benchmarks (TU zip, DGCNN text) as a table of graphs with classes."""
 
 from __future__ import annotations
 

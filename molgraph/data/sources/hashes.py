@@ -1,4 +1,4 @@
-"""A file in; the sha256 of its bytes out."""
+"""Hash a file with sha256."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 from molgraph.base.errors import DataError
 from molgraph.data.cards import Card
 from molgraph.data.sources import builtin
-from molgraph.data.sources.finding import Found
+from molgraph.data.sources.dataset_files import Found
 from molgraph.data.sources.geometries import read_npz
 from molgraph.data.sources.graph_files import read_dgcnn, read_tu
 from molgraph.data.sources.pairs import read_deepdta

@@ -1,4 +1,4 @@
-"""DeepDTA's files of drug-target affinities in; a table of pairs (molecule, protein sequence) out."""
+"""Read DeepDTA's files of drug-target affinities as a table of pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dataset that PyG's own loader holds in; our table of its graphs out, with the same content as from our reader."""
+"""Load a dataset through PyG's own loader as a table of graphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, StorageError, nearest
 from molgraph.data.cards import Card
 from molgraph.data.graph_values import Graph
-from molgraph.data.sources.finding import Found
+from molgraph.data.sources.dataset_files import Found
 from molgraph.data.table import OK, Entities, Table
 
 LOADERS = ("TUDataset", "QM7b")

@@ -1,4 +1,4 @@
-"""Filling parts and folds with whole groups: group sizes in, the part or fold of each group out."""
+"""Fill parts and folds with whole groups of rows."""
 
 from __future__ import annotations
 

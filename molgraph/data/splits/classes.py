@@ -1,4 +1,4 @@
-"""Find class targets that have one class, or few rows of a class, in a part of a split."""
+"""Find targets that have only one class in a part or fold."""
 
 from __future__ import annotations
 

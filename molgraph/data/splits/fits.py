@@ -9,7 +9,7 @@ import numpy as np
 from molgraph.base.errors import DataError
 from molgraph.base.registry import names
 from molgraph.data.splits.split import Split, content_hash, digests_of, row_contents
-from molgraph.data.standardised import standardise
+from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 
 _ANEW = "split this table anew, or give the one that the split was made for"

@@ -1,4 +1,4 @@
-"""Make the splits of a cross-validation, once or repeated, by a recipe that groups rows."""
+"""Make the frozen splits of a cross-validation, once or repeated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from molgraph.base.seeds import derive
 from molgraph.data.splits.assign import fill_evenly, fill_folds
 from molgraph.data.splits.classes import class_counts, hopeless, one_class_folds
 from molgraph.data.splits.make import Usable, freeze, usable_rows
-from molgraph.data.splits.recipe import Grouping, SplitRecipe, Task, agreed
+from molgraph.data.splits.recipe import Grouping, Splitter, Task, agreed
 from molgraph.data.splits.split import Split, row_contents
 from molgraph.data.table import Table
 
@@ -106,7 +106,7 @@ class _Course(NamedTuple):
     """What all folds and repeats of one cross-validation share."""
 
     task: Task
-    recipe: SplitRecipe
+    recipe: Splitter
     usable: Usable
     grouping: Grouping
     sizes: list[np.ndarray]
@@ -115,7 +115,7 @@ class _Course(NamedTuple):
 
 
 def _prepare(table: Table, k: int, recipe: str, seed: int, with_valid: bool, params: dict[str, Any]) -> _Course:
-    known: SplitRecipe = get("split", recipe)
+    known: Splitter = get("split", recipe)
     divide = known.group or known.own_folds
     if divide is None:
         able = [name for name in names("split") if get("split", name).group or get("split", name).own_folds]

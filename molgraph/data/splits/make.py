@@ -1,4 +1,4 @@
-"""Split a table into train, valid and test by a named recipe."""
+"""Make one frozen split of a table by a recipe's name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from molgraph.chem.scaffold import stereo_free_parents
 from molgraph.data.splits.assign import fill_evenly, fill_parts
 from molgraph.data.splits.classes import class_counts
 from molgraph.data.splits.leaks import find_leaks
-from molgraph.data.splits.recipe import Grouping, Parts, SplitRecipe, Task, agreed
+from molgraph.data.splits.recipe import Grouping, Parts, Splitter, Task, agreed
 from molgraph.data.splits.split import (
     PARTS,
     LeftOut,
@@ -66,7 +66,7 @@ def split_table(
         >>> split.left_out[0].row
         5
     """
-    known: SplitRecipe = get("split", recipe)
+    known: Splitter = get("split", recipe)
     fractions = _checked(fractions)
     if known.reproduces and not 0 <= int(seed) < 2**32:
         raise UsageError(f"seed is {seed}, {recipe!r} takes 0 to {2**32 - 1}", hint="as in seed 0")
@@ -113,7 +113,7 @@ class Usable:
     parents: np.ndarray | None
 
 
-def usable_rows(table: Table, recipe: SplitRecipe) -> Usable:
+def usable_rows(table: Table, recipe: Splitter) -> Usable:
     """The rows that a recipe may use; a table of none raises ``DataError``."""
     left_out = {int(i): str(table.reason[i]) or str(table.status[i]) for i in np.flatnonzero(~table.ok)}
     rows, parents = np.flatnonzero(table.ok), None
@@ -130,13 +130,13 @@ def usable_rows(table: Table, recipe: SplitRecipe) -> Usable:
     return Usable(rows, left_out, parents)
 
 
-def _enough(grouping: Grouping, recipe: SplitRecipe, task: Task) -> None:
+def _enough(grouping: Grouping, recipe: Splitter, task: Task) -> None:
     if not len(grouping.rows):
         row, why = next(iter(grouping.left_out.items()))
         raise DataError(f"the split {recipe.name!r} can use none of {len(task.rows)} rows; row {row + 1}: {why}")
 
 
-def _fill(grouping: Grouping, recipe: SplitRecipe, task: Task) -> Parts:
+def _fill(grouping: Grouping, recipe: Splitter, task: Task) -> Parts:
     if recipe.stratified:
         counts = class_counts(task.table, grouping.rows, grouping.group_of)
         return grouping.parts(fill_evenly(counts, task.fractions, task.seed)[grouping.group_of])
@@ -150,7 +150,7 @@ def _fill(grouping: Grouping, recipe: SplitRecipe, task: Task) -> Parts:
 
 def freeze(
     task: Task,
-    recipe: SplitRecipe,
+    recipe: Splitter,
     usable: Usable,
     parts: Parts,
     n_groups: int | None,

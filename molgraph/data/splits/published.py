@@ -1,4 +1,4 @@
-"""The recipe ``index/file``: row numbers as somebody published them in, the parts they name out, leaks and all."""
+"""The recipe ``index/file``: use row numbers as somebody published them, leaks included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a split recipe is: a table and settings in, groups that stay whole or the parts themselves out."""
+"""Define split recipes: functions that group the rows of a table or assign them to parts."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class SplitRecipe:
+class Splitter:
     """One way to split, registered under kind ``split``; exactly one of ``group`` and ``partition`` is given.
 
     Args:
@@ -145,12 +145,12 @@ def register_split(
         name: the recipe's name.
         summary: one line for people.
         paper: the source.
-        settings: other fields of ``SplitRecipe``.
+        settings: other fields of ``Splitter``.
     """
 
     def add(function: T) -> T:
         fields: dict[str, Any] = {role: function, **settings}
-        register("split", name, summary=summary, paper=paper)(SplitRecipe(name, **fields))
+        register("split", name, summary=summary, paper=paper)(Splitter(name, **fields))
         return function
 
     return add

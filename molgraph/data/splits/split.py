@@ -1,4 +1,4 @@
-"""A split: which rows train, validate and test, frozen with the recipe that made it and a hash; JSON in and out."""
+"""Define a split: which rows train, validate and test, frozen with its recipe and a hash."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
-from molgraph.base.sections import parse_json
+from molgraph.base.toml_config import parse_json
 from molgraph.data.content import value_digest
 from molgraph.data.table import Table
 

@@ -1,4 +1,4 @@
-"""A frame of scores comes in; one board a dataset, split and metric goes out: who is better, and at what cost."""
+"""Make the boards of a benchmark: one for each dataset, split and metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scores of one metric come in; what each method's cells took, and which of them failed, goes out."""
+"""Sum up the time that the cells of each method took, and which of them failed."""
 
 from __future__ import annotations
 

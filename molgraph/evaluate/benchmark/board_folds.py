@@ -1,4 +1,4 @@
-"""The scores of one board come in; a macro mean for each fold and method goes out, with the tasks it stands on."""
+"""Average the scores of a board over targets, for each fold and method."""
 
 from __future__ import annotations
 

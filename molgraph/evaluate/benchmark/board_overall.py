@@ -1,4 +1,4 @@
-"""Boards of several datasets come in; one summary of the methods over all of them goes out."""
+"""Summarise the methods over the boards of several datasets."""
 
 from __future__ import annotations
 

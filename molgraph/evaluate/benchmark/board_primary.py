@@ -1,4 +1,4 @@
-"""Scores and the metrics that are asked to lead come in; the metrics that lead each dataset under a split go out."""
+"""Choose the metrics that lead the board of each dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores with the rows that they stand on come in; who predicted too few of a fold's rows, and in what words, goes out.
+"""Find methods that predicted too few of a fold's rows.
 
 A method that declines the rows it finds hard is scored on easier ones than the others.
 """

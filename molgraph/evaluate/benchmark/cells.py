@@ -1,4 +1,4 @@
-"""A recipe and its frozen splits in; the cells of the benchmark, each with a key of its own, in order, out."""
+"""List the cells of a benchmark, each with a key of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs in; the same cells on a Ray cluster, each node with a fork server of its own, and their outcomes out."""
+"""Run the cells of a benchmark on a Ray cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells that ended, with their seconds, in; how long those that are left will take, out."""
+"""Forecast how long the cells that are left will take."""
 
 from __future__ import annotations
 

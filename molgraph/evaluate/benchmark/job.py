@@ -1,4 +1,4 @@
-"""What a cell's process is told, and what comes back: plain values that travel as JSON."""
+"""Describe the job of a cell's process and its outcome as plain JSON values."""
 
 from __future__ import annotations
 

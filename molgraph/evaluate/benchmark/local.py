@@ -1,4 +1,4 @@
-"""Jobs in; their processes on this machine, watched and ended where they go beyond their budget, and outcomes out."""
+"""Run cells in processes on this machine, ended where they exceed their budget."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.evaluate.benchmark.job import Job, Outcome
+from molgraph.evaluate.benchmark.process_memory import memory_mb
 from molgraph.evaluate.benchmark.server import kill_group
-from molgraph.evaluate.benchmark.watch import memory_mb
 from molgraph.evaluate.benchmark.worker import BEGUN, DISK_FULL, FOUND, LOG
 
 TICK = 0.05  # seconds between two looks at what runs

@@ -1,4 +1,4 @@
-"""Cells that are missing in; an engine kept busy until each stands in its folder, and what became of them, out."""
+"""Keep an engine busy with the missing cells until each stands in its folder."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from molgraph.base import progress
 from molgraph.base.errors import StorageError
 from molgraph.base.paths import storage_error
 from molgraph.evaluate.benchmark.cells import Cell, file_of_split
-from molgraph.evaluate.benchmark.claims import Claims
 from molgraph.evaluate.benchmark.forecast import Forecast, in_words
 from molgraph.evaluate.benchmark.job import Job, Outcome
-from molgraph.evaluate.benchmark.plan import WORK, Problem
+from molgraph.evaluate.benchmark.locks import Claims
+from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.store import keep, read_manifest, work_folder
 
@@ -56,7 +56,7 @@ class Loop:
         recipe: BenchRecipe,
         out: Path,
         factory: str,
-        problems: Mapping[str, Problem],
+        problems: Mapping[str, DatasetPlan],
         engine: Engine,
         again: Collection[str],
     ) -> None:

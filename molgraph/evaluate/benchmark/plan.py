@@ -1,4 +1,4 @@
-"""What a run of a benchmark is about to do: a recipe in; datasets, frozen splits and cells, on disk, out."""
+"""Plan the run of a benchmark: write its datasets, frozen splits and cells to disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError, nearest
 from molgraph.base.paths import atomic_write
 from molgraph.base.registry import get
-from molgraph.base.sections import parse_json
+from molgraph.base.toml_config import parse_json
 from molgraph.data.cards import card
 from molgraph.data.content import content_hash as hash_of
 from molgraph.data.datasets import load_dataset
@@ -21,10 +21,10 @@ from molgraph.data.splits import Split, repeated_kfold, split_table
 from molgraph.data.splits.split import content_hash, row_contents
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import Cell, cell_key, file_of_split
-from molgraph.evaluate.benchmark.handed import target_of, write_table
 from molgraph.evaluate.benchmark.own_split import settings_of
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit, Quoted
-from molgraph.evaluate.benchmark.unused import unused_rows
+from molgraph.evaluate.benchmark.table_parquet import target_of, write_table
+from molgraph.evaluate.benchmark.unused_rows import unused_rows
 from molgraph.evaluate.metrics import default_metrics, get_metric
 
 logger = logging.getLogger("molgraph")
@@ -32,7 +32,7 @@ WORK, PLAN = ".work", "plan"
 
 
 @dataclass(frozen=True)
-class Problem:
+class DatasetPlan:
     """One dataset of a benchmark, as its plan file keeps it.
 
     Args:
@@ -71,7 +71,7 @@ class Problem:
             json.dump(raw, file, indent=1)
 
     @classmethod
-    def load(cls, path: Path) -> Problem:
+    def load(cls, path: Path) -> DatasetPlan:
         """Read a plan file."""
         try:
             raw = parse_json(path.read_text(encoding="utf-8"))
@@ -94,7 +94,7 @@ class Problem:
         """Which of its rows no method is given, in one line; empty where there are none.
 
         Example:
-            >>> Problem("bbbp", rows=2050, left_out={"cannot be read": 11}).unused
+            >>> DatasetPlan("bbbp", rows=2050, left_out={"cannot be read": 11}).unused
             'bbbp: 11 of 2,050 rows cannot be used: 11 cannot be read'
         """
         reasons = ", ".join(f"{n:,} {reason}" for reason, n in self.left_out.items())
@@ -154,7 +154,7 @@ def _check_quoted(recipe: BenchRecipe, quoted: Quoted) -> None:
         )
 
 
-def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, write: bool = True) -> Problem:
+def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, write: bool = True) -> DatasetPlan:
     """Load a dataset, freeze its splits, and list its cells; what stands there already is used again.
 
     Args:
@@ -185,9 +185,9 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
         if not table.row_targets or table.y is None:
             raise DataError(f"{name} has no targets", hint="it is a set to generate from: leave it out")
         metrics = metrics_of(recipe, table.row_targets, leading, pairs=len(table.entities) > 1)
-        problem = Problem(name, edition, digest, len(table), table.row_targets, metrics)
+        problem = DatasetPlan(name, edition, digest, len(table), table.row_targets, metrics)
     except MolgraphError as error:
-        return Problem(name, refused=_why(error), metrics={}, split_hash={})
+        return DatasetPlan(name, refused=_why(error), metrics={}, split_hash={})
     try:
         if write and not problem.table_file(out).exists():
             problem.table_file(out).parent.mkdir(parents=True, exist_ok=True)
@@ -196,10 +196,10 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
     except StorageError:
         raise
     except MolgraphError as error:
-        return Problem(name, refused=_why(error), metrics={}, split_hash={})
+        return DatasetPlan(name, refused=_why(error), metrics={}, split_hash={})
     if refused and not made:
         whys = dict.fromkeys(refused.values())  # splits that are refused for one reason say it once
-        return Problem(name, refused="; ".join(whys), metrics={}, split_hash={})
+        return DatasetPlan(name, refused="; ".join(whys), metrics={}, split_hash={})
     hashes = {part: split.hash for part, split in made.items()}
     cells = [
         Cell(name, label, repeat, fold, method.row, seed, cell_key(digest, split_hash, method, seed))

@@ -1,4 +1,4 @@
-"""Scores of methods on the same folds come in; who is better than whom, by how much, and who shares a rank go out.
+"""Rank methods by their scores on the same folds.
 
 The protocol is that of Ash et al. 2025 (J. Chem. Inf. Model., "Practically significant method comparison protocols
 for machine learning in small molecule drug discovery"). Its known weakness is kept in sight: the folds of a repeated

@@ -1,4 +1,4 @@
-"""Scores of methods on the same folds come in; whether a parametric test may be trusted goes out, with the numbers."""
+"""Check the assumptions of the parametric test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paired effect sizes and numbers of folds come in; the noncentral t's confidence limits of each go out, fast."""
+"""Compute confidence limits of paired effect sizes from the noncentral t distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which methods differ significantly comes in; ranks and compact letter groups go out."""
+"""Turn significant differences into ranks and compact letter groups."""
 
 from __future__ import annotations
 

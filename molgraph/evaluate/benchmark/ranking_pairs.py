@@ -1,4 +1,4 @@
-"""Scores of ranked methods, best first, come in; every pair's difference, interval and verdict go out."""
+"""Compare every pair of ranked methods: difference, interval and verdict."""
 
 from __future__ import annotations
 

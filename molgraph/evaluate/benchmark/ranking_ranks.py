@@ -1,4 +1,4 @@
-"""Scores and ranks of methods on the same folds come in; what tests by ranks say of every pair goes out."""
+"""Test every pair of methods by ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Studentised ranges and their degrees of freedom come in; Tukey's tail probabilities and quantiles go out, fast."""
+"""Compute tail probabilities and quantiles of Tukey's studentised range quickly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipe of a benchmark: a TOML file or plain values in; datasets, splits, methods and budget, checked, out."""
+"""Read and check the recipe of a benchmark: datasets, splits, methods and budget."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator, mo
 from molgraph.base.errors import nearest
 from molgraph.base.recipe_keys import NotNegative, Positive
 from molgraph.base.registry import full_name
-from molgraph.base.sections import Section, read_toml, recipe_error, write_toml
+from molgraph.base.toml_config import Section, read_toml, recipe_error, write_toml
 
 
 def _of(signs: str) -> AfterValidator:

@@ -14,11 +14,11 @@ from molgraph.base.paths import atomic_write
 from molgraph.base.version import __version__
 from molgraph.evaluate.benchmark import report_sections as parts
 from molgraph.evaluate.benchmark.folder import lies_in
-from molgraph.evaluate.benchmark.record import ABOUT, PACKED, is_record, read_record, write_record
-from molgraph.evaluate.benchmark.records import Records, read_records
+from molgraph.evaluate.benchmark.published_record import ABOUT, PACKED, is_record, read_record, write_record
 from molgraph.evaluate.benchmark.report_data import BenchReport, gather
 from molgraph.evaluate.benchmark.report_markdown import leaderboard
 from molgraph.evaluate.benchmark.report_style import colours
+from molgraph.evaluate.benchmark.run_folder import Records, read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 
 METHOD = (

@@ -1,4 +1,4 @@
-"""Mean ranks of methods and who is not told apart come in; a critical-difference diagram goes out, as SVG."""
+"""Draw a critical-difference diagram of mean ranks as SVG."""
 
 from __future__ import annotations
 

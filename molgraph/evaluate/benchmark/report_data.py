@@ -1,4 +1,4 @@
-"""A benchmark's folder comes in; boards, summaries, slices and what a repeat needs go out: all that a report shows."""
+"""Collect everything that a benchmark's report shows."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
 from molgraph.evaluate.benchmark.board_noise import NOISY, noise_ceiling
 from molgraph.evaluate.benchmark.board_overall import Overall, summarise
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
-from molgraph.evaluate.benchmark.records import Records, read_records
 from molgraph.evaluate.benchmark.report_slices import Slices, slice_records
+from molgraph.evaluate.benchmark.run_folder import Records, read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.row_count import RowCount
 

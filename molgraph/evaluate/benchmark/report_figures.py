@@ -1,4 +1,4 @@
-"""Scores, costs and errors of methods come in; the figures of a benchmark's page go out, as SVG."""
+"""Draw the figures of a benchmark's page as SVG."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A board and its slices come in; the page's figures go out, each with its caption."""
+"""Choose the figures of a benchmark's page and write their captions."""
 
 from __future__ import annotations
 

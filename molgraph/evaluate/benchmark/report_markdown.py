@@ -1,4 +1,4 @@
-"""A benchmark's report comes in; its leaderboard as Markdown goes out."""
+"""Write a benchmark's leaderboard as Markdown."""
 
 from __future__ import annotations
 

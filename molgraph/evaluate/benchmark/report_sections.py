@@ -1,4 +1,4 @@
-"""A report's boards and slices come in; the plain values that the page's template shows go out."""
+"""Prepare the values that the page's template shows."""
 
 from __future__ import annotations
 

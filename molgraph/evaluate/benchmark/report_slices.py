@@ -1,4 +1,4 @@
-"""A benchmark's stored predictions come in; where methods err goes out: by distance, by probability, by molecule."""
+"""Show where methods err: by distance to the training set, by probability, by molecule."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import file_of_split
-from molgraph.evaluate.benchmark.handed import read_handed
-from molgraph.evaluate.benchmark.plan import Problem
-from molgraph.evaluate.benchmark.records import Records
+from molgraph.evaluate.benchmark.plan import DatasetPlan
+from molgraph.evaluate.benchmark.run_folder import Records
+from molgraph.evaluate.benchmark.table_parquet import read_handed
 
 EDGES = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 1.0)  # Tanimoto distance to the nearest training molecule
 MOST_ROWS = 2_000  # test molecules whose distance is measured
@@ -118,7 +118,7 @@ def _spread(y: np.ndarray) -> float:
     return float(known.std()) or 1.0 if len(known) > 1 else 1.0
 
 
-def slice_records(records: Records, problem: Problem, split: str) -> Slices | None:
+def slice_records(records: Records, problem: DatasetPlan, split: str) -> Slices | None:
     """Collect a dataset's predictions under a split, with the distance of its test molecules to what was learnt from.
 
     Returns:
@@ -169,7 +169,7 @@ def _joined(parts: Sequence[Answers]) -> Answers:
     return Answers(rows[first], y[first], p[first])
 
 
-def _table(records: Records, problem: Problem) -> Table | None:
+def _table(records: Records, problem: DatasetPlan) -> Table | None:
     """The dataset's rows: as the cells were handed them, else loaded anew; None where neither is there."""
 
     if problem.table_file(records.out).is_file():

@@ -1,4 +1,4 @@
-"""Functions that draw come in; functions that give SVG in a page's own colours go out."""
+"""Draw figures as SVG in the page's own colours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A board's numbers come in; the short texts that page and leaderboard both print go out."""
+"""Write the short texts that page and leaderboard share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a benchmark gave: its folder in; scores, manifests and a short summary as frames out."""
+"""Load the results of a benchmark: scores, manifests and a summary as frames."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from molgraph.evaluate.benchmark.board import Board
-from molgraph.evaluate.benchmark.records import Records, read_records
 from molgraph.evaluate.benchmark.report_data import gather
 from molgraph.evaluate.benchmark.run import Ran
+from molgraph.evaluate.benchmark.run_folder import Records, read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.benchmark.verify import Verified, verify_records
 

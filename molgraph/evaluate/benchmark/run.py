@@ -15,16 +15,16 @@ from molgraph.base.errors import UsageError, nearest
 from molgraph.base.paths import storage_error
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FAILED, Cell, in_order
-from molgraph.evaluate.benchmark.claims import Claims
 from molgraph.evaluate.benchmark.engine_ray import RayEngine
 from molgraph.evaluate.benchmark.folder import check_folder, check_unchanged, open_folder
-from molgraph.evaluate.benchmark.installed import check_installed
 from molgraph.evaluate.benchmark.job import load_factory
 from molgraph.evaluate.benchmark.local import LocalEngine
+from molgraph.evaluate.benchmark.locks import Claims
 from molgraph.evaluate.benchmark.loop import NO_WRITING, Engine, Loop
-from molgraph.evaluate.benchmark.plan import WORK, Problem, check_recipe, prepare
+from molgraph.evaluate.benchmark.missing_libraries import check_installed
+from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan, check_recipe, prepare
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.records import read_records
+from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import write_scores
 from molgraph.evaluate.benchmark.store import read_manifest
 
@@ -55,7 +55,7 @@ class Ran:
     there: int
     made: Mapping[str, int] = field(default_factory=dict)
     failures: tuple[tuple[Cell, str, str], ...] = ()
-    problems: Mapping[str, Problem] = field(default_factory=dict)
+    problems: Mapping[str, DatasetPlan] = field(default_factory=dict)
     stale: int = 0
     seconds: float = 0.0
 
@@ -216,7 +216,7 @@ def _engine(name: str | Engine, jobs: int, threads: int, imports: Sequence[str])
 
 def _prepare(
     recipe: BenchRecipe, out: Path, tables: Mapping[str, Table], only: Mapping[str, Collection[str]], *, write: bool
-) -> dict[str, Problem]:
+) -> dict[str, DatasetPlan]:
     """Every dataset that is asked for, one run at a time: another may freeze the same splits."""
     found = {}
     for name in progress.track(recipe.datasets, label="reading and splitting"):
@@ -231,7 +231,7 @@ def _prepare(
     return found
 
 
-def _stale(out: Path, problems: Mapping[str, Problem]) -> int:
+def _stale(out: Path, problems: Mapping[str, DatasetPlan]) -> int:
     """Folders of cells, in the datasets at hand, that the recipe does not ask for."""
     usable = {name: problem for name, problem in problems.items() if not problem.refused}  # of others nothing is known
     wanted = {c.folder(out) for p in usable.values() for c in p.cells}

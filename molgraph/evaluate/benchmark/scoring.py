@@ -1,4 +1,4 @@
-"""Stored predictions in; the frame of scores, one row a cell, target and metric, out."""
+"""Score stored predictions: one row for each cell, target and metric."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from molgraph.base import progress
 from molgraph.base.contracts import Metric, Target
 from molgraph.base.csv_text import csv_text
 from molgraph.base.paths import atomic_write
-from molgraph.evaluate.benchmark.plan import Problem
-from molgraph.evaluate.benchmark.records import Predicted, Record, Records
+from molgraph.evaluate.benchmark.plan import DatasetPlan
+from molgraph.evaluate.benchmark.run_folder import Predicted, Record, Records
 from molgraph.evaluate.metrics import evaluate_metric, get_metric
 
 SCORES = "scores.csv"
@@ -69,7 +69,7 @@ def read_scores(path: Path) -> pd.DataFrame:
     return found.assign(**{name: found[name].fillna("") for name in _WORDS})
 
 
-def score_cell(record: Record, problem: Problem, records: Records) -> Iterator[tuple]:
+def score_cell(record: Record, problem: DatasetPlan, records: Records) -> Iterator[tuple]:
     """Rows of the scores frame for one cell."""
     cell, manifest = record
     head = (

@@ -1,4 +1,4 @@
-"""Training rows and a method's space in; the parameters that did best inside those rows, and every trial, out."""
+"""Search a method's hyper-parameters inside the training rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import MolgraphError
 from molgraph.base.optional import need
+from molgraph.base.search_space import Categorical, Float, Int, Range
 from molgraph.base.seeds import derive
-from molgraph.base.space import Categorical, Float, Int, Range
 from molgraph.data.splits import kfold, split_table
 from molgraph.data.table import Table
+from molgraph.evaluate.benchmark.fit import fit, strip_labels
 from molgraph.evaluate.benchmark.job import Job, load_factory, make
-from molgraph.evaluate.benchmark.learning import blind, fit
 from molgraph.evaluate.metrics import get_metric, score
 
 LOST = 1e300  # what a trial without a score counts as: worse than any other
@@ -56,7 +56,7 @@ def search(job: Job, train: Table) -> dict[str, Any]:
                 run = {"seed": seed, "threads": job.threads, "store": job.store}
                 method = make(factory, job.method, {**job.params, **chosen}, **run)
                 fit(method, inner, None, seed, job.inputs)
-                values.append(_judge(judged, method.predict(blind(judged, job.inputs)), metrics))
+                values.append(_judge(judged, method.predict(strip_labels(judged, job.inputs)), metrics))
         except (MolgraphError, ValueError, ArithmeticError) as error:
             why = f"{type(error).__name__}: {error}"[:300]
         value = float(np.mean(values)) if values and not why else math.nan

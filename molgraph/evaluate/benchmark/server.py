@@ -1,4 +1,4 @@
-"""Jobs named on standard input; a forked process for each, and word of how it ended on standard output.
+"""Fork a process for each job, from a server without threads.
 
 The server imports everything once and starts no thread, so that a fork is whole; it says how many threads it has, and
 the runner forks from it only where that is one. A line is a JSON object: ``{"start": number, "job": path}`` and
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from molgraph.base.process import die_with
-from molgraph.evaluate.benchmark.about import machine, versions
+from molgraph.evaluate.benchmark.environment import machine, versions
 from molgraph.evaluate.benchmark.job import Job
 from molgraph.evaluate.benchmark.worker import DISK_FULL, LOG, carry_out, disk_full
 

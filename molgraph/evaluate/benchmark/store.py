@@ -1,4 +1,4 @@
-"""A cell's process's folder and how it ended in; the cell's own folder, there whole or not at all, out; and back."""
+"""Move a cell's results into the benchmark's folder, whole or not at all."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.base.errors import DataError
-from molgraph.base.sections import parse_json
-from molgraph.evaluate.benchmark.about import machine, versions
+from molgraph.base.toml_config import parse_json
 from molgraph.evaluate.benchmark.cells import FORMAT, Cell
+from molgraph.evaluate.benchmark.environment import machine, versions
 from molgraph.evaluate.benchmark.job import Job, Outcome
-from molgraph.evaluate.benchmark.plan import WORK, Problem
+from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan
 from molgraph.evaluate.benchmark.worker import LOG, PREDICTIONS
 
 MANIFEST = "manifest.json"
@@ -38,7 +38,7 @@ def work_folder(out: Path, cell: Cell) -> Path:
 
 
 def keep(
-    out: Path, cell: Cell, problem: Problem, job: Job, label: Mapping[str, Any], outcome: Outcome
+    out: Path, cell: Cell, problem: DatasetPlan, job: Job, label: Mapping[str, Any], outcome: Outcome
 ) -> dict[str, Any]:
     """Finish a cell's manifest, and move its folder to its place in one rename.
 

@@ -1,4 +1,4 @@
-"""A benchmark's folder in; every row that is not what its manifest, split or dataset says out."""
+"""Verify a benchmark's folder against its manifests, splits and datasets."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS, row_contents, split_hash
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import Cell, cell_key, file_of_split
-from molgraph.evaluate.benchmark.handed import read_handed
-from molgraph.evaluate.benchmark.plan import PLAN, Problem
-from molgraph.evaluate.benchmark.records import Predicted, Record, Records, read_records
+from molgraph.evaluate.benchmark.plan import PLAN, DatasetPlan
+from molgraph.evaluate.benchmark.run_folder import Predicted, Record, Records, read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.benchmark.store import read_manifest
+from molgraph.evaluate.benchmark.table_parquet import read_handed
 from molgraph.evaluate.benchmark.verify_scores import differences, read_stored, without_cell
 
 Splits = dict[tuple[str, str, int, int], Split]
@@ -116,7 +116,7 @@ def _gone(records: Records, stored: pd.DataFrame | None) -> Iterator[tuple[str, 
 
 
 def _check_problem(
-    records: Records, problem: Problem, tables: dict[str, Table], splits: Splits
+    records: Records, problem: DatasetPlan, tables: dict[str, Table], splits: Splits
 ) -> Iterator[tuple[str, str]]:
     """What is wrong with a dataset and its splits; those that are sound are added to ``tables`` and ``splits``."""
     name = problem.dataset
@@ -161,7 +161,7 @@ def _look(records: Records, cell: Cell, table: Table | None, splits: Splits) -> 
     return list(_check_cell(records, record, table, splits)), record
 
 
-def _table(records: Records, problem: Problem) -> Table:
+def _table(records: Records, problem: DatasetPlan) -> Table:
     """The dataset: as the run handed it to its cells, or loaded anew where that is gone."""
     path = problem.table_file(records.out)
     if path.is_file():
@@ -206,7 +206,9 @@ def _check_cell(records: Records, record: Record, table: Table | None, splits: S
         yield from _check_predicted(predicted, problem, table, splits.get(_split_of(cell)))
 
 
-def _check_predicted(predicted: Predicted, problem: Problem, table: Table | None, split: Split | None) -> Iterator[str]:
+def _check_predicted(
+    predicted: Predicted, problem: DatasetPlan, table: Table | None, split: Split | None
+) -> Iterator[str]:
     """What is wrong with predictions that nobody touched since: their columns, rows and measured values."""
     columns = [column for target in problem.targets for column in target.columns]
     if not set(columns) <= set(predicted.p) or not {t.name for t in problem.targets} <= set(predicted.y):

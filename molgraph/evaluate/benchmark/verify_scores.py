@@ -1,4 +1,4 @@
-"""Scores that a run wrote down, and those made anew, in; rows that differ or have no cell out."""
+"""Compare stored scores with scores made anew."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from molgraph.evaluate.benchmark.cells import Cell
-from molgraph.evaluate.benchmark.records import Records
+from molgraph.evaluate.benchmark.run_folder import Records
 from molgraph.evaluate.benchmark.scoring import SCORES, stored_scores
 
 OF_CELL = ["dataset", "split", "split_hash", "repeat", "fold", "method", "seed"]  # columns of scores that name a cell

@@ -1,4 +1,4 @@
-"""A job in; in its folder the predictions of the test rows, and what is to be known of how they came about, out.
+"""Compute one cell: fit, predict the test rows, and write both with their provenance.
 
 Runs inside a cell's own process: one that ``server.py`` forked, or (``python -m`` this module) a fresh one.
 """
@@ -24,11 +24,11 @@ from molgraph.base.errors import DataError, MolgraphError
 from molgraph.base.process import die_with
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
-from molgraph.evaluate.benchmark.about import machine, versions
-from molgraph.evaluate.benchmark.handed import read_handed
+from molgraph.evaluate.benchmark.environment import machine, versions
+from molgraph.evaluate.benchmark.fit import fit, strip_labels
 from molgraph.evaluate.benchmark.job import Job, load_factory, make
-from molgraph.evaluate.benchmark.learning import blind, fit
 from molgraph.evaluate.benchmark.search import search
+from molgraph.evaluate.benchmark.table_parquet import read_handed
 
 PREDICTIONS, FOUND, LOG, BEGUN = "predictions.parquet", "found.json", "stderr.txt", "begun"
 DISK_FULL = 74  # exit code of a process that found no room on the disk: no result of its method
@@ -60,7 +60,7 @@ def run_job(job: Job) -> dict[str, Any]:
     fit(method, train, valid, job.seed, job.inputs)
     seconds["fit"] = time.perf_counter() - started
     started = time.perf_counter()
-    prediction = method.predict(blind(test, job.inputs))
+    prediction = method.predict(strip_labels(test, job.inputs))
     seconds["predict"] = time.perf_counter() - started
     _check(prediction, test, job)
     write_predictions(Path(job.folder) / PREDICTIONS, split.test, test, prediction)

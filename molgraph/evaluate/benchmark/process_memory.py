@@ -1,4 +1,4 @@
-"""A process in; the memory that it and its children hold, and their numbers, out."""
+"""Measure the memory of a process and its children."""
 
 from __future__ import annotations
 

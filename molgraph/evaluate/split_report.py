@@ -18,15 +18,15 @@ from molgraph.base.registry import full_name, get
 from molgraph.base.seeds import generator
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.tanimoto import find_nearest
+from molgraph.data.column_roles import Targets
 from molgraph.data.datasets import Dataset
-from molgraph.data.planning import Targets
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split, one_class, split_table
 from molgraph.data.table import Table
-from molgraph.evaluate.benchmark.unused import unused_rows
+from molgraph.evaluate.benchmark.unused_rows import unused_rows
 from molgraph.evaluate.row_count import RowCount
 from molgraph.evaluate.shift import Shift, find_shifts
-from molgraph.evaluate.split_xray import SplitXray
+from molgraph.evaluate.split_summary import SplitXray
 
 RECIPES = (
     "random",
@@ -116,12 +116,12 @@ class Xray:
         return f"<p><b>{escape(self.title)}</b>, {escape(str(self.rows))}</p>{self._picture('svg').decode()}"
 
     def _picture(self, form: str) -> bytes:
-        from molgraph.evaluate.report_xray import draw_xray  # with matplotlib, which few runs need
+        from molgraph.evaluate.split_report_page import draw_xray  # with matplotlib, which few runs need
 
         return draw_xray(self.parts, self.targets, f"{self.title}, {self.n_rows:,} rows", form)
 
     def _page(self) -> str:
-        from molgraph.evaluate.report_xray import xray_html  # with matplotlib
+        from molgraph.evaluate.split_report_page import xray_html  # with matplotlib
 
         figures = zip(self.to_frame().to_dict("records"), self.parts, strict=True)
         rows = [row | {"unlike": self.unlike(part)} for row, part in figures]

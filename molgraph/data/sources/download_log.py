@@ -1,4 +1,4 @@
-"""A dataset's folder in the cache in; what was downloaded there and the hashes of its first time out."""
+"""Record what was downloaded into a dataset's folder, with the hashes of its first time."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _ODD = r"[^!-=?-~]"  # blanks, ">", control characters, anything beyond ASCII: w
 
 
 @dataclass(frozen=True)
-class Plan:
+class ColumnRoles:
     """Which column of a source is what."""
 
     entities: tuple[tuple[str, EntityKind], ...]
@@ -77,7 +77,7 @@ class Rows(NamedTuple):
         return self._replace(table=self.table.take(np.arange(start, stop)), columns=columns)
 
 
-def build(chunk: Chunk, plan: Plan, targets: tuple[Target, ...]) -> Table:
+def build(chunk: Chunk, plan: ColumnRoles, targets: tuple[Target, ...]) -> Table:
     """One chunk as a table."""
     columns, n, start = chunk.columns, len(chunk), chunk.start
     entities = tuple(Entities(name, kind, cols.as_text(columns[name])) for name, kind in plan.entities)
@@ -192,6 +192,6 @@ def _weights(chunk: Chunk, name: str) -> np.ndarray:
     return values
 
 
-def no_rows(plan: Plan, targets: tuple[Target, ...]) -> Table:
+def no_rows(plan: ColumnRoles, targets: tuple[Target, ...]) -> Table:
     """The table of a source without rows."""
     return build(Chunk(pa.table({name: pa.array([], pa.string()) for name in plan.columns}), 0), plan, targets)

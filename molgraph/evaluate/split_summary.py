@@ -1,4 +1,4 @@
-"""What one split of a table looks like before any training: distances, shifts of labels, leaks, classes."""
+"""Describe one split before any training: distances, shifts of labels, leaks, classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Delimited text that is not all sound: bytes and odd rows in; text, and every row in its place with a reason, out."""
+"""Recover malformed CSV rows and invalid UTF-8, keeping the order of rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ codecs.register_error(MARKED, lambda error: (_MARK, error.end))  # type: ignore[
 
 
 def decode(data: bytes) -> str:
-    """UTF-8 text; what is none is marked (see ``is_torn``), in the way of ``SoundBytes``."""
+    """UTF-8 text; what is none is marked (see ``is_torn``), in the way of ``Utf8Sanitiser``."""
     return _BAD_BYTE.sub(_MARK, data.decode("utf-8", "surrogateescape"))
 
 
@@ -45,7 +45,7 @@ def ragged(found: int, width: int, row: str = "the row") -> str:
     return f"{row} has {found} cell{'' if found == 1 else 's'}, the header has {width}"
 
 
-class SoundBytes(io.RawIOBase):
+class Utf8Sanitiser(io.RawIOBase):
     """Passes UTF-8 bytes on, marks what is not UTF-8, and remembers the last few bytes.
 
     The bytes end before a piece without an end of line, and ``endless`` tells it: Arrow's own refusal of a row that is
@@ -97,7 +97,7 @@ class _Row:
     reason: str
 
 
-class TornRows:
+class MalformedRows:
     """Takes the rows that Arrow leaves out, and puts them back between the others.
 
     Called by Arrow, as its handler of invalid rows, before it gives out the rows that come after.
@@ -128,7 +128,7 @@ class TornRows:
 
         Args:
             good: text columns.
-            torn_bytes: whether ``SoundBytes`` has marked any so far.
+            torn_bytes: whether ``Utf8Sanitiser`` has marked any so far.
         """
         n = good.num_rows
         here: list[_Row] = []

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 from molgraph.base.contracts import Method, Prediction, PredictsGraphs
 from molgraph.base.cores import cores
 from molgraph.data.graph_cache import Graphs
-from molgraph.data.standardised import as_given, standardise
+from molgraph.data.standardise import as_given, standardise
 from molgraph.data.table import Table
-from molgraph.train.ahead import map_ahead
 from molgraph.train.inputs import Input, input_graphs
 from molgraph.train.model import Model
+from molgraph.train.worker_pool import map_ahead
 
 MOST = 8
 """Processes: each holds about 0.2 GB."""

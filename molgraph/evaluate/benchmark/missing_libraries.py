@@ -1,4 +1,4 @@
-"""Whether this machine has the libraries that a run's cells need: said before the first cell, not by each."""
+"""Check, before the first cell, that the libraries of all cells are installed."""
 
 from __future__ import annotations
 

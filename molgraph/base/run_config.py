@@ -1,4 +1,4 @@
-"""The recipe: everything a run was asked to do, from a file or from options, checked and written down."""
+"""Read, check and write the configuration of a run."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from molgraph.base.errors import UsageError, alike, did_you_mean, nearest
 from molgraph.base.paths import atomic_write
 from molgraph.base.recipe_keys import DataSection, ModelSection, SplitSection, TrainingSection
 from molgraph.base.registry import get, names
-from molgraph.base.sections import Section, parse_toml, read_toml, recipe_error, write_toml
+from molgraph.base.toml_config import Section, parse_toml, read_toml, recipe_error, write_toml
 
 
-class Recipe(Section):
+class RunConfig(Section):
     """A whole run, as plain values.
 
     A section's ``model_fields_set`` names the keys that were given; the others have their defaults.
 
     Example:
-        >>> recipe = Recipe().override("epochs=30", "params.depth=4")
+        >>> recipe = RunConfig().override("epochs=30", "params.depth=4")
         >>> recipe.training.epochs, recipe.model.params
         (30, {'depth': 4})
     """
@@ -49,7 +49,7 @@ class Recipe(Section):
         """The recipe as TOML text, every key with its value (those without one left out); written to ``path``.
 
         Example:
-            >>> print(Recipe().to_toml().split("[training]")[0].split("[split]")[1].strip())
+            >>> print(RunConfig().to_toml().split("[training]")[0].split("[split]")[1].strip())
             recipe = "scaffold/balanced"
             fractions = [0.8, 0.1, 0.1]
             seed = 0
@@ -90,7 +90,7 @@ class Recipe(Section):
 
 
 def _sections() -> dict[str, type[Section]]:
-    return {name: field.annotation for name, field in Recipe.model_fields.items()}  # type: ignore[misc]
+    return {name: field.annotation for name, field in RunConfig.model_fields.items()}  # type: ignore[misc]
 
 
 def _find(key: str, model: str) -> tuple[str, str, str]:
@@ -140,7 +140,7 @@ def _fitting(section: str, name: str, text: str) -> Any:
             return getattr(model.model_validate({name: value}), name)
         except ValidationError as error:
             failures.append((value, error))
-    raise recipe_error(next(error for value, error in failures if value is main), Recipe, section)
+    raise recipe_error(next(error for value, error in failures if value is main), RunConfig, section)
 
 
 def _literal(text: str) -> Any:

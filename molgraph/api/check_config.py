@@ -8,9 +8,9 @@ from typing import Any
 
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import missing_file
-from molgraph.base.recipe import Recipe
 from molgraph.base.recipe_keys import KEYS
 from molgraph.base.registry import full_name, get
+from molgraph.base.run_config import RunConfig
 from molgraph.chem.standardise import preset
 from molgraph.data.cards import card
 from molgraph.train.modelfile import load_model
@@ -18,9 +18,9 @@ from molgraph.train.modelfile import load_model
 READING = ("decimal", "qualifiers", "unit", "log")  # how cells of values are read
 
 
-def recipe_of(recipe: Recipe | str | Path | None, given: Mapping[str, Any]) -> Recipe:
+def recipe_of(recipe: RunConfig | str | Path | None, given: Mapping[str, Any]) -> RunConfig:
     """A recipe with the keywords of ``train`` that were given laid over it."""
-    base = recipe if isinstance(recipe, Recipe) else Recipe() if recipe is None else Recipe.from_toml(recipe)
+    base = recipe if isinstance(recipe, RunConfig) else RunConfig() if recipe is None else RunConfig.from_toml(recipe)
     values = base.model_dump(exclude_unset=True)
     for name, value in given.items():
         for section, key in KEYS[name]:
@@ -30,10 +30,10 @@ def recipe_of(recipe: Recipe | str | Path | None, given: Mapping[str, Any]) -> R
             own[key] = {**own.get(key, {}), **value} if name == "params" else value
     if recipe is None and "split" not in given and (advised := advised_split(given.get("path"))):
         values.setdefault("split", {})["recipe"] = advised
-    return Recipe.from_dict(values)
+    return RunConfig.from_dict(values)
 
 
-def with_start(config: Recipe) -> Recipe:
+def with_start(config: RunConfig) -> RunConfig:
     """The recipe, with the model of the file that its encoder starts from where it names none itself."""
     if config.model.init is None or "name" in config.model.model_fields_set:
         return config
@@ -54,7 +54,7 @@ def advised_split(path: str | None) -> str:
     return "" if advised == "column" else advised
 
 
-def check_config(config: Recipe) -> None:
+def check_config(config: RunConfig) -> None:
     """Refuse what can be known to be wrong without a look at the data.
 
     Raises:
@@ -71,7 +71,7 @@ def check_config(config: Recipe) -> None:
         raise missing_file(test, "test table")
 
 
-def check_report(config: Recipe) -> None:
+def check_report(config: RunConfig) -> None:
     """Refuse a report on a run whose fractions leave nothing to test."""
     if config.data.test is None and config.split.fractions[2] == 0 and get("split", split_name(config)).uses_fractions:
         raise UsageError(
@@ -79,13 +79,13 @@ def check_report(config: Recipe) -> None:
         )
 
 
-def split_file(config: Recipe) -> Path | None:
+def split_file(config: RunConfig) -> Path | None:
     """The file that says how to split, where the recipe names one."""
     asked = config.split.recipe
     return Path(asked) if asked.endswith((".json", ".csv")) else None
 
 
-def split_name(config: Recipe) -> str:
+def split_name(config: RunConfig) -> str:
     """The split's registered name: a recipe's, or ``file``, or ``column`` where the table has one of its own."""
     if split_file(config) is not None:
         return "file"

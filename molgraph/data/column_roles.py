@@ -1,4 +1,4 @@
-"""Find which column of a source is what, and what kind of target each is."""
+"""Assign roles to the columns of a source, and kinds to its targets."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
 from molgraph.base.table import EntityKind
 from molgraph.data import columns as cols
-from molgraph.data.building import Plan
 from molgraph.data.chunks import Chunk, Reader
+from molgraph.data.table_builder import ColumnRoles
 from molgraph.data.targets import Asked, Findings, parse_targets
 from molgraph.data.value_lists import flat_values
 
@@ -28,7 +28,7 @@ def make_plan(
     split: str | None = None,
     need_targets: bool = False,
     sequence: Names = None,
-) -> Plan:
+) -> ColumnRoles:
     """Find every column, or raise ``DataError`` with what there is."""
     names = reader.names
     asked = parse_targets(targets, names)
@@ -66,7 +66,7 @@ def make_plan(
             f"no target was named; columns of numbers: {', '.join(numeric) or 'none'}"[:500],
             hint=f"say which: --target {shlex.quote(numeric[0]) if numeric else 'NAME'} (in Python targets=[NAME])",
         )
-    return Plan(tuple(entities), id, weight, described, split, asked)
+    return ColumnRoles(tuple(entities), id, weight, described, split, asked)
 
 
 def _names(given: Names) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A card in; the files of its dataset, found or downloaded, and checked, out."""
+"""Find or download the files of a dataset, and check them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import data_dir, expanded
 from molgraph.data.card_parts import UNVERIFIED, Source
 from molgraph.data.cards import Card
-from molgraph.data.sources import records
+from molgraph.data.sources import download_log
 from molgraph.data.sources.hashes import sha256_of
 
 DOWNLOAD = "download"
@@ -54,11 +54,11 @@ def find(card: Card, edition: str = "raw") -> Found:
     for source in sources:
         if source.place == "url":
             try:
-                return Found(source, records.fetch(card, source), "the cache")
+                return Found(source, download_log.fetch(card, source), "the cache")
             except StorageError as error:
                 raise StorageError(f"{card.name} is not here, and {error.message}", hint=advice(card, error)) from None
         if source.place == "pyg":
-            return Found(source, {"root": records.folder_of(card) / "pyg"}, "PyG's loader")
+            return Found(source, {"root": download_log.folder_of(card) / "pyg"}, "PyG's loader")
     raise StorageError(f"{card.name} is not here", hint=advice(card))
 
 
@@ -78,7 +78,7 @@ def look(card: Card, source: Source) -> Found | None:
         _check(card, source, files)
         return Found(source, files, "MOLGRAPH_DATA")
     if source.place == "url":
-        if found := records.cached(card, source):
+        if found := download_log.cached(card, source):
             return Found(source, found, "the cache")
         if files := _of_deepchem(source):
             _check(card, source, files)
@@ -110,7 +110,7 @@ def whereabouts(card: Card) -> str:
         if source.place == "rdkit":
             return "built in"
         here = source.place == "data" and _below(data_dir(), source) is not None
-        if source.place == "url" and all(path.is_file() for path in records.paths_of(card, source).values()):
+        if source.place == "url" and all(path.is_file() for path in download_log.paths_of(card, source).values()):
             word = "cache"
         elif source.place == "url" and source.edition == "raw" and _of_deepchem(source):
             word = "deepchem"

@@ -1,4 +1,4 @@
-"""A table and its frozen splits in; how many rows no split could use, and why, out."""
+"""Count the rows that no split could use, with the reasons."""
 
 from __future__ import annotations
 

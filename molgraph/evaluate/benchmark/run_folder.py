@@ -1,4 +1,4 @@
-"""A benchmark's folder in; the manifests of its cells as one frame, and each cell's predictions on demand, out."""
+"""Read the manifests and predictions of a benchmark's cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pandas as pd
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import missing_file
 from molgraph.evaluate.benchmark.cells import Cell
-from molgraph.evaluate.benchmark.plan import PLAN, Problem
+from molgraph.evaluate.benchmark.plan import PLAN, DatasetPlan
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.store import read_manifest, sha256
 from molgraph.evaluate.benchmark.worker import PREDICTIONS
@@ -62,7 +62,7 @@ class Records:
 
     out: Path
     recipe: BenchRecipe
-    problems: Mapping[str, Problem]
+    problems: Mapping[str, DatasetPlan]
 
     @cached_property
     def done(self) -> tuple[Record, ...]:
@@ -144,7 +144,7 @@ def read_records(out: str | Path) -> Records:
     for name in recipe.datasets:
         path = out / PLAN / f"{name}.json"
         if path.is_file():
-            problems[name] = Problem.load(path)
+            problems[name] = DatasetPlan.load(path)
     return Records(out, recipe, problems)
 
 

@@ -19,7 +19,7 @@ from molgraph.base.version import __version__
 from molgraph.data.splits.split import PARTS
 from molgraph.evaluate.report_plots import COLOURS, INK, STYLE
 from molgraph.evaluate.shift import Shift
-from molgraph.evaluate.split_xray import FAR, NEAR, SHIFTED, SplitXray
+from molgraph.evaluate.split_summary import FAR, NEAR, SHIFTED, SplitXray
 
 SOFT, PALE, TEST, WARN = "#55606e", "#c3cad3", COLOURS[0], COLOURS[1]
 _ROW, _HEAD = 1.12, 1.0  # inches of a split's row, and of what stands above and below

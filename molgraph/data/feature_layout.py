@@ -1,4 +1,4 @@
-"""The feature layout ``v2``: exact integer keys of atoms and bonds in, the float rows that they stand for out.
+"""Define the feature layout ``v2``: integer keys of atoms and bonds, and the float rows that they stand for.
 
 The layout is chemprop's (Heid et al. 2024, J. Chem. Inf. Model. 64:9): 72 columns an atom, 14 a bond.
 A key holds all that a row holds, in one int64, so that rows are compared, counted and merged as integers.

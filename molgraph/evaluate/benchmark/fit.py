@@ -1,4 +1,4 @@
-"""Fit a method on a cell's rows, and take the labels off the rows that it predicts."""
+"""Fit a method to training rows, and strip the labels of rows to predict."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from molgraph.data.table import Table
 VALID_SHARE = 0.1  # of the training rows, for methods that stop early by them
 
 
-def blind(table: Table, inputs: Sequence[str] | None = None) -> Table:
+def strip_labels(table: Table, inputs: Sequence[str] | None = None) -> Table:
     """The same rows without labels, and without a word on what the targets are; of those entity columns alone.
 
     Example:
         >>> from molgraph.data.table import make_table
         >>> from molgraph.base.contracts import Target
-        >>> hidden = blind(make_table(["C"], targets=(Target("y"),), y=[1.0]))
+        >>> hidden = strip_labels(make_table(["C"], targets=(Target("y"),), y=[1.0]))
         >>> hidden.y is None, hidden.targets
         (True, ())
     """

@@ -1,4 +1,4 @@
-"""A hyper-parameter's range in; values inside it, and whether a value lies in it, out: what a search may try."""
+"""Declare the ranges of hyper-parameters that a search may try, and sample them."""
 
 from __future__ import annotations
 

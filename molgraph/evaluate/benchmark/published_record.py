@@ -1,4 +1,4 @@
-"""A benchmark's folder in; a small record that its board can be made of again, without predictions, out."""
+"""Write the small record of a benchmark from which its board can be made again."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from molgraph.base.paths import atomic_write, missing_file, storage_error
 from molgraph.evaluate.benchmark.board import Board, Ceiling
 from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.records import RECIPE, Records
 from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of
+from molgraph.evaluate.benchmark.run_folder import RECIPE, Records
 from molgraph.evaluate.benchmark.scoring import SCORES, read_scores
 from molgraph.evaluate.row_count import RowCount
 

@@ -1,4 +1,4 @@
-"""A table in, the same table out with every molecule parsed, and those that cannot be read marked."""
+"""Parse every molecule of a table, and mark those that cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the files are that ship with molgraph beside its code: a card's or recipe's name in, its path out."""
+"""Find the cards and recipes that ship beside the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write a table as one parquet file, which a cell's process reads quickly."""
+"""Write a table as one parquet file that a cell's process reads quickly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cell's key in; whether this run may work on it, so that two runs into one folder share the work, out."""
+"""Lock cells, so that several runs into one folder share the work."""
 
 from __future__ import annotations
 

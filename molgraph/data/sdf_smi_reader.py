@@ -14,8 +14,8 @@ from molgraph.base.errors import DataError
 from molgraph.chem.molfile import MAX_LINE, Record, field_names, read_records
 from molgraph.data.chunks import MOLBLOCK, REASON, SAMPLE_ROWS, Chunk, check_size, recut
 from molgraph.data.columns import is_smiles_name
-from molgraph.data.opening import DAMAGED, Opened, broken
-from molgraph.data.torn import MARKED, is_torn, shown, tell_marked
+from molgraph.data.csv_repair import MARKED, is_torn, shown, tell_marked
+from molgraph.data.source_file import DAMAGED, Opened, broken
 
 PIECE_ROWS = 1_000
 MAX_FIELDS = 10_000
