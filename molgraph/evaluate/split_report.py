@@ -116,12 +116,12 @@ class Xray:
         return f"<p><b>{escape(self.title)}</b>, {escape(str(self.rows))}</p>{self._picture('svg').decode()}"
 
     def _picture(self, form: str) -> bytes:
-        from molgraph.evaluate.split_report_page import draw_xray  # with matplotlib, which few runs need
+        from molgraph.evaluate.report_splits import draw_xray  # with matplotlib, which few runs need
 
         return draw_xray(self.parts, self.targets, f"{self.title}, {self.n_rows:,} rows", form)
 
     def _page(self) -> str:
-        from molgraph.evaluate.split_report_page import xray_html  # with matplotlib
+        from molgraph.evaluate.report_splits import xray_html  # with matplotlib
 
         figures = zip(self.to_frame().to_dict("records"), self.parts, strict=True)
         rows = [row | {"unlike": self.unlike(part)} for row, part in figures]

@@ -180,7 +180,7 @@ def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> 
         >>> named_columns([("molecule", "drug"), ("sequence", "protein")], {"smiles": "ligand"})
         {'smiles': ('ligand',), 'sequence': ('protein',)}
     """
-    columns = {}
+    columns: dict[str, tuple[str, ...]] = {}
     for kind, option in (("molecule", "smiles"), ("sequence", "sequence")):
         own = tuple(column for k, column in read if k == kind)
         named = given.get(option)

@@ -177,10 +177,12 @@ class Model:
             UsageError: ``given`` names more or fewer columns than the model reads, or its own in another order.
         """
         sign = self._said().get("decimal")
-        columns = {"features": self.feature_names} | ({"decimal": sign} if sign and self.feature_names else {})
+        columns: dict[str, Any] = {"features": self.feature_names}
+        if sign and self.feature_names:
+            columns["decimal"] = sign
         inputs = self.method.graph_inputs() if isinstance(self.method, PredictsGraphs) else ()
         read = [(each.kind, each.column) for each in inputs] or [("molecule", "smiles")]
-        return columns | (given or {}) | named_columns(read, given or {})
+        return {**columns, **(given or {}), **named_columns(read, given or {})}
 
     def _said(self) -> Mapping[str, Any]:
         """What the training's recipe says of its table."""
