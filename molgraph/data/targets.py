@@ -163,13 +163,9 @@ def _labels(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _clean(text: str) -> str:
+    """A label without blanks; 1.0 is 1, as a whole number that pandas wrote, while 007 and 1E2 are words."""
     text = text.strip()
-    if text.lower() in MISSING_WORDS:
-        return ""
-    try:
-        return str(int(float(text))) if float(text).is_integer() and text.isascii() else text
-    except (ValueError, OverflowError):
-        return text
+    return "" if text.lower() in MISSING_WORDS else re.sub(r"^(-?(?:0|[1-9]\d*))\.0+$", r"\1", text, flags=re.ASCII)
 
 
 def numbers_of(column: pa.ChunkedArray, target: Target, start: int, *, words: bool = False) -> np.ndarray:

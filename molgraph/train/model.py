@@ -148,7 +148,8 @@ class Model:
         hashes = molecule_hashes(standardise(table.take(measured), self.standardiser))
         n = int(np.isin(hashes, self.trained_on).sum())
         rows = f"{n:,} of {len(measured):,} rows hold{'s' * (n == 1)}"
-        return f"{rows} a molecule that the model learnt from: these scores flatter it" if n else ""
+        what = "molecule" if len(table.entities) == 1 else "pair"
+        return f"{rows} a {what} that the model learnt from: these scores flatter it" if n else ""
 
     def read(self, data: Any, **columns: Any) -> Table:
         """The table that ``data`` is, with the descriptor columns that this model needs, read as in the training."""

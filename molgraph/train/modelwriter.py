@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -60,6 +60,9 @@ def write_model(
     bounded_meta(type(method), parts["method.json"]["meta"], state.arrays)  # what could not be loaded is not written
     if json_size(parts) > LARGEST_JSON:  # learning curves of so many epochs or members
         parts["method.json"] = without(parts["method.json"], {"curves"}, inside=True)
+    if json_size(parts) > LARGEST_JSON:  # scores and classes of thousands of targets
+        notes = (*card.notes, "scores and classes are not kept: they would make the file too large")
+        parts["card.json"] = plain(replace(card, scores=(), classes=(), notes=notes).to_dict())
     kept = {} if trained_on is None else {ARRAY: trained_on}
     write_archive(path, parts, {**state.arrays, **kept})
     return path

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.errors import ModelFileError
-from molgraph.chem.scaffold import stereo_free_parents
+from molgraph.data.splits.structures import entity_keys
 from molgraph.data.table import Table
 
 ARRAY = "trained_on"  # its name in a model file
@@ -20,10 +20,10 @@ def molecule_hashes(table: Table) -> np.ndarray:
     A hash does not tell the molecule, but whoever has a molecule can find out whether it is among the hashes.
 
     Args:
-        table: rows with standardised molecules; nothing else may be an entity of theirs.
+        table: rows with standardised molecules; of pairs, all entities count.
 
     Returns:
-        uint64 [n]; 0 where the molecule cannot be read, and everywhere for a table of other things.
+        uint64 [n]; 0 where an entity cannot be read, and everywhere for a table of graphs or geometries.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -32,11 +32,9 @@ def molecule_hashes(table: Table) -> np.ndarray:
         (True, False, 0)
     """
     hashes = np.zeros(len(table), dtype=np.uint64)
-    if [e.kind for e in table.entities] == ["molecule"]:
-        rows = np.flatnonzero(table.ok)
-        parents = stereo_free_parents(table.smiles[rows]).values
-        digests = [hashlib.sha256(parent.encode()).digest()[:8] if parent else bytes(8) for parent in parents]
-        hashes[rows] = np.frombuffer(b"".join(digests), dtype="<u8")
+    rows = np.flatnonzero(table.ok)
+    digests = [hashlib.sha256(key.encode()).digest()[:8] if key else bytes(8) for key in entity_keys(table, rows)]
+    hashes[rows] = np.frombuffer(b"".join(digests), dtype="<u8")
     return hashes
 
 

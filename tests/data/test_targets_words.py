@@ -42,3 +42,12 @@ def test_other_words_are_told_what_to_do() -> None:
     with pytest.raises(DataError, match="'active' in row 2"):  # a word among numbers is none
         read_table(frame.assign(y=["5.2", "active"]), targets=["y"])
     assert set(WORDS.values()) == {"0", "1"}
+
+
+def test_labels_that_look_like_numbers_stay_apart() -> None:
+    """Wells of a plate are no numbers; a whole number that pandas wrote with a point is one."""
+    labels = ["1E2", "100", "007", "7", "7.0", "10000000000000001", "10000000000000000"]
+    table = read_table({"smiles": ["CCO"] * 7, "well": labels}, targets=["well:multiclass"])
+    assert set(table.targets[0].classes) == set(labels) - {"7.0"}
+    codes = table.y[:, 0].tolist()
+    assert codes[3] == codes[4] and len(set(codes)) == 6

@@ -16,6 +16,7 @@ from molgraph.base.registry import names
 from molgraph.base.table import Entities, Table
 from molgraph.data.graph_values import Geometry, Graph
 from molgraph.data.replicates import find_replicates
+from molgraph.data.splits.leaks import find_leaks
 from molgraph.train.make_method import make_method
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
@@ -185,3 +186,18 @@ def test_one_molecule_with_two_partners_is_no_activity_cliff() -> None:
     frame = {"drug": ["CCO", "CCO", "CCN"] * 8, "protein": ["MK", "AC", "MK"] * 8, "y": [1.0, 9.0, 1.1] * 8}
     found = molgraph.audit(frame, smiles="drug", sequence="protein", targets=["y"])
     assert not [each.kind for each in found.findings if "cliff" in each.kind]
+
+
+def test_pairs_that_stand_in_training_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    drug, protein = ["CCO", "OCC.Cl", "CCN", "CCO"] * 5, [PROTEINS[0], PROTEINS[0], PROTEINS[0], PROTEINS[1]] * 5
+    frame = pd.DataFrame({"drug": drug, "protein": protein, "y": np.arange(20.0)})
+    table = molgraph.read_table(frame, smiles="drug", sequence="protein", targets=["y"])
+    leaks = find_leaks(table, np.array([0]), np.array([1, 2, 3]))
+    assert [(leak.train, leak.test, leak.what) for leak in leaks] == [("0", "1", "salt form")]
+    columns = {"smiles": "drug", "sequence": "protein", "targets": ["y"]}
+    small = {"model": "dmpnn+deepdta", "epochs": 1, "split": "random", "baseline": False}
+    result = molgraph.train(frame, test=frame, **columns, **small)
+    assert "20 of 20 test rows" in caplog.text
+    caplog.clear()
+    result.model.evaluate(frame)
+    assert "20 of 20 rows hold a pair that the model learnt from" in caplog.text
