@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -147,6 +148,13 @@ def test_values_follow_their_atoms_through_the_standardiser(level: str, preset: 
     for text, values in zip(clean.smiles, clean.packed["q"].lists(), strict=True):
         assert sorted(values.tolist()) == sorted(numbers(level, text))
         assert values.tolist() == numbers(level, text)
+
+
+def test_values_of_two_columns_of_molecules_are_nobodys() -> None:
+    table = table_of("atom", ["CCO", "C"])
+    solvent = replace(table.entities[0], name="solvent")
+    with pytest.raises(DataError, match="need one column of molecules"):
+        standardise(replace(table, entities=(*table.entities, solvent)))
 
 
 def test_the_nasty_list_keeps_every_row_with_values_or_a_reason() -> None:
