@@ -194,6 +194,7 @@ def test_pairs_that_stand_in_training_are_counted(caplog: pytest.LogCaptureFixtu
     table = molgraph.read_table(frame, smiles="drug", sequence="protein", targets=["y"])
     leaks = find_leaks(table, np.array([0]), np.array([1, 2, 3]))
     assert [(leak.train, leak.test, leak.what) for leak in leaks] == [("0", "1", "salt form")]
+    frame = pd.DataFrame({"drug": ["C" * k + "O" for k in range(20)], "protein": PROTEINS[0], "y": np.arange(20.0)})
     columns = {"smiles": "drug", "sequence": "protein", "targets": ["y"]}
     small = {"model": "dmpnn+deepdta", "epochs": 1, "split": "random", "baseline": False}
     result = molgraph.train(frame, test=frame, **columns, **small)
