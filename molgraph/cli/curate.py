@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from molgraph.cli.data import Preset, Smiles
+from molgraph.cli.data import Preset, Sequence, Smiles
 from molgraph.cli.options import Decimal, Qualifiers, Unit, check_writable
 
 if TYPE_CHECKING:
@@ -39,11 +39,13 @@ def curate(
     decimal: Decimal = None,
     unit: Unit = None,
     smiles: Smiles = None,
+    sequence: Sequence = None,
     id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, named in the list.")] = None,
 ) -> None:
     """Merge duplicates, take unreadable rows out; write the rest, and a list why.
 
-    Rows of one molecule (largest fragment, neutral, stereo kept) become one:
+    Rows of one molecule (largest fragment, neutral, stereo kept; of one pair,
+    where a second column is named) become one:
     the first, with the mean or median of their labels. Rows without a
     readable molecule, a carbon atom or a label are taken out. All columns
     stay; only SMILES (by --standardise) and labels change. It is the rule of
@@ -53,6 +55,7 @@ def curate(
         molgraph data curate assay.csv -t pIC50 -o clean.csv
         molgraph data curate assay.csv -t pIC50 -o clean.csv --removed why.csv
         molgraph data curate assay.csv -t pIC50 --tolerance 0.5 -o clean.csv
+        molgraph data curate pairs.csv --sequence protein -t Kd -o clean.csv
     """
     import gzip
 
@@ -70,9 +73,8 @@ def curate(
         raise UsageError(f"{data} is no file", hint="curated editions of datasets: molgraph data info NAME")
     check_writable(out, removed, inputs=[data])
     reader = Held(reader_for(data))
-    table = read_table(
-        reader, smiles=smiles, targets=target, id=id, qualifiers=qualifiers or "refuse", decimal=decimal, unit=unit
-    )
+    columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "targets": target, "id": id}
+    table = read_table(reader, **columns, qualifiers=qualifiers or "refuse", decimal=decimal, unit=unit)
     made = merge(table, replicates=duplicates, tolerance=tolerance, standardiser=standardise)
     frame = _clean(reader.chunk, table, made)
     notes = [*table.notes, *_follow(frame, table, made, unit, qualifiers)]
@@ -96,7 +98,9 @@ def curate(
         say("the list of what was taken out or merged: --removed why.csv", "dim", err=True)
     if target:
         say("next:", err=True)
-        command(["molgraph", "train", out, *(word for t in target for word in ("-t", t))], err=True)
+        named = [("--smiles", one) for one in smiles or ()] + [("--sequence", one) for one in sequence or ()]
+        words = [word for pair in [*named, *(("-t", t) for t in target)] for word in pair]
+        command(["molgraph", "train", out, *words], err=True)
 
 
 def _clean(chunk: Chunk, table: Table, made: Curated) -> pd.DataFrame:
@@ -114,7 +118,9 @@ def _clean(chunk: Chunk, table: Table, made: Curated) -> pd.DataFrame:
 
     rows = chunk.columns.take(pa.array(made.rows))
     frame = pd.DataFrame({name: cells(rows[name]) for name in rows.column_names})
-    frame[table.entity("molecule").name] = made.table.smiles
+    for entity in made.table.entities:
+        if entity.kind == "molecule":
+            frame[entity.name] = entity.values
     for j, target in enumerate(table.row_targets):
         before, after = table.y[made.rows, j], made.table.y[:, j]  # type: ignore[index]
         told = as_text(chunk.columns[target.name])[made.rows]
@@ -134,7 +140,7 @@ def _follow(frame: pd.DataFrame, table: Table, made: Curated, unit: str | None, 
 
     notes, targets = [], [t.name for t in table.row_targets]
     valued = [t.name for t in table.row_targets if t.kind in NUMERIC]
-    beside = find_beside(list(frame), [table.entity("molecule").name, *targets], valued)
+    beside = find_beside(list(frame), [*(e.name for e in table.entities), *targets], valued)
     for j, target in enumerate(table.row_targets):
         by, there = beside.get(target.name, {}), ~np.isnan(made.table.y[:, j])  # type: ignore[index]
         if target.classes:

@@ -12,7 +12,10 @@ from molgraph.cli.options import Decimal, Unit, check_whole, check_writable, num
 Data = Annotated[
     str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or dataset:NAME.")
 ]
-Smiles = Annotated[str | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given.")]
+Smiles = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given; again for several a row.")
+]
+Sequence = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A protein sequence, for tables of pairs.")]
 Preset = Annotated[str, typer.Option(metavar="PRESET", help="none, desalt or standard.")]
 
 
@@ -25,6 +28,7 @@ def audit(
         ),
     ] = None,
     smiles: Smiles = None,
+    sequence: Sequence = None,
     id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, shown in the lists.")] = None,
     decimal: Decimal = None,
     unit: Unit = None,
@@ -42,6 +46,7 @@ def audit(
     Examples:
         molgraph data audit assay.csv --target pIC50
         molgraph data audit assay.csv -t pIC50 -o odd.csv
+        molgraph data audit pairs.csv --smiles drug --sequence protein -t Kd
         molgraph data audit bbbp  # a dataset that has a card
     """
     check_writable(out, inputs=[data])
@@ -55,7 +60,7 @@ def audit(
     from molgraph.cli.show import console, say
     from molgraph.data.audit import audit as look
 
-    found = look(data, smiles=smiles, id=id, targets=target, decimal=decimal, unit=unit)
+    found = look(data, smiles=smiles, sequence=sequence, id=id, targets=target, decimal=decimal, unit=unit)
     text = found.text(width=console().width).rstrip()
     say(text)
     if out is not None:
@@ -139,9 +144,7 @@ def split(
         ),
     ] = None,
     smiles: Smiles = None,
-    sequence: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="A protein sequence, for tables of pairs.")
-    ] = None,
+    sequence: Sequence = None,
     id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, kept in a csv.")] = None,
     out: Annotated[
         Path | None,
@@ -219,7 +222,7 @@ def featurize(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The store; it must not exist yet.")],
     workers: Annotated[int, typer.Option(metavar="N", help="Processes; the result does not depend on it.")] = 1,
     standardise: Preset = "standard",
-    smiles: Smiles = None,
+    smiles: Annotated[str | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given.")] = None,
 ) -> None:
     """Build a table's graphs ahead, once, on disk.
 

@@ -120,3 +120,15 @@ def test_a_baseline_that_was_not_trained_is_not_written(folder: Path) -> None:
     words = ("-m", "gin", "--epochs", "1", "-s", "params.d_hidden=8", "--keep", "baseline", "-o", "g.mgm")
     code, said = call(folder, "train", "dataset:mutag", *words)
     assert code == 2 and "none was trained for this table" in said and not (folder / "g.mgm").exists()
+
+
+def test_pairs_are_audited_and_curated_as_pairs(folder: Path) -> None:
+    lines = ["drug,protein,affinity", "CCO,MKT,1", "OCC,MKT,3", "CCO,ACD,5", "CCN,ACD,6"]
+    (folder / "p.csv").write_text("\n".join(lines) + "\n")
+    asked = ("--smiles", "drug", "--sequence", "protein", "-t", "affinity")
+    code, said = call(folder, "data", "audit", "p.csv", *asked)
+    assert code == 0 and "several rows of one pair" in said, said
+    code, said = call(folder, "data", "curate", "p.csv", *asked, "-o", "c.csv")
+    assert code == 0 and "molgraph train c.csv --smiles drug --sequence protein -t affinity" in said, said
+    kept = [(row["drug"], row["protein"], row["affinity"]) for row in rows(folder / "c.csv")]
+    assert kept == [("CCO", "MKT", "2"), ("CCO", "ACD", "5"), ("CCN", "ACD", "6")]
