@@ -33,13 +33,13 @@ format: $(DEV)  ## put the code into the house's shape
 	@$(RUN) -m ruff format .
 	@$(RUN) -m ruff check --fix .
 
-speed: $(DEV)  ## measure molgraph and its peers side by side; write the README's speed table
+speed: $(DEV)  ## measure molgraph and its peers side by side; write docs/speed.md
 	$(RUN) pipelines/speed/run.py
 
-quality: $(DEV)  ## five seeds on five tables (MOLGRAPH_DATA); write the README's quality table
+quality: $(DEV)  ## five seeds on five tables (MOLGRAPH_DATA); write docs/quality.md
 	$(RUN) pipelines/quality/run.py
 
-boards: $(DEV)  ## pages, leaderboard and README picture of the benchmarks that were run into bench/
+boards: $(DEV)  ## pages, leaderboard and picture of the benchmarks that were run into bench/
 	$(RUN) pipelines/boards/run.py
 
 clean:  ## remove what was made, the environment included

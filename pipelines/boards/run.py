@@ -1,4 +1,4 @@
-"""Folders of finished benchmarks in; pages, records, pipelines/LEADERBOARD.md, the README's picture and block out.
+"""Write the pages, records, leaderboard and picture of finished benchmarks.
 
 python pipelines/boards/run.py                    # of bench/moleculenet-small and bench/adme-fang, where they are there
 python pipelines/boards/run.py --runs elsewhere   # of elsewhere/moleculenet-small, ...
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,8 +39,8 @@ def leaderboards(reports: list[BenchReport]) -> str:
 
 
 def block(reports: list[BenchReport]) -> str:
-    """What the README says of the boards: the picture, and who leads each."""
-    lines = [f"![Ranks and mean scores of every method on every dataset]({PICTURE})", ""]
+    """The picture, and which methods lead each board."""
+    lines = [f"![Ranks and mean scores of every method on every dataset]({Path(PICTURE).name})", ""]
     for report in reports:
         facts, cells = report.facts, f"{report.done:,} of {report.wanted:,} cells"
         failed = sum(report.failed.values())
@@ -56,12 +57,22 @@ def block(reports: list[BenchReport]) -> str:
     return "\n".join(lines) + "\nMade by `python pipelines/boards/run.py` from `pipelines/records`."
 
 
+def headline(reports: list[BenchReport]) -> str:
+    """What the README says of the boards."""
+    boards = [b for report in reports for b in report.boards if b.primary and b.tested]
+    leads = Counter(name for b in boards for name in b.ranking.ranked if b.ranking.table["rank"][name] == 1)
+    said = ", ".join(f"{name} on {n}" for name, n in leads.most_common())
+    words = f"nothing is significantly better, of {len(boards)} boards, than {said}"
+    return f"- **Honest**: {words} ([all](docs/benchmarks.md))."
+
+
 def write(reports: list[BenchReport]) -> None:
-    """Leaderboard, picture and README."""
+    """Leaderboard, picture and pages."""
     with atomic_write(LEADERBOARD, "w") as file:
         file.write(leaderboards(reports))
     write_picture(reports, ROOT / PICTURE)
     replace_block("board", block(reports))
+    replace_block("headline-board", headline(reports))
 
 
 def main() -> int:
@@ -86,7 +97,7 @@ def main() -> int:
     except MolgraphError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    print(f"{LEADERBOARD}, {PICTURE} and the README's block written")
+    print(f"{LEADERBOARD}, {PICTURE} and the blocks of docs/benchmarks.md and README.md written")
     return 0
 
 

@@ -1,9 +1,9 @@
-"""The recipe in; frozen splits, the cells that are missing, and the README's quality table out.
+"""Freeze the splits of the recipe, compute the cells that are missing, and write docs/quality.md.
 
 python pipelines/quality/run.py                             # all of it; a run that was stopped goes on
 python pipelines/quality/run.py run --methods dmpnn         # some cells
 python pipelines/quality/run.py status                      # how many cells are there
-python pipelines/quality/run.py table                       # scores of the stored predictions into the README
+python pipelines/quality/run.py table                       # scores of the stored predictions into docs/quality.md
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pipelines.quality.cells import Runner, cell_path, write_cell  # noqa: E402
 from pipelines.quality.ours import run_dmpnn, run_forest, run_forest_morgan, run_mean  # noqa: E402
 from pipelines.quality.peers import run_chemprop, run_sklearn_forest  # noqa: E402
 from pipelines.quality.study import HERE, Study, freeze, open_problem, read_dataset, read_study  # noqa: E402
-from pipelines.quality.table import write_table  # noqa: E402
+from pipelines.quality.table import headline, write_table  # noqa: E402
 from pipelines.readme.block import replace_block  # noqa: E402
 
 RUNNERS: dict[str, Runner] = {
@@ -64,7 +64,7 @@ def main(words: list[str] | None = None) -> int:
         default="all",
         choices=["freeze", "run", "status", "table", "all"],
         help="freeze: write the split files; run: what is missing, one cell after the other, small data first; "
-        "status: how many cells are there; table: scores of the stored predictions into the README; "
+        "status: how many cells are there; table: scores of the stored predictions into docs/quality.md; "
         "all (default): freeze, run and table",
     )
     parser.add_argument("--out", type=Path, default=HERE / "results", help="folder of the cells")
@@ -84,6 +84,7 @@ def main(words: list[str] | None = None) -> int:
         if given.verb in ("table", "all"):
             text = write_table(study, given.out)
             replace_block("quality", text)
+            replace_block("headline-quality", headline(text))
             print(text)
         if given.verb == "status":
             for dataset in study.dataset:

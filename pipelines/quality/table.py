@@ -1,4 +1,4 @@
-"""The table: stored cells in, Markdown with scores, paired intervals and plain verdicts out."""
+"""Write the scores of the stored cells as Markdown, with paired intervals and verdicts."""
 
 from __future__ import annotations
 
@@ -115,6 +115,12 @@ def write_table(study: Study, out: Path) -> str:
         "Five seeds tell only large differences apart, and their splits share molecules, so the intervals are guides."
     )
     return "\n".join(lines)
+
+
+def headline(table: str) -> str:
+    """What the README says of quality: the verdicts on dmpnn, out of the table's page."""
+    said = [line.rstrip(".") for line in table.splitlines() if line.startswith("dmpnn against")]
+    return f"- **Measured**: over five seeds, {'; '.join(said)} ([all](docs/quality.md))."
 
 
 def _sizes(study: Study) -> str:

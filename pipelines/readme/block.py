@@ -1,17 +1,24 @@
-"""A marker and a text in, the README with that text between the marker's comments out: how generated tables get in."""
+"""Write generated text between two comments of a page, such as the README."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {"speed": "docs/speed.md", "quality": "docs/quality.md", "board": "docs/benchmarks.md"}
 
 
-def replace_block(name: str, text: str, path: Path = README) -> None:
+def page_of(name: str) -> Path:
+    """The page that holds a block: the README where it has none of its own."""
+    return ROOT / PAGES.get(name, "README.md")
+
+
+def replace_block(name: str, text: str, path: Path | None = None) -> None:
     """Put ``text`` between ``<!-- name:begin -->`` and ``<!-- name:end -->``; a missing marker is an error."""
     from molgraph.base.paths import atomic_write
 
+    path = page_of(name) if path is None else path
     page = path.read_text(encoding="utf-8")
     pattern = re.compile(rf"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)", re.DOTALL)
     if not pattern.search(page):

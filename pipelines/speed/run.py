@@ -1,4 +1,4 @@
-"""No input; every speed ratio of molgraph against its peers, measured in one run, into results.json and the README.
+"""Measure every speed ratio of molgraph against its peers in one run; write results.json and docs/speed.md.
 
 python pipelines/speed/run.py            # everything, about twenty minutes on an idle machine
 python pipelines/speed/run.py --only data
@@ -25,6 +25,11 @@ import molgraph  # noqa: E402
 from molgraph.base.paths import atomic_write  # noqa: E402
 
 RESULTS = HERE / "results.json"
+HEADLINES = {
+    "training step, float32": "training",
+    "inference, float32": "inference",
+    "`predict` CSV to CSV": "`predict` of 100,000 molecules",
+}  # parts of the names of rows, and their words in the README
 GROUPS = ("data", "model", "predict", "splits", "bench")
 
 
@@ -48,7 +53,7 @@ def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def table(results: dict[str, Any]) -> str:
-    """The README's table."""
+    """The table of docs/speed.md."""
     lines = ["| work | molgraph | peer | ratio | asked |", "|---|---|---|---|---|"]
     for name, row in results["rows"].items():
         memory = row.get("memory_gb")
@@ -68,6 +73,14 @@ def table(results: dict[str, Any]) -> str:
     lines += [f"SMILES to tensors and batches on one thread, the others on {machine['threads']}."]
     lines += ["Made by `python pipelines/speed/run.py`; figures in `pipelines/speed/results.json`."]
     return "\n".join(lines)
+
+
+def headline(results: dict[str, Any]) -> str:
+    """What the README says of speed."""
+    ratios = {part: [row["ratio"] for name, row in results["rows"].items() if part in name] for part in HEADLINES}
+    said = [f"{words} **{min(found):.1f}" + f" to {max(found):.1f}" * (min(found) != max(found)) + " x**"
+            for part, words in HEADLINES.items() if (found := ratios[part])]  # fmt: skip
+    return f"- **Fast**: against chemprop on {results['machine']['cpu']}, {', '.join(said)} ([all](docs/speed.md))."
 
 
 def about_bfloat16(results: dict[str, Any]) -> list[str]:
@@ -151,6 +164,7 @@ def main() -> None:
     with atomic_write(RESULTS, "w") as file:
         json.dump(results, file, indent=1)
     replace_block("speed", table(results))
+    replace_block("headline-speed", headline(results))
     print(table(results))
 
 

@@ -135,16 +135,16 @@ def test_one_thread_is_one_thread(capsys: pytest.CaptureFixture[str], monkeypatc
     assert re.search(r"\b1 core, 1 thread, ", words), words
 
 
-def test_the_readmes_table_of_models_is_the_registrys_and_its_files_are_there() -> None:
-    page = (ROOT / "README.md").read_text("utf-8")
+def test_the_table_of_models_is_the_registrys_and_its_files_are_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line[:1] == "|"]
     (head,) = [i for i, row in enumerate(rows) if row == ["model", *LINE]]
     encoders = [each for each in model_entries() if each.line]
     for each, row in zip(encoders, rows[head + 2 :], strict=False):
-        assert f"[`{each.name}.py`](molgraph/models/{each.name}.py)" in row[0] and tuple(row[1:]) == each.line
+        assert f"[`{each.name}.py`](../molgraph/models/{each.name}.py)" in row[0] and tuple(row[1:]) == each.line
     files = rows[head + 2 + len(encoders)]
     assert files[0] == "each column's file" and len(files) == 1 + len(LINE)
-    assert all((ROOT / path).is_file() for path in re.findall(r"\]\((molgraph/[\w/.]+)\)", page) if "." in path)
+    assert all((ROOT / path).is_file() for path in re.findall(r"\]\(\.\./(molgraph/[\w/.]+)\)", page) if "." in path)
 
 
 def test_kinds_and_precision_are_explained(tmp_path: Path) -> None:

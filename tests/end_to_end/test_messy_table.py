@@ -1,4 +1,4 @@
-"""The README's way from a messy table to a kept model, in the README's own commands."""
+"""The way from a messy table to a kept model, in the commands of docs/tables.md."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ import molgraph as mg
 from molgraph.data.sources.builtin import chembl2321810
 from tests.end_to_end.conftest import Run
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "tables.md"
 HEAD = ["Compound", "SMILES", "IC50", "units", "Active", "Lab book", "Comment"]
-QUICK = ("--epochs", "2", "-s", "params.d_hidden=16", "--threads", "1")  # the README's commands, sooner done
+QUICK = ("--epochs", "2", "-s", "params.d_hidden=16", "--threads", "1")  # the page's commands, sooner done
 
 
 def story() -> list[list[str]]:
-    """The words of each command of the README's section, without ``molgraph``."""
-    page = README.read_text("utf-8").split("### A messy table, from start to finish\n")[1]
+    """The words of each command of the page's section, without ``molgraph``."""
+    page = PAGE.read_text("utf-8").split("## A messy table, from start to finish\n")[1]
     lines = page.split("```bash\n")[1].split("```")[0].splitlines()
     return [shlex.split(line, comments=True)[1:] for line in lines]
 

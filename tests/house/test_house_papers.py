@@ -1,4 +1,4 @@
-"""What is written beside the code: packaging, pins, pages and commands say what is true, and name no machine."""
+"""Packaging, pins, pages and commands are true, and name no machine."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import molgraph
 from molgraph.base import errors
 from molgraph.base.optional import EXTRAS
 from molgraph.cli.main import EXIT_CODES, VERBS, app, load
+from tests.house.test_house_imports import REACH
 
 # Written in two halves, so that this file does not name what it looks for.
 HOSTS = ("pypi" + ".org", "pythonhosted" + ".org", "download.pytorch" + ".org", "conda.anaconda" + ".org")
@@ -78,9 +79,10 @@ def test_ordinary_paths_pass() -> None:
     assert strangers("docs/wo" + "rk/x ~/wo" + "rk/y https://example.com/root") == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs"])
 def test_the_pages_commands_exist(root: Path, page: str) -> None:
-    text = (root / page).read_text("utf-8")
+    pages = sorted((root / page).glob("*.md")) if page == "docs" else [root / page]
+    text = "\n".join(each.read_text("utf-8") for each in pages)
     assert list(commands(text))
     assert wrong_commands(text, (root / "Makefile").read_text("utf-8")) == []
 
@@ -172,9 +174,34 @@ def test_contributing_is_short(root: Path) -> None:
     assert len((root / "CONTRIBUTING.md").read_text("utf-8").splitlines()) < 60
 
 
+def test_the_readme_is_short(root: Path) -> None:
+    assert len((root / "README.md").read_text("utf-8").splitlines()) < 150
+
+
+def test_links_of_the_pages_lead_somewhere(root: Path) -> None:
+    pages = [root / "README.md", root / "CONTRIBUTING.md", *(root / "docs").rglob("*.md")]
+    for page in pages:
+        links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text("utf-8"))
+        assert [link for link in links if not (page.parent / link).exists()] == [], page
+
+
+def test_the_architecture_page_is_true(root: Path) -> None:
+    """The files and names of its picture are there, and its layers are those that the imports are checked by."""
+    page = (root / "docs" / "architecture.md").read_text("utf-8")
+    picture = page.split("```mermaid\n")[1].split("```")[0]
+    named = re.findall(r'"([\w/]+\.py)(?:: (\w+))?<br>|along ([\w/]+\.py)', picture)
+    assert len(named) > 10
+    for file, name, along in named:
+        text = (root / "molgraph" / (file or along)).read_text("utf-8")
+        assert not name or re.search(rf"^(class|def) {name}\b", text, re.MULTILINE), (file, name)
+    layers = re.findall(r"^\| .*\(\.\./molgraph/\w+\).* \|", page, re.MULTILINE)
+    told = [name for row in layers for name in re.findall(r"\(\.\./molgraph/(\w+)\)", row)]
+    assert [*dict.fromkeys(told)] == [name for name in REACH if name in told] and set(told) == set(REACH)
+
+
 def test_exit_codes_are_documented(root: Path) -> None:
     classes = [errors.MolgraphError, *errors.MolgraphError.__subclasses__()]
-    readme = (root / "README.md").read_text("utf-8")
+    readme = (root / "docs" / "tables.md").read_text("utf-8")
     assert {c.exit_code for c in classes} | {0, 130} == set(EXIT_CODES)
     assert all(f"| {code} |" in readme for code in EXIT_CODES)
 

@@ -11,7 +11,7 @@ import pytest
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.report_data import BenchReport
-from pipelines.readme.block import replace_block
+from pipelines.readme.block import page_of, replace_block
 from tests.evaluate.bench_scores import made_up
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,20 +45,21 @@ def test_all_is_written_in_one_go(
     boards: ModuleType, report: BenchReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     readme = tmp_path / "README.md"
-    readme.write_text("<!-- board:begin -->\nold\n<!-- board:end -->\n", "utf-8")
+    marks = [f"<!-- {name}:begin -->\nold\n<!-- {name}:end -->\n" for name in ("board", "headline-board")]
+    readme.write_text("".join(marks), "utf-8")
     monkeypatch.setattr(boards, "ROOT", tmp_path)
     monkeypatch.setattr(boards, "LEADERBOARD", tmp_path / "LEADERBOARD.md")
     monkeypatch.setattr(boards, "replace_block", lambda name, text: replace_block(name, text, readme))
     (tmp_path / "docs").mkdir()
     boards.write([report, report])
     assert (tmp_path / boards.PICTURE).read_bytes()[:4] == b"\x89PNG"
-    assert "old" not in readme.read_text("utf-8") and boards.PICTURE in readme.read_text("utf-8")
+    assert "old" not in readme.read_text("utf-8") and "board.png" in readme.read_text("utf-8")
     assert (tmp_path / "LEADERBOARD.md").read_text("utf-8").count("# Some \\| title") == 2
 
 
 def test_what_stands_in_the_repository_is_made_of_the_records(boards: ModuleType, tmp_path: Path) -> None:
     reports = boards.read_records()
-    page = (ROOT / "README.md").read_text("utf-8")
+    page = page_of("board").read_text("utf-8")
     assert "<!-- board:begin -->" in page
     if not reports:
         assert not boards.LEADERBOARD.exists(), "a leaderboard without the scores that it was made of"
@@ -68,4 +69,5 @@ def test_what_stands_in_the_repository_is_made_of_the_records(boards: ModuleType
     copy.write_text(page, "utf-8")
     replace_block("board", boards.block(reports), copy)
     assert copy.read_text("utf-8") == page
+    assert boards.headline(reports) in (ROOT / "README.md").read_text("utf-8")
     assert (ROOT / boards.PICTURE).is_file()

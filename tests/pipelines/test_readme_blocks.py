@@ -1,4 +1,4 @@
-"""The README's generated blocks are what the pipelines make of the results that are stored, byte for byte."""
+"""Generated blocks of the pages equal what the pipelines make of the stored results, byte for byte."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 
 from pipelines.quality.study import read_study
-from pipelines.quality.table import write_table
-from pipelines.readme.block import replace_block
+from pipelines.quality.table import headline, write_table
+from pipelines.readme.block import page_of, replace_block
 
 ROOT = Path(__file__).resolve().parents[2]
 SPEED = ROOT / "pipelines" / "speed"
@@ -32,8 +32,8 @@ def speed() -> Iterator[ModuleType]:
 
 
 def rewritten(name: str, text: str, folder: Path) -> tuple[str, str]:
-    """The README with one block written anew, and as it is."""
-    page = (ROOT / "README.md").read_text("utf-8")
+    """The page of a block with the block written anew, and as it is."""
+    page = page_of(name).read_text("utf-8")
     copy = folder / "README.md"
     copy.write_text(page, "utf-8")
     replace_block(name, text, copy)
@@ -59,13 +59,16 @@ def lines_of(table: str, name: str) -> list[str]:
 
 def test_the_speed_block_is_made_of_the_stored_figures(speed: ModuleType, tmp_path: Path) -> None:
     stored = json.loads((SPEED / "results.json").read_text("utf-8"))
-    new, page = rewritten("speed", speed.table(stored), tmp_path)
-    assert new == page
+    for name, text in (("speed", speed.table(stored)), ("headline-speed", speed.headline(stored))):
+        new, page = rewritten(name, text, tmp_path)
+        assert new == page
 
 
 def test_the_quality_block_is_made_of_the_stored_cells(tmp_path: Path) -> None:
-    new, page = rewritten("quality", write_table(read_study(), ROOT / "pipelines" / "quality" / "results"), tmp_path)
-    assert new == page, "cells are newer than the README: python pipelines/quality/run.py table"
+    table = write_table(read_study(), ROOT / "pipelines" / "quality" / "results")
+    for name, text in (("quality", table), ("headline-quality", headline(table))):
+        new, page = rewritten(name, text, tmp_path)
+        assert new == page, "cells are newer than the page: python pipelines/quality/run.py table"
 
 
 def test_a_block_that_is_not_there_is_an_error_and_changes_nothing(tmp_path: Path) -> None:
