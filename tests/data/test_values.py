@@ -247,3 +247,13 @@ def test_a_model_reads_descriptors_as_its_training_did(tmp_path: Path) -> None:
     assert model.predict(path).ok.all()
     with pytest.raises(DataError, match="which is no number"):
         model.predict(path, decimal=".")
+
+
+def test_a_unit_that_is_not_known_silences_no_note_on_the_others() -> None:
+    """ChEMBL's columns of units hold such as ug.mL-1 in nearly every large assay."""
+    units = ["nM", "uM", "ug.mL-1"] * 4
+    frame = pd.DataFrame({"smiles": ["C" * (i + 1) for i in range(12)], "IC50": range(10, 22), "units": units})
+    (note,) = read_table(frame, targets=["IC50"]).notes
+    assert "names several units (nM 4, uM 4, ug.mL-1 4)" in note and "--unit nM" in note
+    words = frame.assign(units=["a", "b", "c"] * 4)  # a column of something else
+    assert not read_table(words, targets=["IC50"]).notes
