@@ -196,7 +196,7 @@ class ValueColumn:
         has = np.flatnonzero(~np.isnan(values))
         self.units = Counter(str(unit) for unit in units[has] if unit)
         if self.reading.unit is None:
-            if len(self.units) > 1 and any(cells.read_cell(f"1 {unit}").unit for unit in self.units):
+            if len(self.units) > 1 and any(cells.plain_unit(unit) in cells.UNITS for unit in self.units):
                 said = f"{self.name}: column {name!r} names several units{self._unit_counts()}, and values are read as"
                 self.notes.append(
                     f"{said} they stand{f'; --unit {self._way()} brings them to one' * bool(self._way())}"
