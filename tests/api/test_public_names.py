@@ -23,7 +23,7 @@ assert callable(first) and molgraph.train is first
 import molgraph.train.model
 assert callable(molgraph.train) and molgraph.train.model.Model is not None
 import molgraph.train.engine as engine
-assert engine.Plan
+assert engine.TrainingConfig
 for name in molgraph.__all__:
     assert getattr(molgraph, name) is getattr(molgraph, name), name
 """
