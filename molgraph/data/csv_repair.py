@@ -105,17 +105,18 @@ class MalformedRows:
     Args:
         header: names of all columns, as Arrow knows them.
         delimiter: between cells.
+        skipped: number of lines before the header.
     """
 
-    def __init__(self, header: Sequence[str], delimiter: str) -> None:
-        self._header, self._delimiter = list(header), delimiter
+    def __init__(self, header: Sequence[str], delimiter: str, skipped: int = 0) -> None:
+        self._header, self._delimiter, self._skipped = list(header), delimiter, skipped
         self._waiting: deque[_Row] = deque()
         self.rows = 0  # given out so far
         self.last_is_torn = False
         self.over_lines: int | None = None
 
     def __call__(self, row: pacsv.InvalidRow) -> Literal["skip", "error"]:
-        at = row.number - 2  # the header is Arrow's first row
+        at = row.number - 2 - self._skipped  # the header is Arrow's first row
         if "\n" in row.text or "\r" in row.text:  # more likely a quote that swallows rows than a row
             self.over_lines = at
             return "error"

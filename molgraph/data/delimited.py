@@ -22,6 +22,10 @@ _LEAST = 3  # lines of the sample: the header, a row, and one that may be cut
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
 
 
+#: Blank lines, and the line with which Excel is told the delimiter.
+_BEFORE_HEADER = re.compile(r"(?:[ \t]*(?:\r\n|\n|\r))*(?:sep=([,;\t|])(?:\r\n|\n|\r))?")
+
+
 class DelimitedReader:
     """A file of delimited text with a header line.
 
@@ -58,7 +62,10 @@ class DelimitedReader:
         """The delimiter and the first rows of the sample, whose last may be cut."""
         sample, utf8 = self._opened.sample, self._encoding == "utf-8"
         text = (decode(sample) if utf8 else sample.decode(self._encoding, errors="replace")).removeprefix("\ufeff")
-        delimiter = find_delimiter(text, self._opened.suffix)
+        before = _BEFORE_HEADER.match(text)
+        assert before is not None
+        self._skip, text = len(before[0].splitlines()), text[before.end() :]
+        delimiter = before[1] or find_delimiter(text, self._opened.suffix)
         return delimiter, _rows(text, delimiter)
 
     def _check_comment(self) -> None:
@@ -99,7 +106,7 @@ class DelimitedReader:
         stream = self._opened.stream()
         last = self.names[-1]  # an unclosed quote shows in the last column
         wanted = [*columns, last] if last not in columns else columns
-        sound, torn = Utf8Sanitiser(stream, self._encoding == "utf-8"), MalformedRows(self.names, self.delimiter)
+        sound, torn = Utf8Sanitiser(stream, self._encoding == "utf-8"), MalformedRows(self.names, self.delimiter, self._skip)
 
         def whole(rows: pa.Table) -> pa.Table:
             return torn.merge(rows, sound.torn)
@@ -136,6 +143,7 @@ class DelimitedReader:
                 use_threads=False,
                 block_size=BLOCK_BYTES,
                 encoding=self._encoding,
+                skip_rows=self._skip,
                 column_names=self.names,
                 skip_rows_after_names=1,  # the header, whose unnamed columns have no name
             ),

@@ -203,3 +203,13 @@ def test_lines_and_records_that_are_not_utf8_are_rows_with_a_reason(tmp_path: Pa
     assert read_table(tmp_path / "t.sdf", targets=["y"]).ok.all()  # a field that is not read does no harm
     with pytest.raises(DataError, match=r"is not UTF-8 text: it has the field 'IC50 \(.M\)'"):
         read_table(tmp_path / "t.sdf", targets=["IC50 (\N{REPLACEMENT CHARACTER}M)"])
+
+
+@pytest.mark.parametrize("before", ["", "\n", "\r\n", "\n  \n\t\n", "sep=;\n", "\nsep=;\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_what_stands_before_the_header_is_no_row(tmp_path: Path, before: str, mark: str) -> None:
+    (tmp_path / "t.csv").write_bytes(f"{mark}{before}smiles;y;z\nCCO;1;a\n\nCCN;2\nCCC;3;b\n".encode())
+    (rows,) = read_chunks(tmp_path / "t.csv", chunk_rows=9, keep_columns=True)
+    assert rows.table.ids.tolist() == ["0", "1", "2"] and rows.table.smiles.tolist() == ["CCO", "CCN", "CCC"]
+    assert rows.table.reason.tolist() == ["", "the row has 2 cells, the header has 3", ""]
+    assert rows.names == ("smiles", "y", "z") and rows.columns.column("z").to_pylist() == ["a", None, "b"]
