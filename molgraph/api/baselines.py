@@ -171,7 +171,13 @@ def _run(name: str, method: Method, parts: list[Table], folder: Path | None) -> 
 
 
 def model_of(
-    run: MethodRun, table: Table, config: RunConfig, divided: Split, scores: pd.DataFrame, hashes: np.ndarray
+    run: MethodRun,
+    table: Table,
+    config: RunConfig,
+    divided: Split,
+    scores: pd.DataFrame,
+    hashes: np.ndarray,
+    before: np.ndarray,
 ) -> Model:
     """The model of a run, with its card and the hashes of the molecules that it was trained on.
 
@@ -182,6 +188,7 @@ def model_of(
         divided: its split.
         scores: of all runs on the test part.
         hashes: of all rows (``molgraph.train.training_molecules.molecule_hashes``).
+        before: those of the model that a graph model started from.
     """
     learnt = np.concatenate([divided.train, divided.valid]) if run.method.uses_valid else divided.train
     own = scores[scores["method"] == run.name].drop(columns="method").assign(part="test")
@@ -207,5 +214,5 @@ def model_of(
         standardiser=config.data.standardise,
         feature_names=table.feature_names,
         card=card,
-        trained_on=distinct(hashes[learnt]),
+        trained_on=distinct(np.concatenate([hashes[learnt], before if is_graph(run.method) else before[:0]])),
     )

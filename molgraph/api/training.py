@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from molgraph.api.baselines import BASELINE, TRIVIAL, baselines_for, is_graph, method_of, model_of, run_methods
 from molgraph.api.check_config import recipe_of, with_start
 from molgraph.api.results import TrainingResult
@@ -29,6 +31,7 @@ from molgraph.data.splits import Split
 from molgraph.data.standardise import standardise as standardise_table
 from molgraph.data.untrainable_targets import notes_of
 from molgraph.evaluate import metrics
+from molgraph.train.modelfile import load_model
 from molgraph.train.preparation import workers_for
 from molgraph.train.training_molecules import molecule_hashes
 
@@ -105,6 +108,10 @@ def train(
         logger.info("left out: %s x %s", f"{rows_left:,}", reason)
     if divided.leaks:
         logger.warning("%s, such as: %s", divided.leak_sentence, divided.leaks[0])
+    hashes, before = molecule_hashes(clean), learnt_before(config)
+    if known := known_words(hashes, divided, before, config.model.init):
+        logger.warning(known)
+        table = replace(table, notes=(*table.notes, known))
     parts = [clean.take(rows) for rows in (divided.train, divided.valid, divided.test)]
     for note in notes_of(check_targets(parts[0]).unlearned):  # now, once, and not after hours by each method
         logger.info(note)
@@ -116,8 +123,7 @@ def train(
     runs = run_methods(config, method, parts, folder)
     scores = {run.name: metrics.score(parts[2], run.prediction) if len(parts[2]) else [] for run in runs}
     frame = metrics.scores_frame(scores)
-    hashes = molecule_hashes(clean)
-    models = {run.name: model_of(run, table, config, divided, frame, hashes) for run in runs}
+    models = {run.name: model_of(run, table, config, divided, frame, hashes, before) for run in runs}
     return TrainingResult(
         model=models[config.model.name],
         baseline=models[BASELINE] if BASELINE in baselines_for(config, method, table) else None,
@@ -130,6 +136,22 @@ def train(
         table=table,
         seconds=time.perf_counter() - started,
     )
+
+
+def learnt_before(config: RunConfig) -> np.ndarray:
+    """Hashes of the molecules whose labels the model learnt that the training starts from; none without one."""
+    start = None if config.model.init is None else load_model(Path(config.model.init))
+    known = None if start is None or not start.targets else start.trained_on
+    return np.zeros(0, np.uint64) if known is None else known
+
+
+def known_words(hashes: np.ndarray, divided: Split, before: np.ndarray, init: str | None) -> str:
+    """How many valid and test rows the model had learnt that the training starts from; empty where none."""
+    counts = {part: int(np.isin(hashes[getattr(divided, part)], before).sum()) for part in ("valid", "test")}
+    if not any(counts.values()):
+        return ""
+    rows = " and ".join(f"{n:,} of {len(getattr(divided, part)):,} {part} rows" for part, n in counts.items() if n)
+    return f"{rows} hold molecules whose values {init} learnt from: the scores flatter the model that starts from it"
 
 
 def run_folder(workdir: str | Path | None, config: RunConfig, divided: Split) -> Path | None:

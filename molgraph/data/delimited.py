@@ -106,7 +106,8 @@ class DelimitedReader:
         stream = self._opened.stream()
         last = self.names[-1]  # an unclosed quote shows in the last column
         wanted = [*columns, last] if last not in columns else columns
-        sound, torn = Utf8Sanitiser(stream, self._encoding == "utf-8"), MalformedRows(self.names, self.delimiter, self._skip)
+        sound = Utf8Sanitiser(stream, self._encoding == "utf-8")
+        torn = MalformedRows(self.names, self.delimiter, self._skip)
 
         def whole(rows: pa.Table) -> pa.Table:
             return torn.merge(rows, sound.torn)
