@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -56,6 +57,7 @@ class RandomForest(TabularMethod):
     """
 
     name = "random_forest"
+    small = MappingProxyType({"n_estimators": 5, "n_bits": 256})
     target_model = MeanOfTrees
 
     def __init__(

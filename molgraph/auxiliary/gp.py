@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -126,6 +127,7 @@ class GaussianProcess(TabularMethod):
     """
 
     name = "gp"
+    small = MappingProxyType({"n_bits": 256})
     target_model = Posterior
     compares = True
     max_rows: int

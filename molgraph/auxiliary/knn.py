@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -84,6 +85,7 @@ class NearestNeighbours(TabularMethod):
     """
 
     name = "knn"
+    small = MappingProxyType({"n_bits": 256})
     target_model = Neighbours
     compares = True
 

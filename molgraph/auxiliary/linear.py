@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -85,6 +86,7 @@ class Linear(TabularMethod):
     """
 
     name = "linear"
+    small = MappingProxyType({"n_bits": 256})
     target_model = Plane
 
     def __init__(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 import numpy as np
@@ -66,6 +67,7 @@ class MapLight(TabularMethod):
     """
 
     name = "maplight"
+    small = MappingProxyType({"iterations": 8, "depth": 3, "n_bits": 64})
     target_model = SumOfTrees
     needs = ("catboost",)
 

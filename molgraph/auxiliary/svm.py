@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Annotated, Self
 
 import numpy as np
@@ -91,6 +92,7 @@ class SupportVectors(TabularMethod):
     """
 
     name = "svm"
+    small = MappingProxyType({"n_bits": 256})
     target_model = SupportVectorSum
     compares = True
     max_rows: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 from typing import Annotated
 
 import numpy as np
@@ -57,6 +58,7 @@ class XGBoost(TabularMethod):
     """
 
     name = "xgboost"
+    small = MappingProxyType({"n_estimators": 8, "n_bits": 256})
     target_model = SumOfTrees
     needs = ("xgboost",)
 

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -55,7 +56,8 @@ class Method(ABC):
     recipe's (``base.recipe_keys``). ``needs``: the importable names of libraries that molgraph does not install.
     ``run_only``: parameters of the machine at hand, whose values in a model file are dropped on load. ``members``: the
     methods whose predictions it combines. ``curves``: losses by epoch after ``fit``, where it has epochs.
-    ``predicts``: False for a pretrained encoder, whose "predictions" are the states of entities.
+    ``predicts``: False for a pretrained encoder, whose "predictions" are the states of entities. ``small``:
+    hyper-parameters of one that fits in a blink, for trials.
     """
 
     name: str = ""
@@ -67,6 +69,7 @@ class Method(ABC):
     run_only: tuple[str, ...] = RUN_ONLY
     members: Sequence[Method] = ()
     curves: pd.DataFrame | None = None
+    small: Mapping[str, Any] = MappingProxyType({})
 
     @property
     def model_name(self) -> str:
@@ -165,7 +168,8 @@ class Metric:
 
     Args:
         name: the field's standard name, lower case: ``rmse``, ``roc_auc``.
-        function: ``(y_true [n], y_predicted [n]) -> float``; sees finite values only.
+        function: ``(y_true [n], y_predicted [n]) -> float``; sees finite values only. Predictions are values,
+            probabilities of class 1, or, of several classes, probabilities [n, classes].
         higher_is_better: the direction.
         kinds: kinds of target that it can judge.
         label: what a reader of a table calls it; the name where empty.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated
 
 import torch
@@ -51,6 +52,8 @@ class DAG(Encoder):
     Raises:
         UsageError: an unknown readout.
     """
+
+    small = MappingProxyType({"d_state": 8, "d_hidden": 8})
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Annotated
 
 import torch
@@ -39,7 +40,8 @@ class DeepDTA(Encoder):
 
     reads = ("molecule", "sequence")
     needs = ("token",)
-    featurisers = {"molecule": "smiles_characters"}  # noqa: RUF012 - a constant
+    featurisers = MappingProxyType({"molecule": "smiles_characters"})
+    small = MappingProxyType({"d_embed": 8, "n_filters": 4})
 
     def __init__(
         self,

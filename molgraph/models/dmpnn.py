@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated
 
 from torch import nn
@@ -51,6 +52,7 @@ class DMPNN(Encoder):
 
     needs = ("atom", "bond", "bond.reverse")
     repeats = ("depth",)
+    small = MappingProxyType({"d_hidden": 8})
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated
 
 import torch
@@ -45,7 +46,7 @@ class GIN(Encoder):
         UsageError: an unknown readout or norm.
     """
 
-    repeats = ()
+    small = MappingProxyType({"d_hidden": 8, "depth": 2})
 
     def __init__(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 from torch import nn
 
 from molgraph.base.ranges import Layers, Width
@@ -44,6 +46,7 @@ class MPNN(Encoder):
     """
 
     repeats = ("rounds",)
+    small = MappingProxyType({"d_hidden": 8, "d_edge": 8})
 
     def __init__(
         self,

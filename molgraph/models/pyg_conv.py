@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from jaxtyping import Float
@@ -55,6 +56,7 @@ class PyGConv(Encoder):
 
     needs = ("atom", "bond")
     repeats = ("options",)
+    small = MappingProxyType({"d_hidden": 8})
 
     def __init__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Annotated
 
 import torch
@@ -49,6 +50,7 @@ class SchNet(Encoder):
 
     reads = ("geometry",)
     needs = ("atom", "atom.position")
+    small = MappingProxyType({"d_hidden": 8, "n_basis": 8})
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -60,6 +61,7 @@ class Encoder(nn.Module):
     ``atom.position``. ``featurisers``: the registered featuriser that makes its graphs, by kind of entity, where it
     is not the default. ``repeats``: the hyper-parameters that say how often the same weights are used: a model file's
     values for them are bounded by what that costs. ``distinct``: whether rows that look alike are computed once.
+    ``small``: hyper-parameters of a quick one, for trials.
     """
 
     d_out: int
@@ -69,6 +71,7 @@ class Encoder(nn.Module):
     featurisers: Mapping[str, str] = MappingProxyType({})
     repeats: tuple[str, ...] = ()
     distinct: bool = True
+    small: Mapping[str, Any] = MappingProxyType({})
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the batch's index work (relations) ahead, in the loader; nothing by default."""

@@ -16,6 +16,8 @@ from molgraph.nn.segment import segment_mean
 class Norm(nn.Module):
     """The base class of norms: ``(rows [n, d], relation from rows to graphs) -> [n, d]``.
 
+    Row i belongs to graph ``members.target[i]``; a graph may have no rows, and a batch none at all.
+
     Args:
         d: width of the rows.
     """

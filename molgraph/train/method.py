@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -73,6 +74,7 @@ class GraphMethod(Method):
     """
 
     name = "graph"
+    small = MappingProxyType({"epochs": 2, "head_width": 8, "batch_size": 16})
     uses_valid = True
     gradient_descent = True
 

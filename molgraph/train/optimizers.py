@@ -6,24 +6,41 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import nn
 
 from molgraph.base.registry import get, register
 
-MakeOptimizer = Callable[..., torch.optim.Optimizer]
+
+class MakeOptimizer(Protocol):
+    """A registered optimiser: a class of torch's kind, or a function that makes one; ``lr`` changes at every step."""
+
+    def __call__(self, params: Any, *, lr: float, weight_decay: float) -> torch.optim.Optimizer: ...
+
+
+class Schedule(Protocol):
+    """A registered schedule: the learning rate after the warm-up.
+
+    ``done`` goes from 0 to 1, the share of the steps after the warm-up that are done. At 0 it is ``peak``, and never
+    more; twice the peak gives twice the rate.
+    """
+
+    def __call__(self, peak: float, done: float) -> float: ...
 
 
 def make_optimizer(
     name: str, parameters: Iterable[nn.Parameter], learning_rate: float, weight_decay: float
 ) -> torch.optim.Optimizer:
     """A registered optimiser over some parameters."""
-    return get("optimizer", name)(list(parameters), lr=learning_rate, weight_decay=weight_decay)
+    make: MakeOptimizer = get("optimizer", name)
+    return make(list(parameters), lr=learning_rate, weight_decay=weight_decay)
 
 
-def _register(name: str, make: MakeOptimizer, summary: str, paper: str = "", **fixed: Any) -> None:
+def _register(
+    name: str, make: Callable[..., torch.optim.Optimizer], summary: str, paper: str = "", **fixed: Any
+) -> None:
     register("optimizer", name, summary=summary, paper=paper)(partial(make, **fixed))
 
 
@@ -58,7 +75,8 @@ def learning_rate(schedule: str, steps: Steps, step: int) -> float:
     if step < steps.warmup:
         return steps.peak / 10 + (steps.peak - steps.peak / 10) * step / steps.warmup
     done = min((step - steps.warmup) / max(steps.total - steps.warmup, 1), 1.0)
-    return get("schedule", schedule)(steps.peak, done)
+    rate: Schedule = get("schedule", schedule)
+    return rate(steps.peak, done)
 
 
 @register("schedule", "exponential", summary="decays to a tenth; chemprop's", paper="Vaswani et al. 2017, section 5.3")

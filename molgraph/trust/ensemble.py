@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -54,6 +55,9 @@ class Ensemble(Method):
     """
 
     name = "ensemble"
+    small = MappingProxyType(
+        {"method": "dmpnn", "n": 2, "params": {"epochs": 2, "head_width": 8, "batch_size": 16, "d_hidden": 8}}
+    )
 
     def __init__(
         self,

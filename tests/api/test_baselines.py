@@ -46,7 +46,7 @@ OTHERS = {"epochs": 7, "batch_size": 17, "learning_rate": 0.0123, "warmup_epochs
 OTHERS |= {"patience": 9, "gradient_clip": 3.5, "class_weights": "balanced", "store": "auto", "seed": 11, "threads": 1}
 
 
-@pytest.mark.parametrize("name", sorted({*names("method"), *names("encoder")} - {"graph", "ensemble", "schnet"}))
+@pytest.mark.parametrize("name", sorted({*names("method"), *names("encoder")} - {"graph", "ensemble"}))
 def test_no_training_option_reaches_a_method_that_means_something_else_by_it(name: str) -> None:
     """Each option reaches the parameter of its name or is refused; no other parameter changes."""
     own, descent = make_method(name).get_params(), make_method(name).gradient_descent

@@ -66,15 +66,15 @@ def test_run_only_parameters_are_dropped_on_load(whole, tmp_path):
     assert not folder.exists() and sorted(p.name for p in tmp_path.iterdir()) == ["odd.mgm"]
 
 
-def test_no_encoder_calls_a_parameter_by_a_run_only_name():
-    for name in registry.names("encoder"):
-        assert not set(encoder_params(name)) & set(Method.run_only)
+@pytest.mark.parametrize("name", registry.names("encoder"))
+def test_no_encoder_calls_a_parameter_by_a_run_only_name(name):
+    assert not set(encoder_params(name)) & set(Method.run_only)
 
 
-def test_every_method_says_how_large_it_will_be():
-    for name in registry.names("method"):
-        own = [cls for cls in registry.get("method", name).__mro__ if cls is not Method and "size_of" in vars(cls)]
-        assert own, f"{name} has no size_of of its own"
+@pytest.mark.parametrize("name", registry.names("method"))
+def test_every_method_says_how_large_it_will_be(name):
+    own = [cls for cls in registry.get("method", name).__mro__ if cls is not Method and "size_of" in vars(cls)]
+    assert own, f"{name} has no size_of of its own"
 
 
 def _whole_numbers(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

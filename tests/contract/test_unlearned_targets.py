@@ -151,15 +151,15 @@ def test_where_nothing_is_left_to_learn_it_is_an_error_in_the_same_words(name: s
         quick(name).fit(table.with_targets(["flat"]))
 
 
-def test_labels_of_rows_that_weigh_nothing_do_not_count() -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_labels_of_rows_that_weigh_nothing_do_not_count(name: str) -> None:
     y = np.array([[0.0, 1.0], [0.0, 2.0], [1.0, 3.0], [NAN, 4.0]])
     targets = (Target("a", "binary"), Target("b"))
     table = make_table(["C", "CC", "CCC", "CCCC"], targets=targets, y=y, weights=np.array([1.0, 1.0, 0.0, 1.0]))
     assert check_targets(table).unlearned == {"a": "only class 0 among 2 training labels"}
-    for name in NAMES:
-        assert list(quick(name).fit(table).predict(table).unlearned) == ["a"]
-        with pytest.raises(DataError, match="weight above 0"):
-            quick(name).fit(replace(table, weights=np.zeros(4)))
+    assert list(quick(name).fit(table).predict(table).unlearned) == ["a"]
+    with pytest.raises(DataError, match="weight above 0"):
+        quick(name).fit(replace(table, weights=np.zeros(4)))
 
 
 def test_a_whole_run_goes_on_and_says_so(tmp_path, caplog: pytest.LogCaptureFixture) -> None:

@@ -72,16 +72,6 @@ def test_plain_readouts(name: str, expected) -> None:
     assert (out[1] == 0).all()  # a graph without rows
 
 
-@pytest.mark.parametrize("name", ["mean", "norm", "set2set", "sum"])
-def test_a_row_that_stands_for_two_counts_twice(name: str) -> None:
-    readout = get("readout", name)(4).double()
-    x = rows_of(3, 4)
-    twice = Relation.from_pairs(torch.tensor([0, 1, 1, 2]), torch.tensor([0, 0, 0, 1]), 3, 2)
-    written_out = Relation.from_pairs(torch.arange(4), torch.tensor([0, 0, 0, 1]), 4, 2)
-    torch.testing.assert_close(readout(x, twice), readout(x[[0, 1, 1, 2]], written_out))
-    assert readout(x, twice).shape == (2, readout.d_out)
-
-
 def test_readouts_are_known_by_name() -> None:
     assert {"mean", "norm", "set2set", "sum"} <= set(names("readout"))
     with pytest.raises(UsageError, match="set2set"):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from molgraph.base.recipe_keys import GradientDescent
+from molgraph.base.registry import names
 from molgraph.train import engine
 from molgraph.train.engine import Fit, TrainingConfig
 from molgraph.train.objective import Loss, Objective, StepState
@@ -149,8 +150,8 @@ def test_fast_weights_learn() -> None:
     assert learned.curves[-1][2] < 0.2 * learned.curves[0][2]
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "adamw", "sgd", "rmsprop"])
-@pytest.mark.parametrize("schedule", ["exponential", "cosine", "linear", "constant"])
+@pytest.mark.parametrize("optimizer", names("optimizer"))
+@pytest.mark.parametrize("schedule", names("schedule"))
 def test_optimisers_and_schedules_by_name(optimizer: str, schedule: str) -> None:
     learned = fit(FastWeights(), plan(optimizer=optimizer, schedule=schedule, learning_rate=0.01))
     assert learned.curves[-1][1] < learned.curves[0][1]

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -84,6 +85,7 @@ class Chemprop(Method):
     """
 
     name = "chemprop"
+    small = MappingProxyType({"epochs": 2, "d_hidden": 8, "head_width": 8, "batch_size": 16})
     gradient_descent = True
     needs = ("chemprop",)
     uses_valid = True

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -81,6 +82,7 @@ class DeepChem(Method):
     """
 
     name = "deepchem"
+    small = MappingProxyType({"model": "multitask", "epochs": 2, "d_hidden": 8, "n_bits": 64})
     gradient_descent = True
     needs = ("deepchem",)
 

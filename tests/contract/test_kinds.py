@@ -1,0 +1,55 @@
+"""Every kind of thing that can be registered has a contract, a trial over the registry, and a page that says how."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from molgraph.base.contracts import Generator, Method, Metric
+from molgraph.base.registry import get, kinds, names
+from molgraph.chem.standardise import Preset
+from molgraph.data.featuriser import Featuriser
+from molgraph.data.splits.recipe import Splitter
+from molgraph.nn.encoder import Encoder
+from molgraph.nn.joiners import Joiner
+from molgraph.nn.norms import Norm
+from molgraph.nn.readouts import Readout
+from molgraph.train.objective import Objective
+from molgraph.train.optimizers import MakeOptimizer, Schedule
+
+#: the base class of a kind's classes, or the class of its instances
+CONTRACTS: dict[str, Any] = {
+    "encoder": Encoder,
+    "featuriser": Featuriser,
+    "generator": Generator,
+    "joiner": Joiner,
+    "method": Method,
+    "metric": Metric,
+    "norm": Norm,
+    "objective": Objective,
+    "optimizer": MakeOptimizer,
+    "readout": Readout,
+    "schedule": Schedule,
+    "split": Splitter,
+    "standardiser": Preset,
+}
+HERE = Path(__file__).parent
+TOGETHER = {"schedule": "optimizer"}  # kinds that have a page and a file of trials with another one
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_every_kind_has_a_contract_that_its_members_keep(kind: str) -> None:
+    contract = CONTRACTS[kind]
+    assert contract.__doc__
+    for name in names(kind):
+        value = get(kind, name)
+        kept = issubclass(value, contract) if isinstance(value, type) else isinstance(value, contract)
+        assert kept if kind not in ("optimizer", "schedule") else callable(value), name
+
+
+@pytest.mark.parametrize("kind", kinds())
+def test_every_kind_has_trials_over_the_registry(kind: str) -> None:
+    text = (HERE / f"test_{TOGETHER.get(kind, kind)}s.py").read_text("utf-8")
+    assert f'names("{kind}")' in text, "the trials take in whatever is registered"

@@ -1,0 +1,77 @@
+"""Trials that every registered objective meets: one engine trains, stops and resumes all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from molgraph.base import registry
+from molgraph.base.contracts import State
+from molgraph.base.registry import entry, names
+from molgraph.data.table import Table, Target, make_table
+from molgraph.train.method import GraphMethod
+from molgraph.train.objective import Objective, StepState
+from molgraph.train.runtime import Interrupted
+from tests.train.tiny import same_bits, series, weights_of
+
+N = 48
+
+
+def table(seed: int = 0) -> Table:
+    """Molecules with two numbers and two classes, some of them missing; one molecule cannot be read."""
+    rng = np.random.default_rng(seed)
+    smiles = [*series(N - 1).smiles, "not a molecule"]
+    y = np.column_stack([rng.normal(size=(N, 2)), rng.integers(0, 2, (N, 2))])
+    y[rng.random(y.shape) < 0.2] = np.nan
+    targets = (Target("a"), Target("b"), Target("c", "binary"), Target("d", "binary"))
+    return make_table(smiles, targets=targets, y=y)
+
+
+def method(name: str, **params: Any) -> GraphMethod:
+    small = {**registry.get("method", "graph").small, "params": dict(registry.get("encoder", "dmpnn").small)}
+    return GraphMethod("dmpnn", **{**small, "epochs": 3, "threads": 1, "objective": name, **params})
+
+
+@pytest.mark.parametrize("name", names("objective"))
+class TestEveryObjective:
+    def test_says_what_it_is(self, name: str) -> None:
+        found = entry("objective", name)
+        assert issubclass(found.value, Objective) and found.summary and found.value.__doc__
+
+    def test_it_trains_by_gradient_descent(self, name: str) -> None:
+        fitted = method(name, epochs=12, learning_rate=0.01).fit(table(), table(1))
+        assert fitted.curves is not None
+        losses = fitted.curves["train_loss"].to_numpy()
+        assert np.isfinite(losses).all() and losses[-4:].mean() < losses[0]
+        assert np.isfinite(fitted.curves["valid_loss"]).all()
+
+    def test_same_seed_same_weights(self, name: str) -> None:
+        one, two, other = (weights_of(method(name, seed=seed).fit(table(), table(1))) for seed in (3, 3, 4))
+        assert same_bits(one, two) and not same_bits(one, other)
+
+    def test_a_fit_that_was_stopped_goes_on_exactly(
+        self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        whole = method(name, checkpoint_seconds=0.0).fit(table(), table(1), workdir=tmp_path / "whole")
+        left, after_step = iter(range(4)), entry("objective", name).value.after_step
+
+        def stopping(self: Objective, network: Any, state: StepState) -> None:
+            after_step(self, network, state)
+            if next(left, None) is None:
+                raise Interrupted("stopped")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(entry("objective", name).value, "after_step", stopping)
+            with pytest.raises(Interrupted):
+                method(name, checkpoint_seconds=0.0).fit(table(), table(1), workdir=tmp_path / "cut")
+        again = method(name, checkpoint_seconds=0.0).fit(table(), table(1), workdir=tmp_path / "cut")
+        assert same_bits(weights_of(again), weights_of(whole))
+
+    def test_what_it_taught_is_kept(self, name: str) -> None:
+        fitted = method(name).fit(table(), table(1))
+        state = fitted.state()
+        again = GraphMethod.from_state(State(dict(state.arrays), state.meta))
+        assert fitted.predict(table()).value.tobytes() == again.predict(table()).value.tobytes()
