@@ -21,8 +21,8 @@ class Readout(nn.Module):
     """The base class of every readout: ``(rows [r, d], relation from rows to graphs) -> [g, d_out]``.
 
     The relation has one pair for each atom, so a row that stands for several equal atoms of a graph is counted
-    as often as they are. A graph without rows gives a finite state. Sums over whole molecules are too coarse in bfloat16,
-    so a readout works in single precision at least, whatever the rows come in. A subclass writes ``read``.
+    as often as they are. A graph without rows gives a finite state. Sums over whole molecules are too coarse in
+    bfloat16, so a readout works in single precision at least, whatever the rows come in. A subclass writes ``read``.
     """
 
     def __init__(self, d_in: int) -> None:

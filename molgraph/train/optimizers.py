@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -14,12 +14,14 @@ from torch import nn
 from molgraph.base.registry import get, register
 
 
+@runtime_checkable
 class MakeOptimizer(Protocol):
     """A registered optimiser: a class of torch's kind, or a function that makes one; ``lr`` changes at every step."""
 
     def __call__(self, params: Any, *, lr: float, weight_decay: float) -> torch.optim.Optimizer: ...
 
 
+@runtime_checkable
 class Schedule(Protocol):
     """A registered schedule: the learning rate after the warm-up.
 
@@ -38,9 +40,7 @@ def make_optimizer(
     return make(list(parameters), lr=learning_rate, weight_decay=weight_decay)
 
 
-def _register(
-    name: str, make: Callable[..., torch.optim.Optimizer], summary: str, paper: str = "", **fixed: Any
-) -> None:
+def _register(name: str, make: Callable, summary: str, paper: str = "", **fixed: Any) -> None:
     register("optimizer", name, summary=summary, paper=paper)(partial(make, **fixed))
 
 
