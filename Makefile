@@ -11,7 +11,7 @@ WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(RUN) -m pytest -q -n $(WORKERS) $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format speed quality boards clean
+.PHONY: help demo test check format speed quality boards systems clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -41,6 +41,9 @@ quality: $(DEV)  ## five seeds on five tables (MOLGRAPH_DATA); write docs/qualit
 
 boards: $(DEV)  ## pages, leaderboard and picture of the benchmarks that were run into bench/
 	$(RUN) pipelines/boards/run.py
+
+systems: $(CORE)  ## write docs/systems.md from the registry
+	$(RUN) -m molgraph systems --markdown > docs/systems.md
 
 clean:  ## remove what was made, the environment included
 	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,4 +1,4 @@
-"""List registered names, and the parameters of each with their meanings."""
+"""List registered names, the parameters of each with their meanings, and the systems of the literature."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from molgraph.base import registry
 from molgraph.base.registry import Entry
 
 MODEL_KINDS = ("encoder", "method")
+DATA = {"molecule": "dataset:chembl2321810", "geometry": "dataset:gdb7_3d", "sequence": "dataset:davis"}
+#: the command that shows a member of a kind working, where the entry names no other
+COMMANDS = {
+    "encoder": "molgraph train {data} -m {name}",
+    "method": "molgraph train {data} -m {name}",
+    "readout": "molgraph train {data} -m dmpnn -s params.readout={name}",
+    "norm": "molgraph train {data} -m gin -s params.norm={name}",
+    "joiner": "molgraph train dataset:davis -m dmpnn+deepdta -s params.joiner={name}",
+    "objective": "molgraph pretrain {data} --objective {name} -o encoder.mgm",
+}
 
 
 class Parameter(NamedTuple):
@@ -37,6 +47,52 @@ def model_entries() -> list[Entry]:
         for name in registry.names(kind):
             found.setdefault(name, registry.entry(kind, name))
     return list(found.values())
+
+
+class System(NamedTuple):
+    """A system of the literature, where it stands, and the command that shows it working."""
+
+    system: str
+    kind: str
+    name: str
+    place: str
+    paper: str
+    command: str
+
+
+def systems() -> list[System]:
+    """Every registered thing that names the system of the literature that it implements, sorted by system.
+
+    Example:
+        >>> next(each.place for each in systems() if each.system == "dmpnn")
+        'molgraph/models/dmpnn.py'
+    """
+    found = [registry.entry(kind, name) for kind in registry.kinds() for name in registry.names(kind)]
+    return sorted(_system(each) for each in found if each.system)
+
+
+def _system(entry: Entry) -> System:
+    defined = entry.value if inspect.isclass(entry.value) or inspect.isfunction(entry.value) else type(entry.value)
+    data = DATA.get(tags_of(entry)[0] if entry.kind == "encoder" else "", DATA["molecule"])
+    command = entry.command or COMMANDS.get(entry.kind, "molgraph models {name}").format(data=data, name=entry.name)
+    place = f"{defined.__module__.replace('.', '/')}.py"
+    return System(entry.system, entry.kind, entry.name, place, entry.paper, command)
+
+
+def tags_of(entry: Entry) -> tuple[str, ...]:
+    """An entry's tags; an encoder's are the kinds of entity that it reads too."""
+    return (*(entry.value.reads if entry.kind == "encoder" else ()), *entry.tags)
+
+
+def matches(entry: Entry, words: str) -> bool:
+    """Whether each of some words stands in an entry's name, summary, paper, system or tags.
+
+    Example:
+        >>> [matches(registry.entry("encoder", "schnet"), words) for words in ("geometry", "Schuett distances", "bond")]
+        [True, True, False]
+    """
+    text = " ".join((entry.name, entry.summary, entry.paper, entry.system, *tags_of(entry))).lower()
+    return all(word in text for word in words.lower().split())
 
 
 def parameters(value: Any) -> list[Parameter]:

@@ -58,6 +58,7 @@ class Neighbours(TargetModel):
 @register(
     "method",
     "knn",
+    tags=("fingerprints", "baseline"),
     summary="the most similar training molecules (Tanimoto on Morgan bits) vote",
     paper="Cover and Hart 1967, IEEE Trans. Inf. Theory 13:21; Willett et al. 1998, J. Chem. Inf. Comput. Sci. 38:983",
 )

@@ -27,7 +27,12 @@ AGAIN = "fetch the file again"
 _ATOMS = 64  # of a molecule
 
 
-@register("method", "mean", summary="the training part's mean or class shares: what every model must beat")
+@register(
+    "method",
+    "mean",
+    summary="the training part's mean or class shares: what every model must beat",
+    tags=("baseline",),
+)
 class MeanPredictor(Method):
     """Predicts the training rows' weighted mean for numbers, and the share of each class for labels.
 

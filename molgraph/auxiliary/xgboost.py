@@ -25,6 +25,7 @@ from molgraph.train.outputs import ClassWeights
 @register(
     "method",
     "xgboost",
+    tags=("fingerprints", "trees"),
     summary="gradient-boosted trees (XGBoost) on Morgan bits and RDKit descriptors",
     paper="Chen and Guestrin 2016, KDD; Sheridan et al. 2016, J. Chem. Inf. Model. 56:2353",
 )

@@ -28,6 +28,7 @@ class Entry:
         line: its line of the design's table: rows, relation, message, update, readout, objective.
         system: the name of the system of the literature that it implements, such as ``weave``.
         tags: further words to find it by.
+        command: a command that shows it working, where it is not that of its kind (``molgraph systems``).
     """
 
     kind: str
@@ -38,6 +39,7 @@ class Entry:
     line: tuple[str, ...] = ()
     system: str = ""
     tags: tuple[str, ...] = ()
+    command: str = ""
 
 
 _modules: dict[str, tuple[str, ...]] = {}
@@ -56,6 +58,7 @@ def register(
     line: tuple[str, ...] = (),
     system: str = "",
     tags: tuple[str, ...] = (),
+    command: str = "",
 ) -> Callable[[T], T]:
     """Register the decorated object under ``kind`` and ``name``; the keywords are those of ``Entry``.
 
@@ -75,7 +78,7 @@ def register(
         known = _entries.setdefault(kind, {})
         if name in known and known[name].value is not value and not _same_place(known[name].value, value):
             raise UsageError(f"the {kind} {name!r} is registered twice", hint="choose another name for yours")
-        known[name] = Entry(kind, name, value, summary, paper, line, system, tags)
+        known[name] = Entry(kind, name, value, summary, paper, line, system, tags, command)
         return value
 
     return add

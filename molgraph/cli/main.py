@@ -66,6 +66,9 @@ VERBS = (
     Verb("bench xray", BENCH, "Show what each split of a table asks, before any training.", "bench_xray"),
     Verb("bench verify", BENCH, "Hash and score everything that a run stored once more.", "bench"),
     Verb("models", INSPECT, "What can be trained, from which paper, with which parameters.", "models"),
+    Verb(
+        "systems", INSPECT, "The systems of the literature that are built, each with its file and command.", "systems"
+    ),
     Verb("verify", INSPECT, "Check that a model file is whole and still predicts what it did.", "verify"),
     Verb("doctor", INSPECT, "Versions, devices and speed of this machine, with advice.", "doctor"),
 )

@@ -13,12 +13,16 @@ if TYPE_CHECKING:
     from molgraph.base.registry import Entry
 
 LINE = ("rows", "relation", "message", "update", "readout", "objective")
+TAGGED = 40  # characters of a summary beside which tags are shown
 GRAPH_METHOD = "graph"  # the method that trains any encoder: its parameters are every graph model's too
 
 
 def models(
     name: Annotated[str | None, typer.Argument(help="One model, with its parameters.", metavar="NAME")] = None,
     kind: Annotated[str, typer.Option(help="Another kind of thing, such as metric, split or readout.")] = "model",
+    search: Annotated[
+        str | None, typer.Option(help="Those with these words in name, summary, paper, system or tags.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
 ) -> None:
     """List what can be trained, from which paper, with which parameters.
@@ -28,12 +32,13 @@ def models(
 
     Examples:
         molgraph models
+        molgraph models --search uncertainty
         molgraph models dmpnn  # its parameters, for --set params.NAME=VALUE
         molgraph models --kind split  # with their parameters
         molgraph models cluster/butina
         molgraph models --kind metric  # which way is better, what each needs
     """
-    from molgraph.api.catalogue import model_entries, names
+    from molgraph.api.catalogue import matches, model_entries, names
     from molgraph.base.errors import UsageError, alike, nearest
     from molgraph.base.registry import entry, full_name, kinds
 
@@ -50,6 +55,8 @@ def models(
             every = sorted({each for k in kinds() for each in names(k)})
             raise UsageError(f"no {kind} is named {name!r}", hint=nearest(name, every if alike(name, every) else known))
         found = [known[wanted]]
+    if search is not None and not (found := [each for each in found if matches(each, search)]):
+        raise UsageError(f"no {kind} has all the words {search!r}", hint="use fewer words; molgraph models lists all")
     if as_json:
         print(json.dumps([_plain(each) for each in found], indent=2))
     elif name is not None:
@@ -62,6 +69,8 @@ def show_all(found: list[Entry], kind: str) -> None:
     """Print a table of entries, a line each."""
     from rich.console import Console
 
+    from molgraph.api.catalogue import tags_of
+
     console = Console(highlight=False)
     if kind == "metric":
         console.print(_metrics(found))
@@ -69,9 +78,13 @@ def show_all(found: list[Entry], kind: str) -> None:
     shown = [each for each in found if kind != "model" or each.name != GRAPH_METHOD]
     papers = [short_paper(each.paper) for each in shown]
     room = console.width - max(len(each.name) for each in shown) - max(map(len, papers)) - 4
-    table = _table("Models" if kind == "model" else kind.capitalize() + "s", "name", "what it is", "from")
-    for each, paper in zip(shown, papers, strict=True):
-        table.add_row(each.name, brief(each.summary, room), paper)
+    tags = [", ".join(tags_of(each)) for each in shown]
+    wide = room - max(map(len, tags)) - 2 >= TAGGED and any(tags)
+    room -= (max(map(len, tags)) + 2) * wide
+    title = "Models" if kind == "model" else kind.capitalize() + "s"
+    table = _table(title, "name", "what it is", "from", *["tags"] * wide)
+    for each, paper, own in zip(shown, papers, tags, strict=True):
+        table.add_row(each.name, brief(each.summary, room), paper, *[own] * wide)
     console.print(table)
     settings = {each.name: _settings(each.value.params) for each in shown if kind == "split" and each.value.params}
     if settings:
@@ -194,16 +207,13 @@ def _parameters(entry: Entry) -> dict[str, list[dict[str, Any]]]:
 
 
 def _plain(entry: Entry) -> dict[str, Any]:
+    from molgraph.api.catalogue import tags_of
+
     tables = _parameters(entry)
     rows = [row for table in tables.values() for row in table]
     line = dict(zip(LINE, entry.line, strict=True)) if entry.line else None
-    plain: dict[str, Any] = {
-        "name": entry.name,
-        "kind": entry.kind,
-        "summary": entry.summary,
-        "paper": entry.paper,
-        "line": line,
-    }
+    plain = {name: getattr(entry, name) for name in ("name", "kind", "summary", "paper", "system")}
+    plain |= {"tags": list(tags_of(entry)), "line": line}
     if entry.kind == "metric":
         direction = "higher" if entry.value.higher_is_better else "lower"
         plain |= {"direction": direction, "kinds": list(entry.value.kinds), "needs": entry.value.needs}

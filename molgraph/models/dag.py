@@ -32,6 +32,7 @@ from molgraph.nn.sweep import sweep
         "supervised",
     ),
     system="dag",
+    command="molgraph train dataset:esol -m dag",
 )
 class DAG(Encoder):
     """One acyclic graph for each atom of a molecule, all bonds directed towards that atom.

@@ -20,6 +20,8 @@ from molgraph.nn.encoder import Encoded, Encoder
 @register(
     "encoder",
     "deepdta",
+    system="deepdta",
+    command="molgraph train dataset:davis -m deepdta",
     summary="convolutions over the letters of proteins and SMILES; of both, drug-target affinity",
     paper="Oeztuerk, Oezguer and Ozkirimli 2018, Bioinformatics 34:i821",
     line=("tokens", "windows", "convolution", "ReLU", "maximum", "supervised"),

@@ -21,6 +21,7 @@ from molgraph.nn.joined_linear import JoinedLinear, SummedRows
 @register(
     "encoder",
     "dmpnn",
+    system="dmpnn",
     summary="directed message passing along bonds; the strong default",
     paper="Yang et al. 2019, J. Chem. Inf. Model. 59:3370",
     line=("directed bonds", "next bond, no U-turn", "sum", "skip + ReLU", "incoming sum, mean", "supervised"),

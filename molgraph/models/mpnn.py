@@ -21,6 +21,7 @@ from molgraph.nn.updates import GRU
 @register(
     "encoder",
     "mpnn",
+    system="mpnn",
     summary="message passing between atoms: edge network, GRU, Set2Set",
     paper="Gilmer et al. 2017, ICML",
     line=("atoms", "bonds", "edge network", "GRU", "set2set", "supervised"),

@@ -24,6 +24,8 @@ from molgraph.nn.relation import Relation
 @register(
     "encoder",
     "schnet",
+    tags=("3d",),
+    system="schnet",
     summary="continuous filters of distances, for atoms in space",
     paper="Schuett et al. 2018, J. Chem. Phys. 148:241722",
     line=("atoms", "radius", "continuous filter", "residual", "sum", "supervised"),

@@ -39,7 +39,9 @@ class NoNorm(Norm):
         return h
 
 
-@register("norm", "batch", summary="over all rows of the batch", paper="Ioffe and Szegedy 2015, ICML")
+@register(
+    "norm", "batch", system="batchnorm", summary="over all rows of the batch", paper="Ioffe and Szegedy 2015, ICML"
+)
 class Batch(Norm):
     """Batch normalisation; a batch of fewer than two rows is normalised by the running statistics."""
 
@@ -56,7 +58,13 @@ class Batch(Norm):
         return self.norm(h)
 
 
-@register("norm", "layer", summary="over the channels of each row", paper="Ba, Kiros and Hinton 2016, arXiv:1607.06450")
+@register(
+    "norm",
+    "layer",
+    system="layernorm",
+    summary="over the channels of each row",
+    paper="Ba, Kiros and Hinton 2016, arXiv:1607.06450",
+)
 class Layer(Norm):
     """Layer normalisation."""
 
@@ -70,7 +78,11 @@ class Layer(Norm):
 
 
 @register(
-    "norm", "graph", summary="over the rows of each graph, a learned share of the mean", paper="Cai et al. 2021, ICML"
+    "norm",
+    "graph",
+    system="graphnorm",
+    summary="over the rows of each graph, a learned share of the mean",
+    paper="Cai et al. 2021, ICML",
 )
 class Graph(Norm):
     """GraphNorm: ``gamma (h - alpha mean) / std + beta`` within each graph, Cai et al. 2021, equation 6."""

@@ -78,6 +78,7 @@ class Norm(Readout):
 @register(
     "readout",
     "set2set",
+    system="set2set",
     summary="an LSTM asks, softmax attention over the rows answers, several times",
     paper="Vinyals, Bengio & Kudlur 2016, ICLR",
 )

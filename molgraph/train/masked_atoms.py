@@ -23,7 +23,13 @@ from molgraph.train.samples import Sample
 N_ELEMENTS = ATOM_BLOCKS[0]
 
 
-@register("objective", "masked-atoms", summary="predict the elements of masked atoms", paper="Hu et al. 2020, ICLR")
+@register(
+    "objective",
+    "masked-atoms",
+    system="attribute-masking",
+    summary="predict the elements of masked atoms",
+    paper="Hu et al. 2020, ICLR",
+)
 class MaskedAtoms(Objective):
     """Attribute masking, for pretraining an encoder of molecules.
 

@@ -32,6 +32,8 @@ LARGEST = 1000
 @register(
     "method",
     "ensemble",
+    system="deep-ensembles",
+    tags=("uncertainty",),
     summary="several fits of one model from different seeds: their mean, and their spread, which is not calibrated",
     paper="Lakshminarayanan et al. 2017, NeurIPS 30",
 )

@@ -56,6 +56,7 @@ class _Network:
 @register(
     "method",
     "chemprop",
+    tags=("peer",),
     summary="chemprop's own D-MPNN, as a peer to compare with (extra: peers)",
     paper="Heid et al. 2024, J. Chem. Inf. Model. 64:9; Yang et al. 2019, J. Chem. Inf. Model. 59:3370",
 )

@@ -55,6 +55,7 @@ class _Network:
 @register(
     "method",
     "deepchem",
+    tags=("peer",),
     summary="DeepChem's own models, as peers to compare with: DMPNN, or a multitask perceptron on ECFP",
     paper="Ramsundar et al. 2019, Deep Learning for the Life Sciences; Wu et al. 2018, Chem. Sci. 9:513",
 )
