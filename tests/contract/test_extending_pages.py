@@ -12,16 +12,12 @@ from pathlib import Path
 import pytest
 
 from molgraph.base.registry import kinds
+from tests.contract.test_kinds import TOGETHER
 from tests.house.test_house_papers import wrong_commands
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "extending"
 PAGES = {page.stem: page.read_text("utf-8") for page in sorted(FOLDER.glob("*.md"))}
-#: the files of trials, but for those that take long for what they prove of an example
-TRIED = (
-    "encoders", "featurisers", "joiners", "methods", "metrics", "norms", "objectives", "optimizers", "readouts",
-    "splits", "standardisers",
-)  # fmt: skip
 TRIALS = re.findall(r"def (test_\w+)", "\n".join(f.read_text("utf-8") for f in Path(__file__).parent.glob("test_*.py")))
 
 
@@ -51,7 +47,7 @@ def test_the_examples_are_a_plug_in_that_meets_the_trials(tmp_path: Path) -> Non
     """All examples together, installed as the page of plug-ins says, tried as it says."""
     (pyproject,) = blocks(PAGES["README"], "toml")
     points = tomllib.loads(pyproject)["project"]["entry-points"]["molgraph"]
-    made = [kind for kind in PAGES if blocks(PAGES[kind], "python")]
+    made = kinds()
     for kind in made:
         (tmp_path / f"page_{kind}.py").write_text(*blocks(PAGES[kind], "python"), "utf-8")
     (module,) = points.values()
@@ -62,7 +58,7 @@ def test_the_examples_are_a_plug_in_that_meets_the_trials(tmp_path: Path) -> Non
     names = "".join(f"{name} = {value}\n" for name, value in points.items())
     (info / "entry_points.txt").write_text(f"[molgraph]\n{names}", "utf-8")
     path = os.pathsep.join([str(tmp_path), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    files = [f"tests/contract/test_{name}.py" for name in TRIED]
+    files = [f"tests/contract/test_{kind}s.py" for kind in made if kind not in TOGETHER]
     words = ["-v", "-p", "no:xdist", "-p", "no:cacheprovider", "--tb=short", "-k", "my_"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, *files],
