@@ -10,6 +10,7 @@
     molgraph.predict_file("assay.mgm", "library.csv", "predicted.csv")      # a file of any size
     molgraph.pretrain("library.smi").save("encoder.mgm")  # without targets; train(..., init="encoder.mgm") starts there
     molgraph.embed("encoder.mgm", ["CCO"])           # the vector of each molecule
+    molgraph.train_generator("library.smi").save("gen.mgm")  # molgraph.generate("gen.mgm", 1000) proposes molecules
     molgraph.read_table("assay.csv")                 # every row kept; bad ones carry a reason
     molgraph.audit("assay.csv", targets=["pIC50"])   # what is wrong with a table
     molgraph.curate(molgraph.read_table("assay.csv", targets=["pIC50"])).table              # duplicates merged
@@ -22,7 +23,8 @@
 
 The layers, each of which imports only those before it: ``base`` (contracts), ``chem`` (rdkit), ``data`` (tables,
 graphs, splits), ``nn`` (the core), ``models`` (one paper, one file), ``evaluate`` (metrics, report), ``train``,
-``trust`` (ensembles), ``auxiliary`` (baselines), ``api`` (the names below, imported at their first use), ``cli``.
+``trust`` (ensembles), ``generate`` (new molecules), ``auxiliary`` (baselines), ``api`` (the names below, imported at
+their first use), ``cli``.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from molgraph.base.version import __version__
 if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.benchmarking import benchmark
     from molgraph.api.catalogue import names
+    from molgraph.api.generating import generate, train_generator
     from molgraph.api.prediction import embed, load, predict_file
     from molgraph.api.pretraining import pretrain
     from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
@@ -58,6 +61,7 @@ __all__ = [
     "datasets",
     "embed",
     "entry",
+    "generate",
     "load",
     "load_dataset",
     "names",
@@ -66,6 +70,7 @@ __all__ = [
     "read_table",
     "register",
     "train",
+    "train_generator",
     "xray",
 ]
 
@@ -87,6 +92,7 @@ install(
         "schedule": ("molgraph.train.optimizers",),
         "encoder": ("molgraph.models.*",),
         "metric": ("molgraph.evaluate.metrics",),
+        "generator": ("molgraph.generate.*",),
         "method": ("molgraph.auxiliary", "molgraph.train.method", "molgraph.trust", "molgraph.auxiliary.peers"),
     }
 )

@@ -13,6 +13,7 @@ import numpy as np
 from molgraph.api.baselines import method_of
 from molgraph.api.check_config import check_config, recipe_of, with_start
 from molgraph.api.training import run_folder
+from molgraph.base.contracts import Trainable
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.options import fill, optional, takes
 from molgraph.base.recipe_keys import PRETRAIN_KEYWORDS
@@ -74,6 +75,24 @@ def pretrain(
     method = method_of(config)
     if not isinstance(method, GraphMethod):
         raise UsageError(f"{config.model.name} has no encoder to pretrain", hint="choose one: molgraph models")
+    return learn_corpus(data, config, method, f"an encoder pretrained by {method.objective}", workdir)[0]
+
+
+def learn_corpus(
+    data: Any, config: RunConfig, learner: Trainable, what: str, workdir: str | Path | None
+) -> tuple[Model, Table]:
+    """Fit a method or a generator on a table whose targets are not read.
+
+    Args:
+        data: the table, in any form; None for the recipe's path.
+        config: the recipe.
+        learner: fitted here.
+        what: the model in words, for its card.
+        workdir: a folder for what a resume needs, or None.
+
+    Returns:
+        The model without targets, and the standardised rows.
+    """
     check_config(config)
     table = _read(data if data is not None else config.data.path, config)
     clean = standardise(table, config.data.standardise)
@@ -81,22 +100,22 @@ def pretrain(
         clean, config.split.recipe, fractions=config.split.fractions, seed=config.split.seed, quiet=True
     )
     logger.info("split %s: %s", divided.recipe, ", ".join(f"{n:,} {part}" for part, n in divided.sizes.items() if n))
-    method.fit(
+    learner.fit(
         clean.take(np.concatenate([divided.train, divided.test])),
         clean.take(divided.valid) if len(divided.valid) else None,
         workdir=run_folder(workdir, config, divided),
     )
     card = ModelCard(
-        name=method.model_name,
-        what=f"an encoder pretrained by {method.objective}",
+        name=learner.model_name,
+        what=what,
         n_train=len(divided.train),
         n_valid=len(divided.valid),
         split=divided.recipe,
         split_hash=divided.hash,
         recipe=json.loads(config.to_json()),
-        notes=(*table.notes, *method.notes),
+        notes=(*table.notes, *learner.notes),
     )
-    return Model(method, targets=(), standardiser=config.data.standardise, card=card)
+    return Model(learner, targets=(), standardiser=config.data.standardise, card=card), clean
 
 
 def pretraining_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str, Any]) -> RunConfig:
@@ -106,16 +125,19 @@ def pretraining_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str
         UsageError: the objective learns targets, or several models are asked for.
     """
     told = recipe_of(recipe, {})
-    own = {} if {"recipe", "fractions"} & told.split.model_fields_set else dict(SPLIT)
-    if "objective" not in told.training.model_fields_set:
-        own["objective"] = OBJECTIVE
-    config = with_start(recipe_of(recipe, {**own, **given}))
+    own = {} if "objective" in told.training.model_fields_set else {"objective": OBJECTIVE}
+    config = with_start(recipe_of(recipe, {**corpus_split(told), **own, **given}))
     if get("objective", config.training.objective).labelled:
         able = ", ".join(name for name in names("objective") if not get("objective", name).labelled)
         raise UsageError(f"{config.training.objective} learns targets", hint=f"for pretraining: {able}")
     if config.training.ensemble > 1:
         raise UsageError("one encoder is pretrained at a time", hint="leave ensemble out")
     return config
+
+
+def corpus_split(told: RunConfig) -> dict[str, Any]:
+    """The split of a corpus without targets, where a recipe names none itself."""
+    return {} if {"recipe", "fractions"} & told.split.model_fields_set else dict(SPLIT)
 
 
 def _read(data: Any, config: RunConfig) -> Table:

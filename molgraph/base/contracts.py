@@ -45,8 +45,8 @@ class State:
         check_finite(self.arrays)
 
 
-class Method(ABC):
-    """Anything that learns from a table and predicts one row for each row of another.
+class Trainable(ABC):
+    """The base class of methods and generators: something with hyper-parameters that learns from a table.
 
     Hyper-parameters are the constructor's keyword arguments, kept under the same names, so that
     ``get_params`` and ``set_params`` need no help from the subclass (scikit-learn's convention).
@@ -56,18 +56,16 @@ class Method(ABC):
     recipe's (``base.recipe_keys``). ``needs``: the importable names of libraries that molgraph does not install.
     ``run_only``: parameters of the machine at hand, whose values in a model file are dropped on load. ``members``: the
     methods whose predictions it combines. ``curves``: losses by epoch after ``fit``, where it has epochs.
-    ``predicts``: False for a pretrained encoder, whose "predictions" are the states of entities. ``small``:
-    hyper-parameters of one that fits in a blink, for trials.
+    ``small``: hyper-parameters of one that fits in a blink, for trials.
     """
 
     name: str = ""
     notes: tuple[str, ...] = ()
     uses_valid: bool = False
     gradient_descent: bool = False
-    predicts: bool = True
     needs: tuple[str, ...] = ()
     run_only: tuple[str, ...] = RUN_ONLY
-    members: Sequence[Method] = ()
+    members: Sequence[Trainable] = ()
     curves: pd.DataFrame | None = None
     small: Mapping[str, Any] = MappingProxyType({})
 
@@ -77,8 +75,8 @@ class Method(ABC):
         return self.name
 
     @property
-    def with_members(self) -> tuple[Method, ...]:
-        """The method itself, then its members."""
+    def with_members(self) -> tuple[Trainable, ...]:
+        """The thing itself, then its members."""
         return (self, *self.members)
 
     @abstractmethod
@@ -86,21 +84,17 @@ class Method(ABC):
         """Learn from ``table``; ``valid`` stops early and picks weights; ``workdir`` keeps what a resume needs."""
 
     @abstractmethod
-    def predict(self, table: Table) -> Prediction:
-        """Predict every row of ``table``, in order; NaN and a reason where there is no value."""
-
-    @abstractmethod
     def state(self) -> State:
-        """Everything that prediction needs, as arrays and JSON."""
+        """Everything that prediction or sampling needs, as arrays and JSON."""
 
     @classmethod
     @abstractmethod
     def from_state(cls, state: State) -> Self:
-        """Rebuild a fitted method; raise ``ModelFileError`` where the state is not whole."""
+        """Rebuild what was fitted; raise ``ModelFileError`` where the state is not whole."""
 
     @classmethod
     def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What a state needs to predict, by its JSON values and its arrays' shapes; nothing is built to find out.
+        """What a state needs for a row or a sample, by its JSON values and its arrays' shapes; nothing is built.
 
         By default each number of the arrays is read once a row. Values that are not whole may raise any error.
         """
@@ -131,6 +125,31 @@ class Method(ABC):
         check_params(type(self), self.get_params(), owner=self.name)
 
 
+class Method(Trainable):
+    """Anything that learns from a table and predicts one row for each row of another.
+
+    ``predicts``: False for a pretrained encoder, whose "predictions" are the states of entities.
+    """
+
+    predicts: bool = True
+
+    @abstractmethod
+    def predict(self, table: Table) -> Prediction:
+        """Predict every row of ``table``, in order; NaN and a reason where there is no value."""
+
+
+class Generator(Trainable):
+    """Anything that learns from a table of molecules and proposes new ones."""
+
+    @abstractmethod
+    def sample(self, n: int, seed: int = 0) -> list[str]:
+        """Propose ``n`` SMILES, not all of which need be molecules; the same seed gives the same list.
+
+        Raises:
+            UsageError: nothing was learned yet, or a hyper-parameter of sampling has an impossible value.
+        """
+
+
 @runtime_checkable
 class PredictsGraphs(Protocol):
     """A method that predicts a table whose graphs are made already."""
@@ -140,20 +159,6 @@ class PredictsGraphs(Protocol):
 
     def graph_inputs(self) -> tuple[Any, ...]:
         """The entity columns that are read (``molgraph.train.inputs.Input``); none where graphs cannot be shared."""
-
-
-class Generator(ABC):
-    """Anything that learns from a table of molecules and proposes new ones."""
-
-    name: str = ""
-
-    @abstractmethod
-    def fit(self, table: Table, *, workdir: Path | None = None) -> Self:
-        """Learn what molecules look like."""
-
-    @abstractmethod
-    def sample(self, n: int, seed: int = 0) -> list[str]:
-        """Propose ``n`` SMILES; the same seed gives the same list."""
 
 
 class Oracle(Protocol):

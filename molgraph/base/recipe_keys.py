@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, PlainSerializer, field_validator
@@ -169,3 +170,11 @@ PRETRAIN_KEYWORDS: dict[str, Keyword] = {
         *keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline")),
     )
 }
+
+#: those that a generator has, which reads molecules alone
+GENERATOR_KEYWORDS: dict[str, Keyword] = {
+    name: each
+    for name, each in PRETRAIN_KEYWORDS.items()
+    if name not in ("sequence", "inputs", "init", "store", "objective")
+}
+GENERATOR_KEYWORDS["model"] = replace(KEYWORDS["model"], default="gru")

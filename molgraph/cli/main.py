@@ -52,6 +52,8 @@ VERBS = (
     Verb("predict", TRAIN, "Predict the molecules of a file of any size, row for row.", "predict"),
     Verb("pretrain", TRAIN, "Learn an encoder from molecules without targets, for train --init.", "pretrain"),
     Verb("embed", TRAIN, "Write the vector that a model's encoder makes of each row of a file.", "predict"),
+    Verb("train-generator", TRAIN, "Learn from a list of molecules to propose new ones.", "generate"),
+    Verb("generate", TRAIN, "Propose molecules; tell which are valid, unique and novel.", "generate"),
     Verb("evaluate", TRAIN, "Score a model on molecules whose values are known.", "evaluate"),
     Verb("demo", TRAIN, "The whole story on 1,017 measured molecules that need no download.", "demo"),
     Verb("data list", DATA, "Name the datasets that have a card, and where each is found.", "datasets"),
@@ -113,7 +115,7 @@ class VerbCommand(TyperCommand):
 def load(verb: Verb) -> Any:
     """Import a verb's module and make its command."""
     module = importlib.import_module(f"molgraph.cli.{verb.module}")
-    function = getattr(module, verb.word)
+    function = getattr(module, verb.word.replace("-", "_"))
     text, examples = split_docstring(inspect.getdoc(function) or verb.summary)
     single = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     options: dict[str, Any] = {"cls": VerbCommand, "help": text, "epilog": examples or None}
@@ -293,10 +295,8 @@ def _bench() -> None:
 
 
 for _verb in VERBS:
-    if " " not in _verb.path:
-        app.command(_verb.word, help=_verb.summary, rich_help_panel=_verb.panel)(_stand_in(_verb))
-    else:
-        _GROUPS[_verb.path.split()[0]].command(_verb.word, help=_verb.summary)(_stand_in(_verb))
+    _place, _panel = (_GROUPS[_verb.path.split()[0]], None) if " " in _verb.path else (app, _verb.panel)
+    _place.command(_verb.word, help=_verb.summary, rich_help_panel=_panel)(_stand_in(_verb))
 app.add_typer(
     data_app, rich_help_panel=DATA, help="Find datasets; audit a table, split it without leaks, build its graphs ahead."
 )

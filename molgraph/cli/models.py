@@ -195,7 +195,7 @@ def _parameters(entry: Entry) -> dict[str, list[dict[str, Any]]]:
     if entry.kind == "split":
         rows = [{"name": key, "default": value, "meaning": ""} for key, value in entry.value.params.items()]
         return {"Its parameters": rows} if rows else {}
-    if entry.kind not in ("encoder", "method"):
+    if entry.kind not in ("encoder", "method", "generator"):
         return {}
     sources = {"Its own parameters  (--set params.NAME=VALUE)": entry.value}
     if entry.kind == "encoder":

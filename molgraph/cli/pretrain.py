@@ -9,6 +9,7 @@ import typer
 
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe_keys import PRETRAIN_KEYWORDS
+from molgraph.base.run_config import RunConfig
 from molgraph.cli.options import check_writable
 from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
 from molgraph.cli.train import model_file, resumable, save
@@ -41,26 +42,43 @@ def pretrain(
         molgraph train assay.csv -t pIC50 --init encoder.mgm -o assay.mgm
         molgraph embed encoder.mgm library.smi -o vectors.parquet
     """
-    from molgraph import api
     from molgraph.api.pretraining import pretraining_recipe
-    from molgraph.cli.show import command, say
+    from molgraph.cli.show import command
 
-    plan = pretraining_recipe(recipe, given(PRETRAIN_KEYWORDS, {"path": data, **options}))
-    plan = plan.override(*set_ or [])
-    fresh, out = out is None, model_file(out or Path("encoder.mgm"))
+    plan = pretraining_recipe(recipe, given(PRETRAIN_KEYWORDS, {"path": data, **options})).override(*set_ or [])
+    out = learn_corpus("pretrain", plan, recipe, out, Path("encoder.mgm"))
+    command(["molgraph", "train", "assay.csv", "--target", "Y", "--init", out, "-o", "model.mgm"], err=True)
+    command(["molgraph", "embed", out, "library.csv", "-o", "vectors.parquet"], err=True)
+
+
+def learn_corpus(verb: str, plan: RunConfig, recipe: Path | None, out: Path | None, default: Path) -> Path:
+    """Train on a table without targets by a verb of ``molgraph.api``, write the model, and say how it went.
+
+    Args:
+        verb: ``pretrain`` or ``train_generator``.
+        plan: the whole run.
+        recipe: the recipe's file, which is not written over.
+        out, default: the file to write, and what it is called where none is named.
+
+    Returns:
+        The file that was written.
+    """
+    from molgraph import api
+    from molgraph.cli.show import say
+
+    fresh, out = out is None, model_file(out or default)
     if fresh and out.exists():
         raise UsageError(f"{out} is there already", hint=f"name another file, or write over it: -o {out}")
     check_writable(out, inputs=(plan.data.path, recipe, plan.model.init))
     with resumable(out) as workdir:
-        model = api.pretrain(recipe=plan, workdir=workdir)
+        model = getattr(api, verb)(recipe=plan, workdir=workdir)
         save(model, out)
     curves = model.method.curves
-    best = curves.iloc[model.method.best_epoch - 1]
-    say(
-        f"{model.card.what}: {len(curves)} epochs, the best {int(best['epoch'])} (train loss {best['train_loss']:.3f},"
-        f" valid {best['valid_loss']:.3f})"
-    )
-    say(f"encoder written to {out}", err=True)
+    if curves is not None:
+        best = curves.iloc[model.method.best_epoch - 1]
+        epochs = f"{len(curves)} epochs, the best {int(best['epoch'])}"
+        said = f"train loss {best['train_loss']:.3f}, valid {best['valid_loss']:.3f}"
+        say(f"{model.card.what}: {epochs} ({said})")
+    say(f"{default.stem} written to {out}", err=True)
     say("next:", err=True)
-    command(["molgraph", "train", "assay.csv", "--target", "Y", "--init", out, "-o", "model.mgm"], err=True)
-    command(["molgraph", "embed", out, "library.csv", "-o", "vectors.parquet"], err=True)
+    return out

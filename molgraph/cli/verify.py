@@ -13,8 +13,9 @@ def verify(
     """Check that a model file is whole and still predicts what it did.
 
     The file's own test molecules are predicted again, and compared with
-    what it said when it was saved. Its checksums are compared too. Nothing
-    in a model file is run, so a stranger's may be verified.
+    what it said when it was saved; a generator draws its test samples again.
+    Its checksums are compared too. Nothing in a model file is run, so a
+    stranger's may be verified.
 
     It cannot tell who made a file: who changes a model can write new
     checksums and answers. Nor does it see a change that none of the 25 test
@@ -36,5 +37,4 @@ def verify(
             if row.get("value") is not None
         ]
         say(f"{'test scores':13s} {', '.join(main)}")
-    gap = f"largest relative difference {checked.largest_gap:.1e}, allowed {checked.tolerance:.0e}"
-    say(f"ok: {checked.n_molecules} test molecules answered as saved ({gap})", "bold green")
+    say(f"ok: {checked.sentence}", "bold green")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.base.contracts import Method, Prediction, PredictsGraphs
+from molgraph.base.contracts import Generator, Method, Prediction, PredictsGraphs, Trainable
 from molgraph.base.errors import ModelFileError
 from molgraph.base.seeds import generator
 from molgraph.data.table import Table, make_table
@@ -15,6 +15,7 @@ from molgraph.train.card import LIBRARIES, library_versions
 from molgraph.train.inputs import example_table
 
 TOLERANCE = 1e-5  # relative to the larger of the value and 1
+SAMPLES_TOLERANCE = 0.1  # on another machine, a rounding may turn a draw, and the rest of that sample with it
 
 # Common drugs, solvents and small edge cases that everybody knows; never a user's own molecules.
 MOLECULES = (
@@ -46,7 +47,7 @@ MOLECULES = (
 )
 
 
-def vector_table(method: Method, feature_names: tuple[str, ...], n: int = len(MOLECULES)) -> Table:
+def vector_table(method: Trainable, feature_names: tuple[str, ...], n: int = len(MOLECULES)) -> Table:
     """The first molecules, with numbers drawn from a fixed seed in the descriptor columns.
 
     A method that reads other entities gets public examples of those.
@@ -62,23 +63,30 @@ def vector_table(method: Method, feature_names: tuple[str, ...], n: int = len(MO
     return replace(table, entities=entities)
 
 
-def make_vectors(method: Method, table: Table) -> dict[str, Any]:
-    """What the method answers now, and with which libraries, as JSON values."""
+def make_vectors(method: Trainable, table: Table) -> dict[str, Any]:
+    """What the method answers or the generator draws now, and with which libraries, as JSON values."""
+    if isinstance(method, Generator):
+        return {"samples": method.sample(len(MOLECULES)), "versions": library_versions()}
+    assert isinstance(method, Method)
     prediction = method.predict(table)
     value = [[None if np.isnan(v) else float(v) for v in row] for row in _answers(prediction)]
     status = [str(s) for s in prediction.status]
     return {"molecules": list(MOLECULES), "value": value, "status": status, "versions": library_versions()}
 
 
-def compare_vectors(method: Method, table: Table, vectors: Any) -> tuple[int, float]:
+def compare_vectors(method: Trainable, table: Table, vectors: Any) -> tuple[int, float]:
     """Ask again.
 
     Returns:
-        The number of molecules, and the largest difference relative to the larger of the value and 1.
+        The number of molecules, and the largest difference relative to the larger of the value and 1; of a generator
+        the number of samples, and the share that differs.
 
     Raises:
         ModelFileError: another answer than when the model was saved.
     """
+    if isinstance(method, Generator):
+        return _compare_samples(method, vectors)
+    assert isinstance(method, Method)
     try:
         if list(vectors["molecules"]) != list(MOLECULES):
             raise ModelFileError("the model file's test vectors are not on the public molecules")
@@ -99,6 +107,21 @@ def compare_vectors(method: Method, table: Table, vectors: Any) -> tuple[int, fl
             hint=_why(vectors.get("versions")),
         )
     return len(MOLECULES), float(np.nanmax(gap, initial=0.0))
+
+
+def _compare_samples(method: Generator, vectors: Any) -> tuple[int, float]:
+    """The number of samples, and the share that are drawn otherwise than when the generator was saved."""
+    saved = vectors.get("samples") if isinstance(vectors, dict) else None
+    if not isinstance(saved, list) or len(saved) != len(MOLECULES):
+        raise ModelFileError("the model file's test samples cannot be read")
+    pairs = zip(method.sample(len(saved)), saved, strict=True)
+    odd = [(now, then) for now, then in pairs if now != then]
+    if len(odd) > SAMPLES_TOLERANCE * len(saved):
+        now, then = (str(text)[:60] for text in odd[0])
+        raise ModelFileError(
+            f"the generator draws {now!r}, and {then!r} when it was saved", hint=_why(vectors.get("versions"))
+        )
+    return len(saved), len(odd) / len(saved)
 
 
 def _answers(prediction: Prediction) -> list[np.ndarray]:

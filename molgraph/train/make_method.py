@@ -34,6 +34,9 @@ def make_method(name: str, **params: Any) -> Method:
         check_params(cls, params, owner=name)
         return cls(**params)
     if not set(encoder_names(name)) <= set(registry.names("encoder")):
+        if name in registry.names("generator"):
+            hint = f"to propose molecules: molgraph train-generator CORPUS -m {name}"
+            raise UsageError(f"{name} is a generator, which learns no targets", hint=hint)
         known = sorted({*registry.names("method"), *registry.names("encoder")} - {GraphMethod.name})
         raise UsageError(f"no model is named {name!r}", hint=nearest(name, known))
     own, inner = set(GraphMethod.param_names()) - {"encoder"}, encoder_params(name)

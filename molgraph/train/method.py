@@ -7,22 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 import torch
 
 from molgraph.base import registry
 from molgraph.base.contracts import Method, Prediction, State
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError
-from molgraph.base.finite import check_finite
 from molgraph.base.options import fill, keywords, takes
 from molgraph.base.parameters import check_params
 from molgraph.base.paths import store_folder
 from molgraph.base.ranges import Count, NotNegative, Probability
-from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT, GradientDescent, TrainingSection
+from molgraph.base.recipe_keys import DEFAULTS, TrainingSection
 from molgraph.base.registry import register
 from molgraph.base.search_space import Categorical, Float, Space
 from molgraph.base.seeds import derive
@@ -30,17 +28,17 @@ from molgraph.base.size import Shapes, Size
 from molgraph.base.table import LevelName
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
-from molgraph.train.engine import Fit, TrainingConfig
+from molgraph.train.fit_network import fit_network
 from molgraph.train.inference import FittedNetworks, Running, predict_networks
 from molgraph.train.inputs import Input, encoder_names, trial_inputs
 from molgraph.train.modelfile import load_model
 from molgraph.train.network import Network, build_network
 from molgraph.train.objective import make_objective
 from molgraph.train.outputs import Outputs
-from molgraph.train.preparation import NO_VALID, Prepared, prepare
+from molgraph.train.preparation import NO_VALID, prepare
 from molgraph.train.pretraining import Start, prepare_corpus, state_outputs
-from molgraph.train.restore import CURVES, refused_parts, restore_fitted, restore_history, size_of, too_large
-from molgraph.train.runtime import check_precision, lightning_quiet, make_fabric, resolve_device, torch_settings
+from molgraph.train.restore import refused_parts, restore_fitted, restore_history, size_of, too_large
+from molgraph.train.runtime import check_precision, lightning_quiet, resolve_device, torch_settings
 
 OPTIONS = keywords(TrainingSection, leave=("ensemble", "baseline", "seed"))
 logger = logging.getLogger("molgraph")
@@ -154,16 +152,14 @@ class GraphMethod(Method):
             if start is not None:
                 start.copy_into(network, made.inputs)
             learns = make_objective(self.objective, self.params or {}, network, made.inputs, made.outputs)
-            fabric = make_fabric(self.device, self.precision, self.devices, self.strategy)
-            plan = self._plan(made, None if workdir is None else Path(workdir))
-            learned = fabric.launch(cast(Any, Fit(learns, made.train, made.valid, plan)), network)
-        check_finite(learned.weights)
-        network.cpu().load_state_dict({name: torch.from_numpy(value) for name, value in learned.weights.items()})
+            self.curves, self.best_epoch = fit_network(
+                *(network, learns, made.train, made.valid, self.get_params(), made.prints),
+                workdir=workdir,
+                label=f"training {self.encoder}",
+            )
         self.predicts = objective.labelled
         outputs = made.outputs if self.predicts else state_outputs(network.d_state)
         self.fitted = FittedNetworks(network.eval(), outputs, made.descriptors, made.inputs)
-        self.curves = pd.DataFrame(learned.curves, columns=list(CURVES)).astype({"epoch": int})
-        self.best_epoch = learned.best_epoch
         self.notes = (*made.notes, *([] if start is None else [start.note]))
         return self
 
@@ -272,13 +268,6 @@ class GraphMethod(Method):
         )
         self.params = made.params_with(self.encoder, self.params or {})
         return made
-
-    def _plan(self, made: Prepared, folder: Path | None) -> TrainingConfig:
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-        how = GradientDescent.model_construct(**{name: getattr(self, name) for name in GRADIENT_DESCENT})
-        label = f"training {self.encoder}"
-        return TrainingConfig(how, self.seed, self.checkpoint_seconds, folder, made.prints, label)
 
     def build(self, inputs: Sequence[Input], *, d_extra: int, d_out: int, level: LevelName = "row") -> Network:
         """The network with fresh weights, for those widths."""

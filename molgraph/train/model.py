@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from molgraph.base.contracts import Method, Prediction, PredictsGraphs, Target
+from molgraph.base.contracts import Generator, Method, Prediction, PredictsGraphs, Target, Trainable
 from molgraph.base.errors import DataError, UsageError
 from molgraph.data.formats import names_file
 from molgraph.data.levels import labelled, level_of
@@ -32,11 +32,11 @@ logger = logging.getLogger("molgraph")
 
 
 class Model:
-    """A fitted method with the step that its molecules go through first, and its card.
+    """A fitted method or generator with the step that its molecules go through first, and its card.
 
     Args:
         method: fitted.
-        targets: what it predicts.
+        targets: what it predicts; none for a pretrained encoder or a generator.
         standardiser: the preset that its training molecules went through, applied again here.
         feature_names: descriptor columns that it needs beside the molecules.
         card: what it is.
@@ -46,7 +46,7 @@ class Model:
 
     def __init__(
         self,
-        method: Method,
+        method: Trainable,
         *,
         targets: Sequence[Target],
         standardiser: str = "standard",
@@ -85,16 +85,19 @@ class Model:
 
     def predict_table(self, table: Table) -> Prediction:
         """Predict the rows of a table as it was read; the standardiser is applied here."""
-        self.check_predicts()
+        method = self.check_predicts()
         clean = standardise(table, self.standardiser)
-        prediction = as_given(self.method.predict(clean), table, clean, self.standardiser)
+        prediction = as_given(method.predict(clean), table, clean, self.standardiser)
         return replace(prediction, index=table.index)
 
-    def check_predicts(self) -> None:
-        """Raise ``UsageError`` where the model has no targets to predict."""
-        if not self.targets:
-            hint = "start from it (molgraph train DATA --init FILE), or write its vectors (molgraph embed FILE DATA)"
-            raise UsageError(f"this is {self.card.what or 'an encoder'}, which predicts no target", hint=hint)
+    def check_predicts(self) -> Method:
+        """The method that predicts; raise ``UsageError`` where the model has no targets."""
+        if isinstance(self.method, Method) and self.targets:
+            return self.method
+        hint = "start from it (molgraph train DATA --init FILE), or write its vectors (molgraph embed FILE DATA)"
+        if isinstance(self.method, Generator):
+            hint = "it proposes molecules: molgraph generate FILE -n 1000"
+        raise UsageError(f"this is {self.card.what or f'a {self.name}'}, which predicts no target", hint=hint)
 
     def evaluate(self, data: Any, *, report: str | Path | None = None, **columns: Any) -> pd.DataFrame:
         """Scores on labelled molecules: a row for each target and metric.

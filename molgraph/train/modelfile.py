@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from molgraph.base import registry
-from molgraph.base.contracts import Method, State
+from molgraph.base.contracts import Generator, Method, State, Trainable
 from molgraph.base.errors import ModelFileError, nearest
 from molgraph.data.standardise import standardise
 from molgraph.data.target_json import targets_from_json
 from molgraph.train import training_molecules
 from molgraph.train.archive import read_archive, refused
 from molgraph.train.card import ModelCard
-from molgraph.train.golden_predictions import TOLERANCE, compare_vectors, vector_table
+from molgraph.train.golden_predictions import SAMPLES_TOLERANCE, TOLERANCE, compare_vectors, vector_table
 from molgraph.train.model import Model
 from molgraph.train.modelwriter import STANDARDISER_VERSION, bounded_meta
 
@@ -39,14 +39,28 @@ class VerifiedModel:
     Args:
         model: the model.
         n_molecules: test vectors replayed.
-        largest_gap: largest difference, relative to the larger of the value and 1.
-        tolerance: what it may be at most.
+        largest_gap: largest difference, relative to the larger of the value and 1; of a generator the share of its
+            samples that differ.
     """
 
     model: Model
     n_molecules: int
     largest_gap: float
-    tolerance: float = TOLERANCE
+
+    @property
+    def tolerance(self) -> float:
+        """What the gap may be at most."""
+        return SAMPLES_TOLERANCE if isinstance(self.model.method, Generator) else TOLERANCE
+
+    @property
+    def sentence(self) -> str:
+        """What was replayed and how it came out."""
+        if isinstance(self.model.method, Generator):
+            return (
+                f"{self.n_molecules} samples drawn again ({self.largest_gap:.0%} differ, allowed {self.tolerance:.0%})"
+            )
+        gap = f"largest relative difference {self.largest_gap:.1e}, allowed {self.tolerance:.0e}"
+        return f"{self.n_molecules} test molecules answered as saved ({gap})"
 
 
 def verify(path: str | Path) -> VerifiedModel:
@@ -75,8 +89,9 @@ def _load(path: Path) -> tuple[Model, Any]:
         hashes = training_molecules.checked(arrays.pop(training_molecules.ARRAY, None))
         method = _method(parts["method.json"], arrays)
         listed = parts["targets.json"]["targets"]
-        targets = targets_from_json(listed) if method.predicts or listed else ()
-        answers = method.predict(vector_table(method, names, 0)).targets if method.predicts else ()
+        predicts = isinstance(method, Method) and method.predicts
+        targets = targets_from_json(listed) if predicts or listed else ()
+        answers = method.predict(vector_table(method, names, 0)).targets if predicts else ()
         if [t.columns for t in answers] != [t.columns for t in targets]:
             raise ModelFileError("the model file's targets are not those of its method")
         known: dict[str, Any] = {"standardiser": preset["preset"], "feature_names": names, "card": card}
@@ -84,17 +99,13 @@ def _load(path: Path) -> tuple[Model, Any]:
     return model, parts["vectors.json"]
 
 
-def _method(entry: Any, arrays: Mapping[str, np.ndarray]) -> Method:
-    """The method of a file, built once the file's values are of their types and its size is bounded."""
-    cls = _method_class(str(entry["name"]))
+def _method(entry: Any, arrays: Mapping[str, np.ndarray]) -> Trainable:
+    """The method or generator of a file, built once its values are of their types and its size is bounded."""
+    kind, name = "generator" if entry.get("kind") == "generator" else "method", str(entry["name"])
+    if name not in (known := registry.names(kind)):
+        hint = f"{nearest(name, known)} Install the package that brings it, or a newer molgraph"
+        raise ModelFileError(f"the model file needs the {kind} {name[:60]!r}, which is not here", hint=hint)
+    cls: type[Trainable] = registry.get(kind, name)
     if not isinstance(entry["meta"], dict):
         raise ModelFileError("the model file's method part is not a JSON object")
     return cls.from_state(State(arrays, bounded_meta(cls, entry["meta"], arrays)))
-
-
-def _method_class(name: str) -> type[Method]:
-    known = registry.names("method")
-    if name not in known:
-        hint = f"{nearest(name, known)} Install the package that brings it, or a newer molgraph"
-        raise ModelFileError(f"the model file needs the method {name[:60]!r}, which is not here", hint=hint)
-    return registry.get("method", name)

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from molgraph.base import registry
-from molgraph.base.contracts import Method, Target
+from molgraph.base.contracts import Generator, Target, Trainable
 from molgraph.base.errors import UsageError
 from molgraph.base.parameters import measure
 from molgraph.data.standardise import standardise
@@ -24,7 +24,7 @@ STANDARDISER_VERSION = 1
 
 def write_model(
     path: str | Path,
-    method: Method,
+    method: Trainable,
     *,
     targets: Sequence[Target],
     standardiser: str,
@@ -36,7 +36,7 @@ def write_model(
 
     Args:
         path: where; ``.mgm`` is added to a name without a suffix.
-        method: fitted: a network, an ensemble, a forest.
+        method: fitted: a network, an ensemble, a forest, a generator.
         targets, standardiser, feature_names, card, trained_on: as in ``molgraph.train.model.Model``.
 
     Returns:
@@ -50,7 +50,7 @@ def write_model(
     path = path if path.suffix else path.with_suffix(".mgm")
     state = method.state()
     parts = {
-        "method.json": {"name": _name(method), "meta": plain(state.meta)},
+        "method.json": {**_registered(method), "meta": plain(state.meta)},
         "standardiser.json": {"preset": standardiser, "version": STANDARDISER_VERSION},
         "targets.json": {"targets": [asdict(t) for t in targets], "feature_names": list(feature_names)},
         "calibration.json": {},
@@ -68,9 +68,10 @@ def write_model(
     return path
 
 
-def bounded_meta(cls: type[Method], meta: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def bounded_meta(cls: type[Trainable], meta: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """A state's JSON values without run-only parameters, once their types and the state's size are checked."""
     run_only = {name for each in registry.names("method") for name in registry.get("method", each).run_only}
+    run_only |= {*cls.run_only}
     meta = cast(dict[str, Any], without(meta, run_only))
     size = measure(cls, meta, {name: array.shape for name, array in arrays.items()})
     size.check(sum(array.nbytes for array in arrays.values()))
@@ -87,14 +88,15 @@ def without(value: Any, names: Collection[str], *, inside: bool = False) -> Any:
     return value
 
 
-def _name(method: Method) -> str:
-    """The registered name of a method's class."""
-    for name in registry.names("method"):
-        if registry.get("method", name) is type(method):
-            return name
+def _registered(method: Trainable) -> dict[str, str]:
+    """The registered name of its class, and its kind where that is no method."""
+    kind = "generator" if isinstance(method, Generator) else "method"
+    for name in registry.names(kind):
+        if registry.get(kind, name) is type(method):
+            return {"name": name} if kind == "method" else {"name": name, "kind": kind}
     raise UsageError(
         f"{type(method).__name__} is not registered, so its file could not be loaded",
-        hint='decorate the class with @register("method", "its_name")',
+        hint=f'decorate the class with @register("{kind}", "its_name")',
     )
 
 

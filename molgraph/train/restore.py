@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import nn
 
 from molgraph.base import registry
 from molgraph.base.contracts import State
@@ -34,6 +35,7 @@ BONDS, A_USE = 64, 1 << 20  # directed bonds of a molecule; what calling a layer
 MAX_INPUTS = 8
 CURVES = ("epoch", "train_loss", "valid_loss", "learning_rate", "seconds")
 PREFIX = "network."
+N = TypeVar("N", bound=nn.Module)
 #: what parts of no sense raise while they are put together
 UNFIT = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
 
@@ -76,7 +78,7 @@ def restore_fitted(
     inputs = _inputs(encoder, meta)
     d_out = sum(len(target.columns) for target in targets)
     build = partial(build, inputs, d_extra=len(names), d_out=d_out, level=level_of(targets))
-    network = _network(encoder, build, arrays)
+    network = restore_network(encoder, build, arrays)
     if predicts != bool(targets):
         raise ModelFileError("the model has targets that its objective does not learn")
     if predicts:
@@ -116,22 +118,32 @@ def restore_history(meta: Mapping[str, Any]) -> tuple[pd.DataFrame | None, int |
     return curves, None if best is None else int(best), tuple(str(note) for note in meta.get("notes", []))
 
 
-def _network(encoder: str, build: Callable[[], Network], arrays: Mapping[str, np.ndarray]) -> Network:
+def restore_network(name: str, build: Callable[[], N], arrays: Mapping[str, np.ndarray]) -> N:
+    """A network with the weights of a file, whose shapes are compared before any is made.
+
+    Args:
+        name: the model's, for messages.
+        build: makes the network with fresh weights.
+        arrays: of the file; those of the network have ``network.`` before their names.
+
+    Raises:
+        ModelFileError: a weight is missing, foreign or of another shape, or the settings ask for more of them.
+    """
     with torch.device("meta"), bounded_by({name: array.shape for name, array in arrays.items()}):
         # shapes without memory, and no more of them than the file has
         expected = build().state_dict()
     given = {name.removeprefix(PREFIX): value for name, value in arrays.items() if name.startswith(PREFIX)}
     if set(given) != set(expected):
         odd = sorted(set(given) ^ set(expected))[0]
-        raise ModelFileError(f"the model's weights are not those of a {encoder}: {odd!r} is missing or foreign")
-    for name, value in given.items():
-        if tuple(value.shape) != tuple(expected[name].shape):
+        raise ModelFileError(f"the model's weights are not those of a {name}: {odd!r} is missing or foreign")
+    for key, value in given.items():
+        if tuple(value.shape) != tuple(expected[key].shape):
             raise ModelFileError(
-                f"the weight {name!r} has shape {tuple(value.shape)}, expected {tuple(expected[name].shape)}"
+                f"the weight {key!r} has shape {tuple(value.shape)}, expected {tuple(expected[key].shape)}"
             )
     with torch.random.fork_rng():
         network = build()
-    network.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in given.items()})
+    network.load_state_dict({key: torch.from_numpy(np.array(value)) for key, value in given.items()})
     return network.eval()
 
 

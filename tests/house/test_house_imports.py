@@ -20,8 +20,8 @@ REACH: dict[str, tuple[str, ...]] = {
     "evaluate": ("base", "chem", "data"),
 }
 REACH["train"] = (*REACH["models"], "models", "evaluate")
-REACH["trust"] = REACH["auxiliary"] = (*REACH["train"], "train")
-REACH["api"] = (*REACH["trust"], "trust", "auxiliary")
+REACH["trust"] = REACH["generate"] = REACH["auxiliary"] = (*REACH["train"], "train")
+REACH["api"] = (*REACH["trust"], "trust", "generate", "auxiliary")
 REACH["cli"] = (*REACH["api"], "api")
 # Modules that stand at the top of the package, and the layer that each belongs to.
 TOP = {"__main__": "cli"}
@@ -174,6 +174,8 @@ def test_every_import_leans_the_right_way(root: Path) -> None:
         ("train/x.py", "from lightning.fabric import Fabric"),
         ("train/x.py", "from molgraph.trust.ensemble import Ensemble"),
         ("trust/x.py", "from molgraph.auxiliary import forest"),
+        ("train/x.py", "from molgraph.generate.gru import GRUGenerator"),
+        ("generate/x.py", "from molgraph.trust.ensemble import Ensemble"),
         ("auxiliary/x.py", "import molgraph.api"),
         ("api/x.py", "from molgraph.cli import main"),
         ("api/catalogue.py", "from molgraph.cli.main import app"),

@@ -1,0 +1,133 @@
+"""Train a generator on molecules, and propose new molecules with it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from molgraph.api.check_config import recipe_of
+from molgraph.api.prediction import load
+from molgraph.api.pretraining import corpus_split, learn_corpus
+from molgraph.base.contracts import Generator
+from molgraph.base.errors import UsageError
+from molgraph.base.options import fill, optional, takes
+from molgraph.base.parameters import check_params
+from molgraph.base.recipe_keys import DEFAULTS, GENERATOR_KEYWORDS, GRADIENT_DESCENT
+from molgraph.base.registry import get
+from molgraph.base.run_config import RunConfig
+from molgraph.generate.generated import Generated, judge
+from molgraph.train.model import Model
+from molgraph.train.training_molecules import distinct, molecule_hashes
+
+logger = logging.getLogger("molgraph")
+
+
+@takes(optional(GENERATOR_KEYWORDS))
+def train_generator(
+    data: Any = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    recipe: RunConfig | str | Path | None = None,
+    workdir: str | Path | None = None,
+    **options: Any,
+) -> Model:
+    """Train a generator on molecules, whose targets, if there are any, are not read.
+
+    A twentieth of the rows, drawn at random, picks the weights and stops the training early.
+
+    Args:
+        data: a path (csv, csv.gz, tsv, parquet, sdf, smi), a frame, a list of SMILES, a table, or ``dataset:zinc250k``.
+        params: the generator's own parameters, such as ``{"d_hidden": 256}``.
+        **options
+        recipe: a recipe or its TOML file; keywords given beside it override it.
+        workdir: a folder for what a resume needs; the same call goes on there after a kill.
+
+    Returns:
+        The generator as a model without targets; ``save`` it, and give it to ``generate``.
+
+    Raises:
+        DataError: the table cannot be used as asked. UsageError: a name or value that is not known.
+
+    Example:
+        >>> import molgraph
+        >>> model = molgraph.train_generator("builtin:chembl2321810", params={"d_hidden": 16}, epochs=1)
+        >>> found = molgraph.generate(model, 20, seed=1)
+        >>> len(found), found.to_frame().columns.tolist()
+        (20, ['smiles', 'valid', 'novel', 'reason'])
+    """
+    given = fill(optional(GENERATOR_KEYWORDS), options) | {"params": params}
+    given = {name: value for name, value in given.items() if value is not None}
+    if isinstance(data, str):
+        given["path"] = data
+    config = generator_recipe(recipe, given)
+    generator = make_generator(config)
+    model, table = learn_corpus(data, config, generator, "a generator of molecules", workdir)
+    model.trained_on = distinct(molecule_hashes(table))
+    return model
+
+
+def generator_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str, Any]) -> RunConfig:
+    """The recipe of a generator; keys that it does not name are as generators have them."""
+    told = recipe_of(recipe, {})
+    own = {} if "name" in told.model.model_fields_set else {"model": GENERATOR_KEYWORDS["model"].default}
+    config = recipe_of(recipe, {**corpus_split(told), **own, **given})
+    if config.training.ensemble > 1:
+        raise UsageError("one generator is trained at a time", hint="leave ensemble out")
+    return config
+
+
+def make_generator(config: RunConfig) -> Generator:
+    """The recipe's generator with the training options that it takes; a warning names those that it does not use."""
+    name, told = config.model.name, config.training
+    cls = get("generator", name)
+    known = {*cls.param_names()}
+    options = told.model_dump(include=known if cls.gradient_descent else known - {*GRADIENT_DESCENT})
+    idle = sorted(key for key in told.model_fields_set - {*options} if getattr(told, key) != getattr(DEFAULTS, key))
+    if idle:
+        logger.warning("%s has no %s: not used", name, " and no ".join(idle))
+    params = options | config.model.params
+    check_params(cls, params, owner=name)
+    return cls(**params)
+
+
+def generate(
+    model: Model | str | os.PathLike[str],
+    n: int = 1000,
+    *,
+    seed: int = 0,
+    temperature: float | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> Generated:
+    """Propose molecules with a trained generator.
+
+    Args:
+        model: a generator, or the path of its file.
+        n: how many; some may be no molecules.
+        seed: the same seed gives the same list.
+        temperature: below 1 likely molecules come more often, above 1 more rarely; None for the model's own.
+        device, threads: where it runs; the CPU and all threads if not given.
+
+    Returns:
+        The SMILES in the order in which they were drawn, and which of them are valid, unique and novel.
+
+    Raises:
+        UsageError: the model is no generator, or a value that is impossible.
+    """
+    loaded = model if isinstance(model, Model) else load(model)
+    generator = loaded.method
+    if not isinstance(generator, Generator):
+        raise UsageError(
+            f"{loaded.kind} predicts molecules and proposes none", hint="train one: molgraph train-generator CORPUS"
+        )
+    given = {"temperature": temperature, "device": device, "threads": threads}
+    before = generator.get_params()
+    try:
+        generator.set_params(**{name: value for name, value in given.items() if value is not None})
+        smiles = generator.sample(n, seed)
+    finally:
+        generator.set_params(**before)
+    return judge(smiles, loaded.trained_on, loaded.standardiser)

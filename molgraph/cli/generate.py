@@ -1,0 +1,99 @@
+"""``molgraph train-generator`` and ``molgraph generate``: learn from molecules, and propose new ones."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from molgraph.base.errors import UsageError
+from molgraph.base.recipe_keys import GENERATOR_KEYWORDS
+from molgraph.cli.options import check_whole, check_writable
+from molgraph.cli.pretrain import learn_corpus
+from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
+
+FORMATS = (".csv", ".smi")
+
+
+@takes_recipe(GENERATOR_KEYWORDS)
+def train_generator(
+    corpus: Annotated[
+        str | None, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, or dataset:NAME; else the recipe's path.")
+    ] = None,
+    *,
+    recipe: RecipeFile = None,
+    set_: Assignments = None,
+    out: Annotated[
+        Path | None, output("--out", "-o", help="The generator, written over if it is there.", default="generator.mgm")
+    ] = None,
+    **options: Any,
+) -> None:
+    """Learn from a list of molecules to propose new ones.
+
+    No targets are read. A twentieth of the rows, drawn at random, picks the
+    weights. A run that was stopped goes on when the same command is given
+    again. `molgraph models --kind generator` lists the generators.
+
+    Examples:
+        molgraph train-generator library.smi -o gen.mgm
+        molgraph train-generator dataset:zinc250k -m gru --epochs 10 -o gen.mgm
+        molgraph train-generator library.csv -s params.d_hidden=256
+        molgraph generate gen.mgm -n 1000 -o new.csv
+    """
+    from molgraph.api.generating import generator_recipe
+    from molgraph.cli.show import command
+
+    plan = generator_recipe(recipe, given(GENERATOR_KEYWORDS, {"path": corpus, **options})).override(*set_ or [])
+    out = learn_corpus("train_generator", plan, recipe, out, Path("generator.mgm"))
+    command(["molgraph", "generate", out, "-n", "1000", "-o", "new.csv"], err=True)
+
+
+def generate(
+    model: Annotated[str, typer.Argument(help="A generator's file (.mgm).")],
+    n: Annotated[int, typer.Option("-n", metavar="N", help="How many; some may be no molecules.")] = 1000,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="csv or smi; - for the screen.")] = "-",
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same list.")] = 0,
+    temperature: Annotated[
+        float | None,
+        typer.Option(metavar="T", help="Below 1: likely molecules more often; the model's own if not given."),
+    ] = None,
+    device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda or auto; cpu if not given.")] = None,
+    threads: Annotated[int | None, typer.Option(metavar="N", help="CPU threads; all if not given.")] = None,
+) -> None:
+    """Propose molecules; tell which are valid, unique and novel.
+
+    A csv file has a row for each that was drawn: smiles, valid, novel, and
+    the reason where it is no molecule. A smi file has the valid ones alone.
+    Novel molecules are those that the generator did not learn from; salts
+    and stereoisomers count as one molecule.
+
+    Examples:
+        molgraph generate gen.mgm -n 1000 --seed 0 -o new.csv
+        molgraph generate gen.mgm -n 1000 --temperature 0.8 -o new.smi
+        molgraph generate gen.mgm -n 5
+    """
+    check_whole("-n", n)
+    check_whole("--threads", threads)
+    if out != "-" and Path(out).suffix.lower() not in FORMATS:
+        raise UsageError(
+            f"molecules cannot be written to {out!r}", hint=f"name a file that ends in {FORMATS[0]} or .smi"
+        )
+    check_writable(out, inputs=(model,))
+    from molgraph import api
+    from molgraph.base.csv_text import csv_text
+    from molgraph.base.paths import atomic_write
+    from molgraph.cli.show import say
+
+    found = api.generate(model, n, seed=seed, temperature=temperature, device=device, threads=threads)
+    if out.lower().endswith(".smi"):
+        text = "".join(f"{smiles}\n" for smiles, valid in zip(found.smiles, found.valid, strict=True) if valid)
+    else:
+        text = csv_text(found.to_frame())
+    if out == "-":
+        sys.stdout.write(text)
+    else:
+        with atomic_write(Path(out), "w") as file:
+            file.write(text)
+    say(found.sentence + ("" if out == "-" else f"; written to {out}"), err=True)

@@ -1,0 +1,96 @@
+"""Tell which generated SMILES are valid, unique and novel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from molgraph.chem.identity import identities_of
+from molgraph.data.standardise import standardise
+from molgraph.data.table import make_table
+from molgraph.train.training_molecules import molecule_hashes
+
+
+@dataclass(frozen=True)
+class Generated:
+    """Generated SMILES in the order in which they were drawn.
+
+    Args:
+        smiles: as they were drawn.
+        canonical: RDKit's canonical SMILES of each; empty where it is no molecule.
+        reason: why each is no molecule; empty where it is one.
+        novel: bool, whether each is a molecule that the generator did not learn from, salts and stereoisomers taken
+            for one molecule; None where that is not known.
+    """
+
+    smiles: tuple[str, ...]
+    canonical: tuple[str, ...]
+    reason: tuple[str, ...]
+    novel: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.smiles)
+
+    @property
+    def valid(self) -> np.ndarray:
+        """bool [n], whether RDKit reads each."""
+        return np.array([text != "" for text in self.canonical], dtype=bool)
+
+    @property
+    def n_valid(self) -> int:
+        """How many are valid."""
+        return int(self.valid.sum())
+
+    @property
+    def n_unique(self) -> int:
+        """How many distinct molecules the valid ones are, by canonical SMILES."""
+        return len({*self.canonical} - {""})
+
+    @property
+    def n_novel(self) -> int | None:
+        """How many of the distinct molecules are novel; None where that is not known."""
+        if self.novel is None:
+            return None
+        return len({text for text, new in zip(self.canonical, self.novel, strict=True) if new})
+
+    @property
+    def sentence(self) -> str:
+        """The counts in words.
+
+        Example:
+            >>> judge(["CCO", "OCC", "C1C"], None).sentence
+            '3 drawn: 2 valid (66.7%), 1 unique of those'
+        """
+        words = f"{len(self):,} drawn: {self.n_valid:,} valid ({self.n_valid / max(len(self), 1):.1%})"
+        words += f", {self.n_unique:,} unique of those"
+        return words if self.n_novel is None else f"{words}, {self.n_novel:,} novel of those"
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each: smiles, valid, novel (where that is known), reason."""
+        columns = {"smiles": self.smiles, "valid": self.valid, "novel": self.novel, "reason": self.reason}
+        return pd.DataFrame({name: values for name, values in columns.items() if values is not None})
+
+
+def judge(smiles: Sequence[str], trained_on: np.ndarray | None, standardiser: str = "standard") -> Generated:
+    """Read each SMILES, and look for its molecule among those that a generator learned from.
+
+    Args:
+        smiles: as they were drawn.
+        trained_on: hashes of the molecules learned from (``molgraph.train.training_molecules``), or None.
+        standardiser: the preset that these went through.
+
+    Example:
+        >>> found = judge(["CCO", "C1C"], np.array([], np.uint64))
+        >>> found.valid.tolist(), found.novel.tolist()
+        ([True, False], [True, False])
+    """
+    found = identities_of(list(smiles))
+    canonical = tuple(each.written for each in found)
+    novel = None
+    if trained_on is not None:
+        hashes = molecule_hashes(standardise(make_table(list(smiles)), standardiser))
+        novel = np.array([text != "" for text in canonical], dtype=bool) & ~np.isin(hashes, trained_on)
+    return Generated(tuple(smiles), canonical, tuple(each.reason for each in found), novel)

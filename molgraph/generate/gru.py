@@ -1,0 +1,320 @@
+"""Learn to write SMILES token by token with a recurrent network, and draw new ones from it."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from molgraph.base import registry
+from molgraph.base.contracts import Generator, State
+from molgraph.base.cores import cores
+from molgraph.base.errors import DataError, ModelFileError, UsageError
+from molgraph.base.options import fill, keywords, takes
+from molgraph.base.progress import bar
+from molgraph.base.ranges import NotNegative, Probability, Range, Width
+from molgraph.base.recipe_keys import DEFAULTS, TrainingSection
+from molgraph.base.registry import register
+from molgraph.base.seeds import derive, generator
+from molgraph.base.size import Shapes, Size
+from molgraph.chem.smiles import why_unreadable
+from molgraph.data.table import Table
+from molgraph.generate.smiles_tokens import is_vocabulary, token_store, tokens_of
+from molgraph.train.checkpoint import fingerprint
+from molgraph.train.fit_network import fit_network
+from molgraph.train.objective import Loss, Objective, StepState
+from molgraph.train.preparation import NO_VALID
+from molgraph.train.restore import PREFIX, refused_parts, restore_history, restore_network
+from molgraph.train.runtime import check_precision, lightning_quiet, resolve_device, torch_settings
+from molgraph.train.samples import Sample, Samples
+
+OPTIONS = keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline", "seed", "store", "objective"))
+EDGE = 0  # the code of a text's start and end
+PAD = -100  # a target that does not count
+TOGETHER = (
+    128  # samples that are drawn at once, always so many, so that the first ones do not depend on how many follow
+)
+logger = logging.getLogger("molgraph")
+
+
+class GRUNetwork(nn.Module):
+    """Scores of the next token: ``W h_t + b`` with ``h_t = GRU(embedding(x_t), h_{t-1})``.
+
+    Args:
+        n_tokens: distinct tokens, the edge among them.
+        d_embedding, d_hidden, n_layers, dropout: as ``GRUGenerator`` has them.
+    """
+
+    def __init__(self, n_tokens: int, d_embedding: int, d_hidden: int, n_layers: int, dropout: float) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(n_tokens, d_embedding)
+        between = dropout if n_layers > 1 else 0.0
+        self.gru = nn.GRU(d_embedding, d_hidden, n_layers, batch_first=True, dropout=between)
+        self.scores = nn.Linear(d_hidden, n_tokens)
+
+    def prepare(self, sample: Sample) -> None:
+        """Nothing is made ahead."""
+
+    def forward(self, tokens: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Float [n, length, n_tokens] and the last state, from int64 [n, length] and the state before."""
+        h, state = self.gru(self.embedding(tokens), state)
+        return self.scores(h), state
+
+
+class NextToken(Objective):
+    """Cross-entropy of each next token and of the end, given the tokens before: the mean over tokens."""
+
+    labelled = False
+
+    def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
+        """Sum of the cross-entropies of a batch's tokens and ends."""
+        (part,) = batch.parts
+        level = part.batch["token"]
+        given, target = shifted(level.code.long(), level.offsets)
+        if batch.weights is not None:
+            target[batch.weights[:, 0] == 0] = PAD
+        scores, _ = network(given)
+        total = F.cross_entropy(scores.float().flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="sum")
+        return Loss(total, int((target != PAD).sum()))
+
+
+def shifted(code: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
+    """What a network reads and what it should answer, both int64 [n, longest + 1].
+
+    Args:
+        code: int64 [tokens] of n texts, one after the other.
+        offsets: int64 [n + 1], where each begins.
+
+    Example:
+        >>> given, target = shifted(torch.tensor([5, 6, 7]), torch.tensor([0, 2, 3]))
+        >>> given.tolist(), target.tolist()
+        ([[0, 5, 6], [0, 7, 0]], [[5, 6, 0], [7, 0, -100]])
+    """
+    lengths, n = offsets.diff(), len(offsets) - 1
+    rows = torch.arange(n, device=code.device)
+    row = rows.repeat_interleave(lengths)
+    place = torch.arange(len(code), device=code.device) - offsets[:-1].repeat_interleave(lengths)
+    width = int(lengths.max()) + 1
+    given = code.new_full((n, width), EDGE)
+    target = code.new_full((n, width), PAD)
+    given[row, place + 1] = code
+    target[row, place] = code
+    target[rows, lengths] = EDGE
+    return given, target
+
+
+class FittedGRU(NamedTuple):
+    """A trained network and the tokens that its codes 1, 2, ... stand for."""
+
+    network: GRUNetwork
+    vocabulary: tuple[str, ...]
+
+
+@register(
+    "generator",
+    "gru",
+    summary="a recurrent network that writes SMILES token by token",
+    paper="Segler et al. 2018, ACS Cent. Sci. 4:120; Bjerrum & Threlfall 2017, arXiv:1705.04612",
+)
+class GRUGenerator(Generator):
+    """Learn the language of SMILES: the probability of each token given those before it.
+
+    Segler et al. 2018 and Bjerrum & Threlfall 2017, here with the gated units of Cho et al. 2014:
+    ``p(x_1 ... x_n) = prod_t softmax(W h_t + b)_{x_t}``. The vocabulary is that of the corpus. A sample is drawn token
+    by token until its end is drawn or it has ``max_length`` tokens; not every sample is a molecule.
+
+    Args:
+        d_embedding: width of a token's vector.
+        d_hidden: width of the state.
+        n_layers: layers of the network.
+        dropout: probability of dropping a value between two layers while training.
+        max_length: tokens of a sample, at most; longer molecules are not learned from.
+        temperature: of sampling: below 1 likely tokens are drawn more often, above 1 more rarely.
+        seed: of the weights, the order of the rows and dropout.
+        checkpoint_seconds: time between checkpoints, where fit is given a working folder.
+        options: the keys of a recipe's training, with its defaults; ``help(GRUGenerator.__init__)`` lists them.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> made = GRUGenerator(d_hidden=16, epochs=2).fit(make_table(["CCO", "CCN", "CCCl"]))
+        >>> len(made.sample(5)), made.sample(5, seed=1) == made.sample(5, seed=1)
+        (5, True)
+    """
+
+    name = "gru"
+    uses_valid = True
+    gradient_descent = True
+
+    @takes(OPTIONS)
+    def __init__(
+        self,
+        d_embedding: Width = 128,
+        d_hidden: Width = 512,
+        n_layers: Annotated[int, Range(1, 16)] = 2,
+        dropout: Probability = 0.0,
+        max_length: Annotated[int, Range(1, 2000)] = 160,
+        temperature: Annotated[float, Range(0.01, 100)] = 1.0,
+        *,
+        seed: int = DEFAULTS.seed,
+        checkpoint_seconds: NotNegative = 20.0,
+        **options: Any,
+    ) -> None:
+        """Keep the hyper-parameters.
+
+        Args:
+            **options
+        """
+        self.d_embedding, self.d_hidden, self.n_layers, self.dropout = d_embedding, d_hidden, n_layers, dropout
+        self.max_length, self.temperature = max_length, temperature
+        self.seed, self.checkpoint_seconds = seed, checkpoint_seconds
+        vars(self).update(fill(OPTIONS, options))
+        self.fitted: FittedGRU | None = None
+        self.best_epoch: int | None = None
+
+    if TYPE_CHECKING:  # the options
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Train on the readable molecules of ``table``; ``valid`` stops early and picks the weights.
+
+        Raises:
+            DataError: the table has no column of molecules, or several, or none of them can be read.
+            Interrupted: Ctrl-C; its message says where the checkpoint is.
+        """
+        self.check()
+        texts, notes = self._texts(table)
+        if not texts:
+            raise DataError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
+        vocabulary = tuple(sorted({token for text in texts for token in text}))
+        known = {*vocabulary}
+        held = [] if valid is None else [text for text in self._texts(valid)[0] if known.issuperset(text)]
+        if not held:
+            logger.info(NO_VALID)
+        train, judged = (_samples(part, vocabulary) for part in (texts, held))
+        recipe = {name: value for name, value in self.get_params().items() if name not in self.run_only}
+        prints = fingerprint(recipe=recipe, data=["".join(text) for text in texts], split=["".join(t) for t in held])
+        with lightning_quiet(), torch_settings(self.threads, derive(self.seed, "weights")):
+            network = self.build(len(vocabulary))
+            how = (train, judged if held else None, self.get_params(), prints)
+            self.curves, self.best_epoch = fit_network(
+                network, NextToken(), *how, workdir=workdir, label=f"training {self.name}"
+            )
+        self.fitted = FittedGRU(network.eval(), vocabulary)
+        self.notes = (*notes, *([] if held else [NO_VALID]))
+        return self
+
+    def sample(self, n: int, seed: int = 0) -> list[str]:
+        """Draw ``n`` texts; the first of them are the same whatever ``n`` is."""
+        fitted = self.ready()
+        self.check()
+        if n < 0:
+            raise UsageError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
+        network = fitted.network.to(resolve_device(self.device))
+        texts: list[str] = []
+        with torch_settings(self.threads), torch.inference_mode(), bar("generating", n) as line:
+            for start in range(0, n, TOGETHER):
+                code = self._drawn(network, generator(seed, "sample", start // TOGETHER))
+                for row in code[: n - start].tolist():
+                    end = row.index(EDGE) if EDGE in row else len(row)
+                    texts.append("".join(fitted.vocabulary[each - 1] for each in row[:end]))
+                line.advance(min(TOGETHER, n - start))
+        return texts
+
+    def ready(self) -> FittedGRU:
+        """What was learned; raises ``UsageError`` before ``fit``."""
+        if self.fitted is None:
+            raise UsageError("this generator has not learned anything yet", hint="call fit(table) first, or load one")
+        return self.fitted
+
+    def state(self) -> State:
+        """Weights as arrays; hyper-parameters and vocabulary as JSON."""
+        fitted = self.ready()
+        arrays = {f"{PREFIX}{k}": v.detach().cpu().numpy() for k, v in fitted.network.state_dict().items()}
+        meta = {
+            "params": self.get_params(),
+            "vocabulary": list(fitted.vocabulary),
+            "curves": [] if self.curves is None else self.curves.to_numpy().tolist(),
+            "best_epoch": self.best_epoch,
+            "notes": list(self.notes),
+        }
+        return State(arrays, meta)
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild; the network's shapes are compared with the arrays before any weight is made."""
+        with refused_parts():
+            made = cls(**state.meta["params"])
+            made.check()
+            vocabulary = tuple(state.meta["vocabulary"])
+            if not is_vocabulary(vocabulary):
+                raise ModelFileError("the generator's vocabulary is no list of distinct tokens of SMILES")
+            network = restore_network(cls.name, partial(made.build, len(vocabulary)), state.arrays)
+            made.fitted = FittedGRU(network, vocabulary)
+            made.curves, made.best_epoch, made.notes = restore_history(state.meta)
+        return made
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """The weights twice, each of them read once for each token of each sample."""
+        weights = sum(math.prod(shape) for shape in shapes.values())
+        params = meta["params"]
+        length, state = int(params["max_length"]), int(params["n_layers"]) * int(params["d_hidden"])
+        row = 16 * length + 32 * len(meta["vocabulary"]) + 16 * state
+        return Size(8 * weights, TOGETHER * length * weights, row, length * weights)
+
+    def check(self) -> None:
+        """Raise early for values that no fit can have."""
+        self.check_params()
+        cores(self.threads)
+        for kind in ("optimizer", "schedule"):
+            registry.entry(kind, getattr(self, kind))
+        check_precision(self.precision)
+        resolve_device(self.device)
+
+    def build(self, n_tokens: int) -> GRUNetwork:
+        """The network with fresh weights, for a vocabulary of that size."""
+        return GRUNetwork(n_tokens + 1, self.d_embedding, self.d_hidden, self.n_layers, self.dropout)
+
+    def _texts(self, table: Table) -> tuple[list[list[str]], list[str]]:
+        """The tokens of each molecule that can be read and is short enough, and a note on those that are not."""
+        if [each.kind for each in table.entities] != ["molecule"]:
+            read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
+            raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
+        sound = [text for text in table.smiles[table.ok].tolist() if not why_unreadable(text)]
+        texts = [tokens_of(text.strip()) for text in sound]
+        kept = [text for text in texts if 0 < len(text) <= self.max_length and is_vocabulary([*{*text}])]
+        passed = {"unreadable": len(table) - len(sound), f"over {self.max_length} tokens": len(texts) - len(kept)}
+        return kept, [f"rows that are not learned from: {n:,} ({why})" for why, n in passed.items() if n]
+
+    def _drawn(self, network: GRUNetwork, rng: np.random.Generator) -> Tensor:
+        """int64 [TOGETHER, max_length], the codes of fresh texts; what stands behind a text's end means nothing."""
+        uniform = torch.from_numpy(rng.random((TOGETHER, self.max_length)))
+        code = torch.zeros(TOGETHER, self.max_length, dtype=torch.int64)
+        token, state = torch.full((TOGETHER, 1), EDGE, device=network.scores.bias.device), None
+        ended = torch.zeros(TOGETHER, dtype=torch.bool)
+        for step in range(self.max_length):
+            scores, state = network(token, state)
+            likely = torch.nan_to_num(scores[:, 0].double().cpu()) / self.temperature
+            upto = likely.softmax(dim=1).cumsum(dim=1)
+            drawn = torch.searchsorted(upto, uniform[:, step : step + 1] * upto[:, -1:], right=True)
+            code[:, step] = drawn.clamp_(max=upto.shape[1] - 1)[:, 0]
+            ended |= code[:, step] == EDGE
+            if ended.all():
+                break
+            token = drawn.to(token.device)
+        return code
+
+
+def _samples(texts: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Samples:
+    """Texts as the engine takes them."""
+    rows = np.arange(len(texts))[:, None]
+    return Samples((token_store(texts, vocabulary),), rows, weights=np.ones((len(texts), 1), np.float32))

@@ -1,0 +1,55 @@
+"""Split SMILES into tokens, and pack the tokens of many molecules into a store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from molgraph.base.table import OK
+from molgraph.data.graph_store import GraphStore, Level
+
+LONGEST_TOKEN = 64
+_TOKEN = re.compile(r"\[[^\[\]]{1,62}\]|Br|Cl|%\d\d|.", re.DOTALL)
+
+
+def tokens_of(smiles: str) -> list[str]:
+    """The tokens of a SMILES: an atom in brackets, Br, Cl and a ring number of two digits are one each.
+
+    Example:
+        >>> tokens_of("C[C@H](Cl)Br")
+        ['C', '[C@H]', '(', 'Cl', ')', 'Br']
+    """
+    return _TOKEN.findall(smiles)
+
+
+def token_store(texts: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> GraphStore:
+    """Pack tokenised texts into one level, ``token``, whose ``code`` is a token's place in the vocabulary, from 1.
+
+    Args:
+        texts: the tokens of each text, all of them in the vocabulary.
+        vocabulary: distinct tokens; the code 0 is left for the start and the end of a text.
+
+    Example:
+        >>> store = token_store([["C", "O"], ["C"]], ("C", "O"))
+        >>> store.levels["token"].offsets.tolist(), store.levels["token"].arrays["code"].tolist()
+        ([0, 2, 3], [1, 2, 1])
+    """
+    place = {token: i for i, token in enumerate(vocabulary, 1)}
+    offsets = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    code = np.fromiter((place[token] for text in texts for token in text), np.int32, int(offsets[-1]))
+    status, reason = np.full(len(texts), OK, dtype=object), np.full(len(texts), "", dtype=object)
+    return GraphStore({"token": Level(offsets, {"code": code})}, {}, status, reason, "smiles_tokens.1")
+
+
+def is_vocabulary(tokens: Sequence[object]) -> bool:
+    """Whether all are distinct tokens that SMILES can have.
+
+    Example:
+        >>> is_vocabulary(("C", "Cl")), is_vocabulary(("C", "C")), is_vocabulary(("C\\n",))
+        (True, False, False)
+    """
+    texts = [each for each in tokens if isinstance(each, str) and each.isascii() and each.isprintable()]
+    whole = [text for text in texts if 0 < len(text) <= LONGEST_TOKEN and " " not in text]
+    return len({*whole}) == len(tokens)
