@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from molgraph.base.contracts import Method, Prediction
+from molgraph.base.contracts import Prediction, Trainable
 from molgraph.base.errors import UsageError
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
@@ -146,7 +146,7 @@ def evaluate(
     return (model if isinstance(model, Model) else load(model)).evaluate(data, report=report, **columns)
 
 
-def _set_running(method: Method, running: Mapping[str, Any]) -> None:
+def _set_running(method: Trainable, running: Mapping[str, Any]) -> None:
     """Set where and how a fitted method runs; what is None or unknown to it stays as it is."""
     given = {name: value for name, value in running.items() if value is not None}
     for part in method.with_members:

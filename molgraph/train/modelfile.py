@@ -89,9 +89,9 @@ def _load(path: Path) -> tuple[Model, Any]:
         hashes = training_molecules.checked(arrays.pop(training_molecules.ARRAY, None))
         method = _method(parts["method.json"], arrays)
         listed = parts["targets.json"]["targets"]
-        predicts = isinstance(method, Method) and method.predicts
-        targets = targets_from_json(listed) if predicts or listed else ()
-        answers = method.predict(vector_table(method, names, 0)).targets if predicts else ()
+        asked = method if isinstance(method, Method) and method.predicts else None
+        targets = targets_from_json(listed) if asked or listed else ()
+        answers = () if asked is None else asked.predict(vector_table(asked, names, 0)).targets
         if [t.columns for t in answers] != [t.columns for t in targets]:
             raise ModelFileError("the model file's targets are not those of its method")
         known: dict[str, Any] = {"standardiser": preset["preset"], "feature_names": names, "card": card}

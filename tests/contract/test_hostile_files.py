@@ -1,4 +1,4 @@
-"""What every registered method's file must withstand, whoever wrote the method."""
+"""What the file of every registered method and generator must withstand, whoever wrote it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from molgraph.train.make_method import make_method
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model
 from molgraph.train.network import encoder_params
-from pipelines.attack.mutate import pack, unpack
+from pipelines.attack.mutate import mutated, pack, unpack
 from pipelines.attack.run import Worker
+from tests.contract.test_generators import NAMES as GENERATORS
+from tests.contract.test_generators import quick as quick_generator
 from tests.contract.test_methods import NAMES, labelled, quick
 
 DEFAULT = {name: make_method(name).get_params() for name in NAMES if name in registry.names("method")}
@@ -84,6 +86,21 @@ def _whole_numbers(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ..
 
 
 def test_no_whole_number_of_a_file_is_a_bomb(whole, worker, tmp_path):
+    check_no_bomb(whole, worker, tmp_path)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_no_file_of_a_generator_is_a_bomb(name, worker, tmp_path):
+    fitted = quick_generator(name).fit(labelled("regression", 16))
+    whole = Model(fitted, targets=()).save(tmp_path / "a.mgm").read_bytes()
+    check_no_bomb(whole, worker, tmp_path)
+    for i in range(60):
+        (tmp_path / "odd.mgm").write_bytes(mutated(whole, i)[0])
+        told = worker.ask(tmp_path / "odd.mgm")
+        assert told["ended"] in ("refused", "answered") and told["seconds"] < 5, (i, told)
+
+
+def check_no_bomb(whole: bytes, worker: Worker, tmp_path: Path) -> None:
     """Every number of the description at two absurd values: refused, or without consequence, in no time and space."""
     (tmp_path / "sound.mgm").write_bytes(whole)
     assert worker.ask(tmp_path / "sound.mgm")["ended"] == "answered"

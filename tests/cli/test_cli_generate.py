@@ -1,0 +1,90 @@
+"""Training a generator and proposing molecules at the shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import molgraph
+from molgraph.cli.main import app
+from tests.train.tiny import series
+
+SMALL = ("-s", "params.d_hidden=16", "-s", "params.d_embedding=8", "--epochs", "2", "--threads", "1")
+
+
+def run(*words: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200"})
+    return done.exit_code, done.output
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus and a generator that learned from it."""
+    folder = tmp_path_factory.mktemp("generator")
+    (folder / "corpus.smi").write_text("\n".join([*series(60).smiles, "xx"]) + "\n")
+    code, out = run("train-generator", folder / "corpus.smi", *SMALL, "--batch-size", 16, "-o", folder / "g")
+    assert code == 0 and "a generator of molecules: 2 epochs, the best" in out and "molgraph generate" in out, out
+    assert sorted(path.name for path in folder.iterdir()) == ["corpus.smi", "g.mgm"], "no working folder is left"
+    return folder
+
+
+def test_from_a_corpus_to_molecules(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    model = trained / "g.mgm"
+    assert molgraph.load(model).card.recipe["model"]["params"] == {"d_hidden": 16, "d_embedding": 8}
+    code, out = run("verify", model)
+    assert code == 0 and "ok: 25 samples drawn again (0% differ" in out, out
+    for name in ("a.csv", "b.csv"):
+        code, out = run("generate", model, "-n", 40, "--seed", 3, "-o", name)
+        assert code == 0 and "40 drawn: " in out and "valid" in out and "novel" in out and name in out, out
+    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
+    frame = pd.read_csv("a.csv", keep_default_na=False)
+    assert len(frame) == 40 and list(frame.columns) == ["smiles", "valid", "novel", "reason"]
+    assert list(frame["smiles"]) == molgraph.load(model).method.sample(40, 3)  # type: ignore[attr-defined]
+    code, out = run("generate", model, "-n", 40, "--seed", 3, "-o", "a.smi")
+    assert code == 0 and Path("a.smi").read_text().splitlines() == list(frame["smiles"][frame["valid"]])
+    code, out = run("generate", model, "-n", 3)
+    assert code == 0 and "smiles,valid,novel,reason\n" in out
+    assert run("generate", model, "-n", 40, "--seed", 3, "--temperature", 0.2, "-o", "cold.csv")[0] == 0
+    assert Path("cold.csv").read_bytes() != Path("a.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("predict", "g.mgm", "CCO"), "a generator of molecules, which predicts no target"),
+        (("embed", "g.mgm", "CCO"), "has no encoder"),
+        (("evaluate", "g.mgm", "corpus.smi"), "molgraph generate"),
+        (("train", "corpus.smi", "-t", "y", "-m", "gru"), "molgraph train-generator CORPUS -m gru"),
+        (("train", "corpus.smi", "-t", "y", "--init", "g.mgm"), "gru is a generator"),
+        (("pretrain", "corpus.smi", "-m", "gru"), "gru is a generator"),
+        (("train-generator", "corpus.smi", "-m", "gro"), "did you mean 'gru'"),
+        (("train-generator", "corpus.smi", "-s", "params.d_hiden=4"), "d_hidden"),
+        (("train-generator", "corpus.smi", "-s", "training.ensemble=2"), "one generator"),
+        (("train-generator", "corpus.smi", "-o", "g.csv"), "model files end in .mgm"),
+        (("generate", "g.mgm", "-n", "0"), "-n is 0, expected 1 or more"),
+        (("generate", "g.mgm", "--temperature", "0"), "temperature is 0"),
+        (("generate", "g.mgm", "-o", "a.parquet"), "name a file that ends in .csv or .smi"),
+        (("generate", "g.mgm", "-o", "g.mgm"), "ends in .csv"),
+        (("generate", "mean.mgm"), "mean predicts molecules and proposes none"),
+    ],
+)
+def test_a_wrong_word_is_answered_with_the_right_one(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(trained)
+    if "mean.mgm" in words:
+        table = molgraph.read_table("builtin:chembl2321810")
+        molgraph.train(table, model="mean", split="random").model.save("mean.mgm")
+    code, out = run(*words)
+    assert code == 2 and said in out, out
+
+
+def test_generators_are_listed() -> None:
+    code, out = run("models", "--kind", "generator")
+    assert code == 0 and "gru" in out and "Segler 2018" in out
+    code, out = run("models", "gru")
+    assert code == 0 and "temperature" in out and "d_hidden" in out, out

@@ -1,0 +1,164 @@
+"""Contract trials over every registered generator: samples, files, bad rows and hostile files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from molgraph.base import registry
+from molgraph.base.contracts import Generator, Method, State, Trainable
+from molgraph.base.errors import DataError, ModelFileError, MolgraphError, UsageError
+from molgraph.data.table import make_table
+from molgraph.train.model import Model
+from molgraph.train.modelfile import load_model, verify
+from molgraph.train.modelwriter import plain
+from pipelines.attack.mutate import pack, unpack
+from tests.train.tiny import series
+
+QUICK = {"epochs": 2, "batch_size": 16, "learning_rate": 3e-3}
+SMALL: dict[str, dict[str, Any]] = {"gru": {"d_embedding": 8, "d_hidden": 16, "max_length": 80}}
+NAMES = registry.names("generator")
+BAD = ["not a molecule", "", "C1CC", "C" * 6000, "[" * 40]
+
+
+def quick(name: str, **params: Any) -> Generator:
+    """A generator that fits in a blink."""
+    cls = registry.get("generator", name)
+    given = {**(QUICK if cls.gradient_descent else {}), **SMALL.get(name, {}), **params}
+    return cls(**given)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def fitted(request: pytest.FixtureRequest) -> Generator:
+    """Each generator, fitted once, on a corpus with bad rows."""
+    return quick(request.param).fit(make_table([*series(48).smiles, *BAD]), make_table(list(series(12, 100).smiles)))
+
+
+@pytest.fixture(scope="module")
+def whole(fitted: Generator, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A small file of each generator."""
+    return Model(fitted, targets=()).save(tmp_path_factory.mktemp("file") / "a.mgm").read_bytes()
+
+
+def test_methods_and_generators_share_their_parameters_and_states() -> None:
+    shared = ("get_params", "set_params", "check_params", "size_of", "state", "from_state", "fit")
+    for name in shared:
+        assert name in vars(Trainable) and name not in vars(Method) and name not in vars(Generator)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 130])
+def test_as_many_samples_as_asked_for_each_a_text(fitted: Generator, n: int) -> None:
+    found = fitted.sample(n, 3)
+    assert len(found) == n and all(type(text) is str for text in found)
+    assert found == fitted.sample(n, 3), "the same seed gives the same list"
+    assert n < 7 or found != fitted.sample(n, 4)
+
+
+def test_samples_read_no_global_randomness(fitted: Generator) -> None:
+    import torch
+
+    before = torch.get_rng_state()
+    np.random.seed(1)  # noqa: NPY002 - the global state on purpose
+    first = fitted.sample(9)
+    np.random.seed(2)  # noqa: NPY002
+    assert torch.equal(before, torch.get_rng_state())
+    torch.manual_seed(5)
+    assert fitted.sample(9) == first
+
+
+def test_state_and_back_draws_the_same(fitted: Generator) -> None:
+    state = fitted.state()
+    meta = json.loads(json.dumps(plain(state.meta), allow_nan=False))
+    again = type(fitted).from_state(State(dict(state.arrays), meta))
+    assert again.sample(40, 2) == fitted.sample(40, 2)
+    for name in state.arrays:
+        with pytest.raises(ModelFileError):
+            type(fitted).from_state(State({k: v for k, v in state.arrays.items() if k != name}, state.meta))
+    for key in ("params", *({"vocabulary"} & {*state.meta})):
+        with pytest.raises(ModelFileError):
+            type(fitted).from_state(State(state.arrays, {k: v for k, v in state.meta.items() if k != key}))
+    with pytest.raises(MolgraphError, match="not finite"):
+        State({name: np.full_like(value, np.nan) for name, value in state.arrays.items()}, state.meta)
+
+
+def test_model_file_and_back(fitted: Generator, whole: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "model.mgm"
+    path.write_bytes(whole)
+    again = load_model(path)
+    assert again.method.sample(40, 2) == fitted.sample(40, 2)
+    assert verify(path).largest_gap == 0
+    assert again.save(tmp_path / "again.mgm").read_bytes() == whole
+    with pytest.raises(UsageError, match=r"predicts no target\n.*molgraph generate"):
+        again.predict(["CCO"])
+
+
+def test_samples_other_than_the_saved_ones_are_found(whole: bytes, tmp_path: Path) -> None:
+    opened = unpack(whole)
+    samples = opened.parts["vectors.json"]["samples"]
+    path = tmp_path / "odd.mgm"
+    for changed, sound in ((2, True), (3, False)):
+        opened.parts["vectors.json"]["samples"] = ["no sample"] * changed + samples[changed:]
+        path.write_bytes(pack(opened))
+        if sound:
+            assert verify(path).largest_gap == changed / len(samples)
+        else:
+            with pytest.raises(ModelFileError, match="and 'no sample' when it was saved"):
+                verify(path)
+    for odd in (None, [], {}, ["C"], {"0": "C"}):
+        opened.parts["vectors.json"]["samples"] = odd
+        path.write_bytes(pack(opened))
+        with pytest.raises(ModelFileError, match="test samples cannot be read"):
+            verify(path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_seed_same_generator(name: str) -> None:
+    table = make_table(list(series(32).smiles))
+    a, b = (quick(name).fit(table) for _ in range(2))
+    assert all(np.array_equal(a.state().arrays[key], value) for key, value in b.state().arrays.items())
+    assert a.sample(20) == b.sample(20)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_by_name(name: str) -> None:
+    made = quick(name)
+    assert clone(made).get_params() == made.get_params()
+    with pytest.raises(UsageError):
+        made.set_params(no_such_parameter=1)
+    with pytest.raises(UsageError, match="not learned anything"):
+        made.sample(1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_to_learn_from_is_refused(name: str) -> None:
+    with pytest.raises(DataError, match="no molecule can be learned from"):
+        quick(name).fit(make_table([*BAD, None]))
+    table = make_table(["MKT"])
+    protein = replace(table, entities=(replace(table.entities[0], kind="sequence"),))
+    with pytest.raises(DataError, match="one column of molecules"):
+        quick(name).fit(protein)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("corpus", [["C"], ["C", "C"], ["[Na+].[Cl-]", "C%10CCCCC%10"]])
+def test_the_smallest_corpus_is_learned(name: str, corpus: list[str]) -> None:
+    assert len(quick(name).fit(make_table(corpus)).sample(3)) == 3
+
+
+def test_bad_rows_are_counted_in_the_notes(fitted: Generator) -> None:
+    assert any(str(len(BAD)) in note and "unreadable" in note for note in fitted.notes), fitted.notes
+
+
+def test_every_generator_says_how_large_it_will_be() -> None:
+    for name in NAMES:
+        owners = [cls for cls in registry.get("generator", name).__mro__ if cls is not Trainable]
+        assert any("size_of" in vars(cls) for cls in owners), f"{name} has no size_of of its own"

@@ -1,0 +1,132 @@
+"""The GRU over SMILES: its loss by hand, exact resume, the distribution of its samples, and its tokens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from molgraph.base.errors import UsageError
+from molgraph.data.table import Table, make_table
+from molgraph.generate.gru import GRUGenerator, GRUNetwork, NextToken, _samples
+from molgraph.generate.smiles_tokens import is_vocabulary, tokens_of
+from molgraph.train.objective import StepState
+from molgraph.train.runtime import Interrupted
+from tests.train.tiny import same_bits, series
+
+TEXTS = [tokens_of(smiles) for smiles in ("CCO", "C", "c1cc(Cl)ccc1Br", "C[N+](=O)[O-]")]
+VOCABULARY = tuple(sorted({token for text in TEXTS for token in text}))
+
+
+def small(**params: Any) -> GRUGenerator:
+    """A generator of width 16."""
+    given: dict[str, Any] = {"d_embedding": 8, "d_hidden": 16, "batch_size": 16, "epochs": 3, "threads": 1}
+    return GRUGenerator(**{**given, **params})
+
+
+def corpus(n: int = 48, start: int = 0) -> Table:
+    """Molecules, one of which cannot be read."""
+    return make_table([*series(n, start).smiles, "not a molecule"])
+
+
+def test_the_loss_is_the_cross_entropy_of_every_token_and_end() -> None:
+    """Against one text at a time, one step at a time, the softmax written out."""
+    torch.manual_seed(0)
+    network = GRUNetwork(len(VOCABULARY) + 1, 4, 8, 2, 0.0)
+    batch = _samples(TEXTS, VOCABULARY).sample(np.array([2, 0, 3, 1]))
+    batch.weights[1] = 0.0  # a row that does not count
+    found = NextToken()(network, batch, StepState(0, 1, 0))
+    expected, count = 0.0, 0
+    for text in (TEXTS[2], TEXTS[3], TEXTS[1]):
+        token, state = 0, None
+        for code in [*(VOCABULARY.index(each) + 1 for each in text), 0]:
+            scores, state = network(torch.tensor([[token]]), state)
+            scores = scores[0, 0].detach().double()
+            expected, count, token = expected + float(scores.exp().sum().log() - scores[code]), count + 1, code
+    assert found.count == count
+    assert float(found.total.detach()) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("stop_after", [1, 5, 10])
+def test_a_killed_training_goes_on_exactly(stop_after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"epochs": 4, "checkpoint_seconds": 0.0, "dropout": 0.2}
+    whole = small(**options).fit(corpus(), corpus(16, 100), workdir=tmp_path / "whole")
+    steps = []
+
+    def stop(self: Any, network: Any, state: StepState) -> None:
+        steps.append(state.step)
+        if len(steps) == stop_after + 1:
+            raise Interrupted("killed")
+
+    monkeypatch.setattr(NextToken, "after_step", stop)
+    with pytest.raises(Interrupted):
+        small(**options).fit(corpus(), corpus(16, 100), workdir=tmp_path / "cut")
+    monkeypatch.undo()
+    again = small(**options).fit(corpus(), corpus(16, 100), workdir=tmp_path / "cut")
+    weights = [{k: v.numpy() for k, v in each.ready().network.state_dict().items()} for each in (again, whole)]
+    assert same_bits(*weights) and again.sample(20) == whole.sample(20)
+    assert again.curves is not None and whole.curves is not None
+    assert again.curves.drop(columns="seconds").equals(whole.curves.drop(columns="seconds"))
+
+
+@pytest.fixture(scope="module")
+def fluent() -> GRUGenerator:
+    """A generator that has learned three molecules by heart."""
+    molecules = ["CCO"] * 30 + ["c1ccccc1"] * 20 + ["CC(=O)N"] * 10
+    return small(epochs=60, learning_rate=0.02, d_hidden=24, patience=None).fit(make_table(molecules))
+
+
+def test_samples_come_as_often_as_in_the_corpus(fluent: GRUGenerator) -> None:
+    counts = Counter(fluent.sample(1200, 1))
+    for text, share in (("CCO", 1 / 2), ("c1ccccc1", 1 / 3), ("CC(=O)N", 1 / 6)):
+        assert counts[text] / 1200 == pytest.approx(share, abs=0.06), counts.most_common(5)
+
+
+def test_a_low_temperature_draws_the_likeliest(fluent: GRUGenerator) -> None:
+    fluent.set_params(temperature=0.05)
+    assert set(fluent.sample(50)) == {"CCO"}
+    fluent.set_params(temperature=50.0)
+    assert len({*fluent.sample(50)} - {"CCO", "c1ccccc1", "CC(=O)N"}) > 25
+    with pytest.raises(UsageError, match="temperature is 0"):
+        fluent.set_params(temperature=0).sample(1)
+    fluent.set_params(temperature=1.0)
+
+
+def test_the_first_samples_do_not_depend_on_how_many_follow(fluent: GRUGenerator) -> None:
+    assert fluent.sample(300, 5)[:131] == fluent.sample(131, 5)
+    assert len({*map(tuple, (fluent.sample(128, 5), fluent.sample(256, 5)[128:]))}) == 2, "batches differ"
+    with pytest.raises(UsageError, match="-1 samples"):
+        fluent.sample(-1)
+
+
+@pytest.mark.parametrize("bias", [-1e9, 3e38])
+def test_sampling_ends_whatever_the_network_answers(bias: float) -> None:
+    made = small(max_length=24, epochs=1).fit(make_table(["CCO", "CCN"]))
+    with torch.no_grad():
+        made.ready().network.scores.bias[0] = bias
+    assert {len(tokens_of(text)) for text in made.sample(20)} <= ({24} if bias < 0 else {0})
+
+
+def test_long_molecules_and_unknown_tokens_are_passed_over() -> None:
+    table = make_table(["C" * 30, "CCO", "CCN", "CCC"])
+    made = small(max_length=10).fit(table, make_table(["CCBr", "CCC"]))
+    assert made.ready().vocabulary == ("C", "N", "O")
+    assert made.notes == ("rows that are not learned from: 1 (over 10 tokens)",)
+    assert made.curves is not None and made.curves["valid_loss"].notna().all()
+    assert small().fit(table, make_table(["CCBr"])).notes[-1].startswith("no validation part")
+
+
+def test_a_text_is_the_sum_of_its_tokens() -> None:
+    lines = (Path(__file__).parent.parent / "nasty.tsv").read_text("utf-8").splitlines()[1:]
+    for text in [*(line.split("\t")[0] for line in lines), *series(200).smiles, "C%12CC%12", "[" * 80, "C\nC"]:
+        assert "".join(tokens_of(text)) == text
+    assert tokens_of("C%12Br[C@@H]%(123)") == ["C", "%12", "Br", "[C@@H]", "%", "(", "1", "2", "3", ")"]
+
+
+@pytest.mark.parametrize("tokens", [("C", ""), ("C", "C"), ("C", 5), ("a b",), ("\x1b[31m",), ("é",), ("C" * 65,)])
+def test_what_is_no_vocabulary(tokens: tuple[Any, ...]) -> None:
+    assert not is_vocabulary(tokens)
