@@ -12,7 +12,8 @@ import torch
 
 from molgraph.base.errors import UsageError
 from molgraph.data.table import Table, make_table
-from molgraph.generate.gru import GRUGenerator, GRUNetwork, NextToken, _samples
+from molgraph.generate.gru import GRUGenerator, _samples
+from molgraph.generate.next_token import GRUNetwork, NextToken
 from molgraph.generate.smiles_tokens import is_vocabulary, tokens_of
 from molgraph.train.objective import StepState
 from molgraph.train.runtime import Interrupted

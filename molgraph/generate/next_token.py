@@ -1,0 +1,81 @@
+"""A recurrent network that scores the next token of a text, and the objective that trains it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from molgraph.train.objective import Loss, Objective, StepState
+from molgraph.train.samples import Sample
+
+EDGE = 0  # the code of a text's start and end
+PAD = -100  # a target that does not count
+
+
+class GRUNetwork(nn.Module):
+    """Scores of the next token: ``W h_t + b`` with ``h_t = GRU(embedding(x_t), h_{t-1})``.
+
+    Args:
+        n_tokens: distinct tokens, the edge among them.
+        d_embedding, d_hidden, n_layers, dropout: as ``GRUGenerator`` has them.
+    """
+
+    def __init__(self, n_tokens: int, d_embedding: int, d_hidden: int, n_layers: int, dropout: float) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(n_tokens, d_embedding)
+        between = dropout if n_layers > 1 else 0.0
+        self.gru = nn.GRU(d_embedding, d_hidden, n_layers, batch_first=True, dropout=between)
+        self.scores = nn.Linear(d_hidden, n_tokens)
+
+    def prepare(self, sample: Sample) -> None:
+        """Nothing is made ahead."""
+
+    def forward(self, tokens: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Float [n, length, n_tokens] and the last state, from int64 [n, length] and the state before."""
+        h, state = self.gru(self.embedding(tokens), state)
+        return self.scores(h), state
+
+
+class NextToken(Objective):
+    """Cross-entropy of each next token and of the end, given the tokens before: the mean over tokens."""
+
+    labelled = False
+
+    def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
+        """Sum of the cross-entropies of a batch's tokens and ends."""
+        (part,) = batch.parts
+        level = part.batch["token"]
+        given, target = shifted(level.code.long(), level.offsets)
+        if batch.weights is not None:
+            target[batch.weights[:, 0] == 0] = PAD
+        scores, _ = network(given)
+        total = F.cross_entropy(scores.float().flatten(0, 1), target.flatten(), ignore_index=PAD, reduction="sum")
+        return Loss(total, int((target != PAD).sum()))
+
+
+def shifted(code: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
+    """What a network reads and what it should answer, both int64 [n, longest + 1].
+
+    Args:
+        code: int64 [tokens] of n texts, one after the other.
+        offsets: int64 [n + 1], where each begins.
+
+    Example:
+        >>> given, target = shifted(torch.tensor([5, 6, 7]), torch.tensor([0, 2, 3]))
+        >>> given.tolist(), target.tolist()
+        ([[0, 5, 6], [0, 7, 0]], [[5, 6, 0], [7, 0, -100]])
+    """
+    lengths, n = offsets.diff(), len(offsets) - 1
+    rows = torch.arange(n, device=code.device)
+    row = rows.repeat_interleave(lengths)
+    place = torch.arange(len(code), device=code.device) - offsets[:-1].repeat_interleave(lengths)
+    width = int(lengths.max()) + 1
+    given = code.new_full((n, width), EDGE)
+    target = code.new_full((n, width), PAD)
+    given[row, place + 1] = code
+    target[row, place] = code
+    target[rows, lengths] = EDGE
+    return given, target
