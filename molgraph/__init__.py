@@ -87,7 +87,7 @@ install(
         "readout": ("molgraph.nn.readouts",),
         "norm": ("molgraph.nn.norms",),
         "joiner": ("molgraph.nn.joiners",),
-        "objective": ("molgraph.train.objective", "molgraph.train.masked_atoms"),
+        "objective": ("molgraph.train.objective", "molgraph.train.masked_atoms", "molgraph.train.maml"),
         "optimizer": ("molgraph.train.optimizers",),
         "schedule": ("molgraph.train.optimizers",),
         "encoder": ("molgraph.models.*",),

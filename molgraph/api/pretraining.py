@@ -1,4 +1,4 @@
-"""Pretrain an encoder on molecules without targets."""
+"""Pretrain an encoder on molecules without targets, or a whole network on many tasks."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from molgraph.api.baselines import method_of
 from molgraph.api.check_config import check_config, recipe_of, with_start
 from molgraph.api.training import run_folder
+from molgraph.api.training_data import read_for_training
 from molgraph.base.contracts import Trainable
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.options import fill, optional, takes
@@ -41,7 +42,7 @@ def pretrain(
     workdir: str | Path | None = None,
     **options: Any,
 ) -> Model:
-    """Pretrain an encoder on molecules, whose targets, if there are any, are not read.
+    """Pretrain an encoder on molecules without targets, or by ``maml`` encoder and head on targets that are its tasks.
 
     A twentieth of the rows, drawn at random, picks the weights and stops the training early. ``train(...,
     init=FILE)`` starts a model from the encoder, ``embed`` gives its vectors.
@@ -75,7 +76,8 @@ def pretrain(
     method = method_of(config)
     if not isinstance(method, GraphMethod):
         raise UsageError(f"{config.model.name} has no encoder to pretrain", hint="choose one: molgraph models")
-    return learn_corpus(data, config, method, f"an encoder pretrained by {method.objective}", workdir)[0]
+    head = "and head " * get("objective", method.objective).tasks
+    return learn_corpus(data, config, method, f"an encoder {head}pretrained by {method.objective}", workdir)[0]
 
 
 def learn_corpus(
@@ -122,7 +124,7 @@ def pretraining_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str
     """The recipe of a pretraining; what it does not say is as pretraining has it.
 
     Raises:
-        UsageError: the objective learns targets, or several models are asked for.
+        UsageError: the objective learns targets, or reads none that are named, or several models are asked for.
     """
     told = recipe_of(recipe, {})
     own = {} if "objective" in told.training.model_fields_set else {"objective": OBJECTIVE}
@@ -130,6 +132,9 @@ def pretraining_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str
     if get("objective", config.training.objective).labelled:
         able = ", ".join(name for name in names("objective") if not get("objective", name).labelled)
         raise UsageError(f"{config.training.objective} learns targets", hint=f"for pretraining: {able}")
+    if "targets" in given and not get("objective", config.training.objective).tasks:
+        hint = "leave them out, or take each for a task: --objective maml"
+        raise UsageError(f"{config.training.objective} reads no targets", hint=hint)
     if config.training.ensemble > 1:
         raise UsageError("one encoder is pretrained at a time", hint="leave ensemble out")
     return config
@@ -141,6 +146,8 @@ def corpus_split(told: RunConfig) -> dict[str, Any]:
 
 
 def _read(data: Any, config: RunConfig) -> Table:
+    if get("objective", config.training.objective).tasks:
+        return read_for_training(data, config)
     if data is None:
         raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
     asked = config.data

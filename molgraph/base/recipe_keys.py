@@ -162,11 +162,12 @@ KEYWORDS: dict[str, Keyword] = {
     if key in keywords(SECTIONS[section])
 }
 
-#: those of them that pretraining has, which reads no targets
+#: those of them that pretraining has; targets are its tasks where it has any
 PRETRAIN_KEYWORDS: dict[str, Keyword] = {
     name: KEYWORDS[name]
     for name in (
-        *("smiles", "sequence", "inputs", "id", "on_error", "standardise", "model", "init", "split", "fractions"),
+        *("targets", "smiles", "sequence", "inputs", "id", "on_error", "standardise"),
+        *("model", "init", "split", "fractions"),
         *keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline")),
     )
 }

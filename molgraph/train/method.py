@@ -136,21 +136,21 @@ class GraphMethod(Method):
         recipe["init"] = None if start is None else start.digest
         cache = None if self.store is None else store_folder(self.store)
         objective = registry.get("objective", self.objective)
-        if objective.labelled:
+        if objective.labelled or objective.tasks:
             made = prepare(table, valid, self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)
         else:
             made = prepare_corpus(table, valid, self.encoder, self.inputs, recipe, cache, self.threads)
         if NO_VALID in made.notes:  # those on targets are said once by the run, not by each method
             logger.info(NO_VALID)
+        heads = objective.heads(made.outputs)
         with lightning_quiet(), torch_settings(self.threads, derive(self.seed, "weights")):
             network = self.build(
                 inputs=made.inputs,
                 d_extra=len(made.descriptors.names),
-                d_out=made.outputs.d_out,
-                level=made.outputs.level,
+                d_out=heads.d_out,
+                level=heads.level,
             )
-            if start is not None:
-                start.copy_into(network, made.inputs)
+            started = [] if start is None else [start.copy_into(network, made.inputs, heads)]
             learns = make_objective(self.objective, self.params or {}, network, made.inputs, made.outputs)
             self.curves, self.best_epoch = fit_network(
                 *(network, learns, made.train, made.valid, self.get_params(), made.prints),
@@ -158,9 +158,9 @@ class GraphMethod(Method):
                 label=f"training {self.encoder}",
             )
         self.predicts = objective.labelled
-        outputs = made.outputs if self.predicts else state_outputs(network.d_state)
+        outputs = heads if heads.targets else state_outputs(network.d_state)
         self.fitted = FittedNetworks(network.eval(), outputs, made.descriptors, made.inputs)
-        self.notes = (*made.notes, *([] if start is None else [start.note]))
+        self.notes = (*made.notes, *started)
         return self
 
     def predict(self, table: Table) -> Prediction:
@@ -189,7 +189,7 @@ class GraphMethod(Method):
     def state(self) -> State:
         """Weights and scales as arrays; hyper-parameters, targets and featuriser as JSON."""
         fitted = self.ready()
-        outputs = fitted.outputs if self.predicts else Outputs((), np.zeros(0), np.ones(0))
+        outputs = fitted.outputs if fitted.network.has_head else Outputs((), np.zeros(0), np.ones(0))
         arrays = {f"network.{k}": v.detach().cpu().numpy() for k, v in fitted.network.state_dict().items()}
         arrays |= {"target.mean": outputs.mean, "target.scale": outputs.scale}
         arrays |= {"feature.mean": fitted.descriptors.mean, "feature.scale": fitted.descriptors.scale}
@@ -212,8 +212,9 @@ class GraphMethod(Method):
         with refused_parts():
             method = cls(**state.meta["params"])
             method.check()
-            method.predicts = registry.get("objective", method.objective).labelled
-            method.fitted = restore_fitted(state, method.encoder, method.params or {}, method.build, method.predicts)
+            objective = registry.get("objective", method.objective)
+            method.predicts, head = objective.labelled, objective.labelled or objective.tasks
+            method.fitted = restore_fitted(state, method.encoder, method.params or {}, method.build, head)
             method.curves, method.best_epoch, method.notes = restore_history(state.meta)
         return method
 
@@ -265,9 +266,22 @@ class GraphMethod(Method):
             theirs.params or {},
             theirs.ready(),
             model.card.what or f"trained on {model.targets[0].name}",
+            registry.get("objective", theirs.objective).tasks,
         )
         self.params = made.params_with(self.encoder, self.params or {})
+        if made.head:
+            self._take_head(theirs)
         return made
+
+    def _take_head(self, theirs: GraphMethod) -> None:
+        for name in ("head_width", "head_layers"):
+            value, own, default = getattr(theirs, name), getattr(self, name), getattr(GraphMethod(), name)
+            if own not in (default, value):
+                raise UsageError(
+                    f"{name} is {own!r}, and {value!r} in {self.init}",
+                    hint="leave it out: a head that starts from a file has the file's size",
+                )
+            setattr(self, name, value)
 
     def build(self, inputs: Sequence[Input], *, d_extra: int, d_out: int, level: LevelName = "row") -> Network:
         """The network with fresh weights, for those widths."""

@@ -45,6 +45,11 @@ class Network(nn.Module):
         """One for each entity column."""
         return [self.encoder, *self.further_encoders]
 
+    @property
+    def has_head(self) -> bool:
+        """Whether it gives more than the states of rows."""
+        return not isinstance(self.head, nn.Identity)
+
     def prepare(self, sample: Sample) -> None:
         """Make the batches' index work ahead."""
         for encoder, part in zip(self.encoders, sample.parts, strict=True):

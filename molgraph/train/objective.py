@@ -61,12 +61,19 @@ class Objective(nn.Module):
     Modules and buffers of its own (a discriminator, a teacher, prototypes) are trained and kept in checkpoints with
     the network. A subclass is registered with ``@register("objective", name)``. ``labelled``: whether it learns the
     labels of rows and is made from their ``Outputs``; one that is not pretrains an encoder and is made from
-    ``(network, inputs)``. Its hyper-parameters are keyword arguments with defaults (``params.objective.NAME``).
+    ``(network, inputs)``, with ``outputs`` as well where ``tasks`` says that the targets of rows are its tasks. Its
+    hyper-parameters are keyword arguments with defaults (``params.objective.NAME``).
     ``grad_in_validation``: whether judging needs gradients, as fast weights do.
     """
 
     labelled: bool = True
+    tasks: bool = False
     grad_in_validation: bool = False
+
+    @classmethod
+    def heads(cls, outputs: Outputs) -> Outputs:
+        """The columns of the network's head, for the targets of rows: by default one or more for each target."""
+        return outputs
 
     @abstractmethod
     def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
@@ -103,7 +110,9 @@ def make_objective(
     """
     make, own = get("objective", name), own_params(params, "objective", 2)
     check_params(make, own, owner=name)
-    return make(outputs, **own) if make.labelled else make(network, inputs, **own)
+    if make.labelled:
+        return make(outputs, **own)
+    return make(network, inputs, outputs, **own) if make.tasks else make(network, inputs, **own)
 
 
 @register("objective", "supervised", summary="the labels of rows: squared error, cross-entropy")

@@ -86,6 +86,7 @@ class Start:
         encoder, params: its name and hyper-parameters.
         fitted: the network that has it.
         about: the file's model in words.
+        head: whether the head starts from the file too, as one that learned to adapt does.
     """
 
     path: Path
@@ -93,16 +94,12 @@ class Start:
     params: Mapping[str, Any]
     fitted: FittedNetworks
     about: str
+    head: bool = False
 
     @property
     def digest(self) -> str:
         """SHA-256 of the file."""
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
-
-    @property
-    def note(self) -> str:
-        """What a model's card says of its start."""
-        return f"the encoder {self.encoder} started from {self.path.name} ({self.about}; sha256 {self.digest[:16]})"
 
     def params_with(self, encoder: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The hyper-parameters of a model that starts here: the file's for its encoder, beside those that were given.
@@ -128,8 +125,11 @@ class Start:
         prefix = "" if len(names) == 1 else f"{self.encoder}."
         return {**given, **{f"{prefix}{name}": value for name, value in own.items()}}
 
-    def copy_into(self, network: Network, inputs: Sequence[Input]) -> None:
-        """Give the encoders of this name the file's weights.
+    def copy_into(self, network: Network, inputs: Sequence[Input], outputs: Outputs) -> str:
+        """Give the encoders of this name the file's weights, and its head where it holds one for targets of this kind.
+
+        Returns:
+            What a model's card says of its start.
 
         Raises:
             UsageError: the features are others than those that the file's encoder was trained on.
@@ -147,6 +147,23 @@ class Start:
                     hint="pretrain an encoder on data of this kind, or leave --init out",
                 )
             encoder.load_state_dict(self.fitted.network.encoder.state_dict())
+        kinds = {target.kind for target in outputs.targets}
+        both = self.head and outputs.level == "row" and kinds == {self.fitted.outputs.targets[0].kind}
+        if both:
+            self._copy_head(network.head)
+        part = f"the encoder {self.encoder}{' and the head' if both else ''}"
+        return f"{part} started from {self.path.name} ({self.about}; sha256 {self.digest[:16]})"
+
+    def _copy_head(self, head: nn.Module) -> None:
+        """The file's head with its one output repeated for each target."""
+        own, theirs = head.state_dict(), self.fitted.network.head.state_dict()
+        try:
+            head.load_state_dict({name: value.expand_as(own[name]) for name, value in theirs.items()})
+        except (KeyError, RuntimeError) as error:
+            raise UsageError(
+                f"the head in {self.path} has other widths than this model's",
+                hint="read the columns that it was pretrained on: leave descriptors and further inputs out",
+            ) from error
 
 
 def state_outputs(d: int) -> Outputs:

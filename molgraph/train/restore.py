@@ -53,7 +53,7 @@ def refused_parts() -> Iterator[None]:
 
 
 def restore_fitted(
-    state: State, encoder: str, params: Mapping[str, Any], build: Callable[..., Network], predicts: bool = True
+    state: State, encoder: str, params: Mapping[str, Any], build: Callable[..., Network], head: bool = True
 ) -> FittedNetworks:
     """The network of a state with its scales, tried on one molecule.
 
@@ -62,7 +62,7 @@ def restore_fitted(
         encoder: the encoder's name.
         params: its hyper-parameters.
         build: makes the network with fresh weights, given its inputs and widths.
-        predicts: whether it has targets; a pretrained encoder has none.
+        head: whether it has one, and so targets; a pretrained encoder has none.
 
     Raises:
         ModelFileError: weights or features of another kind; other errors for parts that are not whole.
@@ -71,7 +71,7 @@ def restore_fitted(
     encoders = encoder_names(encoder)
     for one in encoders:
         check_types(registry.get("encoder", one), own_params(params, one, len(encoders)))
-    targets = targets_from_json(meta["targets"]) if predicts or meta["targets"] else ()
+    targets = targets_from_json(meta["targets"]) if head or meta["targets"] else ()
     names = tuple(str(name) for name in meta["feature_names"])
     centre, spread = _column(arrays, "target.mean", len(targets)), _scale(arrays, "target", len(targets))
     mean, scale = _column(arrays, "feature.mean", len(names)), _scale(arrays, "feature", len(names))
@@ -79,9 +79,9 @@ def restore_fitted(
     d_out = sum(len(target.columns) for target in targets)
     build = partial(build, inputs, d_extra=len(names), d_out=d_out, level=level_of(targets))
     network = restore_network(encoder, build, arrays)
-    if predicts != bool(targets):
+    if head != bool(targets):
         raise ModelFileError("the model has targets that its objective does not learn")
-    if predicts:
+    if head:
         outputs = Outputs(targets, centre, spread, restore_unlearned(meta, targets))
     else:
         outputs = state_outputs(network.d_state)

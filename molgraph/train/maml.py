@@ -1,0 +1,151 @@
+"""MAML: learn weights from which a few steps of gradient descent reach a good model of a new task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.ranges import Count, Positive, Range
+from molgraph.base.registry import register
+from molgraph.train.inputs import Input
+from molgraph.train.network import Network
+from molgraph.train.objective import Loss, Objective, StepState, Supervised
+from molgraph.train.outputs import Outputs
+from molgraph.train.samples import Sample
+
+Steps = Annotated[int, Range(0, 64)]
+
+
+@register(
+    "objective",
+    "maml",
+    summary="weights that adapt to a new task in few steps",
+    paper="Finn et al. 2017, ICML",
+    system="maml",
+)
+class MAML(Objective):
+    """Model-agnostic meta-learning; a task is a target column, and all tasks share one output.
+
+    Finn et al. 2017, "Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks": of each batch the rows that
+    a task has labels for are divided into support S and query Q, and a step minimises the sum over tasks of
+    ``L_Q(theta_k)``, where ``theta_(i+1) = theta_i - inner_rate grad L_S(theta_i)``, k times from ``theta_0 = theta``.
+
+    A task with fewer than two labels in a batch is passed over in it. What is held in memory grows with tasks times
+    inner steps. Batch norm is refused: statistics over rows of support and query together would tell one of the other.
+
+    Args:
+        network: all of its weights are adapted, those of the head too.
+        inputs: what it reads.
+        outputs: the tasks: targets of rows, of one kind.
+        inner_rate: step size within a task.
+        inner_steps: k.
+        first_order: whether the gradient of ``theta_k`` is taken for that of ``theta`` (FOMAML), at less work.
+        shots: rows of a task's support, at most half of those that it has in the batch.
+
+    Raises:
+        DataError: tasks that one output cannot have.
+        UsageError: a network with batch norm.
+    """
+
+    labelled = False
+    tasks = True
+    grad_in_validation = True
+
+    def __init__(
+        self,
+        network: Network,
+        inputs: Sequence[Input],
+        outputs: Outputs,
+        *,
+        inner_rate: Positive = 0.01,
+        inner_steps: Steps = 1,
+        first_order: bool = False,
+        shots: Count = 16,
+    ) -> None:
+        super().__init__()
+        if any(isinstance(module, _BatchNorm) for module in network.modules()):
+            raise UsageError(
+                "maml trains no network with batch norm, whose statistics mix the rows of support and query",
+                hint="choose another norm, such as params.norm=layer",
+            )
+        self.supervised = Supervised(self.heads(outputs))
+        self.inner_rate, self.inner_steps = inner_rate, inner_steps
+        self.first_order, self.shots = first_order, shots
+
+    @classmethod
+    def heads(cls, outputs: Outputs) -> Outputs:
+        """One column for all tasks."""
+        kinds = {target.kind for target in outputs.targets}
+        if len(kinds) > 1 or "multiclass" in kinds or outputs.level != "row":
+            words = ", ".join(
+                f"{t.name} ({t.kind}{'' if t.level == 'row' else f', {t.level}'})" for t in outputs.targets
+            )
+            raise DataError(
+                f"the tasks of maml share one output, which these targets cannot: {words}",
+                hint="name targets of rows that are all numbers or all of two classes: --target A --target B",
+            )
+        bounds = outputs.targets[0].bounds
+        return Outputs((Target("task", outputs.targets[0].kind, bounds=bounds),), np.zeros(1), np.ones(1))
+
+    def corrupt(self, batch: Sample, rng: np.random.Generator) -> Sample:
+        """The batch with weights float [2, n, tasks]: those of each task's support, and those of its query."""
+        assert batch.weights is not None
+        labelled = batch.weights.numpy() > 0
+        n = labelled.sum(axis=0)
+        place = np.where(labelled, rng.random(labelled.shape), 2.0).argsort(axis=0).argsort(axis=0)
+        support = place < np.minimum(self.shots, n // 2)
+        made = copy(batch)
+        made.weights = batch.weights * torch.from_numpy(np.stack([support, ~support & (n > 1)]))
+        return made
+
+    def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
+        """Sum over tasks of the query's mean loss under weights that were adapted to the support."""
+        assert batch.weights is not None
+        weights = dict(network.named_parameters())
+        tasks = batch.weights[1].any(dim=0).nonzero()[:, 0].tolist()
+        if not tasks:
+            return Loss(torch.stack([w.sum() for w in weights.values()]).sum() * 0, 0)
+        total = torch.zeros((), device=batch.weights.device)
+        for task in tasks:
+            fast = self.adapt(network, weights, batch, task, second_order=state.training and not self.first_order)
+            loss = self.loss(network, fast, batch, task, 1)
+            total = total + (loss if state.training else loss.detach())
+        return Loss(total, len(tasks))
+
+    def adapt(
+        self, network: nn.Module, weights: dict[str, Tensor], batch: Sample, task: int, *, second_order: bool = False
+    ) -> dict[str, Tensor]:
+        """The weights after ``inner_steps`` on a task's support.
+
+        Args:
+            network, weights: where the steps begin; the network itself is not changed.
+            batch: as ``corrupt`` gives it.
+            task: the target's column.
+            second_order: whether gradients go through the steps to ``weights`` and their own gradients.
+        """
+        for _ in range(self.inner_steps):
+            loss = self.loss(network, weights, batch, task, 0)
+            gradients = torch.autograd.grad(
+                loss, list(weights.values()), create_graph=second_order, materialize_grads=True
+            )
+            weights = {
+                name: value - self.inner_rate * gradient
+                for (name, value), gradient in zip(weights.items(), gradients, strict=True)
+            }
+        return weights
+
+    def loss(self, network: nn.Module, weights: dict[str, Tensor], batch: Sample, task: int, part: int) -> Tensor:
+        """The mean loss of a task's support (part 0) or query (part 1) under these weights, with the penalties."""
+        assert batch.y is not None and batch.weights is not None
+        raw, penalty = torch.func.functional_call(network, weights, (batch,))
+        counts = batch.weights[part, :, task]
+        mean = (self.supervised.losses(raw, batch.y[:, task : task + 1])[:, 0] * counts).sum() / (counts > 0).sum()
+        return mean if penalty is None else mean + penalty
