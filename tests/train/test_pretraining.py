@@ -30,7 +30,8 @@ from molgraph.train.runtime import Interrupted
 from tests.train.tiny import same_bits, series, small, weights_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-UNLABELLED = [name for name in registry.names("objective") if not registry.get("objective", name).labelled]
+OBJECTIVES = {name: registry.get("objective", name) for name in registry.names("objective")}
+UNLABELLED = [name for name, each in OBJECTIVES.items() if not each.labelled and not each.tasks]
 SMILES = ["CO", "CC(=O)N", "not a molecule", "c1ccncc1Cl", "C", "CCCCCCCCCCCCCC"]
 
 
@@ -233,7 +234,7 @@ def test_features_must_be_the_files(encoder: Path, monkeypatch: pytest.MonkeyPat
         (["CCO"] * 40, {"model": "deepdta"}, UsageError, "masked-atoms masks the atoms of one column of molecules"),
         (["CCO"] * 40, {"params": {"objective.rate": 2.0}}, UsageError, "masked-atoms: rate is 2.0"),
         (["CCO"] * 40, {"params": {"objective.share": 0.2}}, UsageError, "masked-atoms has no parameter 'share'"),
-        (["CCO"] * 40, {"targets": ["y"]}, UsageError, "there is no option 'targets'"),
+        (["CCO"] * 40, {"targets": ["y"]}, UsageError, "masked-atoms reads no targets"),
     ],
 )
 def test_what_cannot_be_pretrained_is_one_sentence(

@@ -75,7 +75,7 @@ print(json.dumps({"killed": killed, "resumed_at": resumed_at}))
 """
 
 
-@pytest.mark.parametrize("objective", ["supervised", "masked-atoms"])
+@pytest.mark.parametrize("objective", ["supervised", "masked-atoms", "maml"])
 def test_killed_and_resumed_is_bit_identical(objective: str, tmp_path: Path, root: Path) -> None:
     words = [sys.executable, "-c", SCRIPT, str(tmp_path), "6", objective]
     run = subprocess.run(words, cwd=root, capture_output=True, text=True, timeout=300)
