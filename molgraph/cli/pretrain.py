@@ -1,4 +1,4 @@
-"""``molgraph pretrain``: learn an encoder from molecules without targets."""
+"""``molgraph pretrain``: learn an encoder, or weights that adapt to new assays, for models to start from."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ def pretrain(
     ] = None,
     **options: Any,
 ) -> None:
-    """Learn an encoder from molecules without targets, for models to start from.
+    """Learn an encoder, with or without targets, for models to start from.
 
     The objective masked-atoms hides some atoms of each molecule and has the
-    encoder predict their elements. A twentieth of the rows, drawn at random,
+    encoder predict their elements. The objective maml takes each target for
+    a task, such as an assay, and learns encoder and head from which few
+    steps lead to a model of a new one. A twentieth of the rows, drawn at random,
     picks the weights. A run that was stopped goes on when the same command is
     given again.
 
@@ -41,6 +43,8 @@ def pretrain(
         molgraph pretrain library.csv -s params.objective.rate=0.25
         molgraph train assay.csv -t pIC50 --init encoder.mgm -o assay.mgm
         molgraph embed encoder.mgm library.smi -o vectors.parquet
+        molgraph pretrain assays.csv -t a -t b --objective maml -o init.mgm
+        molgraph train new.csv -t c --init init.mgm -o new.mgm
     """
     from molgraph.api.pretraining import pretraining_recipe
     from molgraph.cli.show import command
