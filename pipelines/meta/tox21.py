@@ -33,7 +33,7 @@ from molgraph.train.method import GraphMethod  # noqa: E402
 from molgraph.train.model import Model  # noqa: E402
 
 NEW = ("SR-HSE", "SR-MMP", "SR-p53")
-SIZES, DRAWS = (16, 32, 64), 6
+SIZES, DRAWS = (16, 64), 4
 SHAPE: dict[str, Any] = {"head_width": 64, "threads": 1}
 WIDTH = {"d_hidden": 64, "depth": 3}
 MAML = {"objective.inner_rate": 0.1, "objective.inner_steps": 2, "objective.shots": 32}

@@ -73,7 +73,7 @@ def learned(n_steps: int, **params: Any) -> Wave:
     torch.manual_seed(0)
     network = Wave()
     objective = SineMAML(network, (), ONE, shots=SHOTS, **params)  # type: ignore[arg-type]
-    how = GradientDescent(epochs=1, batch_size=1, learning_rate=5e-3, warmup_epochs=0.0, patience=None)
+    how = GradientDescent(epochs=1, batch_size=1, learning_rate=1e-2, warmup_epochs=0.0, patience=None)
     plan = TrainingConfig(how, seed=0, checkpoint_seconds=1e9, folder=None, prints={})
     found = Fit(objective, Steps(n_steps), None, plan)(make_fabric("cpu", "float32", 1, "auto"), network)  # type: ignore[arg-type]
     network.load_state_dict({name: torch.from_numpy(value) for name, value in found.weights.items()})
@@ -81,10 +81,10 @@ def learned(n_steps: int, **params: Any) -> Wave:
 
 
 def fine_tuned(network: Wave, rate: float) -> float:
-    """Mean squared error on 60 new sinusoids after 5 steps on 10 points of each; infinite where the steps diverge."""
+    """Mean squared error on 40 new sinusoids after 5 steps on 10 points of each; infinite where the steps diverge."""
     objective = MAML(network, (), ONE, inner_rate=rate, inner_steps=5, shots=SHOTS)  # type: ignore[arg-type]
     rng, errors = np.random.default_rng(7), []
-    for _ in range(60):
+    for _ in range(40):
         batch: Any = objective.corrupt(sinusoids(rng, 1, SHOTS + 100), rng)  # type: ignore[arg-type]
         fast = objective.adapt(network, dict(network.named_parameters()), batch, 0)
         errors.append(objective.loss(network, fast, batch, 0, 1).item())
@@ -94,7 +94,7 @@ def fine_tuned(network: Wave, rate: float) -> float:
 def test_five_steps_on_ten_points_go_further_than_from_joint_training() -> None:
     """Each starting point at its best step size; joint training is the same objective without inner steps."""
     ways: list[dict[str, Any]] = [{"inner_steps": 0}, {}, {"first_order": True}]
-    networks = [learned(900, inner_rate=0.02, **params) for params in ways]
-    joint, full, first = (min(fine_tuned(each, rate) for rate in (0.005, 0.01, 0.02, 0.03)) for each in networks)
+    networks = [learned(500, inner_rate=0.02, **params) for params in ways]
+    joint, full, first = (min(fine_tuned(each, rate) for rate in (0.01, 0.02)) for each in networks)
     assert full <= 0.5 * joint, (joint, full, first)
     assert full < first < joint, (joint, full, first)
