@@ -13,6 +13,7 @@ import logging
 import sys
 import tempfile
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ STARTS: dict[str, dict[str, Any]] = {
     "nine assays, supervised": {"params": WIDTH, "epochs": 30},
 }
 LEARNING: dict[str, Any] = {"epochs": 8, "batch_size": 128, "warmup_epochs": 1.0}
-TUNING: dict[str, Any] = {"epochs": 20, "batch_size": 16, "learning_rate": 1e-3, "warmup_epochs": 1.0}
+TUNED, TUNING = (20, 60), {"batch_size": 16, "learning_rate": 1e-3, "warmup_epochs": 1.0}
 
 
 def pretrained(name: str, table: Table, valid: Table, folder: Path) -> Path:
@@ -68,6 +69,15 @@ def fingerprint_scores(x: np.ndarray, y: np.ndarray, support: np.ndarray, rest: 
     weights = np.take_along_axis(similarity, near, axis=1) + 1e-6
     knn = (weights * y[support][near]).sum(axis=1) / weights.sum(axis=1)
     return {"ridge on fingerprints": roc_auc_score(y[rest], ridge), "5-NN on fingerprints": roc_auc_score(y[rest], knn)}
+
+
+def write(found: dict[str, dict[str, list[float]]]) -> None:
+    """Write every draw's score, and the mean over assays and draws for each number of molecules."""
+    means: dict[str, dict[int, float]] = {name: {} for name in found}
+    for name, size in product(found, SIZES):
+        scores = [score for key, own in found[name].items() if key.endswith(f" {size}") for score in own]
+        means[name] |= {size: round(float(np.mean(scores)), 3)} if scores else {}
+    (HERE / "tox21.json").write_text(json.dumps({"mean": means, "draws": found}, indent=1) + "\n", encoding="utf-8")
 
 
 def main(folder: Path) -> None:
@@ -96,20 +106,18 @@ def main(folder: Path) -> None:
                 support = np.concatenate([rng.choice(np.flatnonzero(y == c), size // 2, replace=False) for c in (0, 1)])
                 rest = np.setdiff1d(np.flatnonzero(~np.isnan(y)), support)
                 scores = fingerprint_scores(x, y, support, rest)
-                for name, path in inits.items():
+                for (name, path), epochs in product(inits.items(), TUNED):
                     params = WIDTH if path is None else None
                     init = None if path is None else str(path)
-                    method = GraphMethod(**SHAPE, **TUNING, params=params, init=init, seed=draw)
+                    method = GraphMethod(**SHAPE, **TUNING, epochs=epochs, params=params, init=init, seed=draw)
                     method.fit(one.take(support))
                     graphs = graphs or input_graphs(one, method.graph_inputs())
                     value = method.predict_graphs(one, graphs).value[rest, 0]
-                    scores[name] = roc_auc_score(y[rest], value)
+                    scores[f"{name}, {epochs} epochs"] = roc_auc_score(y[rest], value)
                 for name, value in scores.items():
                     found.setdefault(name, {}).setdefault(f"{assay} {size}", []).append(round(float(value), 4))
-            print(
-                assay, size, {n: round(float(np.mean(v[f"{assay} {size}"])), 3) for n, v in found.items()}, flush=True
-            )
-    (HERE / "tox21.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            write(found)
+            print(assay, size, flush=True)
 
 
 if __name__ == "__main__":
