@@ -1,7 +1,7 @@
 """Define the ``molgraph`` command: its verbs, its errors and its exit codes.
 
 How to write a verb: ``molgraph/cli/<verb>.py`` defines a function of the verb's name with typer's annotations;
-``molgraph data audit`` is ``audit`` in ``molgraph/cli/data.py``. Its line in ``VERBS`` gives it a place in the help.
+``molgraph data audit`` is ``audit`` in ``molgraph/cli/data.py``. A line in ``cli/verbs.py`` gives it a place.
 The docstring is its help: a sentence, more paragraphs if needed, then ``Examples:`` with one indented command a line.
 A verb raises ``MolgraphError`` for what a user can act on; on Ctrl-C it lets ``KeyboardInterrupt`` pass, whose text, or
 notes (``error.add_note("kept: ...")``), say what was kept. Both are shown here, without a traceback.
@@ -20,7 +20,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -29,51 +29,7 @@ from molgraph.base.errors import MolgraphError
 from molgraph.base.paths import storage_error
 from molgraph.base.version import __version__
 from molgraph.cli.interrupt import at_work
-
-TRAIN, INSPECT, DATA, BENCH = "Train & predict", "Inspect", "Data", "Benchmarks"
-
-
-class Verb(NamedTuple):
-    """A verb's line in the help, and where its function is."""
-
-    path: str
-    panel: str
-    summary: str
-    module: str
-
-    @property
-    def word(self) -> str:
-        """The last word, which is the function's name too."""
-        return self.path.split()[-1]
-
-
-VERBS = (
-    Verb("train", TRAIN, "Learn from a table of molecules; compare with a baseline; keep one model file.", "train"),
-    Verb("predict", TRAIN, "Predict the molecules of a file of any size, row for row.", "predict"),
-    Verb("pretrain", TRAIN, "Learn an encoder, with or without targets, for train --init.", "pretrain"),
-    Verb("embed", TRAIN, "Write the vector that a model's encoder makes of each row of a file.", "predict"),
-    Verb("train-generator", TRAIN, "Learn from a list of molecules to propose new ones.", "generate"),
-    Verb("generate", TRAIN, "Propose molecules; tell which are valid, unique and novel.", "generate"),
-    Verb("evaluate", TRAIN, "Score a model on molecules whose values are known.", "evaluate"),
-    Verb("demo", TRAIN, "The whole story on 1,017 measured molecules that need no download.", "demo"),
-    Verb("data list", DATA, "Name the datasets that have a card, and where each is found.", "datasets"),
-    Verb("data info", DATA, "Show a dataset's card: what it is, what is known against it.", "datasets"),
-    Verb("data get", DATA, "Download datasets into the cache, check them, and say what came.", "datasets"),
-    Verb("data audit", DATA, "Count and list what is wrong with a table before anything learns from it.", "data"),
-    Verb("data curate", DATA, "Merge duplicates, take unreadable rows out; write the rest, and a list why.", "curate"),
-    Verb("data split", DATA, "Divide a table into train, valid and test without leaks; write the lists.", "data"),
-    Verb("data featurize", DATA, "Build a table's graphs ahead, once, on disk.", "data"),
-    Verb("bench run", BENCH, "Run a benchmark: datasets x splits x methods x seeds, each cell on its own.", "bench"),
-    Verb("bench report", BENCH, "Rank the methods of a run; write a page, and a leaderboard.", "bench_report"),
-    Verb("bench xray", BENCH, "Show what each split of a table asks, before any training.", "bench_xray"),
-    Verb("bench verify", BENCH, "Hash and score everything that a run stored once more.", "bench"),
-    Verb("models", INSPECT, "What can be trained, from which paper, with which parameters.", "models"),
-    Verb(
-        "systems", INSPECT, "The systems of the literature that are built, each with its file and command.", "systems"
-    ),
-    Verb("verify", INSPECT, "Check that a model file is whole and still predicts what it did.", "verify"),
-    Verb("doctor", INSPECT, "Versions, devices and speed of this machine, with advice.", "doctor"),
-)
+from molgraph.cli.verbs import BENCH, DATA, VERBS, Verb
 
 EXAMPLES = """
     molgraph demo                                   # train, compare, predict

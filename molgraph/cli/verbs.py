@@ -1,0 +1,50 @@
+"""List the verbs of the ``molgraph`` command, in the order of its help."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+TRAIN, INSPECT, DATA, BENCH = "Train & predict", "Inspect", "Data", "Benchmarks"
+
+
+class Verb(NamedTuple):
+    """A verb's line in the help, and where its function is."""
+
+    path: str
+    panel: str
+    summary: str
+    module: str
+
+    @property
+    def word(self) -> str:
+        """The last word, which is the function's name too."""
+        return self.path.split()[-1]
+
+
+VERBS = (
+    Verb("train", TRAIN, "Learn from a table of molecules; compare with a baseline; keep one model file.", "train"),
+    Verb("predict", TRAIN, "Predict the molecules of a file of any size, row for row.", "predict"),
+    Verb("pretrain", TRAIN, "Learn an encoder, with or without targets, for train --init.", "pretrain"),
+    Verb("embed", TRAIN, "Write the vector that a model's encoder makes of each row of a file.", "predict"),
+    Verb("train-generator", TRAIN, "Learn from a list of molecules to propose new ones.", "generate"),
+    Verb("generate", TRAIN, "Propose molecules; tell which are valid, unique and novel.", "generate"),
+    Verb("evaluate", TRAIN, "Score a model on molecules whose values are known.", "evaluate"),
+    Verb("demo", TRAIN, "The whole story on 1,017 measured molecules that need no download.", "demo"),
+    Verb("data list", DATA, "Name the datasets that have a card, and where each is found.", "datasets"),
+    Verb("data info", DATA, "Show a dataset's card: what it is, what is known against it.", "datasets"),
+    Verb("data get", DATA, "Download datasets into the cache, check them, and say what came.", "datasets"),
+    Verb("data audit", DATA, "Count and list what is wrong with a table before anything learns from it.", "data"),
+    Verb("data curate", DATA, "Merge duplicates, take unreadable rows out; write the rest, and a list why.", "curate"),
+    Verb("data split", DATA, "Divide a table into train, valid and test without leaks; write the lists.", "data"),
+    Verb("data featurize", DATA, "Build a table's graphs ahead, once, on disk.", "data"),
+    Verb("bench run", BENCH, "Run a benchmark: datasets x splits x methods x seeds, each cell on its own.", "bench"),
+    Verb("bench report", BENCH, "Rank the methods of a run; write a page, and a leaderboard.", "bench_report"),
+    Verb("bench xray", BENCH, "Show what each split of a table asks, before any training.", "bench_xray"),
+    Verb("bench verify", BENCH, "Hash and score everything that a run stored once more.", "bench"),
+    Verb("models", INSPECT, "What can be trained, from which paper, with which parameters.", "models"),
+    Verb(
+        "systems", INSPECT, "The systems of the literature that are built, each with its file and command.", "systems"
+    ),
+    Verb("verify", INSPECT, "Check that a model file is whole and still predicts what it did.", "verify"),
+    Verb("doctor", INSPECT, "Versions, devices and speed of this machine, with advice.", "doctor"),
+)
