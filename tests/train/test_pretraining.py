@@ -298,18 +298,3 @@ def test_optimiser_and_schedule_reach_the_weights() -> None:
         for own in ({}, {"optimizer": "adam", "schedule": "exponential"}, {"optimizer": "sgd"}, {"schedule": "cosine"})
     ]
     assert same_bits(found[0], found[1]) and not same_bits(found[0], found[2]) and not same_bits(found[0], found[3])
-
-
-def test_rows_whose_values_the_start_had_learnt_are_counted(
-    encoder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    options: dict[str, Any] = {"epochs": 1, "split": "random", "baseline": False}
-    first = molgraph.train(series(60), model="dmpnn", params={"d_hidden": 8}, **options).model
-    path = first.save(tmp_path / "first.mgm")
-    second = molgraph.train(series(60), init=str(path), seed=1, **options)
-    assert "test rows hold molecules whose values" in caplog.text
-    assert any("flatter the model that starts from it" in note for note in second.model.card.notes)
-    assert set(first.trained_on.tolist()) < set(second.model.trained_on.tolist())
-    caplog.clear()
-    molgraph.train(series(60), init=str(encoder), **options)  # which has seen no values
-    assert "flatter" not in caplog.text

@@ -1,0 +1,25 @@
+"""A training that starts from a model of other labels says which of its rows that model had learnt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import molgraph
+from tests.train.tiny import series
+
+
+def test_rows_whose_values_the_start_had_learnt_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    options: dict[str, Any] = {"epochs": 1, "split": "random", "baseline": False}
+    first = molgraph.train(series(60), model="dmpnn", params={"d_hidden": 8}, **options).model
+    path = first.save(tmp_path / "first.mgm")
+    second = molgraph.train(series(60), init=str(path), seed=1, **options)
+    assert "test rows hold molecules whose values" in caplog.text
+    assert any("flatter the model that starts from it" in note for note in second.model.card.notes)
+    assert set(first.trained_on.tolist()) < set(second.model.trained_on.tolist())
+    caplog.clear()
+    encoder = molgraph.pretrain(series(60), params={"d_hidden": 8}, epochs=1).save(tmp_path / "encoder.mgm")
+    molgraph.train(series(60), init=str(encoder), **options)  # which has seen no values
+    assert "flatter" not in caplog.text
