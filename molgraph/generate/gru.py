@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from torch import Tensor
 from molgraph.base import registry
 from molgraph.base.contracts import Generator, State
 from molgraph.base.cores import cores
-from molgraph.base.errors import DataError, ModelFileError, UsageError
+from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.options import fill, keywords, takes
 from molgraph.base.progress import bar
 from molgraph.base.ranges import NotNegative, Probability, Range, Width
@@ -24,10 +25,9 @@ from molgraph.base.recipe_keys import DEFAULTS, TrainingSection
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive, generator
 from molgraph.base.size import Shapes, Size
-from molgraph.chem.smiles import why_unreadable
 from molgraph.data.table import Table
 from molgraph.generate.next_token import EDGE, GRUNetwork, NextToken
-from molgraph.generate.smiles_tokens import is_vocabulary, token_store, tokens_of
+from molgraph.generate.smiles_tokens import is_vocabulary, learnable_texts, token_store
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.fit_network import fit_network
 from molgraph.train.preparation import NO_VALID
@@ -81,6 +81,9 @@ class GRUGenerator(Generator):
     """
 
     name = "gru"
+    small = MappingProxyType(
+        {"d_embedding": 8, "d_hidden": 16, "max_length": 80, "epochs": 2, "batch_size": 16, "learning_rate": 3e-3}
+    )
     uses_valid = True
     gradient_descent = True
 
@@ -122,12 +125,10 @@ class GRUGenerator(Generator):
             Interrupted: Ctrl-C; its message says where the checkpoint is.
         """
         self.check()
-        texts, notes = self._texts(table)
-        if not texts:
-            raise DataError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
+        texts, notes = learnable_texts(table, self.max_length)
         vocabulary = tuple(sorted({token for text in texts for token in text}))
         known = {*vocabulary}
-        held = [] if valid is None else [text for text in self._texts(valid)[0] if known.issuperset(text)]
+        held = [] if valid is None else learnable_texts(valid, self.max_length, known)[0]
         if not held:
             logger.info(NO_VALID)
         train, judged = (_samples(part, vocabulary) for part in (texts, held))
@@ -214,17 +215,6 @@ class GRUGenerator(Generator):
     def build(self, n_tokens: int) -> GRUNetwork:
         """The network with fresh weights, for a vocabulary of that size."""
         return GRUNetwork(n_tokens + 1, self.d_embedding, self.d_hidden, self.n_layers, self.dropout)
-
-    def _texts(self, table: Table) -> tuple[list[list[str]], list[str]]:
-        """The tokens of each molecule that can be read and is short enough, and a note on those that are not."""
-        if [each.kind for each in table.entities] != ["molecule"]:
-            read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
-            raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
-        sound = [text for text in table.smiles[table.ok].tolist() if not why_unreadable(text)]
-        texts = [tokens_of(text.strip()) for text in sound]
-        kept = [text for text in texts if 0 < len(text) <= self.max_length and is_vocabulary([*{*text}])]
-        passed = {"unreadable": len(table) - len(sound), f"over {self.max_length} tokens": len(texts) - len(kept)}
-        return kept, [f"rows that are not learned from: {n:,} ({why})" for why, n in passed.items() if n]
 
     def _drawn(self, network: GRUNetwork, rng: np.random.Generator) -> Tensor:
         """int64 [TOGETHER, max_length], the codes of fresh texts; what stands behind a text's end means nothing."""

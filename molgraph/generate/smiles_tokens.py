@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from molgraph.base.errors import DataError
 from molgraph.base.table import OK
+from molgraph.chem.smiles import why_unreadable
 from molgraph.data.graph_store import GraphStore, Level
+from molgraph.data.table import Table
 
 LONGEST_TOKEN = 64
 _TOKEN = re.compile(r"\[[^\[\]]{1,62}\]|Br|Cl|%\d\d|.", re.DOTALL)
@@ -22,6 +25,40 @@ def tokens_of(smiles: str) -> list[str]:
         ['C', '[C@H]', '(', 'Cl', ')', 'Br']
     """
     return _TOKEN.findall(smiles)
+
+
+def learnable_texts(
+    table: Table, max_length: int, known: Collection[str] | None = None
+) -> tuple[list[list[str]], tuple[str, ...]]:
+    """The tokens of each molecule that can be learned from, and notes on the rows that are passed over.
+
+    Args:
+        table: one column of molecules.
+        max_length: tokens of a molecule, at most.
+        known: the vocabulary of a training part, for a validation part: molecules with other tokens are passed over,
+            and none need be left. None takes any token.
+
+    Raises:
+        DataError: the table has no column of molecules, or several, or nothing can be learned from.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> texts, notes = learnable_texts(make_table(["CCl", "C1C"]), 4)
+        >>> texts, notes
+        ([['C', 'Cl']], ('rows that are not learned from: 1 (unreadable)',))
+    """
+    if [each.kind for each in table.entities] != ["molecule"]:
+        read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
+        raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
+    sound = [text for text in table.smiles[table.ok].tolist() if not why_unreadable(text)]
+    texts = [tokens_of(text.strip()) for text in sound]
+    kept = [text for text in texts if 0 < len(text) <= max_length and is_vocabulary([*{*text}])]
+    passed = {"unreadable": len(table) - len(sound), f"over {max_length} tokens": len(texts) - len(kept)}
+    if known is not None:
+        return [text for text in kept if {*text} <= {*known}], ()
+    if not kept:
+        raise DataError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
+    return kept, tuple(f"rows that are not learned from: {n:,} ({why})" for why, n in passed.items() if n)
 
 
 def token_store(texts: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> GraphStore:

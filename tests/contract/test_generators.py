@@ -24,8 +24,6 @@ from molgraph.train.modelwriter import plain
 from pipelines.attack.mutate import pack, unpack
 from tests.train.tiny import series
 
-QUICK = {"epochs": 2, "batch_size": 16, "learning_rate": 3e-3}
-SMALL: dict[str, dict[str, Any]] = {"gru": {"d_embedding": 8, "d_hidden": 16, "max_length": 80}}
 NAMES = registry.names("generator")
 BAD = ["not a molecule", "", "C1CC", "C" * 6000, "[" * 40]
 
@@ -33,8 +31,7 @@ BAD = ["not a molecule", "", "C1CC", "C" * 6000, "[" * 40]
 def quick(name: str, **params: Any) -> Generator:
     """A generator that fits in a blink."""
     cls = registry.get("generator", name)
-    given = {**(QUICK if cls.gradient_descent else {}), **SMALL.get(name, {}), **params}
-    return cls(**given)
+    return cls(**{**cls.small, **params})
 
 
 @pytest.fixture(scope="module", params=NAMES)
