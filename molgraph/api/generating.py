@@ -85,7 +85,9 @@ def make_generator(config: RunConfig) -> Generator:
     cls = get("generator", name)
     known = {*cls.param_names()}
     options = told.model_dump(include=known if cls.gradient_descent else known - {*GRADIENT_DESCENT})
-    idle = sorted(key for key in told.model_fields_set - {*options} if getattr(told, key) != getattr(DEFAULTS, key))
+    idle = sorted(
+        key for key in told.model_fields_set - {*options, "seed"} if getattr(told, key) != getattr(DEFAULTS, key)
+    )
     if idle:
         logger.warning("%s has no %s: not used", name, " and no ".join(idle))
     params = options | config.model.params
