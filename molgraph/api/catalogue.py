@@ -17,6 +17,7 @@ COMMANDS = {
     "readout": "molgraph train {data} -m dmpnn -s params.readout={name}",
     "norm": "molgraph train {data} -m gin -s params.norm={name}",
     "joiner": "molgraph train dataset:davis -m dmpnn+deepdta -s params.joiner={name}",
+    "generator": "molgraph train-generator {data} -m {name} -o generator.mgm",
     "objective": "molgraph pretrain {data} --objective {name} -o encoder.mgm",
 }
 

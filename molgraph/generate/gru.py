@@ -54,6 +54,7 @@ class FittedGRU(NamedTuple):
     "gru",
     summary="a recurrent network that writes SMILES token by token",
     paper="Segler et al. 2018, ACS Cent. Sci. 4:120; Bjerrum & Threlfall 2017, arXiv:1705.04612",
+    system="smiles-rnn",
 )
 class GRUGenerator(Generator):
     """Learn the language of SMILES: the probability of each token given those before it.

@@ -83,8 +83,10 @@ def test_state_and_back_draws_the_same(fitted: Generator) -> None:
     for key in ("params", *({"vocabulary"} & {*state.meta})):
         with pytest.raises(ModelFileError):
             type(fitted).from_state(State(state.arrays, {k: v for k, v in state.meta.items() if k != key}))
-    with pytest.raises(MolgraphError, match="not finite"):
-        State({name: np.full_like(value, np.nan) for name, value in state.arrays.items()}, state.meta)
+    for name, value in state.arrays.items():
+        if value.dtype.kind == "f":
+            with pytest.raises(MolgraphError, match="not finite"):
+                State({**state.arrays, name: np.full_like(value, np.nan)}, state.meta)
 
 
 def test_model_file_and_back(fitted: Generator, whole: bytes, tmp_path: Path) -> None:
