@@ -36,7 +36,7 @@ from molgraph.train.network import Network, build_network
 from molgraph.train.objective import make_objective
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import NO_VALID, prepare
-from molgraph.train.pretraining import Start, prepare_corpus, state_outputs
+from molgraph.train.pretraining import HEAD, Start, prepare_corpus, state_outputs
 from molgraph.train.restore import refused_parts, restore_fitted, restore_history, size_of, too_large
 from molgraph.train.runtime import check_precision, lightning_quiet, resolve_device, torch_settings
 
@@ -266,22 +266,11 @@ class GraphMethod(Method):
             theirs.params or {},
             theirs.ready(),
             model.card.what or f"trained on {model.targets[0].name}",
-            registry.get("objective", theirs.objective).tasks,
+            {name: getattr(theirs, name) for name in HEAD if registry.get("objective", theirs.objective).tasks},
         )
         self.params = made.params_with(self.encoder, self.params or {})
-        if made.head:
-            self._take_head(theirs)
+        self.set_params(**made.head_with(self.get_params(), GraphMethod().get_params()))
         return made
-
-    def _take_head(self, theirs: GraphMethod) -> None:
-        for name in ("head_width", "head_layers"):
-            value, own, default = getattr(theirs, name), getattr(self, name), getattr(GraphMethod(), name)
-            if own not in (default, value):
-                raise UsageError(
-                    f"{name} is {own!r}, and {value!r} in {self.init}",
-                    hint="leave it out: a head that starts from a file has the file's size",
-                )
-            setattr(self, name, value)
 
     def build(self, inputs: Sequence[Input], *, d_extra: int, d_out: int, level: LevelName = "row") -> Network:
         """The network with fresh weights, for those widths."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import NO_VALID, Prepared, workers_for
 from molgraph.train.samples import Samples
 
+HEAD = ("head_width", "head_layers")
 NO_DESCRIPTORS = DescriptorScale((), np.zeros(0), np.ones(0))
 
 
@@ -86,7 +87,7 @@ class Start:
         encoder, params: its name and hyper-parameters.
         fitted: the network that has it.
         about: the file's model in words.
-        head: whether the head starts from the file too, as one that learned to adapt does.
+        head: its head's size, where the head starts from the file too, as one that learned to adapt does; else empty.
     """
 
     path: Path
@@ -94,7 +95,7 @@ class Start:
     params: Mapping[str, Any]
     fitted: FittedNetworks
     about: str
-    head: bool = False
+    head: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -125,6 +126,20 @@ class Start:
         prefix = "" if len(names) == 1 else f"{self.encoder}."
         return {**given, **{f"{prefix}{name}": value for name, value in own.items()}}
 
+    def head_with(self, given: Mapping[str, Any], default: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The size of the head of a model that starts here, as far as the file sets it.
+
+        Raises:
+            UsageError: another size was given than the file has.
+        """
+        for name, value in self.head.items():
+            if given[name] not in (default[name], value):
+                raise UsageError(
+                    f"{name} is {given[name]!r}, and {value!r} in {self.path}",
+                    hint="leave it out: a head that starts from a file has the file's size",
+                )
+        return self.head
+
     def copy_into(self, network: Network, inputs: Sequence[Input], outputs: Outputs) -> str:
         """Give the encoders of this name the file's weights, and its head where it holds one for targets of this kind.
 
@@ -148,7 +163,7 @@ class Start:
                 )
             encoder.load_state_dict(self.fitted.network.encoder.state_dict())
         kinds = {target.kind for target in outputs.targets}
-        both = self.head and outputs.level == "row" and kinds == {self.fitted.outputs.targets[0].kind}
+        both = bool(self.head) and outputs.level == "row" and kinds == {self.fitted.outputs.targets[0].kind}
         if both:
             self._copy_head(network.head)
         part = f"the encoder {self.encoder}{' and the head' if both else ''}"
