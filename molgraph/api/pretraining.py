@@ -27,6 +27,7 @@ from molgraph.data.table import Table
 from molgraph.train.card import ModelCard
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
+from molgraph.train.training_molecules import distinct, molecule_hashes
 
 OBJECTIVE = "masked-atoms"
 SPLIT: dict[str, Any] = {"split": "random", "fractions": (0.95, 0.05, 0.0)}
@@ -76,14 +77,18 @@ def pretrain(
     method = method_of(config)
     if not isinstance(method, GraphMethod):
         raise UsageError(f"{config.model.name} has no encoder to pretrain", hint="choose one: molgraph models")
-    head = "and head " * get("objective", method.objective).tasks
-    return learn_corpus(data, config, method, f"an encoder {head}pretrained by {method.objective}", workdir)[0]
+    tasks = get("objective", method.objective).tasks
+    what = f"an encoder {'and head ' * tasks}pretrained by {method.objective}"
+    model, table = learn_corpus(data, config, method, what, workdir)
+    if tasks:  # it knows values of these molecules, which whoever tests on them has to know
+        model.trained_on = distinct(molecule_hashes(table))
+    return model
 
 
 def learn_corpus(
     data: Any, config: RunConfig, learner: Trainable, what: str, workdir: str | Path | None
 ) -> tuple[Model, Table]:
-    """Fit a method or a generator on a table whose targets are not read.
+    """Fit a method or a generator on a table whose targets are not read, or are the tasks of its objective.
 
     Args:
         data: the table, in any form; None for the recipe's path.

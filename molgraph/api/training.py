@@ -141,7 +141,7 @@ def train(
 def learnt_before(config: RunConfig) -> np.ndarray:
     """Hashes of the molecules whose labels the model learnt that the training starts from; none without one."""
     start = None if config.model.init is None else load_model(Path(config.model.init))
-    known = None if start is None or not start.targets else start.trained_on
+    known = None if start is None else start.trained_on
     return np.zeros(0, np.uint64) if known is None else known
 
 

@@ -246,7 +246,10 @@ def test_from_assays_to_a_new_assay_at_the_shell(tmp_path: Path, monkeypatch: py
     small = ("-s", "params.d_hidden=8", "-s", "params.objective.inner_steps=2")
     out = run("pretrain", "assays.csv", "-t", "a", "-t", "b", "--objective", "maml", *small, "-o", "init.mgm")
     assert "an encoder and head pretrained by maml: 1 epochs" in out
-    run("train", "assays.csv", "-t", "c", "--init", "init.mgm", "--no-baseline", "--split", "random", "-o", "c.mgm")
+    out = run(
+        "train", "assays.csv", "-t", "c", "--init", "init.mgm", "--no-baseline", "--split", "random", "-o", "c.mgm"
+    )
     model = load_model(Path("c.mgm"))
     assert any("and the head started from init.mgm" in note for note in model.card.notes)
+    assert "hold molecules whose values init.mgm learnt from" in out
     assert model.predict(["CCO", "xx"]).ok.tolist() == [True, False]
