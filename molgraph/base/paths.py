@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from molgraph.base.errors import StorageError, alike, did_you_mean
+from molgraph.base.errors import StorageError, UsageError, alike, did_you_mean
 
 _HINTS = {
     errno.ENOSPC: "the disk is full: free some space or write elsewhere; nothing was replaced",
@@ -30,6 +30,16 @@ _HINTS = {
     errno.EISDIR: "that is a folder: name a file in it",
     errno.ELOOP: "its symbolic links lead in a circle: choose another name",
 }
+
+
+def check_names_file(path: str | os.PathLike[str]) -> None:
+    """Refuse a path such as ``.`` or the empty one, which names no file.
+
+    Raises:
+        UsageError: the path has no last part.
+    """
+    if not Path(path).name:
+        raise UsageError(f"{os.fspath(path)!r} names no file to write", hint="name one, such as out.csv")
 
 
 @contextmanager
@@ -56,6 +66,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"mode is {mode!r}, expected 'w' or 'wb'")
+    check_names_file(path)
     if mode == "w":
         options = {"encoding": "utf-8", "newline": ""} | options
     special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)

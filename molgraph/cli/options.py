@@ -10,6 +10,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from molgraph.base.errors import StorageError, UsageError, nearest
+from molgraph.base.paths import check_names_file
 
 Named: TypeAlias = str | Path | None
 _DECIMAL, _UNIT = "A comma where values have decimal commas.", "Bring values (251 nM, or a column units) to this unit."
@@ -60,6 +61,8 @@ def check_writable(*outputs: Named, inputs: Iterable[Named] = ()) -> None:
     """
     written = [Path(path) for path in outputs if path is not None and str(path) != "-"]
     read = [Path(path) for path in inputs if path is not None]
+    for path in written:
+        check_names_file(path)
     if not all(path.is_absolute() for path in written):
         try:
             os.getcwd()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from molgraph.base.errors import StorageError, UsageError
+from molgraph.base.paths import check_names_file
 from molgraph.base.recipe_keys import KEYWORDS
 from molgraph.cli.options import check_word, check_writable
 from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
@@ -96,6 +97,7 @@ def train(
 
 def model_file(out: Path) -> Path:
     """The name of a model file: ``.mgm`` is added where there is no ending, another one is refused."""
+    check_names_file(out)
     if out.suffix.lower() not in ("", ".mgm"):
         raise UsageError(f"a model cannot be written to {out.name!r}", hint=f"model files end in .mgm: {out.stem}.mgm")
     return out if out.suffix else out.with_suffix(".mgm")

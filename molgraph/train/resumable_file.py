@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from molgraph.base.errors import StorageError
-from molgraph.base.paths import atomic_write, storage_error, sweep_temporaries, temporary_beside
+from molgraph.base.paths import atomic_write, check_names_file, storage_error, sweep_temporaries, temporary_beside
 
 _VERSION = 2
 _STATE = ("rows", "bytes", "crc", "state")
@@ -53,6 +53,7 @@ class PartFile:
 
     def __init__(self, path: str | os.PathLike[str], identity: Mapping[str, Any] | None) -> None:
         self.path = Path(os.path.realpath(path))
+        check_names_file(path)
         self.part = self.path.with_name(self.path.name + ".part")
         self.journal = self.path.with_name(self.path.name + ".part.journal")
         self.identity = None if identity is None else json.loads(json.dumps(identity))

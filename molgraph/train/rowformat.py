@@ -172,6 +172,8 @@ class Numbers(RowFormat):
         self.convert = self._finish
 
     def head(self, output: Output) -> bytes:
+        if output.level != "row":
+            raise UsageError(".npy holds one number a column", hint="write values of atoms to .csv, .parquet or .sdf")
         return len(self._numbers(output)).to_bytes(8, "little")
 
     def chunk(self, output: Output) -> bytes:

@@ -284,3 +284,14 @@ def test_two_trainings_into_one_file_do_not_share_checkpoints(folder: Path) -> N
     workdir.mkdir()
     (workdir / "claim").write_bytes(b"")  # of one that was killed
     assert call(folder, "train", "a.csv", *MEAN)[0] == 0 and not workdir.exists()
+
+
+@pytest.mark.parametrize("out", [".", ""])
+@pytest.mark.parametrize("words", ["data audit a.csv", "data split a.csv", "train a.csv -t y", "predict m.mgm a.csv"])
+def test_an_output_that_names_no_file_is_a_sentence(
+    words: str, out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("smiles,y\nCCO,1\n")
+    done = CliRunner().invoke(app, [*words.split(), "-o", out])
+    assert done.exit_code == 2 and "Traceback" not in done.output, done.output
