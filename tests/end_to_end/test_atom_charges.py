@@ -49,3 +49,5 @@ def test_charges_are_learned_from_the_shell(run: Run, tmp_path: Path) -> None:
     np.testing.assert_allclose(scores.loc["rmse", "value"], rmse, rtol=1e-4)
     assert "charge" in (tmp_path / "page.html").read_text("utf-8")
     assert run("verify", "c.mgm").returncode == 0
+    refused = run("predict", "c.mgm", "charges.csv", "-o", "out.npy")
+    assert refused.returncode == 2 and ".npy holds one number a column" in refused.stderr
