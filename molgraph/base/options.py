@@ -1,4 +1,4 @@
-"""Describe each key of a recipe once, for the signatures of functions and for the options of the shell."""
+"""Build function signatures, docstrings and command-line options from one description of each recipe key."""
 
 from __future__ import annotations
 

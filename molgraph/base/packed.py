@@ -1,4 +1,4 @@
-"""Hold the values of atoms or bonds, those of one row of a table after those of another."""
+"""Store per-atom or per-bond values of all rows of a table as one flat array with row offsets."""
 
 from __future__ import annotations
 

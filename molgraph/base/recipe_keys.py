@@ -1,4 +1,4 @@
-"""The keys of a recipe: each one's type, default and meaning, from which methods, ``train`` and the shell take it."""
+"""Define every recipe key once: its type, default and help, for methods, ``train`` and the command line."""
 
 from __future__ import annotations
 

@@ -84,8 +84,8 @@ def serve(line: Connection) -> None:
                 answer = True, function(item)
             except MolgraphError as error:
                 answer = False, error
-            except Exception:
-                answer = False, RuntimeError(traceback.format_exc())  # its own class might not survive the way
+            except Exception:  # any failure is the caller's to hear of; its own class might not survive the pipe
+                answer = False, RuntimeError(traceback.format_exc())
             line.send(answer)
     except (EOFError, OSError):
         return

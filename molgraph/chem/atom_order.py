@@ -1,4 +1,4 @@
-"""Count the atoms and bonds of molecules, and follow them from a SMILES to its standardised form."""
+"""Map atom and bond indices of a SMILES to those of its standardised form, and count both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``molgraph pretrain``: learn an encoder, or weights that adapt to new assays, for models to start from."""
+"""``molgraph pretrain``: pretrain the weights from which ``molgraph train --init`` starts."""
 
 from __future__ import annotations
 

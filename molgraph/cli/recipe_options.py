@@ -1,4 +1,4 @@
-"""Make options of the shell from the keys of a recipe."""
+"""Add a command-line option to a verb for each recipe key."""
 
 from __future__ import annotations
 

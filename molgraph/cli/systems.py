@@ -1,4 +1,4 @@
-"""``molgraph systems``: list the systems of the literature that are built, each with its place and command."""
+"""``molgraph systems``: list the published methods that are implemented, each with its file and an example command."""
 
 from __future__ import annotations
 

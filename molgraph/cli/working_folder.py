@@ -1,4 +1,4 @@
-"""Keep a training's checkpoints in a folder beside its model file until that is written."""
+"""Keep training checkpoints in a folder next to the output model file, and remove it when the model is written."""
 
 from __future__ import annotations
 

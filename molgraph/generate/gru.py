@@ -31,14 +31,12 @@ from molgraph.generate.smiles_tokens import is_vocabulary, learnable_texts, toke
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.fit_network import fit_network
 from molgraph.train.preparation import NO_VALID
-from molgraph.train.restore import PREFIX, refused_parts, restore_history, restore_network
+from molgraph.train.restore import refused_parts, restore_history, restore_network, stored_history, stored_weights
 from molgraph.train.runtime import check_precision, lightning_quiet, resolve_device, torch_settings
 from molgraph.train.samples import Samples
 
 OPTIONS = keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline", "seed", "store", "objective"))
-TOGETHER = (
-    128  # samples that are drawn at once, always so many, so that the first ones do not depend on how many follow
-)
+TOGETHER = 128  # samples that are drawn at once: always so many, so that the first do not depend on their number
 logger = logging.getLogger("molgraph")
 
 
@@ -171,15 +169,8 @@ class GRUGenerator(Generator):
     def state(self) -> State:
         """Weights as arrays; hyper-parameters and vocabulary as JSON."""
         fitted = self.ready()
-        arrays = {f"{PREFIX}{k}": v.detach().cpu().numpy() for k, v in fitted.network.state_dict().items()}
-        meta = {
-            "params": self.get_params(),
-            "vocabulary": list(fitted.vocabulary),
-            "curves": [] if self.curves is None else self.curves.to_numpy().tolist(),
-            "best_epoch": self.best_epoch,
-            "notes": list(self.notes),
-        }
-        return State(arrays, meta)
+        meta = {"params": self.get_params(), "vocabulary": list(fitted.vocabulary)}
+        return State(stored_weights(fitted.network), meta | stored_history(self))
 
     @classmethod
     def from_state(cls, state: State) -> Self:

@@ -37,7 +37,15 @@ from molgraph.train.objective import make_objective
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import NO_VALID, prepare
 from molgraph.train.pretraining import HEAD, Start, prepare_corpus, state_outputs
-from molgraph.train.restore import refused_parts, restore_fitted, restore_history, size_of, too_large
+from molgraph.train.restore import (
+    refused_parts,
+    restore_fitted,
+    restore_history,
+    size_of,
+    stored_history,
+    stored_weights,
+    too_large,
+)
 from molgraph.train.runtime import check_precision, lightning_quiet, resolve_device, torch_settings
 
 OPTIONS = keywords(TrainingSection, leave=("ensemble", "baseline", "seed"))
@@ -190,7 +198,7 @@ class GraphMethod(Method):
         """Weights and scales as arrays; hyper-parameters, targets and featuriser as JSON."""
         fitted = self.ready()
         outputs = fitted.outputs if fitted.network.has_head else Outputs((), np.zeros(0), np.ones(0))
-        arrays = {f"network.{k}": v.detach().cpu().numpy() for k, v in fitted.network.state_dict().items()}
+        arrays = stored_weights(fitted.network)
         arrays |= {"target.mean": outputs.mean, "target.scale": outputs.scale}
         arrays |= {"feature.mean": fitted.descriptors.mean, "feature.scale": fitted.descriptors.scale}
         here = {"store": None, "init": None}  # no path of this machine
@@ -200,9 +208,7 @@ class GraphMethod(Method):
             "unlearned": dict(outputs.unlearned),
             "feature_names": list(fitted.descriptors.names),
             "inputs": [each.to_json() for each in fitted.inputs],
-            "curves": [] if self.curves is None else self.curves.to_numpy().tolist(),
-            "best_epoch": self.best_epoch,
-            "notes": list(self.notes),
+            **stored_history(self),
         }
         return State(arrays, meta)
 

@@ -109,6 +109,17 @@ def size_of(meta: Mapping[str, Any], shapes: Shapes) -> Size:
     return Size(bytes=8 * weights, row_bytes=40 * columns, row_operations=uses * (BONDS * weights + A_USE))
 
 
+def stored_weights(network: nn.Module) -> dict[str, np.ndarray]:
+    """A network's weights as arrays of a model file, which ``restore_network`` reads."""
+    return {f"{PREFIX}{name}": value.detach().cpu().numpy() for name, value in network.state_dict().items()}
+
+
+def stored_history(learner: Any) -> dict[str, Any]:
+    """The curves, best epoch and notes of a fit as JSON values, which ``restore_history`` reads."""
+    curves = [] if learner.curves is None else learner.curves.to_numpy().tolist()
+    return {"curves": curves, "best_epoch": learner.best_epoch, "notes": list(learner.notes)}
+
+
 def restore_history(meta: Mapping[str, Any]) -> tuple[pd.DataFrame | None, int | None, tuple[str, ...]]:
     """Learning curves, the best epoch and the notes of a state's JSON values."""
     rows = [[np.nan if v is None else float(v) for v in row] for row in meta.get("curves") or []]
