@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -49,41 +49,11 @@ def is_hard(text: str) -> bool:
     return len(_CLOSURE.findall(_BRACKET.sub("", text))) > 2 * RINGS
 
 
-def each(
-    function: Callable[[Sequence[str]], list[R]],
-    texts: Sequence[str],
-    refused: Callable[[str, str], R],
-    *,
-    seconds: float | None = None,
-) -> list[R]:
-    """``function(texts)``, where unusual texts are asked about one at a time in another process.
+def bounded(function: Callable[[Any], R], item: Any, *, seconds: float | None = None) -> R:
+    """``function(item)`` in another process, ended after ``SECONDS`` of CPU time.
 
     The limit is CPU time, so that a busy machine comes to the same answer as an idle one, as far as it computes as
     fast. On Windows everything is computed in this process, without a limit.
-
-    Args:
-        function: ``texts -> one result each``, at module level, or a ``partial`` of such a one.
-        texts: n texts.
-        refused: the result of a text and the reason why the function has none.
-        seconds: of CPU time; None for ``SECONDS``.
-    """
-    hard = [i for i, text in enumerate(texts) if is_hard(text)]
-    if not hard:
-        return function(texts)
-    out: list[Any] = [None] * len(texts)
-    easy = sorted(set(range(len(texts))).difference(hard))
-    for i, result in zip(easy, function([texts[i] for i in easy]) if easy else (), strict=True):
-        out[i] = result
-    for i in hard:
-        try:
-            out[i] = bounded(function, [texts[i]], seconds=seconds)[0]
-        except TooHardError as error:
-            out[i] = refused(texts[i], str(error))
-    return out
-
-
-def bounded(function: Callable[[Any], R], item: Any, *, seconds: float | None = None) -> R:
-    """``function(item)`` in another process, ended after ``SECONDS`` of CPU time.
 
     Raises:
         TooHardError: it took longer, or ended its process.

@@ -11,13 +11,12 @@ from rdkit.Chem import MolSurf
 from rdkit.Chem import rdMolDescriptors as rd
 from rdkit.Chem.EState import EState_VSA
 
-from molgraph.base.cores import cores
 from molgraph.chem.bounded import ALONE, TooHardError, bounded, is_hard
 from molgraph.chem.estate import estate_indices
+from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import parse_smiles, quiet
 
 PARALLEL_FROM = 4_000  # below this, starting processes costs more than they save
-CHUNK = 1_000
 MAX_ATOMS = 1_500
 #: RDKit's time grows with the square of the paths of n bonds that Chi_n (and Kappa_n for n > 1) counts: from so many on
 #: these are NaN. No molecule of 100 bonds or fewer, three a pair of atoms, has them.
@@ -115,20 +114,19 @@ def rdkit_descriptors(smiles: Sequence[str], *, workers: int | None = None) -> D
         >>> round(float(found.x[0, found.names.index("MolWt")]), 2)
         46.07
     """
-    chunks = [list(smiles[i : i + CHUNK]) for i in range(0, len(smiles), CHUNK)] or [[]]
-    workers = cores() if workers is None else workers
-    if workers > 1 and len(smiles) >= PARALLEL_FROM:
-        from joblib import Parallel, delayed  # loky: safe in scripts without a main guard, unlike multiprocessing
-
-        parts = Parallel(n_jobs=workers)(delayed(_compute)(chunk) for chunk in chunks)
-    else:
-        parts = [_compute(chunk) for chunk in chunks]
-    x = np.concatenate([part[0] for part in parts])
-    reasons = np.concatenate([part[1] for part in parts])
-    return Descriptors(x, NAMES, reasons == "", reasons)
+    made = map_texts(_compute, smiles, label="descriptors", workers=workers, pays_from=PARALLEL_FROM)
+    return described(made, NAMES)
 
 
-def _compute(smiles: list[str]) -> tuple[np.ndarray, np.ndarray]:
+def described(made: Sequence[tuple[Sequence[float] | np.ndarray, str]], names: tuple[str, ...]) -> Descriptors:
+    """Descriptors of rows and reasons; NaN for what is no number in float32."""
+    x = np.array([row for row, _ in made], dtype=np.float64).reshape(len(made), len(names))
+    x[~(np.abs(x) < np.finfo(np.float32).max)] = np.nan
+    reasons = np.array([reason for _, reason in made], dtype=object)
+    return Descriptors(x.astype(np.float32), names, reasons == "", reasons)
+
+
+def _compute(smiles: Sequence[str]) -> list[tuple[np.ndarray, str]]:
     x = np.full((len(smiles), len(NAMES)), np.nan)
     reasons = np.full(len(smiles), "", dtype=object)
     rows: list[int] = []
@@ -146,8 +144,7 @@ def _compute(smiles: list[str]) -> tuple[np.ndarray, np.ndarray]:
                 rows.append(i)
     if rows:
         x[rows, first + 2 :] = _from_atoms(atoms)
-    x[~(np.abs(x) < np.finfo(np.float32).max)] = np.nan
-    return x.astype(np.float32), reasons
+    return list(zip(x, reasons, strict=True))
 
 
 def _described(text: str) -> tuple[str, tuple[list[float], np.ndarray] | None]:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from rdkit.Chem import Descriptors as rdkit_list
 
-from molgraph.base.cores import cores
-from molgraph.chem.bounded import TooHardError, bounded, is_hard
-from molgraph.chem.descriptors import CHUNK, NAMES, PARALLEL_FROM, Descriptors, beyond, rdkit_descriptors
-from molgraph.chem.smiles import parse_smiles, quiet
+from molgraph.chem.descriptors import NAMES, PARALLEL_FROM, Descriptors, beyond, described, rdkit_descriptors
+from molgraph.chem.parallel import map_molecules
+from molgraph.chem.smiles import parse_smiles
 
 # What RDKit's list has gained since it held these 200, and the BCUT ones, which metals have no value of.
 _LATER: tuple[str, ...] = (
@@ -28,7 +27,7 @@ NAMES_200: tuple[str, ...] = tuple(sorted(_FUNCTIONS))
 #: float32 as well)
 _LARGE = {"Ipc": 256, "BalabanJ": 400, "BertzCT": 400}
 _QUICK = [j for j, name in enumerate(NAMES_200) if name in NAMES]
-_SLOW = [j for j, name in enumerate(NAMES_200) if name not in NAMES]
+_SLOW = tuple(name for name in NAMES_200 if name not in NAMES)
 
 
 def descriptors_200(smiles: Sequence[str], *, workers: int | None = None) -> Descriptors:
@@ -55,41 +54,23 @@ def descriptors_200(smiles: Sequence[str], *, workers: int | None = None) -> Des
     x = np.full((len(smiles), len(NAMES_200)), np.nan, dtype=np.float32)
     x[:, _QUICK] = quick.x[:, [NAMES.index(NAMES_200[j]) for j in _QUICK]]
     texts = [text if ok else "" for text, ok in zip(smiles, quick.ok, strict=True)]
-    chunks = [texts[i : i + CHUNK] for i in range(0, len(texts), CHUNK)]
-    workers = cores() if workers is None else workers
-    if workers > 1 and len(smiles) >= PARALLEL_FROM // 8:  # eight times the work a molecule of the quick ones
-        from joblib import Parallel, delayed
-
-        parts = Parallel(n_jobs=workers)(delayed(_slow)(chunk) for chunk in chunks)
-    else:
-        parts = [_slow(chunk) for chunk in chunks]
-    if parts:
-        x[:, _SLOW] = np.concatenate([part for part, _ in parts])
-    reasons = quick.reasons.copy()
-    late = np.array([reason for _, part in parts for reason in part], dtype=object)
-    reasons[quick.ok] = late[quick.ok]
+    # eight times the work a molecule of the quick ones
+    slow = described(map_molecules(_row, texts, _refused, workers=workers, pays_from=PARALLEL_FROM // 8), _SLOW)
+    x[:, [j for j, name in enumerate(NAMES_200) if name in _SLOW]] = slow.x
+    reasons = np.where(quick.ok, slow.reasons, quick.reasons)
     return Descriptors(x, NAMES_200, reasons == "", reasons)
 
 
-def _slow(smiles: list[str]) -> tuple[np.ndarray, list[str]]:
-    """float32 [n, those that RDKit computes], and why there are none of a row."""
-    x, reasons = np.full((len(smiles), len(_SLOW)), np.nan), [""] * len(smiles)
-    with quiet():
-        for i, text in enumerate(smiles):
-            try:
-                x[i] = bounded(_row, text) if is_hard(text) else _row(text)
-            except TooHardError as error:
-                reasons[i] = f"{error} to describe"
-    x[~(np.abs(x) < np.finfo(np.float32).max)] = np.nan
-    return x.astype(np.float32), reasons
+def _refused(_: str, reason: str) -> tuple[list[float], str]:
+    return [float("nan")] * len(_SLOW), f"{reason} to describe"
 
 
-def _row(text: str) -> list[float]:
+def _row(text: str) -> tuple[list[float], str]:
     mol = parse_smiles(text).mol
     if mol is None:
-        return [float("nan")] * len(_SLOW)
+        return [float("nan")] * len(_SLOW), ""
     left_out = beyond(mol) | {name for name, most in _LARGE.items() if mol.GetNumAtoms() >= most}
-    return [float("nan") if NAMES_200[j] in left_out else _value(_FUNCTIONS[NAMES_200[j]], mol) for j in _SLOW]
+    return [float("nan") if name in left_out else _value(_FUNCTIONS[name], mol) for name in _SLOW], ""
 
 
 def _value(function: object, mol: object) -> float:

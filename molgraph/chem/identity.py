@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
 from rdkit import Chem
 
-from molgraph.chem.bounded import ALONE, each
-from molgraph.chem.smiles import parse_smiles, quiet
+from molgraph.chem.bounded import ALONE
+from molgraph.chem.parallel import map_molecules
+from molgraph.chem.smiles import parse_smiles
 from molgraph.chem.standardise import largest_fragment, neutral
 
 _TETRAHEDRAL = Chem.StereoType.Atom_Tetrahedral
@@ -40,8 +42,10 @@ class Identity(NamedTuple):
     open_bonds: int = 0
 
 
-def identities_of(texts: Sequence[str]) -> list[Identity]:
-    """Describe each molecule.
+def identities_of(
+    smiles: Sequence[str] | np.ndarray, *, label: str = "molecules", workers: int | None = None
+) -> list[Identity]:
+    """Describe each molecule; every different text is parsed once.
 
     Example:
         >>> (found,) = identities_of(["C[C@H](O)C(=O)[O-].[Na+]"])
@@ -50,22 +54,19 @@ def identities_of(texts: Sequence[str]) -> list[Identity]:
         >>> identities_of(["CC(O)F"])[0].open_centres
         1
     """
-    return each(_identities_here, texts, lambda _, reason: Identity(f"{reason} to look at"), seconds=ALONE)
+    return map_molecules(
+        _identity, smiles, lambda _, why: Identity(f"{why} to look at"), seconds=ALONE, label=label, workers=workers
+    )
 
 
-def parents_of(texts: Sequence[str]) -> list[str]:
+def parents_of(smiles: Sequence[str] | np.ndarray, *, label: str = "molecules") -> list[str]:
     """The ``parent`` of each molecule, in half the time; empty for one that cannot be read.
 
     Example:
         >>> parents_of(["CC[O-].[Na+]", "C(C"])
         ['CCO', '']
     """
-    return each(_parents_here, texts, lambda *_: "", seconds=ALONE)
-
-
-def _identities_here(texts: Sequence[str]) -> list[Identity]:
-    with quiet():
-        return [_identity(text) for text in texts]
+    return map_molecules(_parent, smiles, lambda *_: "", seconds=ALONE, label=label)
 
 
 def _identity(text: str) -> Identity:
@@ -88,11 +89,6 @@ def _identity(text: str) -> Identity:
         )
     except (RuntimeError, ValueError) as error:
         return Identity(f"RDKit reads the molecule but fails on it: {' '.join(str(error).split())[:150]}")
-
-
-def _parents_here(texts: Sequence[str]) -> list[str]:
-    with quiet():
-        return [_parent(text) for text in texts]
 
 
 def _parent(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Apply a function to many texts, in one process or several, keeping their order."""
+"""Apply a function to many SMILES, in one process or several, keeping their order."""
 
 from __future__ import annotations
 
@@ -12,17 +12,67 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import TypeVar
 
+import numpy as np
+
 from molgraph.base import progress
 from molgraph.base.cores import cores
 from molgraph.base.process import die_with
+from molgraph.chem.bounded import TooHardError, bounded, is_hard
+from molgraph.chem.smiles import quiet
 
 R = TypeVar("R")
 PIECE = 500
 PAYS_FROM = 8_000  # texts; below, starting processes costs more than it saves
 
 
+def map_molecules(
+    function: Callable[[str], R],
+    smiles: Sequence[str] | np.ndarray,
+    refused: Callable[[str, str], R],
+    *,
+    seconds: float | None = None,
+    label: str = "",
+    workers: int | None = None,
+    pays_from: int = PAYS_FROM,
+) -> list[R]:
+    """Apply a function to each distinct SMILES once; to unusual ones in a process that is ended when it takes too long.
+
+    Args:
+        function: ``SMILES -> result``, at module level, or a ``partial`` of such a one; RDKit is quiet meanwhile.
+        smiles: n texts.
+        refused: the result of a text and the reason why the function has none.
+        seconds: of CPU time for an unusual one; None for ``bounded.SECONDS``.
+        label: what the progress bar says.
+        workers, pays_from: as for ``map_texts``.
+
+    Returns:
+        n results.
+    """
+    code_of: dict[str, int] = {}
+    codes = [code_of.setdefault(text, len(code_of)) for text in smiles]
+    made = map_texts(partial(_apply, function, seconds), [*code_of], label=label, workers=workers, pays_from=pays_from)
+    out = [refused(t, str(r)) if isinstance(r, TooHardError) else r for t, r in zip(code_of, made, strict=True)]
+    return [out[code] for code in codes]
+
+
+def _apply(function: Callable[[str], R], seconds: float | None, texts: Sequence[str]) -> list[R | TooHardError]:
+    out: list[R | TooHardError] = []
+    with quiet():
+        for text in texts:
+            try:
+                out.append(bounded(function, text, seconds=seconds) if is_hard(text) else function(text))
+            except TooHardError as error:
+                out.append(error)
+    return out
+
+
 def map_texts(
-    function: Callable[[Sequence[str]], list[R]], texts: Sequence[str], *, label: str = "", workers: int | None = None
+    function: Callable[[Sequence[str]], list[R]],
+    texts: Sequence[str],
+    *,
+    label: str = "",
+    workers: int | None = None,
+    pays_from: int = PAYS_FROM,
 ) -> list[R]:
     """Apply a function to pieces of a list of texts, with a progress bar.
 
@@ -32,6 +82,7 @@ def map_texts(
         label: what the progress bar says.
         workers: processes; None takes one a core where that pays and where processes can be forked (on other
             systems they would run the caller's script again from its top, so there it is one).
+        pays_from: the number of texts from which several processes pay.
 
     Returns:
         n results.
@@ -44,7 +95,7 @@ def map_texts(
     pieces = [texts[i : i + PIECE] for i in range(0, len(texts), PIECE)]
     forks = sys.platform == "linux" and not multiprocessing.current_process().daemon
     if workers is None:
-        workers = cores() if forks and len(texts) >= PAYS_FROM else 1
+        workers = cores() if forks and len(texts) >= pays_from else 1
     out: list[R] = []
     with progress.bar(label, len(texts)) as bar:
         if workers < 2 or len(pieces) < 2:

@@ -12,8 +12,8 @@ from rdkit.Chem import rdqueries
 from rdkit.Chem.MolStandardize import rdMolStandardize
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
-from molgraph.chem.bounded import ALONE, each
-from molgraph.chem.parallel import map_texts
+from molgraph.chem.bounded import ALONE
+from molgraph.chem.parallel import map_molecules
 from molgraph.chem.smiles import parse_smiles, precheck, quiet
 
 #: alkali and alkaline earth: never part of a drug
@@ -151,31 +151,20 @@ def relate(first: str, second: str) -> str:
 def _each(
     function: Callable[[Chem.Mol], str], smiles: Sequence[str] | np.ndarray, label: str, workers: int | None
 ) -> Keys:
-    """Apply to each distinct text once, in other processes where there are many; the order is the input's."""
-    texts = np.asarray(smiles, dtype=object)
-    code_of: dict[str, int] = {}
-    codes = np.fromiter((code_of.setdefault(t, len(code_of)) for t in texts), np.int64, len(texts))
-    pairs = map_texts(partial(_chunk, function), list(code_of), label=label, workers=workers)
-    values, reasons = np.empty(len(pairs), dtype=object), np.empty(len(pairs), dtype=object)
-    values[:] = [p[0] for p in pairs]
-    reasons[:] = [p[1] for p in pairs]
-    return Keys(values[codes], reasons[codes])
+    made = map_molecules(partial(_key, function), smiles, _refused, seconds=ALONE, label=label, workers=workers)
+    columns = np.array(made, dtype=object).reshape(-1, 2)
+    return Keys(columns[:, 0], columns[:, 1])
 
 
-def _chunk(function: Callable[[Chem.Mol], str], texts: Sequence[str]) -> list[tuple[str, str]]:
-    here = partial(_chunk_here, function)
-    return each(here, texts, lambda _, reason: ("", f"{reason} to find its scaffold"), seconds=ALONE)
+def _refused(_: str, reason: str) -> tuple[str, str]:
+    return "", f"{reason} to find its scaffold"
 
 
-def _chunk_here(function: Callable[[Chem.Mol], str], texts: Sequence[str]) -> list[tuple[str, str]]:
-    out = []
-    with quiet():
-        for text in texts:
-            # parse_smiles captures RDKit's messages, which takes a third of reading: only where there are some
-            mol = None if precheck(text) else Chem.MolFromSmiles(text)
-            readable = mol is not None and mol.GetNumAtoms()
-            out.append((function(mol), "") if readable else ("", parse_smiles(text).reason))
-    return out
+def _key(function: Callable[[Chem.Mol], str], text: str) -> tuple[str, str]:
+    # parse_smiles captures RDKit's messages, which takes a third of reading: only where there are some
+    mol = None if precheck(text) else Chem.MolFromSmiles(text)
+    readable = mol is not None and mol.GetNumAtoms()
+    return (function(mol), "") if readable else ("", parse_smiles(text).reason)
 
 
 def _generic(mol: Chem.Mol) -> str:

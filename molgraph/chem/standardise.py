@@ -12,9 +12,8 @@ from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
 
 from molgraph.base import registry
-from molgraph.chem.bounded import each
-from molgraph.chem.parallel import map_texts
-from molgraph.chem.smiles import parse_smiles, quiet
+from molgraph.chem.parallel import map_molecules
+from molgraph.chem.smiles import parse_smiles
 
 VERSION = 1  # raised whenever a preset gives another text for some molecule
 
@@ -170,26 +169,20 @@ def standardise_smiles(
     out[:] = values
     reasons = np.full(len(out), "", dtype=object)
     concerned = [i for i, text in enumerate(out) if chosen.concerns(text)]
-    distinct = list(dict.fromkeys(out[i] for i in concerned))
-    results = map_texts(partial(_apply_to_all, chosen.name), distinct, label="standardise", workers=workers)
-    made = dict(zip(distinct, results, strict=True))
-    for i in concerned:
-        out[i], reasons[i] = made[out[i]]
+    step = partial(_apply, chosen.name)
+    made = map_molecules(step, out[concerned], _refused, label="standardise", workers=workers)
+    for i, (text, reason) in zip(concerned, made, strict=True):
+        out[i], reasons[i] = text, reason
     return Standardised(out, reasons)
 
 
-def _apply_to_all(name: str, texts: Sequence[str]) -> list[tuple[str, str]]:
-    return each(partial(_apply_here, name), texts, lambda text, reason: (text, f"{reason} to standardise"))
+def _refused(text: str, reason: str) -> tuple[str, str]:
+    return text, f"{reason} to standardise"
 
 
-def _apply_here(name: str, texts: Sequence[str]) -> list[tuple[str, str]]:
-    chosen = preset(name)
-    with quiet():
-        return [_apply(chosen, text) for text in texts]
-
-
-def _apply(chosen: Preset, text: str) -> tuple[str, str]:
+def _apply(name: str, text: str) -> tuple[str, str]:
     """The new text and an empty reason, or the given text and why the step could not read it."""
+    chosen = preset(name)
     mol, reason = parse_smiles(text)
     if mol is None:
         return text, reason

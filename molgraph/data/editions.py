@@ -12,7 +12,6 @@ import pandas as pd
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.table import VALUES
 from molgraph.chem.identity import Identity, identities_of
-from molgraph.chem.parallel import map_texts
 from molgraph.data.replicates import partners
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
@@ -73,13 +72,8 @@ class Curated:
 
 def identify(table: Table, *, workers: int | None = None) -> list[Identity | None]:
     """Who the molecule of each row is; None where the reader has found none. Each different text is parsed once."""
-    readable = np.flatnonzero(table.ok)
-    codes, texts = pd.factorize(table.smiles[readable])
-    each: list[Identity] = map_texts(identities_of, list(texts), label="molecules", workers=workers)
-    who: list[Identity | None] = [None] * len(table)
-    for row, code in zip(readable, codes, strict=True):
-        who[row] = each[code]
-    return who
+    found = iter(identities_of(table.smiles[table.ok], workers=workers))
+    return [next(found) if ok else None for ok in table.ok]
 
 
 def curate(

@@ -17,12 +17,13 @@ from rdkit import Chem
 from rdkit.Chem import rdMolDescriptors as rd
 
 from molgraph.chem import bounded, estate
-from molgraph.chem.bounded import TooHardError, each, is_hard
+from molgraph.chem.bounded import TooHardError, is_hard
 from molgraph.chem.descriptors import MAX_PATHS, NAMES, beyond, rdkit_descriptors
 from molgraph.chem.descriptors200 import NAMES_200, descriptors_200
 from molgraph.chem.fingerprints import avalon_counts
 from molgraph.chem.identity import identities_of
 from molgraph.chem.molfile import read_records
+from molgraph.chem.parallel import map_molecules
 from molgraph.chem.scaffold import scaffolds
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.featurize import featurize
@@ -34,10 +35,10 @@ from tests.hard_molecules import complete, grid, peptide, regular, worst
 CHAIN = "C" * 500
 
 
-def loop(texts: list[str]) -> list[int]:
-    while "C" in texts[0]:
+def loop(text: str) -> int:
+    while "C" in text:
         pass
-    return [len(text) for text in texts]
+    return len(text)
 
 
 def crash(_: str) -> None:
@@ -50,10 +51,10 @@ def pid(_: str) -> int:
 
 def test_a_call_ends_and_the_next_one_is_answered() -> None:
     start = time.process_time()
-    found = each(loop, [CHAIN, "N" * 600, "O"], lambda text, reason: -1, seconds=0.2)
+    found = map_molecules(loop, [CHAIN, "N" * 600, "O"], lambda text, reason: -1, seconds=0.2)
     assert found == [-1, 600, 1] and time.process_time() - start < 1
     with pytest.raises(TooHardError, match=r"takes longer than 0\.2 s"):
-        bounded.bounded(loop, [CHAIN], seconds=0.2)
+        bounded.bounded(loop, CHAIN, seconds=0.2)
     with pytest.raises(TooHardError, match="crashes"):
         bounded.bounded(crash, CHAIN)
     assert bounded.bounded(pid, CHAIN) not in (os.getpid(), None)

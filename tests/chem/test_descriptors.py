@@ -8,7 +8,7 @@ from rdkit import Chem, rdBase
 from rdkit.Chem import Descriptors as rdkit_own
 from rdkit.Chem.EState import EState
 
-from molgraph.chem import descriptors
+from molgraph.chem import parallel
 from molgraph.chem.descriptors import NAMES, rdkit_descriptors
 from molgraph.chem.estate import estate_indices
 
@@ -56,8 +56,7 @@ def test_names_are_unique_and_fit_the_columns() -> None:
 def test_processes_and_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     smiles = (NASTY + USUAL + ["bad"]) * 2
     whole = rdkit_descriptors(smiles, workers=1)
-    monkeypatch.setattr(descriptors, "CHUNK", 7)
-    monkeypatch.setattr(descriptors, "PARALLEL_FROM", 1)
+    monkeypatch.setattr(parallel, "PIECE", 7)
     apart = rdkit_descriptors(smiles, workers=2)
     np.testing.assert_array_equal(whole.x, apart.x)
     assert whole.reasons.tolist() == apart.reasons.tolist()
