@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,11 +54,9 @@ class Trees:
     threshold: np.ndarray
     value: np.ndarray
     width: int
-    _plan: _Plan = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self._check()
-        object.__setattr__(self, "_plan", _Plan.of(self))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], width: int) -> Trees:
@@ -135,12 +133,30 @@ class Trees:
         out = np.empty((len(x), self.value.shape[1]))
         block = max(1, PAIRS // len(self))
         for start in range(0, len(x), block):
-            leaves = self._plan.walk(x[start : start + block])
+            leaves = self._leaves(x[start : start + block])
             for c in range(out.shape[1]):
                 # accumulate adds strictly from the first tree to the last; sum() would pair them up by shape
                 total = np.add.accumulate(self.value[:, c].take(leaves), axis=0)[-1]
                 out[start : start + block, c] = total / len(self)
         return out
+
+    def _leaves(self, x: np.ndarray) -> np.ndarray:
+        """int64 [n_trees, n]: the leaf that each row reaches in each tree."""
+        roots, n = self.offsets[:-1], len(x)
+        leaves = np.empty(n * len(self), dtype=np.int64)
+        values, pair = x.ravel(), np.arange(n * len(self))
+        row, node = np.tile(np.arange(n) * self.width, len(self)), np.repeat(roots, n)
+        root, level = node, 0
+        while len(pair):
+            if level >= FIRST_DROP and level % 2 == 0:
+                inner = self.left.take(node) != 0
+                leaves[pair[~inner]] = node[~inner]
+                pair, row, node, root = pair[inner], row[inner], node[inner], root[inner]
+            left = self.left.take(node)
+            right = values.take(row + self.feature.take(node)) > self.threshold.take(node)
+            node = np.where(left == 0, node, root + left + right)
+            level += 1
+        return leaves.reshape(len(self), n)
 
     def _check(self) -> None:
         n = len(self.left) if self.left.ndim == 1 else -1
@@ -180,86 +196,6 @@ class Trees:
                 nodes, levels = np.concatenate([nodes, nodes + 1]), levels + 1
         if len(nodes):
             raise ModelFileError("a tree of the forest is none, or too deep to be walked", hint="fetch the file again")
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What a walk needs: each node as one 64-bit word (left child, feature, threshold's rank).
-
-    A value's code is the number of its column's thresholds below it, so ``value <= threshold`` is exactly
-    ``code <= rank``, in small integers. A leaf's left child is itself and its rank the highest.
-    """
-
-    word: np.ndarray
-    roots: np.ndarray
-    feature_shift: int
-    left_shift: int
-    bits: np.ndarray  # columns whose only threshold is 0.5
-    graded: tuple[tuple[int, np.ndarray], ...]  # column and its thresholds, for the others in use
-    width: int
-    code_type: Any
-
-    @classmethod
-    def of(cls, trees: Trees) -> _Plan:
-        inner = np.flatnonzero(trees.left)
-        feature, threshold = trees.feature[inner].astype(np.int64), trees.threshold[inner]
-        order = np.lexsort((threshold, feature))
-        f, t = feature[order], threshold[order]
-        new_column = np.diff(f, prepend=-1) != 0
-        new_value = new_column | (np.diff(t, prepend=np.nan) != 0)
-        ordinal = np.cumsum(new_value) - 1
-        rank = np.empty(len(inner), dtype=np.int64)
-        starts = np.flatnonzero(new_column)
-        rank[order] = ordinal - np.repeat(ordinal[starts], np.diff(np.append(starts, len(f))))
-        columns, distinct, at = f[starts], t[new_value], np.append(ordinal[starts], new_value.sum())
-        only_half = np.array([at[i + 1] - at[i] == 1 and distinct[at[i]] == 0.5 for i in range(len(columns))], bool)
-        graded = tuple((int(columns[i]), distinct[at[i] : at[i + 1]]) for i in np.flatnonzero(~only_half))
-
-        top = int(rank.max(initial=0)) + 1  # above every code
-        feature_shift = int(top + 1).bit_length()
-        left_shift = feature_shift + int(trees.width).bit_length()
-        if left_shift + len(trees.left).bit_length() > 63:
-            raise ModelFileError("the forest is too large to be walked", hint="train it with fewer or shallower trees")
-        n = len(trees.left)
-        root = np.repeat(trees.offsets[:-1], np.diff(trees.offsets))
-        leaf = trees.left == 0
-        word = np.where(leaf, np.arange(n), root + trees.left).astype(np.int64) << left_shift
-        word |= np.where(leaf, 0, trees.feature).astype(np.int64) << feature_shift
-        ranks = np.full(n, (1 << feature_shift) - 1, dtype=np.int64)
-        ranks[inner] = rank
-        code_type = np.uint16 if top < 2**16 else np.int64
-        bits = columns[only_half]
-        return cls(word | ranks, trees.offsets[:-1], feature_shift, left_shift, bits, graded, trees.width, code_type)
-
-    def codes(self, x: np.ndarray) -> np.ndarray:
-        """[n, width] codes of a block of rows; columns that no tree looks at stay 0."""
-        out = np.zeros(x.shape, dtype=self.code_type)
-        out[:, self.bits] = x[:, self.bits] > 0.5
-        for column, thresholds in self.graded:
-            out[:, column] = np.searchsorted(thresholds, x[:, column], side="left")
-        return out
-
-    def walk(self, x: np.ndarray) -> np.ndarray:
-        """[n_trees, n] the leaf that each row reaches in each tree."""
-        codes = self.codes(x).ravel()
-        n, n_trees = len(x), len(self.roots)
-        rank_mask, feature_mask = (1 << self.feature_shift) - 1, (1 << (self.left_shift - self.feature_shift)) - 1
-        leaves = np.empty(n * n_trees, dtype=np.int64)
-        pair = np.arange(n * n_trees)
-        row = np.tile(np.arange(n) * self.width, n_trees)
-        node = np.repeat(self.roots, n)
-        level = 0
-        while len(pair):
-            word = self.word.take(node)
-            rank = word & rank_mask
-            if level >= FIRST_DROP and level % 2 == 0:
-                walking = rank != rank_mask
-                leaves[pair[~walking]] = node[~walking]
-                pair, row, node, word, rank = (a[walking] for a in (pair, row, node, word, rank))
-            code = codes.take(((word >> self.feature_shift) & feature_mask) + row)
-            node = (word >> self.left_shift) + (code > rank)
-            level += 1
-        return leaves.reshape(n_trees, n)
 
 
 def tree_size(shapes: Shapes, width: int) -> Size:
