@@ -52,7 +52,9 @@ class Packed:
 
 def offsets_of(sizes: Any) -> np.ndarray:
     """int64 [n + 1]: where the values of each row begin, and where the last ones end."""
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
 
 
 def spread(offsets: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -62,6 +64,17 @@ def spread(offsets: np.ndarray, rows: np.ndarray) -> np.ndarray:
         >>> spread(np.array([0, 2, 2, 5]), np.array([2, 0])).tolist()
         [2, 3, 4, 0, 1]
     """
-    sizes = offsets[rows + 1] - offsets[rows]
-    new = offsets_of(sizes)
-    return np.repeat(offsets[rows] - new[:-1], sizes) + np.arange(new[-1])
+    return ranges(offsets[rows], offsets[rows + 1])[0]
+
+
+def ranges(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers ``starts[i]:ends[i]`` of every i, one after the other, and their offsets.
+
+    Example:
+        >>> numbers, offsets = ranges(np.array([5, 2]), np.array([7, 3]))
+        >>> numbers.tolist(), offsets.tolist()
+        ([5, 6, 2], [0, 2, 3])
+    """
+    sizes = ends - starts
+    offsets = offsets_of(sizes)
+    return np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1]), offsets

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from molgraph.base.packed import offsets_of, ranges
+
 # Odd 64-bit constants: Stafford's mix 13 (the finaliser of splitmix64), and a weight that keeps a bond's own
 # colour apart from small multiples of its neighbours' colours.
 _MIX_1, _MIX_2, _OWN = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB), np.uint64(0xD6E8FEB86659FD93)
@@ -190,26 +192,6 @@ def next_bonds(source: np.ndarray, reverse: np.ndarray, offsets: np.ndarray) -> 
     return _next_bonds(np.arange(len(source)), source, reverse, offsets)
 
 
-def ranges(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers ``starts[i]:ends[i]`` of every i, one after the other, and their offsets.
-
-    Example:
-        >>> numbers, offsets = ranges(np.array([5, 2]), np.array([7, 3]))
-        >>> numbers.tolist(), offsets.tolist()
-        ([5, 6, 2], [0, 2, 3])
-    """
-    sizes = ends - starts
-    offsets = csr(sizes)
-    return np.repeat(starts - offsets[:-1], sizes) + np.arange(offsets[-1]), offsets
-
-
-def csr(sizes: np.ndarray) -> np.ndarray:
-    """Offsets of consecutive groups of those sizes: int64 [n + 1], beginning with 0."""
-    offsets = np.zeros(len(sizes) + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    return offsets
-
-
 def transpose(source: np.ndarray, offsets: np.ndarray, n_source: int) -> tuple[np.ndarray, np.ndarray]:
     """The pairs of a CSR sorted by source: their targets, and offsets over sources.
 
@@ -220,7 +202,7 @@ def transpose(source: np.ndarray, offsets: np.ndarray, n_source: int) -> tuple[n
     small = n_source <= 1 << 16  # numpy sorts 16-bit numbers by radix, an order faster
     order = np.argsort(source.astype(np.uint16) if small else source, kind="stable")
     target = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    return target[order], csr(np.bincount(source, minlength=n_source))
+    return target[order], offsets_of(np.bincount(source, minlength=n_source))
 
 
 def _next_bonds(
@@ -230,7 +212,7 @@ def _next_bonds(
     arriving, spans = ranges(offsets[middle], offsets[middle + 1])
     sizes = np.diff(spans)
     keep = arriving != np.repeat(reverse[bonds], sizes)
-    return arriving[keep], csr(sizes - 1)  # the reverse bond is always among those that arrive
+    return arriving[keep], offsets_of(sizes - 1)  # the reverse bond is always among those that arrive
 
 
 def _mix(h: np.ndarray) -> np.ndarray:

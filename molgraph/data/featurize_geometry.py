@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
 from molgraph.base.table import OK, UNREADABLE, EntityKind
 from molgraph.data.content import value_digest
@@ -39,7 +40,7 @@ class Geometries(Featuriser):
         sound = [value for value, why in zip(values, reason, strict=True) if not why]
         counts = np.zeros(len(values), np.int64)
         counts[reason == ""] = [len(value.numbers) for value in sound]
-        offsets = np.concatenate([[0], np.cumsum(counts)])
+        offsets = offsets_of(counts)
         numbers = np.concatenate([np.zeros(0, np.uint8), *(np.asarray(v.numbers, np.uint8) for v in sound)])
         at = np.concatenate([np.zeros((0, 3), np.float32), *(np.asarray(v.positions, np.float32) for v in sound)])
         status = np.where(reason == "", OK, UNREADABLE).astype(object)

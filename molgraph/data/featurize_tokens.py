@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
 from molgraph.base.table import OK, UNREADABLE, EntityKind
 from molgraph.chem.smiles import why_unreadable
@@ -32,7 +33,7 @@ class _Tokens(Featuriser):
         lookup = np.zeros(256, np.uint8)
         lookup[[ord(letter) for letter in self.alphabet]] = np.arange(len(self.alphabet))
         code = lookup[np.frombuffer("".join(sound).encode("latin-1"), np.uint8)]
-        offsets = np.concatenate([[0], np.cumsum([len(text) for text in sound], dtype=np.int64)]).astype(np.int64)
+        offsets = offsets_of([len(text) for text in sound])
         status = np.where(reason == "", OK, UNREADABLE).astype(object)
         table = np.eye(len(self.alphabet), dtype=np.float32)
         return GraphStore({"token": Level(offsets, {"code": code})}, {"token": table}, status, reason, self.versions[0])

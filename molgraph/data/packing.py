@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from molgraph.base.packed import offsets_of
 from molgraph.data.graph_store import BOND_INDEX, GraphStore, Level
 
 
@@ -101,8 +102,8 @@ def pack(
     bonds = {name: _joined([getattr(p, name) for p in pieces], local) for name in ("source", "target", "reverse")}
     return GraphStore(
         levels={
-            "atom": Level(_offsets(n_atoms), {"code": atom_code}),
-            "bond": Level(_offsets(n_bonds), bonds | {"code": bond_code}, BOND_INDEX),
+            "atom": Level(offsets_of(n_atoms), {"code": atom_code}),
+            "bond": Level(offsets_of(n_bonds), bonds | {"code": bond_code}, BOND_INDEX),
         },
         tables={"atom": atom_rows(atom_keys), "bond": bond_rows(bond_keys)},
         status=status,
@@ -126,7 +127,3 @@ def _joined(parts: list[np.ndarray], kind: np.dtype) -> np.ndarray:
         out[start : start + len(part)] = part
         start += len(part)
     return out
-
-
-def _offsets(counts: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])

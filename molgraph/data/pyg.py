@@ -10,6 +10,7 @@ import torch
 from torch_geometric.data import Batch, Data
 
 from molgraph.base.errors import DataError
+from molgraph.base.packed import offsets_of
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.graph_store import BOND_INDEX, GraphStore, Level
 from molgraph.data.packing import smallest
@@ -113,8 +114,8 @@ def from_pyg(graphs: Sequence[Data]) -> GraphStore:
     read = n_nodes > 0
     return GraphStore(
         levels={
-            "atom": Level(_offsets(n_nodes), {"code": atom_code} | levels["atom"]),
-            "bond": Level(_offsets(n_edges), bonds, {name: of for name, of in BOND_INDEX.items() if name in bonds}),
+            "atom": Level(offsets_of(n_nodes), {"code": atom_code} | levels["atom"]),
+            "bond": Level(offsets_of(n_edges), bonds, {name: of for name, of in BOND_INDEX.items() if name in bonds}),
         },
         tables={"atom": atom_table, "bond": bond_table},
         status=np.where(read, OK, UNREADABLE).astype(object),
@@ -195,7 +196,3 @@ def _further(graphs: Sequence[Data], n_nodes: np.ndarray, n_edges: np.ndarray) -
 
 def _joined(parts: list[np.ndarray], empty: tuple[int, ...], kind: Any) -> np.ndarray:
     return np.concatenate(parts) if parts else np.zeros(empty, kind)
-
-
-def _offsets(counts: np.ndarray) -> np.ndarray:
-    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])

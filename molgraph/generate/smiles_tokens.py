@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from molgraph.base.errors import DataError
+from molgraph.base.packed import offsets_of
 from molgraph.base.table import OK
 from molgraph.chem.smiles import why_unreadable
 from molgraph.data.graph_store import GraphStore, Level
@@ -74,7 +75,7 @@ def token_store(texts: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Gr
         ([0, 2, 3], [1, 2, 1])
     """
     place = {token: i for i, token in enumerate(vocabulary, 1)}
-    offsets = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    offsets = offsets_of([*map(len, texts)])
     code = np.fromiter((place[token] for text in texts for token in text), np.int32, int(offsets[-1]))
     status, reason = np.full(len(texts), OK, dtype=object), np.full(len(texts), "", dtype=object)
     return GraphStore({"token": Level(offsets, {"code": code})}, {}, status, reason, "smiles_tokens.1")

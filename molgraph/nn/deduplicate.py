@@ -12,8 +12,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from molgraph.base.packed import offsets_of
 from molgraph.data.batch import GraphBatch
-from molgraph.data.color_refinement import Links, csr, next_bonds, refine_atoms, refine_bonds, transpose
+from molgraph.data.color_refinement import Links, next_bonds, refine_atoms, refine_bonds, transpose
 from molgraph.nn.joined_linear import CodedRows
 from molgraph.nn.relation import Relation
 
@@ -198,7 +199,7 @@ def _tables(batch: GraphBatch) -> tuple[Tensor, Tensor]:
 def _arrays(batch: GraphBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     tensors = batch["atom"].code, batch["bond"].code, batch.source, batch.reverse, batch.target
     atom_code, bond_code, source, reverse, target = (t.numpy(force=True) for t in tensors)
-    return atom_code, bond_code, source, reverse, csr(np.bincount(target, minlength=len(atom_code)))
+    return atom_code, bond_code, source, reverse, offsets_of(np.bincount(target, minlength=len(atom_code)))
 
 
 def _relation(links: Links, put: Callable[[np.ndarray], Tensor]) -> Relation:

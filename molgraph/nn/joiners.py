@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from molgraph.base.registry import register
 from molgraph.nn.attention import attend
 from molgraph.nn.encoder import Encoded, Rows
-from molgraph.nn.relation import Relation
+from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.segment import segment_mean
 
 
@@ -140,7 +140,7 @@ class CrossAttention(Joiner):
             heard = attend(q, k, v, pairs).flatten(1)
             counts = torch.bincount(to_row, minlength=n)
             each = torch.arange(len(to_row), device=to_row.device)
-            read.append(segment_mean(heard, Relation(each, _offsets(counts), len(to_row), n)))
+            read.append(segment_mean(heard, Relation(each, row_offsets(counts), len(to_row), n)))
         return torch.cat([*(part.states for part in parts), *read], dim=1)
 
 
@@ -161,7 +161,7 @@ def _pairs(source_group: Int[Tensor, " s"], target_group: Int[Tensor, " t"]) -> 
     counts = torch.bincount(source_group, minlength=n)
     first = counts.cumsum(0) - counts
     own = counts.index_select(0, target_group)
-    offsets = _offsets(own)
+    offsets = row_offsets(own)
     target = torch.repeat_interleave(torch.arange(len(target_group), device=own.device), own)
     within = torch.arange(len(target), device=own.device) - offsets.index_select(0, target)
     source = first.index_select(0, target_group.index_select(0, target)) + within
@@ -170,7 +170,3 @@ def _pairs(source_group: Int[Tensor, " s"], target_group: Int[Tensor, " t"]) -> 
 
 def _top(group: Int[Tensor, " g"]) -> int:
     return int(group[-1]) if len(group) else -1
-
-
-def _offsets(counts: Int[Tensor, " n"]) -> Int[Tensor, " n_1"]:
-    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])

@@ -87,4 +87,9 @@ def _sorted_pairs(
 ) -> tuple[Int[Tensor, " p"], Int[Tensor, " {n}+1"]]:
     """Sort pairs by their one end, of a set of ``n``: the other ends, and offsets; equal ends keep their order."""
     counts = torch.bincount(ends, minlength=n)
-    return others[torch.argsort(ends, stable=True)], torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    return others[torch.argsort(ends, stable=True)], row_offsets(counts)
+
+
+def row_offsets(counts: Int[Tensor, " n"]) -> Int[Tensor, " n_1"]:
+    """Offsets of consecutive groups of those sizes: int64 [n + 1], beginning with 0."""
+    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])

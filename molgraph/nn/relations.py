@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from molgraph.base.packed import offsets_of, ranges
 from molgraph.data.batch import GraphBatch
-from molgraph.data.color_refinement import csr, ranges
-from molgraph.nn.relation import Relation
+from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.sweep import Schedule, schedule
 
 T = TypeVar("T")
@@ -35,8 +35,8 @@ def bonds(batch: GraphBatch) -> Relation:
         counts = torch.bincount(batch.target, minlength=batch.n_atoms)
         back = None
         if "reverse" in batch["bond"].arrays:  # bond k's opposite leaves where k arrives, so no sort is needed
-            back = batch.source, _offsets(counts)
-        return Relation(batch.source, _offsets(counts), batch.n_atoms, batch.n_atoms, back)
+            back = batch.source, row_offsets(counts)
+        return Relation(batch.source, row_offsets(counts), batch.n_atoms, batch.n_atoms, back)
 
     return _once(batch, ("bonds",), make)
 
@@ -47,7 +47,7 @@ def arriving(batch: GraphBatch) -> Relation:
     def make() -> Relation:
         each = torch.arange(batch.n_bonds, device=batch.target.device)
         counts = torch.bincount(batch.target, minlength=batch.n_atoms)
-        return Relation(each, _offsets(counts), batch.n_bonds, batch.n_atoms)
+        return Relation(each, row_offsets(counts), batch.n_bonds, batch.n_atoms)
 
     return _once(batch, ("arriving",), make)
 
@@ -57,7 +57,7 @@ def next_bonds(batch: GraphBatch) -> Relation:
 
     def make() -> Relation:
         source, reverse, target = (t.numpy(force=True) for t in (batch.source, batch.reverse, batch.target))
-        offsets = csr(np.bincount(target, minlength=batch.n_atoms))
+        offsets = offsets_of(np.bincount(target, minlength=batch.n_atoms))
         pairs, spans = ranges(offsets[source], offsets[source + 1])
         after = np.repeat(np.arange(len(source)), np.diff(spans))
         keep = pairs != reverse[after]
@@ -132,7 +132,7 @@ def radius(batch: GraphBatch, cutoff: float, level: str = "atom", positions: str
         distance = (at.index_select(0, pairs.source) - at.index_select(0, pairs.target)).norm(dim=1)
         keep = (distance < cutoff) & (pairs.source != pairs.target)
         counts = torch.bincount(pairs.target[keep], minlength=pairs.n_target)
-        return Relation(pairs.source[keep], _offsets(counts), pairs.n_source, pairs.n_target)
+        return Relation(pairs.source[keep], row_offsets(counts), pairs.n_source, pairs.n_target)
 
     return _once(batch, ("radius", cutoff, level, positions), make)
 
@@ -155,7 +155,7 @@ def triplets(relation: Relation) -> Relation:
     keep = source[pairs] != target[after]
     put = partial(torch.as_tensor, device=relation.source.device)
     counts = np.bincount(after[keep], minlength=len(source))
-    return Relation(put(pairs[keep]), put(csr(counts)), len(source), len(source))
+    return Relation(put(pairs[keep]), put(offsets_of(counts)), len(source), len(source))
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def dags(batch: GraphBatch, reach: int) -> Dags:
 
     def make() -> Dags:
         source, target, n = batch.source.numpy(force=True), batch.target.numpy(force=True), batch.n_atoms
-        offsets = csr(np.bincount(target, minlength=n))
+        offsets = offsets_of(np.bincount(target, minlength=n))
         keys = np.arange(n) * (n + 1)  # root * n + atom, wave after wave from the roots outwards
         seen, found, distance = keys, [keys], 0
         while len(keys) and distance < reach:
@@ -223,12 +223,8 @@ def pair_vectors(relation: Relation, positions: Float[Tensor, "n 3"]) -> Float[T
 def _from_arrays(batch: GraphBatch, source: np.ndarray, target: np.ndarray, n_source: int, n_target: int) -> Relation:
     """A relation from pairs that are sorted by target."""
     put = partial(torch.as_tensor, device=batch.target.device)
-    offsets = csr(np.bincount(target, minlength=n_target))
+    offsets = offsets_of(np.bincount(target, minlength=n_target))
     return Relation(put(source.astype(np.int64, copy=False)), put(offsets), n_source, n_target)
-
-
-def _offsets(counts: Int[Tensor, " n"]) -> Int[Tensor, " n_1"]:
-    return torch.cat([counts.new_zeros(1), counts.cumsum(0)])
 
 
 def _once(batch: GraphBatch, key: tuple, make: Callable[[], T]) -> T:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from molgraph.data.color_refinement import csr, ranges
+from molgraph.base.packed import offsets_of, ranges
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Reduce
@@ -75,7 +75,7 @@ def schedule(relation: Relation, level: np.ndarray | None = None) -> Schedule:
     order = np.argsort(level, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    ends = csr(np.bincount(level, minlength=1))
+    ends = offsets_of(np.bincount(level, minlength=1))
     waves = []
     for k, rows in enumerate(np.split(order, ends[1:-1])):
         pairs, spans = ranges(offsets[rows], offsets[rows + 1])

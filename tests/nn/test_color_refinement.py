@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from molgraph.base.packed import offsets_of
 from molgraph.data.batch import GraphBatch
 from molgraph.data.color_refinement import (
     AtomRefinement,
     Refinement,
-    csr,
     next_bonds,
     ranges,
     refine_atoms,
@@ -23,7 +23,7 @@ Maker = Callable[..., GraphBatch]
 
 
 def arrays(batch: GraphBatch) -> dict[str, np.ndarray]:
-    offsets = csr(np.bincount(batch.target.numpy(), minlength=batch.n_atoms))
+    offsets = offsets_of(np.bincount(batch.target.numpy(), minlength=batch.n_atoms))
     tensors = {"atom_code": batch["atom"].code, "bond_code": batch["bond"].code}
     tensors |= {"source": batch.source, "reverse": batch.reverse}
     return {name: tensor.numpy() for name, tensor in tensors.items()} | {"offsets": offsets}
@@ -135,7 +135,7 @@ def test_next_bonds_never_turn_back(random_batch: Maker) -> None:
 @pytest.mark.parametrize("n_source", [5, 70_000])
 def test_transpose_sorts_the_same_pairs_by_source(n_source: int) -> None:
     rng = np.random.default_rng(0)
-    source, offsets = rng.integers(n_source, size=40), csr(np.array([0, 10, 0, 25, 5]))
+    source, offsets = rng.integers(n_source, size=40), offsets_of(np.array([0, 10, 0, 25, 5]))
     target, back = transpose(source, offsets, n_source)
     pairs = np.stack([np.repeat(np.arange(n_source), np.diff(back)), target])
     wanted = np.stack([source, np.repeat(np.arange(5), np.diff(offsets))])

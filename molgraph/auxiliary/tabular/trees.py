@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.errors import ModelFileError
+from molgraph.base.packed import offsets_of
 from molgraph.base.size import Shapes, Size
 
 PAIRS = 40_000  # (row, tree) pairs walked at once: their arrays stay in the processor's cache
@@ -104,7 +105,7 @@ class Trees:
             value.append(np.where(leaf[:, None], tree.value[order], 0.0))
             sizes.append(len(order))
         return cls(
-            offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            offsets=offsets_of(sizes),
             left=np.concatenate(left).astype(np.int32),
             feature=np.concatenate(feature).astype(np.int32),
             threshold=np.concatenate(threshold),

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.packed import offsets_of
 from molgraph.data.splits.fits import check_rows
 from molgraph.data.splits.recipe import WORDS, Grouping, Parts, Task, number, register_split
 from molgraph.data.splits.split import FORMAT, PARTS, Split, read_json
@@ -78,7 +79,7 @@ def split_by_time(task: Task) -> Parts:
     left_out = {int(row): "no time in this row" for row in task.rows[~known]}
     rows, moments = task.rows[known], moments[known]
     _, when, counts = np.unique(moments, return_inverse=True, return_counts=True)
-    ends = np.concatenate([[0], np.cumsum(counts)])
+    ends = offsets_of(counts)
     wanted = np.cumsum(task.fractions)[:2] * len(rows)
     first, second = (int(np.abs(ends - w).argmin()) for w in wanted)
     part_of = (when >= first).astype(int) + (when >= max(first, second))
