@@ -70,8 +70,7 @@ def check_writable(*outputs: Named, inputs: Iterable[Named] = ()) -> None:
             raise StorageError("the folder that you work in was deleted", hint="change to another one: cd") from error
     for i, path in enumerate(written):
         for other in read:
-            part = path.with_name(f"{path.name}.part")  # what grows before a file is whole
-            if _same(path, other) or _same(part, other):
+            if _same(path, other):
                 raise UsageError(f"{other} is read, and would be written over", hint="name another file to write")
         if any(_same(path, other) for other in written[:i]):
             raise UsageError(f"{path} would be written twice", hint="name a file for each thing to write")

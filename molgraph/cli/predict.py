@@ -45,7 +45,7 @@ def predict(
     give the probability of class 1, or of each class; ensembles their spread
     too. Where the input has a column of a target's name, the prediction's is
     called ..._predicted. Values of atoms or bonds are lists, in the order
-    of the SMILES as given. Output grows in OUT.part: a run that was stopped goes
+    of the SMILES as given. Output grows in OUT.parts: a run that was stopped goes
     on when the same command is given again, and gives the same bytes. Memory
     does not grow with the file. Numbers are written as float32 (7 digits).
 
@@ -145,8 +145,8 @@ def _source(data: list[str]) -> str | list[str]:
 
 def _left(out: str, on_error: str) -> str:
     """What a run that data stopped leaves beside its output, in words."""
-    part = Path(f"{os.path.realpath(out)}.part")
-    if out == "-" or not part.is_file():
+    parts = Path(f"{os.path.realpath(out)}.parts")
+    if out == "-" or not parts.is_dir():
         return ""
     again = "; --on-error keep goes on from there" if on_error == "stop" else ""
-    return f"what came before is kept in {part.name}{again}"
+    return f"what came before is kept in {parts.name}{again}"

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from itertools import chain, islice
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from molgraph.base.contracts import Method, Prediction, PredictsGraphs
 from molgraph.base.cores import cores
+from molgraph.base.errors import MolgraphError
+from molgraph.base.worker import POSSIBLE, Worker, start_worker
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.standardise import as_given, standardise
 from molgraph.data.table import Table
 from molgraph.train.inputs import Input, input_graphs
 from molgraph.train.model import Model
-from molgraph.train.worker_pool import map_ahead
 
 MOST = 8
 """Processes: each holds about 0.2 GB."""
+K = TypeVar("K")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Predictor(Protocol):
@@ -30,42 +33,87 @@ class Predictor(Protocol):
 
 
 def predict_tables(
-    model: Predictor, tables: Iterator[Table], *, many: bool = False
-) -> Generator[tuple[Table, Prediction]]:
-    """Every table with its prediction, in order.
+    model: Predictor, tables: Iterator[tuple[K, Table]], *, many: bool
+) -> Generator[tuple[K, Prediction]]:
+    """The prediction of every table, in order, each with its key.
 
     Args:
-        model: where it is a ``Model`` whose method ``PredictsGraphs`` and there is more than one table, the graphs are
-            made ahead, and the network computes on fewer threads.
-        tables: taken one at a time.
-        many: whether there was more than one table, some of which an earlier run has predicted. A run that goes on
-            must compute as the one before did, since sums may depend on the number of threads.
+        model: where it is a ``Model`` whose method ``PredictsGraphs`` and there are many tables, the graphs are made
+            ahead, and the network computes on fewer threads.
+        tables: keys and tables, taken one at a time.
+        many: whether the input has more than one table, even if an earlier run has predicted the others: sums may
+            depend on the number of threads, and a run that goes on must compute as the one before did.
     """
-    first = list(islice(tables, 2))
-    tables = chain(first, tables)
     method = model.method if isinstance(model, Model) else None
-    if not (many or len(first) > 1) or not isinstance(method, PredictsGraphs) or not method.graph_inputs():
-        yield from ((table, model.predict(table)) for table in tables)
+    if not many or not isinstance(method, PredictsGraphs) or not method.graph_inputs():
+        yield from ((key, model.predict(table)) for key, table in tables)
         return
     workers, threads = shares(_cores(method))
-    read: deque[Table] = deque()
-
-    def remembered() -> Iterator[Table]:
-        for table in tables:
-            read.append(table)
-            yield table
-
     make = partial(standard_graphs, model.standardiser, method.graph_inputs())
-    with _threads(method, threads), closing(map_ahead(make, remembered(), workers)) as made:
-        for clean, graphs in made:
-            table = read.popleft()
-            yield table, as_given(method.predict_graphs(clean, graphs), table, clean, model.standardiser)
+    items = (((key, table), table) for key, table in tables)
+    with _threads(method, threads), closing(map_ahead(make, items, workers)) as made:
+        for (key, table), (clean, graphs) in made:
+            yield key, as_given(method.predict_graphs(clean, graphs), table, clean, model.standardiser)
 
 
 def standard_graphs(preset: str, inputs: tuple[Input, ...], table: Table) -> tuple[Table, tuple[Graphs, ...]]:
     """The table standardised, and its graphs: all that comes before a network."""
     clean = standardise(table, preset)
     return clean, input_graphs(clean, inputs)
+
+
+def map_ahead(function: Callable[[T], R], items: Iterable[tuple[K, T]], workers: int) -> Generator[tuple[K, R]]:
+    """``function`` of each item, in order and with its key; ``workers`` items are under way while the caller works.
+
+    The processes are fresh interpreters (``molgraph.base.worker``), so nothing is forked beside torch's threads.
+
+    Args:
+        function: at module level, or a ``partial`` of such a one.
+        items: keys and items, taken one at a time.
+        workers: processes; 0 does all in this one (on Windows always).
+
+    Raises:
+        MolgraphError: what the function raised for an item, when that item's turn comes; a process was killed.
+        RuntimeError: any other failure of the function, with its traceback.
+
+    Example:
+        >>> list(map_ahead(len, [("x", "a"), ("y", "bb")], workers=1))
+        [('x', 1), ('y', 2)]
+    """
+    if workers < 1 or not POSSIBLE:
+        yield from ((key, function(item)) for key, item in items)
+        return
+    idle: list[Worker] = []
+    busy: deque[tuple[K, Worker]] = deque()
+
+    def answer() -> tuple[K, R]:
+        key, worker = busy[0]
+        with _alive():
+            found: R = worker.receive()
+        idle.append(busy.popleft()[1])
+        return key, found
+
+    try:
+        for key, item in items:
+            answers = [answer()] if len(busy) == workers else []
+            busy.append((key, idle.pop() if idle else start_worker()))
+            with _alive():
+                busy[-1][1].send(function, item)
+            yield from answers
+        while busy:
+            yield answer()
+    finally:
+        for worker in (*idle, *(worker for _, worker in busy)):
+            worker.stop()
+
+
+@contextmanager
+def _alive() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError):
+        hint = "killed, or out of memory? --threads 1 needs no such process"
+        raise MolgraphError("a process that works ahead has died", hint=hint) from None
 
 
 def shares(cores: int) -> tuple[int, int]:

@@ -1,14 +1,14 @@
-"""Write predictions as bytes that can be put one chunk behind the other: csv, tsv, parquet, NumPy and SD files."""
+"""Write predictions chunk by chunk, and join the chunks to a csv, tsv, parquet, NumPy or SD file."""
 
 from __future__ import annotations
 
 import gzip
-import os
 import re
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from textwrap import wrap
 from typing import IO
@@ -100,18 +100,18 @@ def _free(name: str, taken: Iterable[str]) -> str:
 
 
 class RowFormat(ABC):
-    """How rows become bytes that can be put one chunk behind the other."""
+    """How rows become bytes, chunk by chunk, and chunks a file."""
+
+    plain = True  #: whether a file is its chunks, one behind the other
 
     @abstractmethod
-    def head(self, output: Output) -> bytes:
-        """What comes before the first row."""
+    def chunk(self, output: Output, first: bool) -> bytes:
+        """The bytes of some rows; those of the first chunk say what the columns are."""
 
-    @abstractmethod
-    def chunk(self, output: Output) -> bytes:
-        """One chunk of rows."""
-
-    #: makes the file asked for (second) of the grown one (first), where they differ
-    convert: Callable[[Path, IO[bytes]], None] | None = None
+    def join(self, chunks: Iterator[IO[bytes]], file: IO[bytes]) -> None:
+        """Write the file that some chunks make."""
+        for chunk in chunks:
+            shutil.copyfileobj(chunk, file)
 
 
 class Delimited(RowFormat):
@@ -121,15 +121,13 @@ class Delimited(RowFormat):
         self.separator, self.compressed = separator, compressed
         self._unsafe = re.compile(f'["\r\n{separator}]')
 
-    def head(self, output: Output) -> bytes:
-        return _bytes(self.separator.join(self._safe(output.columns)) + "\n", self.compressed)
-
-    def chunk(self, output: Output) -> bytes:
+    def chunk(self, output: Output, first: bool) -> bytes:
         plain = [isinstance(v, np.ndarray) and v.dtype != object for v in output.columns.values()]
         cells = [_texts(v) for v in output.columns.values()]
         cells = [texts if safe else self._safe(texts) for texts, safe in zip(cells, plain, strict=True)]
         text = "".join(line + "\n" for line in map(self.separator.join, zip(*cells, strict=True)))
-        return _bytes(text, self.compressed)
+        head = self.separator.join(self._safe(output.columns)) + "\n" if first else ""
+        return _bytes(head, self.compressed) + _bytes(text, self.compressed)
 
     def _safe(self, texts: Iterable[str]) -> list[str]:
         cells = list(texts)
@@ -139,55 +137,50 @@ class Delimited(RowFormat):
 
 
 class Parquet(RowFormat):
-    """Parquet: grows as an Arrow stream, whose records can be appended, and is rewritten once at the end."""
+    """Parquet; a chunk is an Arrow stream, and becomes a row group."""
 
-    def __init__(self) -> None:
-        self.convert = self._rewrite
+    plain = False
 
-    def head(self, output: Output) -> bytes:
-        return self._batch(output).schema.serialize().to_pybytes()
+    def chunk(self, output: Output, first: bool) -> bytes:
+        batch = pa.record_batch([_array(v) for v in output.columns.values()], names=list(output.columns))
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        return sink.getvalue().to_pybytes()
 
-    def chunk(self, output: Output) -> bytes:
-        return self._batch(output).serialize().to_pybytes()
-
-    def _batch(self, output: Output) -> pa.RecordBatch:
-        return pa.record_batch([_array(v) for v in output.columns.values()], names=list(output.columns))
-
-    def _rewrite(self, part: Path, made: IO[bytes]) -> None:
+    def join(self, chunks: Iterator[IO[bytes]], file: IO[bytes]) -> None:
         import pyarrow.parquet as pq
 
-        with (
-            pa.OSFile(os.fsencode(part)) as source,
-            pa.ipc.open_stream(source) as stream,
-            pq.ParquetWriter(made, stream.schema) as writer,
-        ):
-            for batch in stream:
-                writer.write_batch(batch)
+        tables = (pa.ipc.open_stream(chunk).read_all() for chunk in chunks)
+        first = next(tables)
+        with pq.ParquetWriter(file, first.schema) as writer:
+            for table in chain([first], tables):
+                if len(table):
+                    writer.write_table(table)
 
 
 class Numbers(RowFormat):
     """A NumPy file of the predicted numbers alone: float32 [rows, columns], NaN where there is none."""
 
-    def __init__(self) -> None:
-        self.convert = self._finish
+    plain = False
 
-    def head(self, output: Output) -> bytes:
+    def chunk(self, output: Output, first: bool) -> bytes:
         if output.level != "row":
             raise UsageError(".npy holds one number a column", hint="write values of atoms to .csv, .parquet or .sdf")
-        return len(self._numbers(output)).to_bytes(8, "little")
+        numbers = [values for values in output.columns.values() if isinstance(values, np.ndarray)]
+        head = len(numbers).to_bytes(8, "little") if first else b""
+        return head + np.stack(numbers, axis=1).astype("<f4").tobytes()
 
-    def chunk(self, output: Output) -> bytes:
-        return np.stack(self._numbers(output), axis=1).astype("<f4").tobytes()
-
-    def _numbers(self, output: Output) -> list[np.ndarray]:
-        return [values for values in output.columns.values() if isinstance(values, np.ndarray)]
-
-    def _finish(self, part: Path, made: IO[bytes]) -> None:
-        with open(part, "rb") as rows:
-            width = int.from_bytes(rows.read(8), "little")
-            shape = ((os.path.getsize(part) - 8) // (4 * width), width)
-            np.lib.format.write_array_header_1_0(made, {"descr": "<f4", "fortran_order": False, "shape": shape})
-            shutil.copyfileobj(rows, made)
+    def join(self, chunks: Iterator[IO[bytes]], file: IO[bytes]) -> None:
+        first = next(chunks)
+        width = int.from_bytes(first.read(8), "little")
+        about = {"descr": "<f4", "fortran_order": False}
+        np.lib.format.write_array_header_1_0(file, about | {"shape": (0, width)})
+        start = file.tell()
+        super().join(chain([first], chunks), file)
+        shape = ((file.tell() - start) // (4 * width), width)
+        file.seek(0)
+        np.lib.format.write_array_header_1_0(file, about | {"shape": shape})  # numpy leaves room for any number of rows
 
 
 class Records(RowFormat):
@@ -201,10 +194,7 @@ class Records(RowFormat):
     def __init__(self, compressed: bool) -> None:
         self.compressed = compressed
 
-    def head(self, output: Output) -> bytes:
-        return b""
-
-    def chunk(self, output: Output) -> bytes:
+    def chunk(self, output: Output, first: bool) -> bytes:
         shown = () if output.blocks is None else ("smiles", RecordReader.TITLE)  # by the records themselves
         columns = {}
         for name, values in output.columns.items():

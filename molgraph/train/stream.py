@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections import Counter, deque
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
@@ -21,13 +22,14 @@ from molgraph.base.paths import storage_error
 from molgraph.base.printable import printable
 from molgraph.base.progress import bar
 from molgraph.base.version import __version__
+from molgraph.data.columns import as_text
+from molgraph.data.content import entity_texts
 from molgraph.data.read import iter_rows
 from molgraph.data.table import Table, row_name
 from molgraph.data.table_builder import Rows
+from molgraph.train.chunk_folder import ChunkFolder
 from molgraph.train.pipelined_predict import Predictor, predict_tables
-from molgraph.train.resumable_file import PartFile
 from molgraph.train.rowformat import Records, RowFormat, arrange, row_format
-from molgraph.train.rowhash import RowHash
 
 OnError = Literal["keep", "drop", "stop"]
 #: rows that are read, predicted and written at once; fixed, so that batches are the same in every run
@@ -46,7 +48,7 @@ class Streamed:
         reasons: the commonest reasons with their counts.
         resumed: rows that an earlier, interrupted run had done.
         seconds: wall time of this run.
-        note: why an earlier run's part was not used, where it was not.
+        note: why rows that an earlier run had done were not used, where there were such.
         spread: whether there are columns of the members' spread.
     """
 
@@ -59,22 +61,12 @@ class Streamed:
     note: str = ""
     spread: bool = False
 
-
-@dataclass(frozen=True)
-class _Job:
-    """What is read, what predicts it, and how it is written."""
-
-    model: Predictor
-    source: Any
-    writer: RowFormat
-    on_error: OnError
-    chunk_rows: int
-    keep_columns: bool
-    options: dict[str, Any]
-
-
-class _InputChanged(Exception):
-    """Rows that an interrupted run has done are other rows now."""
+    def add(self, counts: dict[str, Any]) -> None:
+        """Count the rows of another chunk."""
+        self.rows += counts["rows"]
+        self.failed += counts["failed"]
+        self.spread = self.spread or counts["spread"]
+        self.reasons = dict((Counter(self.reasons) + Counter(counts["reasons"])).most_common(_NAMED_REASONS))
 
 
 def predict_stream(
@@ -90,13 +82,13 @@ def predict_stream(
 ) -> Streamed:
     """Predict a file chunk by chunk; a run that was killed goes on where it stopped, to the same bytes.
 
-    Output grows in ``OUT.part`` beside a journal, and is renamed to ``OUT`` at the end.
+    Finished chunks are kept in the folder ``OUT.parts``, and joined to ``OUT`` at the end.
 
     Args:
         model: what predicts.
         source: a file (csv, csv.gz, tsv, parquet, sdf, smi), ``-`` for standard input, or a frame.
         out: csv, csv.gz, tsv, tsv.gz, parquet, sdf or sdf.gz by its ending, or ``-`` for standard output.
-        model_hash: stands for the model in the journal; without it a killed run starts again.
+        model_hash: stands for the model; without it a killed run starts again.
         on_error: rows that cannot be predicted are kept with a reason, left out, or end the run.
         keep_columns: write the input's own columns, as they stand there, before the predictions.
         chunk_rows: rows at once.
@@ -106,72 +98,57 @@ def predict_stream(
         DataError: a row that cannot be predicted, with ``on_error="stop"``.
         StorageError: the disk is full, or the file cannot be written; what was done is kept for the next run.
     """
-    started = time.perf_counter()
-    path = os.fspath(out)
-    if (
-        isinstance(source, str | os.PathLike)
-        and os.path.isfile(source)
-        and os.path.realpath(source) == os.path.realpath(path)
-    ):
+    started, path = time.perf_counter(), os.fspath(out)
+    file = isinstance(source, str | os.PathLike) and os.path.isfile(source)
+    if file and os.path.realpath(source) == os.path.realpath(path):
         raise UsageError(f"{path} is the file that is read", hint="name another output")
-    job = _Job(model, source, row_format(path), on_error, chunk_rows, keep_columns, columns_of_input)
+    run = repr((__version__, model_hash, chunk_rows, on_error == "drop", keep_columns, columns_of_input))
+    how = (row_format(path), on_error, chunk_rows, keep_columns, columns_of_input)
+    job = _Job(model, source, *how, run, Streamed(path))
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
-        result = _straight(job, path)
+        _write_straight(job, path)
     else:
-        options = {"chunk_rows": chunk_rows, "drop": on_error == "drop", "columns": repr(columns_of_input)}
-        options["keep_columns"] = keep_columns
-        origin = identity_of(source)
-        identity = {"model": model_hash, "input": origin, "options": options, "molgraph": __version__}
-        with PartFile(path, identity if origin and model_hash else None) as part:
-            result = _resumable(job, part)
-    result.path, result.seconds = path, time.perf_counter() - started
-    return result
-
-
-def identity_of(source: Any) -> dict[str, Any] | None:
-    """What tells an input file from another: its place, size and time of change; None for anything but a file."""
-    if not isinstance(source, str | os.PathLike) or not os.path.isfile(source):
-        return None
-    about = os.stat(source)
-    return {"path": os.path.realpath(source), "bytes": about.st_size, "changed_ns": about.st_mtime_ns}
+        with ChunkFolder(path, resumable=bool(model_hash)) as folder:
+            _write_chunks(job, folder)
+    job.result.seconds = time.perf_counter() - started
+    return job.result
 
 
 def hash_of(path: str | os.PathLike[str]) -> str:
-    """Hash of a model file's bytes, for the journal."""
+    """Hash of a model file's bytes, by which a later run knows it again."""
     with open(path, "rb") as file:
         return blake2b(file.read(), digest_size=16).hexdigest()
 
 
-def _resumable(job: _Job, part: PartFile) -> Streamed:
-    result = Streamed("", rows=part.rows, resumed=part.rows, note=part.restarted)
-    result.failed, result.reasons = part.state.get("failed", 0), part.state.get("reasons", {})
-    begun = bool(part.state)  # a header is there, maybe alone
-    consumed = RowHash()
-    try:
-        for rows, prediction in _predicted(job, part.rows, consumed, part.state.get("consumed", "")):
-            data = _chunk(job, rows, prediction, result, head=not begun)
-            consumed.update(rows)
-            state = {"failed": result.failed, "reasons": result.reasons, "consumed": consumed.hexdigest()}
-            part.append(data, rows=result.rows, state=state)
-            begun = True
-    except _InputChanged:
-        part.restart(f"the input is not what it was when {part.part.name} was written: started again")
-        return _resumable(job, part)
-    except KeyboardInterrupt as stop:
-        kept = f"{part.rows:,} rows are kept in {part.part.name}"
-        stop.add_note(f"{kept}; the same command goes on from there" if part.identity else kept)
-        raise
-    part.finish(job.writer.convert)
-    return result
+@dataclass(frozen=True)
+class _Job:
+    """What is read, what predicts it, how it is written, and what came of it."""
+
+    model: Predictor
+    source: Any
+    writer: RowFormat
+    on_error: OnError
+    chunk_rows: int
+    keep_columns: bool
+    options: dict[str, Any]
+    run: str  # all that decides what a chunk's rows become
+    result: Streamed
 
 
-def _straight(job: _Job, path: str) -> Streamed:
-    result = Streamed("")
-    if job.writer.convert is not None:
+def _write_chunks(job: _Job, folder: ChunkFolder) -> None:
+    for number, key, data, counts in _predicted(job, folder.find):
+        folder.add(number, key, data, counts)
+    if folder.odd:
+        other = "another model, input or option"
+        job.result.note = f"{folder.folder.name} held rows of {other}, or damaged ones: those were predicted again"
+    folder.join(job.writer.join)
+
+
+def _write_straight(job: _Job, path: str) -> None:
+    if not job.writer.plain:
         raise DataError(f"{path} cannot hold that format", hint="name an ordinary file, or choose csv")
     with _opened(path) as file:
-        for rows, prediction in _predicted(job, 0, RowHash(), ""):
-            data = _chunk(job, rows, prediction, result, head=result.rows == 0)
+        for _, _, data, _ in _predicted(job, lambda number, key: None):
             try:
                 file.write(data)
                 file.flush()
@@ -179,7 +156,6 @@ def _straight(job: _Job, path: str) -> Streamed:
                 raise
             except OSError as error:
                 raise storage_error(f"cannot write {path}", error) from error
-    return result
 
 
 @contextmanager
@@ -206,68 +182,69 @@ class _Screen:
         sys.stdout.buffer.flush()
 
 
-def _predicted(job: _Job, skip: int, consumed: RowHash, expected: str) -> Iterator[tuple[Rows, Prediction]]:
-    """The input's chunks and their predictions, those done before left out."""
-    ahead: deque[Rows] = deque()
-
-    def tables() -> Iterator[Table]:
-        for rows in _rows(job, skip, consumed, expected):
-            ahead.append(rows)
-            yield rows.table
-
-    with bar("predicting", total=count_rows(job.source)) as progress:
-        progress.advance(skip)
-        with closing(predict_tables(job.model, tables(), many=skip > 0)) as each:
-            for table, prediction in each:
-                yield ahead.popleft(), prediction
-                progress.advance(len(table))
-
-
-def _rows(job: _Job, skip: int, consumed: RowHash, expected: str) -> Iterator[Rows]:
-    """The input's chunks, those done before left out: they are read and hashed, which costs little.
-
-    Raises:
-        _InputChanged: the rows that were left out are not those that were done before.
-    """
-    done = skip
-    for rows in iter_rows(
+def _predicted(
+    job: _Job, find: Callable[[int, str], dict[str, Any] | None]
+) -> Iterator[tuple[int, str, bytes, dict[str, Any]]]:
+    """Number, key, bytes and counts of each of the input's chunks for which ``find`` has no counts yet."""
+    every = iter_rows(
         job.source,
         chunk_rows=job.chunk_rows,
         keep_columns=job.keep_columns,
         molblocks=isinstance(job.writer, Records),
         **job.options,
-    ):
-        n = min(skip, len(rows.table))
-        if n:
-            consumed.update(rows if n == len(rows.table) else rows.take(0, n))
-            skip -= n
-        if done and not skip:
-            if consumed.hexdigest() != expected:
-                raise _InputChanged
-            done = 0
-        if n < len(rows.table) or not len(rows.table):
-            yield rows.take(n, len(rows.table)) if n else rows
-    if skip:
-        raise _InputChanged
+    )
+    first = list(islice(every, 2))
+    with bar("predicting", total=count_rows(job.source)) as progress:
+
+        def left() -> Iterator[tuple[tuple[int, str, Rows], Table]]:
+            for number, rows in enumerate(chain(first, every)):
+                key = _hash(job.run, rows)
+                counts = find(number, key)
+                if counts is None:
+                    yield (number, key, rows), rows.table
+                else:
+                    job.result.add(counts)
+                    job.result.resumed += len(rows.table)
+                    progress.advance(len(rows.table))
+
+        with closing(predict_tables(job.model, left(), many=len(first) > 1)) as each:
+            for (number, key, rows), prediction in each:
+                yield number, key, *_chunk(job, number, rows, prediction)
+                progress.advance(len(rows.table))
 
 
-def _chunk(job: _Job, rows: Rows, prediction: Prediction, result: Streamed, *, head: bool) -> bytes:
+def _chunk(job: _Job, number: int, rows: Rows, prediction: Prediction) -> tuple[bytes, dict[str, Any]]:
     ok = prediction.ok
     if job.on_error == "stop" and not ok.all():
         row = int(np.flatnonzero(~ok)[0])
         raise DataError(
-            f"{row_name(result.rows + row, prediction.ids[row])}: {prediction.reason[row]}",
+            f"{row_name(number * job.chunk_rows + row, prediction.ids[row])}: {prediction.reason[row]}",
             hint="--on-error keep writes such rows with their reason, --on-error drop leaves them out",
         )
-    result.rows += len(ok)
-    result.spread = result.spread or prediction.spread is not None
-    result.failed += int((~ok).sum())
-    result.reasons = dict(
-        (Counter(result.reasons) + Counter(prediction.reason[~ok].tolist())).most_common(_NAMED_REASONS)
-    )
+    reasons = dict(Counter(prediction.reason[~ok].tolist()).most_common(_NAMED_REASONS))
+    counts = {"rows": len(ok), "failed": int((~ok).sum()), "reasons": reasons, "spread": prediction.spread is not None}
+    job.result.add(counts)
     chosen = np.flatnonzero(ok) if job.on_error == "drop" else np.arange(len(ok))
     output = arrange(rows, prediction, chosen, keep_columns=job.keep_columns)
-    return (job.writer.head(output) if head else b"") + (job.writer.chunk(output) if len(chosen) else b"")
+    return job.writer.chunk(output, first=number == 0), counts
+
+
+def _hash(run: str, rows: Rows) -> str:
+    """Hash of a run and of all that is read of some rows: ids, molecules, descriptors and kept columns."""
+    state = blake2b(run.encode(), digest_size=16)
+
+    def feed(texts: Any) -> None:
+        data = "\0".join(map(str, texts)).encode("utf-8", "surrogatepass")
+        state.update(f"{len(texts)} {len(data)}\0".encode() + data)
+
+    table = rows.table
+    for values in (rows.names, table.ids, *map(entity_texts, table.entities), table.status, table.reason):
+        feed(values)
+    if table.features is not None:
+        state.update(np.ascontiguousarray(table.features).tobytes())
+    for name in rows.columns.column_names:
+        feed(as_text(rows.columns[name]))
+    return state.hexdigest()
 
 
 def count_rows(source: Any) -> int | None:

@@ -72,9 +72,9 @@ def pressed(code: str, *words: object, cwd: Path, wait: float = 0.1) -> tuple[in
 @pytest.mark.parametrize(
     ("place", "words", "kept"),
     [
-        ("molgraph.chem.standardise:map_molecules", "predict FOREST LIBRARY -o out.csv", "out.csv.part"),
-        ("molgraph.chem.descriptors:_compute", "predict FOREST SMALL -o out.csv --threads 1", "out.csv.part"),
-        ("molgraph.train.worker_pool:start_worker", "predict NETWORK LIBRARY -o out.csv", "out.csv.part"),
+        ("molgraph.chem.standardise:map_molecules", "predict FOREST LIBRARY -o out.csv", ""),
+        ("molgraph.chem.descriptors:_compute", "predict FOREST SMALL -o out.csv --threads 1", ""),
+        ("molgraph.train.pipelined_predict:start_worker", "predict NETWORK LIBRARY -o out.csv", ""),
         ("molgraph.chem.standardise:map_molecules", "train LIBRARY -t y --epochs 1 -o m.mgm", ""),
         ("molgraph.evaluate.benchmark.local:LocalEngine.start", "bench run quick -o bench", "goes on from here"),
         ("molgraph.data.featurize:featurize", "data featurize SMALL -o store", ""),

@@ -90,7 +90,7 @@ def test_predict_that_stops_later_says_what_it_kept(folder: Path, monkeypatch: p
     monkeypatch.setitem(stream.predict_stream.__kwdefaults__, "chunk_rows", 2)  # type: ignore[arg-type]
     code, _, said = call(folder, "predict", "m.mgm", "a.csv", "-o", "out.csv", "--on-error", "stop")
     assert code == 3
-    assert "kept in out.csv.part; --on-error keep goes on from there" in said
+    assert "kept in out.csv.parts; --on-error keep goes on from there" in said
     code, _, said = call(folder, "predict", "m.mgm", "a.csv", "-o", "out.csv")
     assert code == 0 and "5 rows, 2 of them by the run before" in said, said
 

@@ -15,8 +15,8 @@ from molgraph.data.read import read_table
 from molgraph.train import pipelined_predict
 from molgraph.train.make_method import make_method
 from molgraph.train.model import Model
+from molgraph.train.pipelined_predict import map_ahead
 from molgraph.train.stream import predict_stream
-from molgraph.train.worker_pool import map_ahead
 from tests.train.jobs import double
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="all in one process there")
@@ -29,33 +29,33 @@ def test_in_order_and_no_more_than_a_few_ahead(workers: int) -> None:
     def items():
         for i in range(20):
             taken.append(i)
-            yield i % 7
+            yield i, i % 7
 
-    for n, answer in enumerate(map_ahead(double, items(), workers)):
-        assert answer == 2 * (n % 7)
+    for n, (key, answer) in enumerate(map_ahead(double, items(), workers)):
+        assert (key, answer) == (n, 2 * (n % 7))
         assert len(taken) <= n + 1 + workers
     assert n == 19
 
 
 def test_errors_come_at_their_item_and_a_dead_process_is_told() -> None:
-    answers = map_ahead(double, [1, 7], 2)
-    assert next(answers) == 2
+    answers = map_ahead(double, enumerate([1, 7]), 2)
+    assert next(answers) == (0, 2)
     with pytest.raises(DataError, match="seven") as told:
         next(answers)
     assert told.value.hint == "take eight"
     with pytest.raises(RuntimeError, match="ValueError: eight"):
-        list(map_ahead(double, [8], 1))
+        list(map_ahead(double, enumerate([8]), 1))
     with pytest.raises(MolgraphError, match="has died"):
-        list(map_ahead(double, [1, 9, 2], 1))
+        list(map_ahead(double, enumerate([1, 9, 2]), 1))
 
 
 def test_processes_end_with_a_parent_that_was_killed() -> None:
     code = """
 import time
-from molgraph.train import worker_pool
-started, start = [], worker_pool.start_worker
-worker_pool.start_worker = lambda: started.append(start()) or started[-1]
-for _ in worker_pool.map_ahead(abs, [1, 2, 3], 2):
+from molgraph.train import pipelined_predict
+started, start = [], pipelined_predict.start_worker
+pipelined_predict.start_worker = lambda: started.append(start()) or started[-1]
+for _ in pipelined_predict.map_ahead(abs, enumerate([1, 2, 3]), 2):
     print(*(worker.process.pid for worker in started), flush=True)
     time.sleep(60)
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import signal
 import subprocess
@@ -17,7 +16,7 @@ import pytest
 
 from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import DataError, StorageError, UsageError
-from molgraph.train.resumable_file import PartFile
+from molgraph.train.chunk_folder import ChunkFolder
 from molgraph.train.stream import predict_stream
 
 N = 1000
@@ -118,9 +117,10 @@ def test_resumes_after_any_number_of_chunks(source: Path, tmp_path: Path, name: 
         model.last = last
         with pytest.raises(KeyboardInterrupt) as stopped:
             stream(source, tmp_path / name, model=model)
-        assert "the same command goes on" in stopped.value.__notes__[0]
-    with open(tmp_path / f"{name}.part", "ab") as file:  # what was written but not noted before a kill
-        file.write(b"half a row")
+        assert not last or "00 rows are kept in out" in stopped.value.__notes__[0]
+    (tmp_path / f"{name}.parts" / ".000005.chunk.0123abcd.tmp").write_bytes(
+        b"half a row"
+    )  # a kill while it was written
     model = Slow()
     done = stream(source, tmp_path / name, model=model)
     assert done.resumed == 500 and model.calls == 5
@@ -146,13 +146,13 @@ def test_part_of_another_run_is_started_again(source: Path, tmp_path: Path) -> N
     done = stream(source, out, model_hash="another")
     assert done.resumed == 0 and "another model" in done.note
     interrupted()
-    part = tmp_path / "out.csv.part"
-    part.write_bytes(b"X" + part.read_bytes()[1:])
+    chunk = tmp_path / "out.csv.parts" / "000001.chunk"
+    chunk.write_bytes(b"X" + chunk.read_bytes()[1:])
     done = stream(source, out)
-    assert done.resumed == 0 and "not what its journal says" in done.note
+    assert done.resumed == 200 and "damaged" in done.note
     interrupted()
-    part.write_bytes(part.read_bytes()[:50])
-    assert stream(source, out).resumed == 0
+    chunk.write_bytes(chunk.read_bytes()[:50])
+    assert stream(source, out).resumed == 200
     assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
@@ -182,7 +182,7 @@ def test_killed_at_random_moments_gives_the_same_bytes(source: Path, tmp_path: P
             time.sleep(generator.uniform(0.0, 0.005))  # a moment in the middle of computing, writing, syncing, noting
             process.send_signal(signal.SIGKILL)
         if not out.exists():
-            noted.append(json.loads((tmp_path / "out.csv.part.journal").read_text())["rows"])
+            noted.append(len(list((tmp_path / "out.csv.parts").glob("*.chunk"))))
             assert noted[-1] > noted[-2]
     assert out.read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert len(noted) > 3
@@ -191,7 +191,7 @@ def test_killed_at_random_moments_gives_the_same_bytes(source: Path, tmp_path: P
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX locks")
 def test_two_runs_into_one_file_are_refused(source: Path, tmp_path: Path) -> None:
     with (
-        PartFile(tmp_path / "out.csv", {"a": 1}),
+        ChunkFolder(tmp_path / "out.csv"),
         pytest.raises(StorageError, match="another run is writing"),
     ):
         stream(source, tmp_path / "out.csv")
@@ -213,7 +213,7 @@ def test_full_disk_keeps_what_was_done(source: Path, tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, hard))
     try:
-        with pytest.raises(StorageError, match=r"rows are kept in out\.csv\.part"):
+        with pytest.raises(StorageError, match=r"rows are kept in out\.csv\.parts"):
             stream(source, tmp_path / "out.csv")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
