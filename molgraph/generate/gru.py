@@ -28,10 +28,11 @@ from molgraph.base.size import Shapes, Size
 from molgraph.data.table import Table
 from molgraph.generate.next_token import EDGE, GRUNetwork, NextToken
 from molgraph.generate.smiles_tokens import is_vocabulary, learnable_texts, token_store
+from molgraph.train.archive import refused
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.fit_network import fit_network
 from molgraph.train.preparation import NO_VALID
-from molgraph.train.restore import refused_parts, restore_history, restore_network, stored_history, stored_weights
+from molgraph.train.restore import restore_history, restore_network, stored_history, stored_weights
 from molgraph.train.runtime import check_precision, lightning_quiet, resolve_device, torch_settings
 from molgraph.train.samples import Samples
 
@@ -175,7 +176,7 @@ class GRUGenerator(Generator):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Rebuild; the network's shapes are compared with the arrays before any weight is made."""
-        with refused_parts():
+        with refused("the generator's parts do not fit together"):
             made = cls(**state.meta["params"])
             made.check()
             vocabulary = tuple(state.meta["vocabulary"])

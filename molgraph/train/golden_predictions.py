@@ -19,32 +19,12 @@ SAMPLES_TOLERANCE = 0.1  # on another machine, a rounding may turn a draw, and t
 
 # Common drugs, solvents and small edge cases that everybody knows; never a user's own molecules.
 MOLECULES = (
-    "C",
-    "O",
-    "CCO",
-    "c1ccccc1",
-    "CC(=O)O",
-    "CC(=O)Oc1ccccc1C(=O)O",
-    "CN1C=NC2=C1C(=O)N(C(=O)N2C)C",
-    "CC(C)Cc1ccc(cc1)C(C)C(=O)O",
-    "CC(=O)Nc1ccc(O)cc1",
-    "OC[C@H]1O[C@@H](O)[C@H](O)[C@@H](O)[C@@H]1O",
-    "N[C@@H](C)C(=O)O",
-    "C[N+](C)(C)CCO",
-    "CS(C)=O",
-    "FC(F)(F)c1ccccc1",
-    "Clc1ccc(Br)cc1I",
-    "O=[N+]([O-])c1ccccc1",
-    "C1CC2CCC1CC2",
-    "C#CCN",
-    "F/C=C/F",
-    "CCCCCCCCCCCCCCCC(=O)O",
-    "[Na+].CC(=O)[O-]",
-    "[2H]C([2H])([2H])Cl",
-    "C[Si](C)(C)C",
-    "OB(O)c1ccccc1",
-    "not a molecule",
-)
+    "C", "O", "CCO", "c1ccccc1", "CC(=O)O", "CC(=O)Oc1ccccc1C(=O)O", "CN1C=NC2=C1C(=O)N(C(=O)N2C)C",
+    "CC(C)Cc1ccc(cc1)C(C)C(=O)O", "CC(=O)Nc1ccc(O)cc1", "OC[C@H]1O[C@@H](O)[C@H](O)[C@@H](O)[C@@H]1O",
+    "N[C@@H](C)C(=O)O", "C[N+](C)(C)CCO", "CS(C)=O", "FC(F)(F)c1ccccc1", "Clc1ccc(Br)cc1I", "O=[N+]([O-])c1ccccc1",
+    "C1CC2CCC1CC2", "C#CCN", "F/C=C/F", "CCCCCCCCCCCCCCCC(=O)O", "[Na+].CC(=O)[O-]", "[2H]C([2H])([2H])Cl",
+    "C[Si](C)(C)C", "OB(O)c1ccccc1", "not a molecule",
+)  # fmt: skip
 
 
 def vector_table(method: Trainable, feature_names: tuple[str, ...], n: int = len(MOLECULES)) -> Table:

@@ -28,6 +28,7 @@ from molgraph.base.size import Shapes, Size
 from molgraph.base.table import LevelName
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
+from molgraph.train.archive import refused
 from molgraph.train.fit_network import fit_network
 from molgraph.train.inference import FittedNetworks, Running, predict_networks
 from molgraph.train.inputs import Input, encoder_names, trial_inputs
@@ -38,7 +39,6 @@ from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import NO_VALID, prepare
 from molgraph.train.pretraining import HEAD, Start, prepare_corpus, state_outputs
 from molgraph.train.restore import (
-    refused_parts,
     restore_fitted,
     restore_history,
     size_of,
@@ -215,7 +215,7 @@ class GraphMethod(Method):
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Rebuild; the network's shapes are compared with the arrays before any weight is made."""
-        with refused_parts():
+        with refused("the model's parts do not fit together"):
             method = cls(**state.meta["params"])
             method.check()
             objective = registry.get("objective", method.objective)

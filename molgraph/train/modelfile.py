@@ -56,9 +56,8 @@ class VerifiedModel:
     def sentence(self) -> str:
         """What was replayed and how it came out."""
         if isinstance(self.model.method, Generator):
-            return (
-                f"{self.n_molecules} samples drawn again ({self.largest_gap:.0%} differ, allowed {self.tolerance:.0%})"
-            )
+            gap = f"{self.largest_gap:.0%} differ, allowed {self.tolerance:.0%}"
+            return f"{self.n_molecules} samples drawn again ({gap})"
         gap = f"largest relative difference {self.largest_gap:.1e}, allowed {self.tolerance:.0e}"
         return f"{self.n_molecules} test molecules answered as saved ({gap})"
 
@@ -70,16 +69,15 @@ def verify(path: str | Path) -> VerifiedModel:
         ModelFileError: the file is not whole, or the model answers otherwise than when it was saved.
     """
     model, vectors = _load(Path(path))
-    with refused(Path(path), "the model cannot answer"):
-        n, gap = compare_vectors(
-            model.method, standardise(vector_table(model.method, model.feature_names), model.standardiser), vectors
-        )
+    with refused("the model cannot answer", Path(path)):
+        asked = standardise(vector_table(model.method, model.feature_names), model.standardiser)
+        n, gap = compare_vectors(model.method, asked, vectors)
     return VerifiedModel(model, n, gap)
 
 
 def _load(path: Path) -> tuple[Model, Any]:
     parts, arrays = read_archive(path)
-    with refused(path, "the model file's parts do not fit together"):
+    with refused("the model file's parts do not fit together", path):
         preset = parts["standardiser.json"]
         if int(preset["version"]) > STANDARDISER_VERSION:
             raise ModelFileError("the model file needs a newer standardiser", hint="install a newer molgraph")

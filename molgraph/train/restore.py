@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -12,10 +13,11 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import nn
+from torch.nn.modules import module as hooks
 
 from molgraph.base import registry
 from molgraph.base.contracts import State
-from molgraph.base.errors import ModelFileError, MolgraphError
+from molgraph.base.errors import ModelFileError
 from molgraph.base.parameters import check_types
 from molgraph.base.ranges import INNER_LIMIT, LARGEST
 from molgraph.base.size import Shapes, Size
@@ -29,40 +31,20 @@ from molgraph.train.inputs import Input, encoder_names, example_table
 from molgraph.train.network import Network, own_params
 from molgraph.train.outputs import Outputs
 from molgraph.train.pretraining import state_outputs
-from molgraph.train.weight_limit import bounded_by
 
 BONDS, A_USE = 64, 1 << 20  # directed bonds of a molecule; what calling a layer costs, in multiply-adds
 MAX_INPUTS = 8
+ROOM = 64  # modules and weights that a network may make beside those that it keeps
+A_WEIGHT = 16  # modules for each weight: activations, dropout, containers
 CURVES = ("epoch", "train_loss", "valid_loss", "learning_rate", "seconds")
 PREFIX = "network."
 N = TypeVar("N", bound=nn.Module)
-#: what parts of no sense raise while they are put together
-UNFIT = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, AssertionError)
-
-
-@contextmanager
-def refused_parts() -> Iterator[None]:
-    """Raise ``ModelFileError`` for whatever fails because a part is missing, of another shape or of no sense."""
-    try:
-        yield
-    except ModelFileError:
-        raise
-    except (*UNFIT, RuntimeError, MolgraphError) as error:
-        words = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ModelFileError(f"the model's parts do not fit together: {words[:200]}") from error
 
 
 def restore_fitted(
     state: State, encoder: str, params: Mapping[str, Any], build: Callable[..., Network], head: bool = True
 ) -> FittedNetworks:
-    """The network of a state with its scales, tried on one molecule.
-
-    Args:
-        state: arrays and JSON values.
-        encoder: the encoder's name.
-        params: its hyper-parameters.
-        build: makes the network with fresh weights, given its inputs and widths.
-        head: whether it has one, and so targets; a pretrained encoder has none.
+    """The network of a state with its scales, tried on one molecule; without a head it has no targets.
 
     Raises:
         ModelFileError: weights or features of another kind; other errors for parts that are not whole.
@@ -73,8 +55,7 @@ def restore_fitted(
         check_types(registry.get("encoder", one), own_params(params, one, len(encoders)))
     targets = targets_from_json(meta["targets"]) if head or meta["targets"] else ()
     names = tuple(str(name) for name in meta["feature_names"])
-    centre, spread = _column(arrays, "target.mean", len(targets)), _scale(arrays, "target", len(targets))
-    mean, scale = _column(arrays, "feature.mean", len(names)), _scale(arrays, "feature", len(names))
+    (centre, spread), scales = _scales(arrays, "target", len(targets)), _scales(arrays, "feature", len(names))
     inputs = _inputs(encoder, meta)
     d_out = sum(len(target.columns) for target in targets)
     build = partial(build, inputs, d_extra=len(names), d_out=d_out, level=level_of(targets))
@@ -85,8 +66,8 @@ def restore_fitted(
         outputs = Outputs(targets, centre, spread, restore_unlearned(meta, targets))
     else:
         outputs = state_outputs(network.d_state)
-    fitted = FittedNetworks(network, outputs, DescriptorScale(names, mean, scale), inputs)
-    _try(fitted)
+    fitted = FittedNetworks(network, outputs, DescriptorScale(names, *scales), inputs)
+    predict_networks([fitted], example_table(inputs, names, 1), Running())  # settings that no forward pass can use
     return fitted
 
 
@@ -97,7 +78,10 @@ def size_of(meta: Mapping[str, Any], shapes: Shapes) -> Size:
         ModelFileError: a hyper-parameter that no model has.
     """
     params = meta["params"]
-    _check_sizes(params, len(shapes))
+    for name, value, _ in too_large(params):
+        raise ModelFileError(f"the model's {name} is {_shown(value)}, which no model has")
+    if params.get("head_layers", 1) > len(shapes):
+        raise ModelFileError(f"the model claims {params['head_layers']} layers in its head, but has fewer weights")
     inner = params.get("params") or {}
     encoders = encoder_names(params["encoder"])
     repeats = [(one, name) for one in encoders for name in registry.get("encoder", one).repeats]
@@ -129,6 +113,42 @@ def restore_history(meta: Mapping[str, Any]) -> tuple[pd.DataFrame | None, int |
     return curves, None if best is None else int(best), tuple(str(note) for note in meta.get("notes", []))
 
 
+@contextmanager
+def bounded_by(shapes: Shapes) -> Iterator[None]:
+    """Stop a constructor, inside the block, at the first module or weight more than arrays of these shapes can fill.
+
+    Raises:
+        ModelFileError: inside the block.
+
+    Example:
+        >>> with bounded_by({"weight": (8, 8), "bias": (8,)}):
+        ...     layer = nn.Linear(2_000, 2_000)
+        Traceback (most recent call last):
+        ...
+        molgraph.base.errors.ModelFileError: the settings ask for weights of more or larger shapes than the file holds
+    """
+    here = threading.get_ident()
+    weights, modules = 2 * len(shapes) + ROOM, A_WEIGHT * len(shapes) + ROOM
+    numbers = 2 * sum(math.prod(shape) for shape in shapes.values()) + (1 << 20)
+
+    def count(module: Any, name: str, value: Any) -> None:
+        nonlocal weights, modules, numbers
+        if threading.get_ident() != here or value is None:
+            return
+        if hasattr(value, "numel"):
+            weights, numbers = weights - 1, numbers - value.numel()
+        else:
+            modules -= 1
+        if min(weights, modules, numbers) < 0:
+            raise ModelFileError("the settings ask for weights of more or larger shapes than the file holds")
+
+    with ExitStack() as stack:
+        stack.enter_context(hooks.register_module_parameter_registration_hook(count))
+        stack.enter_context(hooks.register_module_buffer_registration_hook(count))
+        stack.enter_context(hooks.register_module_module_registration_hook(count))
+        yield
+
+
 def restore_network(name: str, build: Callable[[], N], arrays: Mapping[str, np.ndarray]) -> N:
     """A network with the weights of a file, whose shapes are compared before any is made.
 
@@ -148,22 +168,12 @@ def restore_network(name: str, build: Callable[[], N], arrays: Mapping[str, np.n
         odd = sorted(set(given) ^ set(expected))[0]
         raise ModelFileError(f"the model's weights are not those of a {name}: {odd!r} is missing or foreign")
     for key, value in given.items():
-        if tuple(value.shape) != tuple(expected[key].shape):
-            raise ModelFileError(
-                f"the weight {key!r} has shape {tuple(value.shape)}, expected {tuple(expected[key].shape)}"
-            )
+        if value.shape != (shape := tuple(expected[key].shape)):
+            raise ModelFileError(f"the weight {key!r} has shape {value.shape}, expected {shape}")
     with torch.random.fork_rng():
         network = build()
     network.load_state_dict({key: torch.from_numpy(np.array(value)) for key, value in given.items()})
     return network.eval()
-
-
-def _check_sizes(params: Mapping[str, Any], n_arrays: int) -> None:
-    """No number that would ask for absurd work or memory."""
-    for name, value, _ in too_large(params):
-        raise ModelFileError(f"the model's {name} is {_shown(value)}, which no model has")
-    if params.get("head_layers", 1) > n_arrays:
-        raise ModelFileError(f"the model claims {params['head_layers']} layers in its head, but has fewer weights")
 
 
 def too_large(params: Mapping[str, Any]) -> Iterator[tuple[str, Any, int]]:
@@ -191,45 +201,34 @@ def _largest(value: Any) -> int:
 def _inputs(encoder: str, meta: Mapping[str, Any]) -> tuple[Input, ...]:
     """The inputs of a file, whose features are those that this molgraph makes."""
     if "inputs" not in meta:  # a file of 0.1 before inputs: one column of molecules
-        found = (meta["featuriser"], meta["d_atom"], meta["d_bond"])
-        if found != (FEATURISER, D_ATOM, D_BOND):
-            raise _other_features(f"{_shown(found)}, here are {(FEATURISER, D_ATOM, D_BOND)}")
+        _check_features((meta["featuriser"], meta["d_atom"], meta["d_bond"]), (FEATURISER, D_ATOM, D_BOND))
         return (Input("smiles", "molecule", encoder, MOLECULE_SPEC),)
     inputs = tuple(Input.from_json(each) for each in meta["inputs"][:MAX_INPUTS])
     if not inputs or {each.encoder for each in inputs} != set(encoder_names(encoder)):
         raise ModelFileError("the model's inputs are not those of its encoders")
     for each in inputs:
         made = each.featuriser.featurise([], spec=each.spec).spec
-        if (made.featuriser, made.widths) != (each.spec.featuriser, each.spec.widths):
-            raise _other_features(f"{_shown(each.spec.widths)}, here are {_shown(made.widths)}")
+        _check_features((each.spec.featuriser, each.spec.widths), (made.featuriser, made.widths))
     return inputs
 
 
-def _other_features(words: str) -> ModelFileError:
-    return ModelFileError(
-        f"the model was trained on other features: {words}",
-        hint="install the version of molgraph that wrote it, or train it again",
-    )
-
-
-def _try(fitted: FittedNetworks) -> None:
-    """Predict one row, so that settings which no forward pass can use are found while the file is loaded."""
-    predict_networks([fitted], example_table(fitted.inputs, fitted.descriptors.names, 1), Running())
+def _check_features(theirs: tuple[Any, ...], here: tuple[Any, ...]) -> None:
+    if theirs != here:
+        raise ModelFileError(
+            f"the model was trained on other features: {_shown(theirs)}, here are {_shown(here)}",
+            hint="install the version of molgraph that wrote it, or train it again",
+        )
 
 
 def _shown(value: Any) -> str:
     return repr(value)[:60]
 
 
-def _column(arrays: Mapping[str, np.ndarray], name: str, n: int) -> np.ndarray:
-    value = np.asarray(arrays[name], dtype=np.float64)
-    if value.shape != (n,) or not np.isfinite(value).all():
-        raise ModelFileError(f"the model's {name} has shape {value.shape} or holds no numbers, expected ({n},)")
-    return value
-
-
-def _scale(arrays: Mapping[str, np.ndarray], name: str, n: int) -> np.ndarray:
-    value = _column(arrays, f"{name}.scale", n)
-    if n and not (value > 0).all():
+def _scales(arrays: Mapping[str, np.ndarray], name: str, n: int) -> tuple[np.ndarray, np.ndarray]:
+    mean, scale = (np.asarray(arrays[f"{name}.{each}"], dtype=np.float64) for each in ("mean", "scale"))
+    for value in (mean, scale):
+        if value.shape != (n,) or not np.isfinite(value).all():
+            raise ModelFileError(f"the model's scale of each {name} has shape {value.shape} or no numbers, not ({n},)")
+    if not (scale > 0).all():
         raise ModelFileError(f"the model's {name}.scale has values that are not above 0")
-    return value
+    return mean, scale

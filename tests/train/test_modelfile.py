@@ -200,11 +200,11 @@ def test_hostile_and_foreign_files_get_one_sentence(saved, tmp_path):
         "no weights": (_rewritten(whole, _nothing, **{"weights.safetensors": _weights({})}), "parts|weights"),
         "overlap": (
             _rewritten(whole, _nothing, **{"weights.safetensors": _weights({"a": tensor, "b": tensor}, bytes(8))}),
-            "overlap",
+            "unlike their bytes",
         ),
         "shape": (
             _rewritten(whole, _nothing, **{"weights.safetensors": _weights({"a": tensor | {"shape": [9]}}, bytes(8))}),
-            "type or shape",
+            "unlike their bytes",
         ),
         "huge": (
             _rewritten(whole, _nothing, **{"method.json": _method(whole, head_width=10**12)}),

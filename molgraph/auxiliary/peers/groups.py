@@ -19,8 +19,7 @@ from molgraph.data.labels import check_targets
 from molgraph.data.table import UNREADABLE, Table
 from molgraph.data.target_json import targets_from_json
 from molgraph.data.untrainable_targets import notes_of, restore_unlearned
-from molgraph.train.restore import A_USE, BONDS
-from molgraph.train.weight_limit import bounded_by
+from molgraph.train.restore import A_USE, BONDS, bounded_by
 
 AGAIN = "fetch the file again"
 Width = Annotated[int, Range(1, 100_000)]
