@@ -30,7 +30,7 @@ from molgraph.generate.next_token import EDGE, GRUNetwork, NextToken
 from molgraph.generate.smiles_tokens import is_vocabulary, learnable_texts, token_store
 from molgraph.train.archive import refused
 from molgraph.train.checkpoint import fingerprint
-from molgraph.train.fit_network import fit_network
+from molgraph.train.engine import fit_network
 from molgraph.train.preparation import NO_VALID
 from molgraph.train.restore import restore_history, restore_network, stored_history, stored_weights
 from molgraph.train.runtime import check_precision, lightning_quiet, resolve_device, torch_settings

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FILE_NAME = "training.ckpt"
 FORMAT = 3
+CURVES = ("epoch", "train_loss", "valid_loss", "learning_rate", "seconds")
 logger = logging.getLogger("molgraph")
 
 

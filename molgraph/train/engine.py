@@ -5,26 +5,28 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
+import pandas as pd
 import torch
 from torch import nn
 
 from molgraph.base.errors import MolgraphError
+from molgraph.base.finite import check_finite
 from molgraph.base.progress import bar
-from molgraph.base.recipe_keys import GradientDescent
+from molgraph.base.recipe_keys import GRADIENT_DESCENT, GradientDescent
 from molgraph.base.seeds import derive, generator
 from molgraph.data.loader import batch_order, make_ahead
 from molgraph.train import checkpoint
-from molgraph.train.checkpoint import Progress
+from molgraph.train.checkpoint import CURVES, Progress
 from molgraph.train.network import Network
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.optimizers import Steps, learning_rate, make_optimizer
-from molgraph.train.runtime import CtrlC, Interrupted
+from molgraph.train.runtime import CtrlC, Interrupted, make_fabric
 from molgraph.train.samples import Sample, Samples
 
 if TYPE_CHECKING:
@@ -37,14 +39,7 @@ KEPT_VALID_ROWS = 20_000  # batches of a validation part up to this size are kep
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How to train, and where the checkpoint is kept.
-
-    Args:
-        how: epochs, step size and the like.
-        seed: of the order of the rows, dropout and corruption.
-        folder: where the checkpoint is kept, every ``checkpoint_seconds``, or None for no checkpoint.
-        prints: the fingerprint that a checkpoint must have.
-    """
+    """How to train, the folder that keeps a checkpoint, if any, and the fingerprint that it must have."""
 
     how: GradientDescent
     seed: int
@@ -55,12 +50,9 @@ class TrainingConfig:
 
 
 class Learned(NamedTuple):
-    """What a fit leaves, in plain arrays, since it comes from another process where there are several.
+    """What a fit leaves: the weights of the best epoch, its number from 1, and a row of ``CURVES`` for each epoch.
 
-    Args:
-        weights: of the epoch with the lowest validation loss; of the last epoch without a validation part.
-        best_epoch: that epoch's number, the first one being 1.
-        curves: a row an epoch: epoch, train loss, validation loss, learning rate, seconds.
+    In plain arrays, since it comes from another process where there are several.
     """
 
     weights: dict[str, np.ndarray]
@@ -81,13 +73,11 @@ class Learner(nn.Module):
 
 
 class Fit:
-    """Train a network, or go on from the checkpoint in the plan's folder.
+    """Train a network, or go on from the checkpoint in the plan's folder, to the same weights to the bit.
 
-    A run that was killed and goes on gives the same weights, to the bit, as one that was not: the order of an
-    epoch depends on the seed and the epoch alone, and the checkpoint holds the rest.
-
-    Called as ``fit(fabric, network)``, which ``Fabric.launch`` does in as many processes as there are devices. The
-    network is handed over apart from the rest, so that Lightning gives each process weights of its own.
+    The order of an epoch depends on the seed and the epoch alone, and the checkpoint holds the rest. ``Fabric.launch``
+    calls it in as many processes as there are devices; the network is handed over apart from the rest, so that
+    Lightning gives each process weights of its own.
 
     Args:
         objective: what a step minimises.
@@ -124,9 +114,11 @@ class Fit:
         self.saved_at = time.monotonic()
         if self.path is not None and self.path.exists():
             self.progress = checkpoint.load(self.fabric, self.path, self.learner, self.optimizers, self.plan.prints)
-            if self.fabric.is_global_zero:
-                logger.info(self._resumed())
         now, fresh = self.progress, not self.progress.done
+        if self.fabric.is_global_zero and now.done:
+            logger.info(f"{plan.label}: done already, in {len(now.curves)} epochs, by the run before")
+        elif self.fabric.is_global_zero and self.path is not None and self.path.exists():
+            logger.info(f"{plan.label}: going on from the checkpoint, epoch {now.epoch + 1} of {how.epochs}")
         quiet = None if self.fabric.is_global_zero else True
         with CtrlC().watch() as ctrl_c, bar(plan.label, how.epochs * self.steps, quiet) as line:
             line.advance(now.epoch * self.steps + now.position)
@@ -136,50 +128,54 @@ class Fit:
                     now.total, now.count, now.position = now.total + loss, now.count + count, now.position + 1
                     line.advance()
                     self._pause(ctrl_c, began)
-                self._close_epoch(began)
-                line.describe(self._describe())
-        if self.path is not None and fresh:
-            checkpoint.save(self.fabric, self.path, self.learner, self.optimizers, now, plan.prints)
+                line.describe(self._close_epoch(began))
+        if fresh:
+            self._save()
         return Learned({name: value.numpy() for name, value in now.best.items()}, now.best_epoch + 1, now.curves)
 
-    def _resumed(self) -> str:
-        now = self.progress
-        if now.done:
-            return f"{self.plan.label}: done already, in {len(now.curves)} epochs, by the run before"
-        return f"{self.plan.label}: going on from the checkpoint, epoch {now.epoch + 1} of {self.how.epochs}"
+    def _save(self) -> None:
+        if self.path is not None:
+            checkpoint.save(self.fabric, self.path, self.learner, self.optimizers, self.progress, self.plan.prints)
+            self.saved_at = time.monotonic()
 
     def _epoch(self) -> Iterator[tuple[float, int]]:
         """Train on what is left of this epoch; a batch's sum of losses and number of labels after each step."""
         now = self.progress
         order = batch_order(len(self.train), self.how.batch_size, seed=self.plan.seed, epoch=now.epoch)
         self.learner.train()
-        pieces = [*enumerate(order)][now.position :]
-        for sample in make_ahead(pieces, self._make):
+
+        def make(piece: tuple[int, np.ndarray]) -> Sample:
+            """This process's share of a batch."""
+            position, rows = piece
+            mine = rows[self.fabric.global_rank :: self.fabric.world_size]
+            sample = self.train.sample(mine if len(mine) else rows[:1])
+            if not len(mine):  # the last batch has fewer rows than there are processes
+                sample.weights = torch.zeros_like(sample.weights)  # type: ignore[arg-type]
+            return self._prepared(sample, "corrupt", now.epoch, position, self.fabric.global_rank)
+
+        for sample in make_ahead([*enumerate(order)][now.position :], make):
             loss, count = self._step(sample.to(self.fabric.device), now.epoch * self.steps + now.position)
-            if not math.isfinite(loss):
-                raise MolgraphError(
-                    f"the loss is {loss} in epoch {now.epoch + 1}, step {now.position + 1}",
-                    hint=f"lower learning_rate (now {self.how.learning_rate:g}), set gradient_clip, "
-                    "or look for extreme values in targets and features",
-                )
+            self._check(loss, f"the loss is {loss} in epoch {now.epoch + 1}, step {now.position + 1}")
             yield loss * count, count
 
-    def _make(self, piece: tuple[int, np.ndarray]) -> Sample:
-        """This process's share of a batch."""
-        position, rows = piece
-        world, rank = self.fabric.world_size, self.fabric.global_rank
-        mine = rows[rank::world]
-        sample = self.train.sample(mine if len(mine) else rows[:1])
-        if not len(mine):  # the last batch has fewer rows than there are processes
-            sample.weights = torch.zeros_like(sample.weights)  # type: ignore[arg-type]
-        rng = generator(self.plan.seed, "corrupt", self.progress.epoch, position, rank)
-        sample = self.objective.corrupt(sample, rng)
+    def _prepared(self, sample: Sample, *words: Any) -> Sample:
+        """The batch as the objective corrupts it, by random numbers of these words, with its index work done."""
+        sample = self.objective.corrupt(sample, generator(self.plan.seed, *words))
         self.prepare(sample)
         return sample
 
+    def _check(self, loss: float, words: str) -> None:
+        if not math.isfinite(loss):
+            hint = f"lower learning_rate (now {self.how.learning_rate:g}), set gradient_clip, "
+            raise MolgraphError(words, hint=hint + "or look for extreme values in targets and features")
+
+    def _reduced(self, value: torch.Tensor, how: str) -> torch.Tensor:
+        """The sum or mean over all processes."""
+        return cast(torch.Tensor, self.fabric.all_reduce(value, reduce_op=how)) if self.fabric.world_size > 1 else value
+
     def _step(self, sample: Sample, step: int) -> tuple[float, int]:
         """One step of each optimiser in turn; the mean loss of the last one, over all processes, and its count."""
-        rate, world = learning_rate(self.how.schedule, self.rates, step), self.fabric.world_size
+        rate = learning_rate(self.how.schedule, self.rates, step)
         state = StepState(step, self.rates.total, self.progress.epoch)
         for turn, optimizer in enumerate(self.optimizers):
             state = state._replace(turn=turn)
@@ -187,31 +183,18 @@ class Fit:
                 group["lr"] = rate
             optimizer.zero_grad()
             found: Loss = self.learner(sample, state)
-            count = found.count
-            if world > 1:
-                count = int(cast(torch.Tensor, self.fabric.all_reduce(torch.tensor(float(count)), reduce_op="sum")))
-            loss = found.total / max(count, 1)
-            if world > 1:
-                loss = loss * world  # gradients are averaged over processes, the loss is a sum over them
+            count = int(self._reduced(torch.tensor(float(found.count)), "sum"))
+            # gradients are averaged over processes, the loss is a sum over them
+            loss = found.total / max(count, 1) * self.fabric.world_size
             self.fabric.backward(loss)
-            if self.how.gradient_clip is not None:
-                self.fabric.clip_gradients(
-                    self.learner, optimizer, max_norm=self.how.gradient_clip, error_if_nonfinite=False
-                )
+            if (clip := self.how.gradient_clip) is not None:
+                self.fabric.clip_gradients(self.learner, optimizer, max_norm=clip, error_if_nonfinite=False)
             optimizer.step()
-        self.objective.after_step(self.network, state)
-        value = loss.detach()
-        if world > 1:
-            value = cast(torch.Tensor, self.fabric.all_reduce(value, reduce_op="mean"))
-        return float(value), count
+        self.objective.after_step(self.learner.module.network, state)
+        return float(self._reduced(loss.detach(), "mean")), count
 
-    @property
-    def network(self) -> nn.Module:
-        """The network itself."""
-        return self.learner.module.network
-
-    def _close_epoch(self, began: float) -> None:
-        """Judge the epoch on the validation part, keep the best weights, and see whether to go on."""
+    def _close_epoch(self, began: float) -> str:
+        """Judge the epoch on the validation part, keep the best weights, see whether to go on; the epoch in words."""
         now, how = self.progress, self.how
         train_loss = now.total / max(now.count, 1)
         valid_loss = float("nan") if self.valid is None else self._validate(self.valid)
@@ -220,11 +203,15 @@ class Fit:
         last = now.epoch + 1 >= how.epochs
         if valid_loss < now.best_loss or (self.valid is None and last):
             now.best_loss, now.best_epoch = valid_loss, now.epoch
-            now.best = {name: value.detach().cpu().clone() for name, value in self.network.state_dict().items()}
+            now.best = {
+                name: value.detach().cpu().clone() for name, value in self.learner.module.network.state_dict().items()
+            }
         waited = now.epoch - now.best_epoch
         patient = how.patience is None or self.valid is None or waited < how.patience
         now.done = last or not patient
         now.epoch, now.position, now.total, now.count, now.seconds = now.epoch + 1, 0, 0.0, 0, 0.0
+        valid = "" if self.valid is None else f", valid {valid_loss:.3f} (best {now.best_loss:.3f})"
+        return f"epoch {now.epoch}: loss {train_loss:.3f}{valid}"
 
     def _validate(self, valid: Samples) -> float:
         self.learner.eval()
@@ -235,31 +222,19 @@ class Fit:
             with self.fabric.autocast(), torch.set_grad_enabled(self.objective.grad_in_validation):
                 found: Loss = self.learner.module(sample, state)
             total += torch.tensor([float(found.total.detach()), found.count], dtype=torch.float64).to(total.device)
-        if self.fabric.world_size > 1:
-            total = cast(torch.Tensor, self.fabric.all_reduce(total, reduce_op="sum"))
+        total = self._reduced(total, "sum")
         loss = float(total[0] / total[1].clamp(min=1))
-        if not math.isfinite(loss):
-            raise MolgraphError(
-                f"the validation loss is {loss} after epoch {self.progress.epoch + 1}",
-                hint=f"lower learning_rate (now {self.how.learning_rate:g}) or set gradient_clip",
-            )
+        self._check(loss, f"the validation loss is {loss} after epoch {self.progress.epoch + 1}")
         return loss
 
     def _valid_batches(self, valid: Samples) -> Iterator[Sample]:
         if self.kept:
             yield from self.kept
             return
-        order = enumerate(batch_order(len(valid), VALID_BATCH))
-        pieces = [*order][self.fabric.global_rank :: self.fabric.world_size]
-
-        def make(piece: tuple[int, np.ndarray]) -> Sample:
-            position, rows = piece
-            rng = generator(self.plan.seed, "corrupt valid", position)
-            sample = self.objective.corrupt(valid.sample(rows), rng)
-            self.prepare(sample)
-            return sample
-
-        for sample in make_ahead(pieces, make):
+        pieces = [*enumerate(batch_order(len(valid), VALID_BATCH))][self.fabric.global_rank :: self.fabric.world_size]
+        for sample in make_ahead(
+            pieces, lambda piece: self._prepared(valid.sample(piece[1]), "corrupt valid", piece[0])
+        ):
             here = sample.to(self.fabric.device)
             if len(valid) <= KEPT_VALID_ROWS:
                 self.kept.append(here)
@@ -280,15 +255,47 @@ class Fit:
             due = self.fabric.broadcast(due)
         if due or (ctrl_c.pressed and alone):
             now.seconds = time.monotonic() - began
-            checkpoint.save(self.fabric, self.path, self.learner, self.optimizers, now, self.plan.prints)
-            self.saved_at = time.monotonic()
+            self._save()
         if ctrl_c.pressed:
             raise Interrupted(
                 f"stopped by Ctrl-C in epoch {now.epoch + 1}; the checkpoint is {self.path}\n"
                 "  run the same command again to go on from there"
             )
 
-    def _describe(self) -> str:
-        epoch, train, valid, *_ = self.progress.curves[-1]
-        words = f"epoch {int(epoch)}: loss {train:.3f}"
-        return words if math.isnan(valid) else f"{words}, valid {valid:.3f} (best {self.progress.best_loss:.3f})"
+
+def fit_network(
+    network: nn.Module,
+    objective: Objective,
+    train: Samples,
+    valid: Samples | None,
+    params: Mapping[str, Any],
+    prints: dict[str, str],
+    *,
+    workdir: Path | None,
+    label: str,
+) -> tuple[pd.DataFrame, int]:
+    """Train a network, and leave it on the CPU with the weights of its best epoch.
+
+    Args:
+        network: has a method ``prepare(sample)``, which makes a batch's index work ahead.
+        objective, train, valid: as for ``Fit``.
+        params: hyper-parameters by name: those of gradient descent, ``seed``, ``device``, ``precision``,
+            ``checkpoint_seconds``, and, where there are several, ``devices`` and ``strategy``.
+        prints: the fingerprint that a checkpoint must have.
+        workdir: a folder for the checkpoint, or None.
+        label: what the progress bar says.
+
+    Returns:
+        The learning curves, and the number of the best epoch, from 1.
+    """
+    folder = None if workdir is None else Path(workdir)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    how = GradientDescent.model_construct(**{name: params[name] for name in GRADIENT_DESCENT if name in params})
+    plan = TrainingConfig(how, params["seed"], params["checkpoint_seconds"], folder, prints, label)
+    several = (params.get("devices", 1), params.get("strategy", "auto"))
+    fabric = make_fabric(params["device"], params["precision"], *several)
+    learned = fabric.launch(cast(Any, Fit(objective, train, valid, plan)), network)
+    check_finite(learned.weights)
+    network.cpu().load_state_dict({name: torch.from_numpy(value) for name, value in learned.weights.items()})
+    return pd.DataFrame(learned.curves, columns=list(CURVES)).astype({"epoch": int}), learned.best_epoch

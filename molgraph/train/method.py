@@ -29,7 +29,7 @@ from molgraph.base.table import LevelName
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
 from molgraph.train.archive import refused
-from molgraph.train.fit_network import fit_network
+from molgraph.train.engine import fit_network
 from molgraph.train.inference import FittedNetworks, Running, predict_networks
 from molgraph.train.inputs import Input, encoder_names, trial_inputs
 from molgraph.train.modelfile import load_model

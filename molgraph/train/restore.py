@@ -25,6 +25,7 @@ from molgraph.data.feature_layout import D_ATOM, D_BOND, FEATURISER, MOLECULE_SP
 from molgraph.data.levels import level_of
 from molgraph.data.target_json import targets_from_json
 from molgraph.data.untrainable_targets import restore_unlearned
+from molgraph.train.checkpoint import CURVES
 from molgraph.train.descriptors import DescriptorScale
 from molgraph.train.inference import FittedNetworks, Running, predict_networks
 from molgraph.train.inputs import Input, encoder_names, example_table
@@ -36,7 +37,6 @@ BONDS, A_USE = 64, 1 << 20  # directed bonds of a molecule; what calling a layer
 MAX_INPUTS = 8
 ROOM = 64  # modules and weights that a network may make beside those that it keeps
 A_WEIGHT = 16  # modules for each weight: activations, dropout, containers
-CURVES = ("epoch", "train_loss", "valid_loss", "learning_rate", "seconds")
 PREFIX = "network."
 N = TypeVar("N", bound=nn.Module)
 
