@@ -17,15 +17,7 @@ from molgraph.data.table import OK, UNREADABLE, Entities, Table
 
 
 def check_level(level: LevelName, chosen: Sequence[tuple[Entities, str]]) -> None:
-    """Refuse what gives no states of atoms or bonds, before anything is computed.
-
-    Args:
-        level: of the targets.
-        chosen: the entity columns with their encoders.
-
-    Raises:
-        UsageError: several entity columns, an encoder without atoms, or bonds of anything but molecules.
-    """
+    """Refuse targets of atoms or bonds where the network gives no states of them, before anything is computed."""
     if level == "row":
         return
     if len(chosen) > 1:
@@ -43,25 +35,13 @@ def check_level(level: LevelName, chosen: Sequence[tuple[Entities, str]]) -> Non
 
 
 def label_sizes(level: LevelName, store: GraphStore, graph: np.ndarray) -> np.ndarray:
-    """int64 [n]: how many atoms or bonds the graph of each row has.
-
-    Args:
-        level: ``atom`` or ``bond``.
-        store: the graphs.
-        graph: int64 [n].
-    """
+    """int64 [n]: how many atoms or bonds the graph of each row has."""
     offsets = store.levels[level].offsets
     return (offsets[graph + 1] - offsets[graph]) // (2 if level == "bond" else 1)
 
 
 def mark_sizes(table: Table, store: GraphStore, graph: np.ndarray) -> Table:
-    """The table with those rows marked that have values of another number of atoms or bonds than their graph.
-
-    Args:
-        table: rows with targets of atoms or bonds.
-        store: the graphs.
-        graph: int64 [n], the graph of each row; -1 for none.
-    """
+    """The table with those rows marked that have values of another number of atoms or bonds than their graph."""
     level, sizes = level_of(table.targets), sizes_of(table)
     expected = np.where(graph >= 0, label_sizes(level, store, np.maximum(graph, 0)), 0)
     bad = np.flatnonzero(table.ok & (graph >= 0) & (store.status[graph] == OK) & (sizes > 0) & (sizes != expected))
@@ -72,11 +52,7 @@ def mark_sizes(table: Table, store: GraphStore, graph: np.ndarray) -> Table:
 def label_places(level: LevelName, store: GraphStore, graph: np.ndarray, texts: np.ndarray) -> np.ndarray:
     """int64 [labels]: the place in the table's order of each atom or bond in the network's order.
 
-    A network gives atoms in the order of the SMILES, and each bond once, in the order of its graph.
-
-    Args:
-        level, store, graph: as for ``label_sizes``.
-        texts: object [n], the SMILES that the graphs were made of.
+    A network gives atoms in the order of the SMILES (``texts``), and each bond once, in the order of its graph.
     """
     offsets = offsets_of(label_sizes(level, store, graph))
     out = np.arange(offsets[-1])

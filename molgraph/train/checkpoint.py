@@ -36,7 +36,7 @@ class Progress:
         total, count: sum of the losses of this epoch's labels so far, and their number.
         seconds: time spent in this epoch before the last resume.
         best_loss, best_epoch, best: the lowest validation loss, its epoch, the network's weights there.
-        curves: a row an epoch: epoch, train loss, validation loss, learning rate, seconds.
+        curves: a row of ``CURVES`` for each epoch.
         done: nothing is left to do; ``best`` holds the weights to keep.
     """
 
@@ -60,11 +60,7 @@ def fingerprint(**parts: Any) -> dict[str, str]:
 def save(
     fabric: Fabric, path: Path, learner: Any, optimizers: Sequence[Any], progress: Progress, prints: Mapping[str, str]
 ) -> None:
-    """Write the checkpoint through Lightning under a temporary name, then rename it.
-
-    Raises:
-        StorageError: the disk is full or the folder may not be written.
-    """
+    """Write the checkpoint through Lightning under a temporary name, then rename it."""
     state: dict[str, Any] = {"format": FORMAT, "fingerprint": dict(prints), "progress": dict(vars(progress))}
     state |= {"random": _random_states(fabric), "threads": torch.get_num_threads()}
     if not progress.done:
@@ -89,10 +85,6 @@ def load(fabric: Fabric, path: Path, learner: Any, optimizers: Sequence[Any], pr
     """Put a checkpoint's state into the network, its objective, the optimisers and torch's random numbers.
 
     Threads are set as they were too: sums depend on their number, and a fit that goes on gives the same bits.
-
-    Raises:
-        DataError: it belongs to another recipe, other data or another split.
-        StorageError: it cannot be read.
     """
     hint = f"delete {path} to begin anew, or choose another working folder"
     try:

@@ -274,7 +274,7 @@ def fit_network(
     workdir: Path | None,
     label: str,
 ) -> tuple[pd.DataFrame, int]:
-    """Train a network, and leave it on the CPU with the weights of its best epoch.
+    """Train a network, and leave it on the CPU with the weights of its best epoch; the curves, and that epoch's number.
 
     Args:
         network: has a method ``prepare(sample)``, which makes a batch's index work ahead.
@@ -284,9 +284,6 @@ def fit_network(
         prints: the fingerprint that a checkpoint must have.
         workdir: a folder for the checkpoint, or None.
         label: what the progress bar says.
-
-    Returns:
-        The learning curves, and the number of the best epoch, from 1.
     """
     folder = None if workdir is None else Path(workdir)
     if folder is not None:

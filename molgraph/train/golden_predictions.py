@@ -55,14 +55,11 @@ def make_vectors(method: Trainable, table: Table) -> dict[str, Any]:
 
 
 def compare_vectors(method: Trainable, table: Table, vectors: Any) -> tuple[int, float]:
-    """Ask again.
+    """Ask again; raises ``ModelFileError`` for another answer than when the model was saved.
 
     Returns:
         The number of molecules, and the largest difference relative to the larger of the value and 1; of a generator
         the number of samples, and the share that differs.
-
-    Raises:
-        ModelFileError: another answer than when the model was saved.
     """
     if isinstance(method, Generator):
         return _compare_samples(method, vectors)

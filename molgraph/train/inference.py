@@ -15,24 +15,16 @@ from molgraph.data.graph_cache import Graphs
 from molgraph.data.loader import make_ahead
 from molgraph.data.table import OK, Table
 from molgraph.train.atom_targets import label_places, label_sizes
-from molgraph.train.descriptors import DescriptorScale
 from molgraph.train.inputs import Input, input_column, input_graphs, row_status
 from molgraph.train.network import Network
-from molgraph.train.outputs import Outputs
+from molgraph.train.outputs import DescriptorScale, Outputs
 from molgraph.train.runtime import resolve_device, torch_settings
 from molgraph.train.samples import Sample, Samples
 
 
 @dataclass(frozen=True)
 class FittedNetworks:
-    """A trained network and what its numbers mean.
-
-    Args:
-        network: on the CPU, in evaluation mode.
-        outputs: targets and their scale.
-        descriptors: extra columns and their scale.
-        inputs: the entity columns that it reads, and the graphs that it was trained on.
-    """
+    """A trained network (on the CPU, for evaluation), the scales of its outputs and descriptors, and what it reads."""
 
     network: Network
     outputs: Outputs
@@ -40,26 +32,23 @@ class FittedNetworks:
     inputs: tuple[Input, ...]
 
 
-@dataclass(frozen=True)
-class Running:
-    """How prediction runs: device, precision (``float32``, ``bfloat16``), threads, rows in a batch."""
-
-    device: str = "cpu"
-    precision: str = "float32"
-    threads: int | None = None
-    batch: int = 512
-
-
 def predict_networks(
-    members: Sequence[FittedNetworks], table: Table, running: Running, graphs: Sequence[Graphs] | None = None
+    members: Sequence[FittedNetworks],
+    table: Table,
+    graphs: Sequence[Graphs] | None = None,
+    *,
+    device: str = "cpu",
+    precision: str = "float32",
+    threads: int | None = None,
+    predict_batch: int = 512,
 ) -> list[Prediction]:
     """A prediction of each network; batches are made once, and their edges depend on row numbers alone.
 
     Args:
         members: networks that share inputs and descriptor columns.
         table: rows to predict; those that cannot be read get NaN and their reason.
-        running: where and how.
         graphs: those of each input, where they are made already.
+        device, precision, threads, predict_batch: where and how, as ``GraphMethod`` has them.
     """
     inputs = members[0].inputs
     graphs = input_graphs(table, inputs) if graphs is None else graphs
@@ -75,9 +64,9 @@ def predict_networks(
         texts = input_column(table, inputs).values[rows]
         places = label_places(level, graphs[0].store, graph[rows, 0], texts)
     values = [np.full((offsets[-1], m.outputs.d_out), np.nan) for m in members]
-    device = resolve_device(running.device)
+    where = resolve_device(device)
     samples = Samples(tuple(made.store for made in graphs), graph)
-    edges = np.searchsorted(rows, np.arange(0, len(table) + running.batch, running.batch))
+    edges = np.searchsorted(rows, np.arange(0, len(table) + predict_batch, predict_batch))
     pieces = [rows[a:b] for a, b in pairwise(edges) if b > a]
 
     def make(piece: np.ndarray) -> Sample:
@@ -86,14 +75,13 @@ def predict_networks(
             members[0].network.prepare(sample)
         return sample
 
-    low = running.precision == "bfloat16"
-    networks = [m.network.to(device) for m in members]
-    with torch_settings(running.threads), torch.inference_mode():
+    networks = [m.network.to(where) for m in members]
+    with torch_settings(threads), torch.inference_mode():
         for piece, batch in zip(pieces, make_ahead(pieces, make), strict=True):
-            sample = batch.to(device)
+            sample = batch.to(where)
             for network, member, extra, value in zip(networks, members, extras, values, strict=True):
-                sample.extra = None if extra is None else torch.from_numpy(extra[piece]).to(device)
-                with torch.autocast(device.type, dtype=torch.bfloat16, enabled=low):
+                sample.extra = None if extra is None else torch.from_numpy(extra[piece]).to(where)
+                with torch.autocast(where.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
                     raw, _ = network(sample)
                 value[spread(offsets, piece)] = member.outputs.values(raw.float().cpu().numpy())
     made = []

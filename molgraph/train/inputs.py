@@ -19,14 +19,7 @@ from molgraph.data.table import OK, Entities, Table
 
 @dataclass(frozen=True)
 class Input:
-    """An entity column and the encoder that reads it.
-
-    Args:
-        column: the column's name.
-        kind: what its entities are.
-        encoder: a registered encoder.
-        spec: what the graphs hold that the encoder was built for.
-    """
+    """An entity column, its kind, the encoder that reads it, and what the encoder was built to find in its graphs."""
 
     column: str
     kind: str
@@ -76,14 +69,9 @@ def encoder_names(encoder: str) -> tuple[str, ...]:
 
 
 def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) -> list[tuple[Entities, str]]:
-    """The entity columns that a model reads, each with its encoder.
+    """The entity columns that a model reads, each with its encoder: the first of ``dmpnn+deepdta`` that reads its kind.
 
-    Of several encoders (``dmpnn+deepdta``) each column gets the first one that reads its kind.
-
-    Args:
-        table: what is learned from.
-        encoder: a registered encoder, or several joined by ``+``.
-        columns: names of the columns to read, the others being left out on purpose; None for all.
+    Without ``columns`` all are read; naming some leaves the others out on purpose.
 
     Raises:
         UsageError: a column that no encoder reads, an encoder without a column, an unknown column.
@@ -136,11 +124,7 @@ def train_graphs(
 def input_graphs(
     table: Table, inputs: Sequence[Input], *, cache: Path | None = None, workers: int = 1
 ) -> tuple[Graphs, ...]:
-    """The graphs of other rows for a model's inputs: columns of the same names, else as many of the kind, in order.
-
-    Raises:
-        DataError: the table lacks a column, or it is open which one is meant.
-    """
+    """The graphs of other rows for a model's inputs: columns of the same names, else as many of the kind, in order."""
     columns = [input_column(table, inputs, k) for k in range(len(inputs))]
     return tuple(
         graphs_of(table, column, each.featuriser, spec=each.spec, cache=cache, workers=workers)
@@ -149,11 +133,7 @@ def input_graphs(
 
 
 def input_column(table: Table, inputs: Sequence[Input], k: int = 0) -> Entities:
-    """The column of a table that is a model's k-th input.
-
-    Raises:
-        DataError: the table lacks it, or it is open which one is meant.
-    """
+    """The column of a table that is a model's k-th input; raises ``DataError`` where it is lacking or open."""
     each = inputs[k]
     own = {e.name: e for e in table.entities if e.kind == each.kind}
     asked = [other.column for other in inputs if other.kind == each.kind]
@@ -172,9 +152,6 @@ def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> 
     Args:
         read: kind and name of each column of the training; one of molecules is found in any file.
         given: ``smiles`` and ``sequence``, where they are named, in the order of the training.
-
-    Raises:
-        UsageError: more or fewer columns than the model reads, or its own in another order.
 
     Example:
         >>> named_columns([("molecule", "drug"), ("sequence", "protein")], {"smiles": "ligand"})

@@ -124,13 +124,9 @@ class MAML(Objective):
     def adapt(
         self, network: nn.Module, weights: dict[str, Tensor], batch: Sample, task: int, *, second_order: bool = False
     ) -> dict[str, Tensor]:
-        """The weights after ``inner_steps`` on a task's support.
+        """The weights after ``inner_steps`` on a task's support; the network itself is not changed.
 
-        Args:
-            network, weights: where the steps begin; the network itself is not changed.
-            batch: as ``corrupt`` gives it.
-            task: the target's column.
-            second_order: whether gradients go through the steps to ``weights`` and their own gradients.
+        With ``second_order`` gradients go through the steps to ``weights``.
         """
         for _ in range(self.inner_steps):
             loss = self.loss(network, weights, batch, task, 0)

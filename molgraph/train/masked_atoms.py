@@ -104,15 +104,7 @@ def elements(table: Tensor) -> Tensor:
 
 
 def chosen_atoms(offsets: np.ndarray, rate: float, rng: np.random.Generator) -> np.ndarray:
-    """Which atoms to mask: ``int(rate n) + 1`` of the n of each graph, all alike likely.
-
-    Args:
-        offsets: int64 [g + 1]; graph i's atoms are ``offsets[i]:offsets[i + 1]``.
-        rate: share of the atoms.
-        rng: what they are drawn by.
-
-    Returns:
-        int64, ascending.
+    """int64, ascending: the atoms to mask, ``int(rate n) + 1`` of the n of each graph, all alike likely.
 
     Example:
         >>> rows = chosen_atoms(np.array([0, 20, 21, 21]), 0.15, np.random.default_rng(0))

@@ -30,7 +30,7 @@ from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
 from molgraph.train.archive import refused
 from molgraph.train.engine import fit_network
-from molgraph.train.inference import FittedNetworks, Running, predict_networks
+from molgraph.train.inference import FittedNetworks, predict_networks
 from molgraph.train.inputs import Input, encoder_names, trial_inputs
 from molgraph.train.modelfile import load_model
 from molgraph.train.network import Network, build_network
@@ -130,7 +130,7 @@ class GraphMethod(Method):
         """Train on the readable rows of ``table`` that have a label.
 
         Args:
-            table: rows with targets; those that cannot be read are passed over.
+            table: rows with targets.
             valid: rows that stop training early and pick the weights; without them all epochs are trained.
             workdir: a folder for the checkpoint; a fit that was stopped goes on from there.
 
@@ -152,19 +152,13 @@ class GraphMethod(Method):
             logger.info(NO_VALID)
         heads = objective.heads(made.outputs)
         with lightning_quiet(), torch_settings(self.threads, derive(self.seed, "weights")):
-            network = self.build(
-                inputs=made.inputs,
-                d_extra=len(made.descriptors.names),
-                d_out=heads.d_out,
-                level=heads.level,
-            )
+            widths = {"d_extra": len(made.descriptors.names), "d_out": heads.d_out}
+            network = self.build(made.inputs, **widths, level=heads.level)
             started = [] if start is None else [start.copy_into(network, made.inputs, heads)]
             learns = make_objective(self.objective, self.params or {}, network, made.inputs, made.outputs)
-            self.curves, self.best_epoch = fit_network(
-                *(network, learns, made.train, made.valid, self.get_params(), made.prints),
-                workdir=workdir,
-                label=f"training {self.encoder}",
-            )
+            how = (made.train, made.valid, self.get_params(), made.prints)
+            label = f"training {self.encoder}"
+            self.curves, self.best_epoch = fit_network(network, learns, *how, workdir=workdir, label=label)
         self.predicts = objective.labelled
         outputs = heads if heads.targets else state_outputs(network.d_state)
         self.fitted = FittedNetworks(network.eval(), outputs, made.descriptors, made.inputs)
@@ -177,16 +171,16 @@ class GraphMethod(Method):
 
     def predict_graphs(self, table: Table, graphs: Sequence[Graphs] | None) -> Prediction:
         """Predict every row with the graphs of each input; None makes them here."""
-        (prediction,) = predict_networks([self.ready()], table, self.running(), graphs)
+        (prediction,) = predict_networks([self.ready()], table, graphs, **self.running())
         return prediction
 
     def graph_inputs(self) -> tuple[Input, ...]:
         """The entity columns that the fitted network reads."""
         return self.ready().inputs
 
-    def running(self) -> Running:
-        """How prediction runs."""
-        return Running(self.device, self.precision, self.threads, self.predict_batch)
+    def running(self) -> dict[str, Any]:
+        """Where and how prediction runs."""
+        return {name: getattr(self, name) for name in ("device", "precision", "threads", "predict_batch")}
 
     def ready(self) -> FittedNetworks:
         """The fitted network; raises ``UsageError`` before ``fit``."""
@@ -266,28 +260,15 @@ class GraphMethod(Method):
         if not isinstance(model.method, GraphMethod):
             raise UsageError(f"{self.init} holds a {model.kind}, no single encoder", hint="name a graph model's file")
         theirs = model.method
-        made = Start(
-            Path(self.init),
-            theirs.encoder,
-            theirs.params or {},
-            theirs.ready(),
-            model.card.what or f"trained on {model.targets[0].name}",
-            {name: getattr(theirs, name) for name in HEAD if registry.get("objective", theirs.objective).tasks},
-        )
+        about = model.card.what or f"trained on {model.targets[0].name}"
+        head = {name: getattr(theirs, name) for name in HEAD if registry.get("objective", theirs.objective).tasks}
+        made = Start(Path(self.init), theirs.encoder, theirs.params or {}, theirs.ready(), about, head)
         self.params = made.params_with(self.encoder, self.params or {})
         self.set_params(**made.head_with(self.get_params(), GraphMethod().get_params()))
         return made
 
     def build(self, inputs: Sequence[Input], *, d_extra: int, d_out: int, level: LevelName = "row") -> Network:
         """The network with fresh weights, for those widths."""
-        return build_network(
-            inputs,
-            self.params or {},
-            joiner=self.joiner,
-            d_extra=d_extra,
-            d_out=d_out,
-            d_hidden=self.head_width,
-            n_layers=self.head_layers,
-            dropout=self.head_dropout,
-            level=level,
-        )
+        head: dict[str, Any] = {"d_hidden": self.head_width, "n_layers": self.head_layers, "dropout": self.head_dropout}
+        widths = {"d_extra": d_extra, "d_out": d_out}
+        return build_network(inputs, self.params or {}, joiner=self.joiner, **widths, **head, level=level)

@@ -132,15 +132,9 @@ class Model:
         if report is not None:
             from molgraph.evaluate.report import write_report  # with matplotlib and jinja2
 
-            write_report(
-                report,
-                title=f"{self.kind} evaluated on {', '.join(t.name for t in self.targets)}",
-                predictions={self.kind: prediction},
-                table=table,
-                scores=metrics.scores_frame({self.kind: scores}),
-                notes=notes,
-                manifest=self.summary(),
-            )
+            title = f"{self.kind} evaluated on {', '.join(t.name for t in self.targets)}"
+            own = {"predictions": {self.kind: prediction}, "scores": metrics.scores_frame({self.kind: scores})}
+            write_report(report, title=title, table=table, notes=notes, manifest=self.summary(), **own)
         return metrics.scores_frame(scores)
 
     def _seen_words(self, table: Table) -> str:
@@ -201,15 +195,8 @@ class Model:
 
     def save(self, path: str | Path) -> Path:
         """Write the model as one file, which ``molgraph.load`` reads; the path is returned."""
-        return write_model(
-            path,
-            self.method,
-            targets=self.targets,
-            standardiser=self.standardiser,
-            feature_names=self.feature_names,
-            card=self.card,
-            trained_on=self.trained_on,
-        )
+        known = (self.targets, self.standardiser, self.feature_names, self.card, self.trained_on)
+        return write_model(path, self.method, *known)
 
     def summary(self) -> dict[str, str]:
         """What the model is, in a few named lines."""

@@ -34,7 +34,7 @@ def load_model(path: str | Path) -> Model:
 
 @dataclass(frozen=True)
 class VerifiedModel:
-    """What ``verify`` found: a model whose answers are those of the day it was saved.
+    """A model whose answers are those of the day it was saved.
 
     Args:
         model: the model.

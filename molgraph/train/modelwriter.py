@@ -25,19 +25,13 @@ STANDARDISER_VERSION = 1
 def write_model(
     path: str | Path,
     method: Trainable,
-    *,
     targets: Sequence[Target],
     standardiser: str,
     feature_names: Sequence[str],
     card: ModelCard,
     trained_on: np.ndarray | None,
 ) -> Path:
-    """Write the parts of a ``Model`` as one file, complete or not at all.
-
-    Args:
-        path: where; ``.mgm`` is added to a name without a suffix.
-        method: fitted: a network, an ensemble, a forest, a generator.
-        targets, standardiser, feature_names, card, trained_on: as in ``molgraph.train.model.Model``.
+    """Write the parts of a ``Model`` as one file, complete or not at all; ``.mgm`` is added to a name without a suffix.
 
     Returns:
         The path that was written.

@@ -117,9 +117,6 @@ def build_network(
         d_extra, d_out: widths of descriptors and outputs; without outputs there is no head.
         d_hidden, n_layers, dropout: of the head.
         level: of the targets.
-
-    Raises:
-        UsageError: parameters that an encoder or the joiner does not take, or inputs that an encoder cannot read.
     """
     encoders = [_encoder(each, own_params(params, each.encoder, len({i.encoder for i in inputs}))) for each in inputs]
     joined = None if len(encoders) == 1 else _joiner(joiner, encoders, inputs, own_params(params, "joiner", 2))

@@ -97,16 +97,9 @@ class Objective(nn.Module):
 def make_objective(
     name: str, params: Mapping[str, Any], network: Network, inputs: Sequence[Input], outputs: Outputs
 ) -> Objective:
-    """A registered objective.
+    """A registered objective for a network, what that reads, and the targets of rows.
 
-    Args:
-        name: its name.
-        params: hyper-parameters, of which it takes those that begin with ``objective.``.
-        network, inputs: what it trains, and what that reads.
-        outputs: the targets of rows.
-
-    Raises:
-        UsageError: an unknown objective or parameter, or a network that it cannot train.
+    Of the hyper-parameters it takes those that begin with ``objective.``; one that it lacks is a ``UsageError``.
     """
     make, own = get("objective", name), own_params(params, "objective", 2)
     check_params(make, own, owner=name)
@@ -142,15 +135,7 @@ class Supervised(Objective):
         return Loss(total + penalty * count, count, {"penalty": penalty * count})
 
     def losses(self, raw: Tensor, y: Tensor) -> Tensor:
-        """The loss of every label by itself.
-
-        Args:
-            raw: float [n, d_out].
-            y: float [n, t], as ``Outputs.labels`` gives them; missing ones hold 0 and must be masked after.
-
-        Returns:
-            float [n, t].
-        """
+        """float [n, t]: the loss of every label by itself; missing ones hold 0 and must be masked after."""
         raw = raw.float()
         if self.single is not None:  # one operation for all columns, however many
             return _loss(self.single, raw, y)

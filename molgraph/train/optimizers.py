@@ -52,12 +52,7 @@ _register("rmsprop", torch.optim.RMSprop, "RMSprop")
 
 @dataclass(frozen=True)
 class Steps:
-    """What a schedule is made for.
-
-    Args:
-        peak: the highest learning rate.
-        warmup, total: numbers of steps.
-    """
+    """What a schedule is made for: the highest learning rate, and the numbers of steps."""
 
     peak: float
     warmup: int

@@ -1,4 +1,4 @@
-"""Convert labels to scaled targets for the loss, and a network's outputs to values for people."""
+"""Scale labels and descriptors for learning, and convert a network's outputs to values in the targets' units."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from molgraph.base.table import LevelName
 from molgraph.data.labels import bounds_of
 from molgraph.data.levels import level_of
 
+LIMIT = 30.0  # standard deviations: further out, a descriptor says no more than that it is far out
 ClassWeights = Literal["balanced"] | Mapping[str, Any] | None
 
 
@@ -105,16 +106,59 @@ class Outputs:
         return out
 
 
-def label_weights(y: np.ndarray, row_weights: np.ndarray | None, classes: Mapping[int, np.ndarray]) -> np.ndarray:
-    """How much each label counts: 0 where missing, else the row's weight times its class's weight.
+@dataclass(frozen=True)
+class DescriptorScale:
+    """Mean and scale of each descriptor over the training part.
 
     Args:
-        y: float64 [n, t].
-        row_weights: float64 [n] or None; scaled to mean 1, so that the learning rate keeps its meaning.
-        classes: what ``class_tables`` gives.
+        names: the columns, which prediction needs again.
+        mean, scale: float64 [f].
+    """
 
-    Returns:
-        float32 [n, t].
+    names: tuple[str, ...]
+    mean: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def fit(
+        cls, features: np.ndarray | None, names: tuple[str, ...], row_weights: np.ndarray | None = None
+    ) -> DescriptorScale:
+        """Take the scale from these rows alone, weighted as the loss is.
+
+        Example:
+            >>> d = DescriptorScale.fit(np.array([[1.0], [3.0]]), ("logp",))
+            >>> d.apply(np.array([[3.0], [2.0]]), ("logp",)).ravel().tolist()
+            [1.0, 0.0]
+        """
+        if features is None or not features.shape[1]:
+            return cls((), np.zeros(0), np.ones(0))
+        mean = np.average(features, axis=0, weights=row_weights)
+        scale = np.sqrt(np.average((features - mean) ** 2, axis=0, weights=row_weights))
+        return cls(tuple(names), mean, np.where(scale > 1e-12 * np.maximum(1.0, np.abs(mean)), scale, 1.0))
+
+    def apply(self, features: np.ndarray | None, names: tuple[str, ...]) -> np.ndarray | None:
+        """float32 [n, f] in the order of ``self.names``; a gap, which no row that is ``ok`` has, becomes 0.
+
+        Raises:
+            DataError: a column that was learned from is not there.
+        """
+        if not self.names:
+            return None
+        missing = [name for name in self.names if name not in names]
+        if missing or features is None:
+            raise DataError(
+                f"the model was trained with the feature columns {list(self.names)}, the table has no {missing[0]!r}",
+                hint="give the same columns as features",
+            )
+        order = [names.index(name) for name in self.names]
+        scaled = (features[:, order] - self.mean) / self.scale
+        return np.clip(np.nan_to_num(scaled, nan=0.0), -LIMIT, LIMIT).astype(np.float32)
+
+
+def label_weights(y: np.ndarray, row_weights: np.ndarray | None, classes: Mapping[int, np.ndarray]) -> np.ndarray:
+    """float32 [n, t]: how much each label counts: 0 where missing, else the row's weight times its class's weight.
+
+    Weights of rows are scaled to mean 1, so that the learning rate keeps its meaning.
     """
     weights = (~np.isnan(y)).astype(np.float64)
     if row_weights is not None:
@@ -129,12 +173,10 @@ def class_tables(targets: tuple[Target, ...], y: np.ndarray, class_weights: Clas
     """Each class's weight, for the columns of ``y`` that hold classes; empty where classes count alike.
 
     Args:
+        targets: the columns.
         y: float64 [n, t], the labels of the training part, by which the validation part is judged too.
         class_weights: None; ``balanced`` (n / (classes * count), as scikit-learn has it); or a weight for each
             label, or for each target name such a mapping.
-
-    Raises:
-        DataError: a label that no target has, or a weight that is negative or no number.
     """
     if class_weights not in (None, "balanced") and not isinstance(class_weights, Mapping):
         raise DataError(f"class_weights is {class_weights!r}, expected None, 'balanced' or a weight for each label")

@@ -20,9 +20,8 @@ from molgraph.data.table import OK, Table
 from molgraph.data.untrainable_targets import notes_of
 from molgraph.train.atom_targets import check_level, label_places, label_sizes, mark_sizes
 from molgraph.train.checkpoint import fingerprint
-from molgraph.train.descriptors import DescriptorScale
 from molgraph.train.inputs import Input, choose_columns, input_column, input_graphs, row_status, train_graphs
-from molgraph.train.outputs import ClassWeights, Outputs, class_tables, label_weights
+from molgraph.train.outputs import ClassWeights, DescriptorScale, Outputs, class_tables, label_weights
 from molgraph.train.samples import Samples
 
 NO_VALID = "no validation part: trained for all epochs, the last weights kept"
@@ -31,16 +30,7 @@ MANY_ROWS = 200_000  # about ten seconds of featurising; starting processes take
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a fit needs.
-
-    Args:
-        train: rows to learn from.
-        valid: rows that stop training early, or None.
-        outputs, descriptors: scales, taken from the training part alone.
-        inputs: the entity columns that are read.
-        notes: what a person should know about this fit.
-        prints: the fingerprint of recipe and data.
-    """
+    """What a fit needs: its rows, scales of the training part alone, notes, and the fingerprint of recipe and data."""
 
     train: Samples
     valid: Samples | None
@@ -64,8 +54,7 @@ def prepare(
     """Featurise both parts and put labels and descriptors on the training part's scales.
 
     Args:
-        table: rows to learn from.
-        valid: rows that stop training early, or None.
+        table, valid: rows to learn from, and rows that stop training early.
         encoder, columns, class_weights: as ``GraphMethod`` has them.
         recipe: what a checkpoint must have in common with this fit.
         cache: a folder that keeps graphs between fits, or None.
@@ -118,14 +107,10 @@ def workers_for(table: Table, threads: int | None) -> int:
 
 @dataclass(frozen=True)
 class _Part:
-    """Rows to learn from.
+    """Rows to learn from: those of a table that have a graph, a label and a weight.
 
-    Args:
-        table: rows that have a graph, a label and a weight.
-        graph: int64 [n, columns], their graphs.
-        y: float64 [labels, targets]: a row for each row of the table, or for each of their atoms or bonds.
-        weights: float64 [labels], or None.
-        offsets: int64 [n + 1], where each row's labels begin; None: one a row.
+    ``y``, float64 [labels, targets], and ``weights`` have a row for each row of the table, or for each of their atoms
+    or bonds; each row's begin at its ``offsets``.
     """
 
     table: Table

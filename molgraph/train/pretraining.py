@@ -18,11 +18,10 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.data.content import entity_texts
 from molgraph.data.table import OK, Table
 from molgraph.train.checkpoint import fingerprint
-from molgraph.train.descriptors import DescriptorScale
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.inputs import Input, choose_columns, encoder_names, input_graphs, row_status, train_graphs
 from molgraph.train.network import Network, own_params
-from molgraph.train.outputs import Outputs
+from molgraph.train.outputs import DescriptorScale, Outputs
 from molgraph.train.preparation import NO_VALID, Prepared, workers_for
 from molgraph.train.samples import Samples
 
@@ -39,15 +38,7 @@ def prepare_corpus(
     cache: Path | None = None,
     threads: int | None = None,
 ) -> Prepared:
-    """Featurise both parts of a corpus; every row that can be read is learned from, whatever its targets.
-
-    Args:
-        table, valid: rows to learn from, and rows that pick the weights.
-        encoder, columns, recipe, cache, threads: as for ``molgraph.train.preparation.prepare``.
-
-    Raises:
-        DataError: no row can be read.
-    """
+    """Featurise both parts of a corpus as ``prepare`` does; every row that can be read is learned from."""
     inputs, graphs = train_graphs(
         table, choose_columns(table, encoder, columns), cache=cache, workers=workers_for(table, threads)
     )
@@ -103,11 +94,7 @@ class Start:
         return hashlib.sha256(self.path.read_bytes()).hexdigest()
 
     def params_with(self, encoder: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The hyper-parameters of a model that starts here: the file's for its encoder, beside those that were given.
-
-        Raises:
-            UsageError: the model has another encoder, or a parameter was given another value than the file has.
-        """
+        """The hyper-parameters of a model that starts here: the file's for its encoder, and those that were given."""
         names = encoder_names(encoder)
         if self.encoder not in names:
             raise UsageError(
@@ -127,11 +114,7 @@ class Start:
         return {**given, **{f"{prefix}{name}": value for name, value in own.items()}}
 
     def head_with(self, given: Mapping[str, Any], default: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The size of the head of a model that starts here, as far as the file sets it.
-
-        Raises:
-            UsageError: another size was given than the file has.
-        """
+        """The size of the head of a model that starts here, as far as the file sets it."""
         for name, value in self.head.items():
             if given[name] not in (default[name], value):
                 raise UsageError(
@@ -141,13 +124,9 @@ class Start:
         return self.head
 
     def copy_into(self, network: Network, inputs: Sequence[Input], outputs: Outputs) -> str:
-        """Give the encoders of this name the file's weights, and its head where it holds one for targets of this kind.
+        """Give the encoders of this name the file's weights, and the head its own where it suits these targets.
 
-        Returns:
-            What a model's card says of its start.
-
-        Raises:
-            UsageError: the features are others than those that the file's encoder was trained on.
+        Returns what a model's card says of its start; raises ``UsageError`` where the features are not the file's.
         """
         theirs = self.fitted.inputs[0].spec
         for encoder, each in zip(network.encoders, inputs, strict=True):

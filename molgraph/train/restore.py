@@ -26,11 +26,10 @@ from molgraph.data.levels import level_of
 from molgraph.data.target_json import targets_from_json
 from molgraph.data.untrainable_targets import restore_unlearned
 from molgraph.train.checkpoint import CURVES
-from molgraph.train.descriptors import DescriptorScale
-from molgraph.train.inference import FittedNetworks, Running, predict_networks
+from molgraph.train.inference import FittedNetworks, predict_networks
 from molgraph.train.inputs import Input, encoder_names, example_table
 from molgraph.train.network import Network, own_params
-from molgraph.train.outputs import Outputs
+from molgraph.train.outputs import DescriptorScale, Outputs
 from molgraph.train.pretraining import state_outputs
 
 BONDS, A_USE = 64, 1 << 20  # directed bonds of a molecule; what calling a layer costs, in multiply-adds
@@ -67,16 +66,12 @@ def restore_fitted(
     else:
         outputs = state_outputs(network.d_state)
     fitted = FittedNetworks(network, outputs, DescriptorScale(names, *scales), inputs)
-    predict_networks([fitted], example_table(inputs, names, 1), Running())  # settings that no forward pass can use
+    predict_networks([fitted], example_table(inputs, names, 1))  # settings that no forward pass can use
     return fitted
 
 
 def size_of(meta: Mapping[str, Any], shapes: Shapes) -> Size:
-    """What a stored graph method needs: its weights twice, and each weight once for a bond and a use.
-
-    Raises:
-        ModelFileError: a hyper-parameter that no model has.
-    """
+    """What a stored graph method needs: its weights twice, and each weight once for a bond and a use."""
     params = meta["params"]
     for name, value, _ in too_large(params):
         raise ModelFileError(f"the model's {name} is {_shown(value)}, which no model has")
@@ -152,13 +147,7 @@ def bounded_by(shapes: Shapes) -> Iterator[None]:
 def restore_network(name: str, build: Callable[[], N], arrays: Mapping[str, np.ndarray]) -> N:
     """A network with the weights of a file, whose shapes are compared before any is made.
 
-    Args:
-        name: the model's, for messages.
-        build: makes the network with fresh weights.
-        arrays: of the file; those of the network have ``network.`` before their names.
-
-    Raises:
-        ModelFileError: a weight is missing, foreign or of another shape, or the settings ask for more of them.
+    ``name`` is the model's, for messages; ``build`` makes the network with fresh weights.
     """
     with torch.device("meta"), bounded_by({name: array.shape for name, array in arrays.items()}):
         # shapes without memory, and no more of them than the file has

@@ -34,13 +34,11 @@ SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npy", ".sdf", ".
 
 @dataclass(frozen=True)
 class Output:
-    """Rows to write.
+    """Rows to write, with their ids and their SMILES as they were given.
 
     Args:
         columns: texts as lists, predicted numbers as float32 arrays, those of atoms and bonds as object arrays of such
             (None for none), the input's own columns as Arrow has them.
-        ids: the rows' ids.
-        molecules: SMILES as they were given.
         blocks: the molecules as an SD file had them, empty where unreadable; None where the input is no SD file.
         level: of the predicted values.
     """
@@ -53,16 +51,10 @@ class Output:
 
 
 def arrange(rows: Rows, prediction: Prediction, chosen: np.ndarray, *, keep_columns: bool) -> Output:
-    """The columns of a chunk's output, each under a name of its own.
+    """The columns of a chunk's output, each under a name of its own, for the rows ``chosen``.
 
     An output column whose name a column of the input bears is called ``..._predicted``, unless it is the molecule's.
     Numbers are written as float32, which is what networks compute in: seven significant digits.
-
-    Args:
-        rows: the input.
-        prediction: its prediction.
-        chosen: the rows to write.
-        keep_columns: whether the input's columns are written, in place of the id and the molecule.
     """
     molecule = rows.table.entities[0].name
     inputs = prediction.inputs if prediction.inputs is not None else np.full(len(prediction), "", dtype=object)
@@ -213,15 +205,7 @@ class Records(RowFormat):
 
 
 def row_format(path: str) -> RowFormat:
-    """The format that a file's name asks for; ``-`` is csv.
-
-    Raises:
-        UsageError: a name of no known ending.
-
-    Example:
-        >>> type(row_format("out.csv.gz")).__name__
-        'Delimited'
-    """
+    """The format that a file's name asks for; ``-`` is csv, and an unknown ending a ``UsageError``."""
     name = Path(path).name.lower()
     if name == "-" or "." not in name:
         return Delimited(",", False)

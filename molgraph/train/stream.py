@@ -7,12 +7,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, Literal
 
 import numpy as np
 
@@ -145,10 +145,14 @@ def _write_chunks(job: _Job, folder: ChunkFolder) -> None:
 
 
 def _write_straight(job: _Job, path: str) -> None:
+    """Write to standard output or a device, chunk by chunk."""
     if not job.writer.plain:
         raise DataError(f"{path} cannot hold that format", hint="name an ordinary file, or choose csv")
-    with _opened(path) as file:
+    terminal = path == "-" and sys.stdout.isatty()
+    with nullcontext(sys.stdout.buffer) if path == "-" else _opened(path) as file:
         for _, _, data, _ in _predicted(job, lambda number, key: None):
+            if terminal:  # what a name or a molecule's text would make it do is written out
+                data = printable(data.decode("utf-8", "surrogateescape")).encode()
             try:
                 file.write(data)
                 file.flush()
@@ -158,28 +162,11 @@ def _write_straight(job: _Job, path: str) -> None:
                 raise storage_error(f"cannot write {path}", error) from error
 
 
-@contextmanager
-def _opened(path: str) -> Iterator[IO[bytes]]:
-    if path == "-":
-        yield cast(IO[bytes], _Screen()) if sys.stdout.isatty() else sys.stdout.buffer
-        return
+def _opened(path: str) -> IO[bytes]:
     try:
-        descriptor = os.open(path, os.O_WRONLY)
+        return open(path, "wb", buffering=0)
     except OSError as error:
         raise storage_error(f"cannot write {path}", error) from error
-    with os.fdopen(descriptor, "wb", buffering=0) as file:
-        yield file
-
-
-class _Screen:
-    """Standard output that is a terminal: what a name or a molecule's text would make it do is written out."""
-
-    def write(self, data: bytes) -> int:
-        sys.stdout.buffer.write(printable(data.decode("utf-8", "surrogateescape")).encode())
-        return len(data)
-
-    def flush(self) -> None:
-        sys.stdout.buffer.flush()
 
 
 def _predicted(

@@ -15,15 +15,10 @@ ARRAY = "trained_on"  # its name in a model file
 
 
 def molecule_hashes(table: Table) -> np.ndarray:
-    """The first 64 bits of sha256 of each row's stereo-free parent: equal for salts and stereoisomers of one molecule.
+    """uint64 [n]: the first 64 bits of sha256 of each row's stereo-free parent, equal for salts and stereoisomers.
 
-    A hash does not tell the molecule, but whoever has a molecule can find out whether it is among the hashes.
-
-    Args:
-        table: rows with standardised molecules; of pairs, all entities count.
-
-    Returns:
-        uint64 [n]; 0 where an entity cannot be read, and everywhere for a table of graphs or geometries.
+    Of pairs all entities count. It is 0 where an entity cannot be read, and for graphs and geometries. A hash does not
+    tell the molecule, but whoever has a molecule can find out whether it is among the hashes.
 
     Example:
         >>> from molgraph.data.table import make_table

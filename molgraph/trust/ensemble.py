@@ -174,7 +174,7 @@ class Ensemble(Method):
             made = [(m.encoder, repr(m.params)) for m in members]
             kinds = {(*one, repr(f.inputs), f.descriptors.names) for one, f in zip(made, fitted, strict=True)}
             if len(kinds) == 1:
-                return predict_networks(fitted, table, members[0].running(), graphs)
+                return predict_networks(fitted, table, graphs, **members[0].running())
         return [m.predict(table) for m in self.fitted]
 
     def _member(self, i: int) -> Method:

@@ -13,9 +13,8 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
-from molgraph.train.descriptors import DescriptorScale
 from molgraph.train.objective import Supervised
-from molgraph.train.outputs import Outputs, class_tables, label_weights
+from molgraph.train.outputs import DescriptorScale, Outputs, class_tables, label_weights
 
 REG, BIN = Target("r"), Target("b", "binary")
 MULTI = Target("m", "multiclass", classes=("x", "y", "z"))
