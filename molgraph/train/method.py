@@ -37,7 +37,7 @@ from molgraph.train.network import Network, build_network
 from molgraph.train.objective import make_objective
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import NO_VALID, prepare
-from molgraph.train.pretraining import HEAD, Start, prepare_corpus, state_outputs
+from molgraph.train.pretraining import HEAD, Start, state_outputs
 from molgraph.train.restore import (
     restore_fitted,
     restore_history,
@@ -144,10 +144,8 @@ class GraphMethod(Method):
         recipe["init"] = None if start is None else start.digest
         cache = None if self.store is None else store_folder(self.store)
         objective = registry.get("objective", self.objective)
-        if objective.labelled or objective.tasks:
-            made = prepare(table, valid, self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)
-        else:
-            made = prepare_corpus(table, valid, self.encoder, self.inputs, recipe, cache, self.threads)
+        how = (self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)
+        made = prepare(table, valid, *how, targets=objective.labelled or objective.tasks)
         if NO_VALID in made.notes:  # those on targets are said once by the run, not by each method
             logger.info(NO_VALID)
         heads = objective.heads(made.outputs)
@@ -156,9 +154,9 @@ class GraphMethod(Method):
             network = self.build(made.inputs, **widths, level=heads.level)
             started = [] if start is None else [start.copy_into(network, made.inputs, heads)]
             learns = make_objective(self.objective, self.params or {}, network, made.inputs, made.outputs)
-            how = (made.train, made.valid, self.get_params(), made.prints)
+            data = (made.train, made.valid, self.get_params(), made.prints)
             label = f"training {self.encoder}"
-            self.curves, self.best_epoch = fit_network(network, learns, *how, workdir=workdir, label=label)
+            self.curves, self.best_epoch = fit_network(network, learns, *data, workdir=workdir, label=label)
         self.predicts = objective.labelled
         outputs = heads if heads.targets else state_outputs(network.d_state)
         self.fitted = FittedNetworks(network.eval(), outputs, made.descriptors, made.inputs)

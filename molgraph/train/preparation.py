@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,8 @@ def prepare(
     recipe: Mapping[str, Any],
     cache: Path | None = None,
     threads: int | None = None,
+    *,
+    targets: bool = True,
 ) -> Prepared:
     """Featurise both parts and put labels and descriptors on the training part's scales.
 
@@ -59,45 +61,41 @@ def prepare(
         recipe: what a checkpoint must have in common with this fit.
         cache: a folder that keeps graphs between fits, or None.
         threads: processes that featurise a large table, at most; None for all cores.
+        targets: whether labels are learned; without them every row that can be read is learned from.
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
     """
+    if not targets:
+        table, valid = _bare(table), None if valid is None else _bare(valid)
     chosen = choose_columns(table, encoder, columns)
     check_level(level_of(table.targets), chosen)
     inputs, graphs = train_graphs(table, chosen, cache=cache, workers=workers_for(table, threads))
     table, readable = _readable(table, inputs, graphs)
-    unlearned = check_targets(table, readable).unlearned
+    unlearned = check_targets(table, readable).unlearned if targets else {}
     part = _learnable(table, inputs, graphs, readable, unlearned)
-    targets, y = table.targets, part.y
-    outputs = Outputs.fit(targets, y, unlearned, part.weights)
+    if not len(part.table):
+        raise DataError("no row of the table can be read", hint="look at the reasons: molgraph data audit FILE")
+    outputs = Outputs.fit(table.targets, part.y, unlearned, part.weights)
     descriptors = DescriptorScale.fit(part.table.features, part.table.feature_names, part.table.weights)
-    classes = class_tables(targets, y, class_weights)
+    classes = class_tables(table.targets, part.y, class_weights)
     train = part.samples(graphs, outputs, descriptors, classes)
-    notes, extra, weights = list(notes_of(unlearned)), train.extra, train.weights
     held = None if valid is None else _valid(valid, inputs, outputs, descriptors, classes, cache)
-    if held is None:
-        notes.append(NO_VALID)
-    return Prepared(
-        train=train,
-        valid=held,
-        outputs=outputs,
-        descriptors=descriptors,
-        inputs=inputs,
-        notes=tuple(notes),
-        prints=fingerprint(
-            recipe=dict(recipe),
-            data=[
-                *(entity_texts(part.table.column(i.column)) for i in inputs),
-                y,
-                extra if extra is not None else "",
-                weights,
-                [repr(t) for t in targets],
-            ],
-            split=["" if held is None else [held.graph.ravel(), held.y, held.weights]],
-            featuriser=" ".join(made.store.featuriser for made in graphs),
-        ),
+    texts = [entity_texts(part.table.column(i.column)) for i in inputs]
+    extra = "" if train.extra is None else train.extra
+    prints = fingerprint(
+        recipe=dict(recipe),
+        data=[*texts, part.y, extra, train.weights, [repr(t) for t in table.targets]],
+        split=["" if held is None else [held.graph.ravel(), held.y, held.weights]],
+        featuriser=" ".join(made.store.featuriser for made in graphs),
     )
+    notes = (*notes_of(unlearned), *([NO_VALID] if held is None else []))
+    return Prepared(train, held, outputs, descriptors, inputs, notes, prints)
+
+
+def _bare(table: Table) -> Table:
+    """The table without targets, weights and descriptors."""
+    return replace(table, targets=(), y=None, packed={}, weights=None, features=None, feature_names=())
 
 
 def workers_for(table: Table, threads: int | None) -> int:
@@ -128,6 +126,8 @@ class _Part:
     ) -> Samples:
         """The rows as a network takes them."""
         weights = label_weights(self.y, self.weights, classes)
+        if not outputs.targets:  # a corpus: each row counts once
+            weights = np.ones((len(self.y), 1), np.float32)
         extra = descriptors.apply(self.table.features, self.table.feature_names)
         stores = tuple(made.store for made in graphs)
         return Samples(stores, self.graph, extra, outputs.labels(self.y), weights, self.offsets)
@@ -149,11 +149,11 @@ def _learnable(
     table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], readable: np.ndarray, unlearned: Collection[str]
 ) -> _Part:
     """The readable rows that have a label to learn from and a weight above 0."""
-    counts = labelled(table, unlearned)
+    counts = labelled(table, unlearned) if table.targets else np.ones(len(table), dtype=bool)
     rows = np.flatnonzero(readable & table.ok & (counts if table.weights is None else counts & (table.weights > 0)))
     part, graph, level = table.take(rows), _graph_of(graphs)[rows], level_of(table.targets)
     flat, offsets = pooled(part), None
-    y = np.array(flat.y, dtype=np.float64)
+    y = np.zeros((len(part), 0)) if flat.y is None else np.array(flat.y, dtype=np.float64)
     y[:, [t.name in unlearned for t in flat.targets]] = np.nan
     if level != "row":
         store = graphs[0].store
@@ -179,7 +179,8 @@ def _valid(
     graphs = input_graphs(table, inputs, cache=cache)
     table, readable = _readable(table, inputs, graphs)
     judged = pooled(table.take(readable))
-    check_labels(judged.targets, np.array(judged.y, dtype=np.float64), judged.ids)
+    if judged.y is not None:
+        check_labels(judged.targets, np.array(judged.y, dtype=np.float64), judged.ids)
     check_weights(table)
     part = _learnable(table, inputs, graphs, readable, outputs.unlearned)  # judged by what can be learned alone
     return part.samples(graphs, outputs, descriptors, classes) if len(part.table) else None

@@ -1,4 +1,4 @@
-"""Prepare a corpus without targets, start an encoder from a file's weights, and give the states of an encoder."""
+"""Start an encoder from a file's weights, and give the states of an encoder."""
 
 from __future__ import annotations
 
@@ -14,59 +14,14 @@ from torch import nn
 
 from molgraph.base import registry
 from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, UsageError
-from molgraph.data.content import entity_texts
-from molgraph.data.table import OK, Table
-from molgraph.train.checkpoint import fingerprint
+from molgraph.base.errors import UsageError
 from molgraph.train.inference import FittedNetworks
-from molgraph.train.inputs import Input, choose_columns, encoder_names, input_graphs, row_status, train_graphs
+from molgraph.train.inputs import Input, encoder_names
 from molgraph.train.network import Network, own_params
 from molgraph.train.outputs import DescriptorScale, Outputs
-from molgraph.train.preparation import NO_VALID, Prepared, workers_for
-from molgraph.train.samples import Samples
 
 HEAD = ("head_width", "head_layers")
 NO_DESCRIPTORS = DescriptorScale((), np.zeros(0), np.ones(0))
-
-
-def prepare_corpus(
-    table: Table,
-    valid: Table | None,
-    encoder: str,
-    columns: Sequence[str] | None,
-    recipe: Mapping[str, Any],
-    cache: Path | None = None,
-    threads: int | None = None,
-) -> Prepared:
-    """Featurise both parts of a corpus as ``prepare`` does; every row that can be read is learned from."""
-    inputs, graphs = train_graphs(
-        table, choose_columns(table, encoder, columns), cache=cache, workers=workers_for(table, threads)
-    )
-
-    def samples(part: Table, made: Sequence[Any]) -> Samples | None:
-        graph = np.stack([each.graph_of_row for each in made], axis=1)
-        rows = np.flatnonzero((row_status(part, inputs, made)[0] == OK) & (graph >= 0).all(axis=1))
-        weights = np.ones((len(rows), 1), np.float32)
-        return Samples(tuple(each.store for each in made), graph[rows], weights=weights) if len(rows) else None
-
-    train = samples(table, graphs)
-    if train is None:
-        raise DataError("no row of the table can be read", hint="look at the reasons: molgraph data audit FILE")
-    held = None if valid is None else samples(valid, input_graphs(valid, inputs, cache=cache))
-    return Prepared(
-        train=train,
-        valid=held,
-        outputs=Outputs((), np.zeros(0), np.ones(0)),
-        descriptors=NO_DESCRIPTORS,
-        inputs=inputs,
-        notes=() if held is not None else (NO_VALID,),
-        prints=fingerprint(
-            recipe=dict(recipe),
-            data=[entity_texts(table.column(each.column)) for each in inputs],
-            split=["" if held is None else held.graph.ravel()],
-            featuriser=" ".join(made.store.featuriser for made in graphs),
-        ),
-    )
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from molgraph.train.modelfile import load_model, verify
 from molgraph.train.network import build_network
 from molgraph.train.objective import Loss, StepState, make_objective
 from molgraph.train.outputs import Outputs
-from molgraph.train.pretraining import prepare_corpus
+from molgraph.train.preparation import prepare
 from molgraph.train.runtime import Interrupted
 from tests.train.tiny import same_bits, series, small, weights_of
 
@@ -59,7 +59,7 @@ def parts_of(smiles: list[str], name: str = "masked-atoms", **params: Any) -> tu
     network = build_network(inputs, {"d_hidden": 8, **params}, joiner="concat", d_extra=0, d_out=0)
     own = {f"objective.{key}": value for key, value in params.items() if key == "rate"}
     objective = make_objective(name, own, network, inputs, Outputs((), np.zeros(0), np.ones(0)))
-    return objective, network, prepare_corpus(make_table(smiles), None, "dmpnn", None, {}).train
+    return objective, network, prepare(make_table(smiles), None, "dmpnn", None, None, {}, targets=False).train
 
 
 def test_the_loss_is_the_cross_entropy_of_the_masked_elements() -> None:
