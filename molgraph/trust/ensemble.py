@@ -21,12 +21,14 @@ from molgraph.base.seeds import derive
 from molgraph.base.size import Shapes, Size, by_owner, together
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
+from molgraph.train.archive import refused
 from molgraph.train.inference import predict_networks
 from molgraph.train.inputs import Input
 from molgraph.train.make_method import make_method
 from molgraph.train.method import GraphMethod
 
 LARGEST = 1000
+TORN = "the ensemble's parts do not fit together"
 
 
 @register(
@@ -110,9 +112,7 @@ class Ensemble(Method):
 
     def predict_graphs(self, table: Table, graphs: Sequence[Graphs] | None) -> Prediction:
         """The same, with the graphs that were made already for members that read them."""
-        if not self.fitted:
-            raise UsageError("this ensemble has not learned anything yet", hint="call fit(table) first")
-        parts = self._predictions(table, graphs)
+        parts = self._predictions(self._ready(), table, graphs)
         values = np.stack([p.value for p in parts])
         packed = {}
         for name, first in parts[0].packed.items():
@@ -124,29 +124,23 @@ class Ensemble(Method):
 
     def state(self) -> State:
         """The members' states, their arrays under ``member-0.``, ``member-1.``, ..."""
-        if not self.fitted:
-            raise UsageError("this ensemble has not learned anything yet", hint="call fit(table) first")
+        members = self._ready()
         arrays: dict[str, np.ndarray] = {}
         metas = []
-        for i, member in enumerate(self.fitted):
+        for i, member in enumerate(members):
             state = member.state()
             arrays |= {f"member-{i}.{name}": value for name, value in state.arrays.items()}
             metas.append(dict(state.meta))
-        params = self.get_params() | {
-            "params": dict(self.params or {}),
-            "threads": None,
-            "store": None,
-        }  # of this machine
+        here = {"threads": None, "store": None}  # of this machine
+        params = self.get_params() | {"params": dict(self.params or {})} | here
         return State(arrays, {"params": params, "member": type(self.fitted[0]).name, "members": metas})
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Rebuild every member; raises ``ModelFileError`` where one is not whole or of another method."""
         member, metas = _members(state.meta)
-        try:
+        with refused(TORN):
             ensemble = cls(**state.meta["params"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(f"the ensemble's parts do not fit together ({error})") from error
         own = by_owner(state.arrays)
         ensemble.fitted = [member.from_state(State(own.get(f"member-{i}", {}), m)) for i, m in enumerate(metas)]
         ensemble.notes = _notes(ensemble.fitted)
@@ -166,16 +160,21 @@ class Ensemble(Method):
         kinds = {repr(m.graph_inputs()) for m in members}
         return members[0].graph_inputs() if len(members) == len(self.fitted) and len(kinds) == 1 else ()
 
-    def _predictions(self, table: Table, graphs: Sequence[Graphs] | None) -> list[Prediction]:
+    def _ready(self) -> list[Method]:
+        if not self.fitted:
+            raise UsageError("this ensemble has not learned anything yet", hint="call fit(table) first")
+        return self.fitted
+
+    def _predictions(self, every: list[Method], table: Table, graphs: Sequence[Graphs] | None) -> list[Prediction]:
         """One prediction a member; graph members that share a featuriser share its work and their batches."""
-        members = [m for m in self.fitted if isinstance(m, GraphMethod)]
-        if len(members) == len(self.fitted):
+        members = [m for m in every if isinstance(m, GraphMethod)]
+        if len(members) == len(every):
             fitted = [m.ready() for m in members]
             made = [(m.encoder, repr(m.params)) for m in members]
             kinds = {(*one, repr(f.inputs), f.descriptors.names) for one, f in zip(made, fitted, strict=True)}
             if len(kinds) == 1:
                 return predict_networks(fitted, table, graphs, **members[0].running())
-        return [m.predict(table) for m in self.fitted]
+        return [m.predict(table) for m in every]
 
     def _member(self, i: int) -> Method:
         given = dict(self.params or {})
@@ -191,10 +190,8 @@ class Ensemble(Method):
 
 def _members(meta: Mapping[str, Any]) -> tuple[type[Method], list[Mapping[str, Any]]]:
     """The members' class and the JSON values of each; raises ``ModelFileError`` where no ensemble has such."""
-    try:
+    with refused(TORN):
         metas, name = list(meta["members"]), str(meta["member"])
-    except (KeyError, TypeError) as error:
-        raise ModelFileError(f"the ensemble's parts do not fit together ({error})") from error
     dicts = all(isinstance(each, Mapping) for each in metas)
     if not 1 <= len(metas) <= LARGEST or not dicts or name == Ensemble.name or name not in registry.names("method"):
         raise ModelFileError(f"the ensemble has {len(metas)} members of the method {name[:60]!r}, which cannot be")
