@@ -100,7 +100,7 @@ def refused(words: str, path: Path | None = None) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno in MACHINE:
             raise storage_error(f"cannot read the model file {path}", error) from error
         hint = error.hint if isinstance(error, MolgraphError) else "copy or download it again, or use another copy"
-        raise ModelFileError(f"{place}{words} ({_line(error)})", hint=hint) from error
+        raise ModelFileError(f"{place}{words} ({first_line(error)})", hint=hint) from error
 
 
 def dump_json(value: Any) -> bytes:
@@ -188,7 +188,7 @@ def load_json(data: bytes, name: str) -> Any:
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"the model file's {name} is no JSON ({_line(error)})") from error
+        raise ModelFileError(f"the model file's {name} is no JSON ({first_line(error)})") from error
 
 
 def _tensors(data: bytes) -> dict[str, np.ndarray]:
@@ -202,6 +202,7 @@ def _tensors(data: bytes) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """The first line of an error's words, or its class."""
     words = str(error).strip()
     return words.splitlines()[0][:120] if words else type(error).__name__

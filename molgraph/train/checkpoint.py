@@ -17,6 +17,7 @@ import torch
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import storage_error
 from molgraph.base.version import __version__
+from molgraph.train.archive import first_line
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -94,7 +95,7 @@ def load(fabric: Fabric, path: Path, learner: Any, optimizers: Sequence[Any], pr
             [] if rest["format"] == FORMAT else ["format"]
         )
     except Exception as error:
-        raise StorageError(f"the checkpoint {path} cannot be read: {_line(error)}", hint=hint) from error
+        raise StorageError(f"the checkpoint {path} cannot be read: {first_line(error)}", hint=hint) from error
     if other:
         raise DataError(f"the checkpoint {path} belongs to another fit: different {', '.join(other)}", hint=hint)
     progress = Progress(**rest["progress"])
@@ -145,8 +146,3 @@ def _feed(state: Any, value: Any) -> None:
             _feed(state, part)
     else:
         state.update(json.dumps(value, sort_keys=True, default=str).encode())
-
-
-def _line(error: BaseException) -> str:
-    words = str(error).strip()
-    return words.splitlines()[0] if words else type(error).__name__

@@ -212,7 +212,7 @@ class GraphMethod(Method):
             method.check()
             objective = registry.get("objective", method.objective)
             method.predicts, head = objective.labelled, objective.labelled or objective.tasks
-            method.fitted = restore_fitted(state, method.encoder, method.params or {}, method.build, head)
+            method.fitted = restore_fitted(state, method.encoder, method.build, head)
             method.curves, method.best_epoch, method.notes = restore_history(state.meta)
         return method
 

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from molgraph.base import registry
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import UsageError
+from molgraph.base.parameters import check_params
 from molgraph.base.table import LevelName
 from molgraph.data.batch import GraphBatch
 from molgraph.nn.encoder import Encoded, Encoder, check_input
@@ -128,11 +129,8 @@ def build_network(
             raise UsageError(words, hint="choose another model, such as dmpnn")
         d_state = encoders[0].d_rows + (inputs[0].spec.width("bond") if level == "bond" else 0)
     if d_out:
-        try:
-            network.head = Perceptron(d_state + d_extra, d_hidden, d_out, n_layers=n_layers, dropout=dropout)
-        except (TypeError, ValueError, RuntimeError) as error:
-            hint = "head_width, head_layers, head_dropout"
-            raise UsageError(f"the head cannot be built: {error}", hint=hint) from error
+        how = {"n_layers": n_layers, "dropout": dropout}
+        network.head = _build(Perceptron, how, "the head", d_state + d_extra, d_hidden, d_out)
     return network
 
 
@@ -151,27 +149,24 @@ def own_params(params: Mapping[str, Any], owner: str, n_encoders: int) -> dict[s
 def _encoder(each: Input, params: Mapping[str, Any]) -> Encoder:
     make = registry.get("encoder", each.encoder)
     check_input(make, each.spec, each.encoder)
-    return _build(make, params, each.encoder, encoder_params(each.encoder), each.spec)
+    return _build(make, params, each.encoder, each.spec)
 
 
 def _joiner(name: str, encoders: Sequence[Encoder], inputs: Sequence[Input], params: Mapping[str, Any]) -> Joiner:
     make = registry.get("joiner", name)
-    known = [p for p in inspect.signature(make.__init__).parameters if p not in ("self", "widths", "row_widths")]
     given = {"row_widths": [e.d_rows for e in encoders]} if make.needs_rows else {}
     for each, encoder in zip(inputs, encoders, strict=True):
         if make.needs_rows and not encoder.d_rows:
             raise UsageError(f"{name} reads rows, which {each.encoder} does not give", hint="choose joiner='concat'")
-    return _build(make, params, name, tuple(known), [e.d_out for e in encoders], **given)
+    return _build(make, params, name, [e.d_out for e in encoders], **given)
 
 
-def _build(make: Any, params: Mapping[str, Any], owner: str, known: tuple[str, ...], *args: Any, **given: Any) -> Any:
-    for name in params:
-        if name not in known:
-            raise UsageError(f"{owner} has no parameter {name!r}", hint=nearest(name, known))
+def _build(make: Any, params: Mapping[str, Any], owner: str, *args: Any, **given: Any) -> Any:
+    check_params(make, params, owner=owner)
     try:
         return make(*args, **given, **params)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise UsageError(f"{owner} cannot be built: {error}", hint=f"its parameters: {', '.join(known)}") from error
+        raise UsageError(f"{owner} cannot be built: {error}", hint="choose other values of its parameters") from error
 
 
 def encoder_params(encoder: str) -> tuple[str, ...]:

@@ -18,7 +18,6 @@ from torch.nn.modules import module as hooks
 from molgraph.base import registry
 from molgraph.base.contracts import State
 from molgraph.base.errors import ModelFileError
-from molgraph.base.parameters import check_types
 from molgraph.base.ranges import INNER_LIMIT, LARGEST
 from molgraph.base.size import Shapes, Size
 from molgraph.data.feature_layout import D_ATOM, D_BOND, FEATURISER, MOLECULE_SPEC
@@ -40,18 +39,13 @@ PREFIX = "network."
 N = TypeVar("N", bound=nn.Module)
 
 
-def restore_fitted(
-    state: State, encoder: str, params: Mapping[str, Any], build: Callable[..., Network], head: bool = True
-) -> FittedNetworks:
+def restore_fitted(state: State, encoder: str, build: Callable[..., Network], head: bool = True) -> FittedNetworks:
     """The network of a state with its scales, tried on one molecule; without a head it has no targets.
 
     Raises:
         ModelFileError: weights or features of another kind; other errors for parts that are not whole.
     """
     meta, arrays = state.meta, state.arrays
-    encoders = encoder_names(encoder)
-    for one in encoders:
-        check_types(registry.get("encoder", one), own_params(params, one, len(encoders)))
     targets = targets_from_json(meta["targets"]) if head or meta["targets"] else ()
     names = tuple(str(name) for name in meta["feature_names"])
     (centre, spread), scales = _scales(arrays, "target", len(targets)), _scales(arrays, "feature", len(names))
