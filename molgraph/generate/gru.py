@@ -33,7 +33,7 @@ from molgraph.train.checkpoint import fingerprint
 from molgraph.train.engine import fit_network
 from molgraph.train.preparation import NO_VALID
 from molgraph.train.restore import restore_history, restore_network, stored_history, stored_weights
-from molgraph.train.runtime import check_precision, lightning_quiet, resolve_device, torch_settings
+from molgraph.train.runtime import check_precision, resolve_device, torch_settings
 from molgraph.train.samples import Samples
 
 OPTIONS = keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline", "seed", "store", "objective"))
@@ -134,7 +134,7 @@ class GRUGenerator(Generator):
         train, judged = (_samples(part, vocabulary) for part in (texts, held))
         recipe = {name: value for name, value in self.get_params().items() if name not in self.run_only}
         prints = fingerprint(recipe=recipe, data=["".join(text) for text in texts], split=["".join(t) for t in held])
-        with lightning_quiet(), torch_settings(self.threads, derive(self.seed, "weights")):
+        with torch_settings(self.threads, derive(self.seed, "weights")):
             network = self.build(len(vocabulary))
             how = (train, judged if held else None, self.get_params(), prints)
             self.curves, self.best_epoch = fit_network(

@@ -26,7 +26,7 @@ from molgraph.train.checkpoint import CURVES, Progress
 from molgraph.train.network import Network
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.optimizers import Steps, learning_rate, make_optimizer
-from molgraph.train.runtime import CtrlC, Interrupted, make_fabric
+from molgraph.train.runtime import Interrupted, lightning_quiet, make_fabric, watch_ctrl_c
 from molgraph.train.samples import Sample, Samples
 
 if TYPE_CHECKING:
@@ -120,14 +120,14 @@ class Fit:
         elif self.fabric.is_global_zero and self.path is not None and self.path.exists():
             logger.info(f"{plan.label}: going on from the checkpoint, epoch {now.epoch + 1} of {how.epochs}")
         quiet = None if self.fabric.is_global_zero else True
-        with CtrlC().watch() as ctrl_c, bar(plan.label, how.epochs * self.steps, quiet) as line:
+        with watch_ctrl_c() as pressed, bar(plan.label, how.epochs * self.steps, quiet) as line:
             line.advance(now.epoch * self.steps + now.position)
             while not now.done:
                 began = time.monotonic() - now.seconds
                 for loss, count in self._epoch():
                     now.total, now.count, now.position = now.total + loss, now.count + count, now.position + 1
                     line.advance()
-                    self._pause(ctrl_c, began)
+                    self._pause(pressed.is_set(), began)
                 line.describe(self._close_epoch(began))
         if fresh:
             self._save()
@@ -240,23 +240,22 @@ class Fit:
                 self.kept.append(here)
             yield here
 
-    def _pause(self, ctrl_c: CtrlC, began: float) -> None:
+    def _pause(self, stop: bool, began: float) -> None:
         """Between two steps: write the checkpoint where it is due, stop where somebody asked for it."""
-        now = self.progress
+        now, alone = self.progress, self.fabric.world_size == 1
         if self.path is None:
-            if ctrl_c.pressed:
+            if stop:
                 raise Interrupted("stopped by Ctrl-C; nothing was kept, since no working folder was named")
             return
-        alone = self.fabric.world_size == 1
         due = time.monotonic() - self.saved_at >= self.plan.checkpoint_seconds
         if not alone:  # all processes write together, so all must come to the same answer
             if now.position < self.steps:
                 return
             due = self.fabric.broadcast(due)
-        if due or (ctrl_c.pressed and alone):
+        if due or (stop and alone):
             now.seconds = time.monotonic() - began
             self._save()
-        if ctrl_c.pressed:
+        if stop:
             raise Interrupted(
                 f"stopped by Ctrl-C in epoch {now.epoch + 1}; the checkpoint is {self.path}\n"
                 "  run the same command again to go on from there"
@@ -292,7 +291,8 @@ def fit_network(
     plan = TrainingConfig(how, params["seed"], params["checkpoint_seconds"], folder, prints, label)
     several = (params.get("devices", 1), params.get("strategy", "auto"))
     fabric = make_fabric(params["device"], params["precision"], *several)
-    learned = fabric.launch(cast(Any, Fit(objective, train, valid, plan)), network)
+    with lightning_quiet():
+        learned = fabric.launch(cast(Any, Fit(objective, train, valid, plan)), network)
     check_finite(learned.weights)
     network.cpu().load_state_dict({name: torch.from_numpy(value) for name, value in learned.weights.items()})
     return pd.DataFrame(learned.curves, columns=list(CURVES)).astype({"epoch": int}), learned.best_epoch

@@ -46,7 +46,7 @@ from molgraph.train.restore import (
     stored_weights,
     too_large,
 )
-from molgraph.train.runtime import check_precision, lightning_quiet, resolve_device, torch_settings
+from molgraph.train.runtime import check_precision, resolve_device, torch_settings
 
 OPTIONS = keywords(TrainingSection, leave=("ensemble", "baseline", "seed"))
 logger = logging.getLogger("molgraph")
@@ -149,7 +149,7 @@ class GraphMethod(Method):
         if NO_VALID in made.notes:  # those on targets are said once by the run, not by each method
             logger.info(NO_VALID)
         heads = objective.heads(made.outputs)
-        with lightning_quiet(), torch_settings(self.threads, derive(self.seed, "weights")):
+        with torch_settings(self.threads, derive(self.seed, "weights")):
             widths = {"d_extra": len(made.descriptors.names), "d_out": heads.d_out}
             network = self.build(made.inputs, **widths, level=heads.level)
             started = [] if start is None else [start.copy_into(network, made.inputs, heads)]

@@ -62,8 +62,7 @@ def make_fabric(device: str, precision: str, devices: int = 1, strategy: str = "
     if devices > 1 and strategy == "auto":
         strategy = "ddp_spawn" if where.type == "cpu" else "ddp"
     chosen: Any = [where.index] if where.index is not None and devices == 1 else devices
-    accelerator = "cuda" if where.type == "cuda" else where.type
-    return Fabric(accelerator=accelerator, devices=chosen, strategy=strategy, precision=lightning_precision)  # type: ignore[arg-type]
+    return Fabric(accelerator=where.type, devices=chosen, strategy=strategy, precision=lightning_precision)  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -81,29 +80,23 @@ def torch_settings(threads: int | None, seed: int | None = None) -> Iterator[Non
             torch.set_num_threads(before)
 
 
-class CtrlC:
-    """Notes Ctrl-C, so that the loop stops at the end of its step; a second one stops at once."""
+@contextmanager
+def watch_ctrl_c() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets, so that a loop stops at the end of its step; a second one stops at once."""
+    pressed, before = threading.Event(), signal.getsignal(signal.SIGINT)
 
-    def __init__(self) -> None:
-        self.pressed = False
+    def note(number: int, frame: Any) -> None:
+        pressed.set()
+        signal.signal(signal.SIGINT, before)
 
-    @contextmanager
-    def watch(self) -> Iterator[CtrlC]:
-        """Watch while the block runs; only a main thread can."""
-        if threading.current_thread() is not threading.main_thread():
-            yield self
-            return
-        before = signal.getsignal(signal.SIGINT)
-
-        def note(number: int, frame: Any) -> None:
-            self.pressed = True
-            signal.signal(signal.SIGINT, before)
-
-        signal.signal(signal.SIGINT, note)
-        try:
-            yield self
-        finally:
-            signal.signal(signal.SIGINT, before)
+    if threading.current_thread() is not threading.main_thread():  # only a main thread can watch
+        yield pressed
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -235,19 +235,14 @@ def _hash(run: str, rows: Rows) -> str:
 
 
 def count_rows(source: Any) -> int | None:
-    """Rows of a plain text or parquet file, for the progress bar; None where they can't be counted cheaply.
-
-    A file that can't be read at all is the reader's to explain.
-    """
-    if not isinstance(source, str | os.PathLike) or not os.path.isfile(source):
-        return None
-    path = Path(source)
-    with suppress(OSError, ValueError):  # pyarrow's own errors on a foreign file are ValueErrors
+    """Rows of a plain text or parquet file, for the progress bar; None where they can't be counted cheaply."""
+    with suppress(OSError, ValueError, TypeError):  # of a file or source that the reader will explain
+        path = Path(source)
         if path.suffix == ".parquet":
             import pyarrow.parquet as pq
 
             return pq.read_metadata(path).num_rows
-        if path.suffix in (".csv", ".tsv", ".smi", ".txt"):
+        if path.is_file() and path.suffix in (".csv", ".tsv", ".smi", ".txt"):
             with open(path, "rb") as file:
                 lines = sum(piece.count(b"\n") for piece in iter(lambda: file.read(1 << 20), b""))
             return max(lines - (path.suffix in (".csv", ".tsv")), 0)
