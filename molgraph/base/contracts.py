@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from molgraph.base import registry
 from molgraph.base.finite import check_finite
 from molgraph.base.parameters import check_names, check_params
 from molgraph.base.prediction import Prediction as Prediction
@@ -112,6 +113,21 @@ class Trainable(ABC):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Hyper-parameters by name."""
         return {name: getattr(self, name) for name in self.param_names()}
+
+    def resolved_params(self) -> dict[str, Any]:
+        """Hyper-parameters by name, with those of its members, and the defaults of the encoders and the like it names.
+
+        A benchmark's cell depends on them.
+        """
+        params, defaults = self.get_params(), {}
+        for kind, value in params.items():
+            parts = value.split("+") if kind in ("encoder", "joiner", "objective") and isinstance(value, str) else []
+            for name in parts:
+                if name in registry.names(kind):
+                    known = inspect.signature(registry.get(kind, name).__init__).parameters.values()
+                    defaults[name] = {p.name: p.default for p in known if p.default is not p.empty}
+        members = [member.resolved_params() for member in self.members]
+        return {**params, **({"defaults": defaults} if defaults else {}), **({"members": members} if members else {})}
 
     def set_params(self, **params: Any) -> Self:
         """Set hyper-parameters by name; an unknown name raises ``UsageError``; ``fit`` checks the values."""

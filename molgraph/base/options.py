@@ -18,10 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Option:
     """What a person reads of a key, written into its type: ``Annotated[int, Option("Passes over the data.", "N")]``.
 
-    Args:
-        help: what it means, in one sentence.
-        metavar: what stands for its value in the help of the shell.
-        flags: its names in the shell, where they are not the key's own.
+    ``metavar`` stands for its value in the help of the shell; ``flags`` are its names there, where not the key's own.
     """
 
     help: str
@@ -57,11 +54,8 @@ def optional(known: Mapping[str, Keyword]) -> dict[str, Keyword]:
 def takes(known: Mapping[str, Keyword], *, plain: bool = True) -> Callable[[F], F]:
     """Give a function that ends in ``**options`` keywords in its signature and their meanings in its docstring.
 
-    A line ``**options`` of the docstring is where the meanings are written.
-
-    Args:
-        known: the keywords.
-        plain: whether the signature shows types alone, without their ranges and options; its annotations have them.
+    A line ``**options`` of the docstring is where the meanings are written. ``plain``: the signature shows types alone,
+    without their ranges and options; its annotations have them.
 
     Example:
         >>> @takes({"epochs": Keyword(int, 50, Option("passes over the data."))})

@@ -163,19 +163,11 @@ KEYWORDS: dict[str, Keyword] = {
 }
 
 #: those of them that pretraining has; targets are its tasks where it has any
-PRETRAIN_KEYWORDS: dict[str, Keyword] = {
-    name: KEYWORDS[name]
-    for name in (
-        *("targets", "smiles", "sequence", "inputs", "id", "on_error", "standardise"),
-        *("model", "init", "split", "fractions"),
-        *keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline")),
-    )
-}
+_PRETRAIN = ("targets", "smiles", "sequence", "inputs", "id", "on_error", "standardise", "model", "init", "split")
+_PRETRAIN += ("fractions", *keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline")))
+PRETRAIN_KEYWORDS: dict[str, Keyword] = {name: KEYWORDS[name] for name in _PRETRAIN}
 
 #: those that a generator has, which reads molecules alone
-GENERATOR_KEYWORDS: dict[str, Keyword] = {
-    name: each
-    for name, each in PRETRAIN_KEYWORDS.items()
-    if name not in ("sequence", "inputs", "init", "store", "objective")
-}
+_NOT_GENERATOR = ("sequence", "inputs", "init", "store", "objective")
+GENERATOR_KEYWORDS = {name: each for name, each in PRETRAIN_KEYWORDS.items() if name not in _NOT_GENERATOR}
 GENERATOR_KEYWORDS["model"] = replace(KEYWORDS["model"], default="gru")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from inspect import signature
 from pathlib import Path
 from typing import Any, Self
@@ -11,7 +10,7 @@ from pydantic import ValidationError
 
 from molgraph.base.errors import UsageError, alike, did_you_mean, nearest
 from molgraph.base.paths import atomic_write
-from molgraph.base.recipe_keys import DataSection, ModelSection, SplitSection, TrainingSection
+from molgraph.base.recipe_keys import SECTIONS, DataSection, ModelSection, SplitSection, TrainingSection
 from molgraph.base.registry import get, names
 from molgraph.base.toml_config import Section, parse_toml, read_toml, recipe_error, write_toml
 
@@ -31,14 +30,6 @@ class RunConfig(Section):
     split: SplitSection = SplitSection()
     model: ModelSection = ModelSection()
     training: TrainingSection = TrainingSection()
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Check nested plain values; raise ``UsageError`` naming the key and the nearest known ones."""
-        try:
-            return cls.model_validate(values)
-        except ValidationError as error:
-            raise recipe_error(error, cls) from None
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:
@@ -89,21 +80,13 @@ class RunConfig(Section):
         return type(self).from_dict(values)
 
 
-def _sections() -> dict[str, type[Section]]:
-    return {name: field.annotation for name, field in RunConfig.model_fields.items()}  # type: ignore[misc]
-
-
 def _find(key: str, model: str) -> tuple[str, str, str]:
     """Section, field and (for a model's parameter) parameter that a key means; ``model`` is the model, for hints."""
-    sections = _sections()
-    known = [f"{section}.{name}" for section, model in sections.items() for name in model.model_fields]
+    known = {f"{section}.{name}": name for section, each in SECTIONS.items() for name in each.model_fields}
     path = key.removeprefix("model.")
     if path.startswith("params.") and path != "params.":
         return "model", "params", path.removeprefix("params.")
-    if key in known:
-        section, name = key.split(".")
-        return section, name, ""
-    matches = [k for k in known if k.split(".")[1] == key]
+    matches = [each for each, name in known.items() if key in (each, name)]
     if len(matches) == 1:
         section, name = matches[0].split(".")
         return section, name, ""
@@ -112,7 +95,7 @@ def _find(key: str, model: str) -> tuple[str, str, str]:
     own = _parameters(model)
     if key in own:
         raise UsageError(f"{key!r} is a parameter of {model}", hint=f"write it params.{key}=...")
-    candidates = sorted({*known} if "." in key else {k.split(".")[1] for k in known})
+    candidates = sorted({*known} if "." in key else {*known.values()})
     close = [f"params.{name}" for name in alike(key, own)] if not alike(key, candidates) else []
     hint = did_you_mean(close) if close else nearest(key, candidates)
     raise UsageError(f"the recipe has no key {key!r}", hint=f"{hint}; a model's own parameter is params.NAME")
@@ -127,20 +110,19 @@ def _parameters(model: str) -> list[str]:
 
 def _fitting(section: str, name: str, text: str) -> Any:
     """The first reading of ``text`` that the field accepts: as nothing, as a list, as it stands, as TOML."""
-    model = _sections()[section]
+    model = SECTIONS[section]
     takes_list = "tuple" in str(model.model_fields[name].annotation)
     main: Any = [part.strip() for part in text.split(",")] if takes_list else text
-    quoted = takes_list or text[:1] in ("'", '"')
-    readings = [_literal(text), main] if quoted else [main, _literal(text)]
+    readings = [_literal(text), main] if takes_list or text[:1] in ("'", '"') else [main, _literal(text)]
     if text.lower() in ("none", "null", ""):
         readings.insert(0, None)
-    failures: list[tuple[Any, ValidationError]] = []
+    wrong: Any = None
     for value in readings:
         try:
             return getattr(model.model_validate({name: value}), name)
         except ValidationError as error:
-            failures.append((value, error))
-    raise recipe_error(next(error for value, error in failures if value is main), RunConfig, section)
+            wrong = error if value is main or wrong is None else wrong
+    raise recipe_error(wrong, RunConfig, section)
 
 
 def _literal(text: str) -> Any:

@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -21,6 +21,14 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Check nested plain values; raise ``UsageError`` naming the key and the nearest known ones."""
+        try:
+            return cls.model_validate(dict(values))
+        except ValidationError as error:
+            raise recipe_error(error, cls) from None
+
 
 def parse_toml(text: str) -> dict[str, Any]:
     """TOML text as plain values; whatever is wrong with it is a ``ValueError``.
@@ -31,7 +39,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     """
     try:
         values = tomllib.loads(text)
-        _check_whole(values)
+        parse_json(json.dumps(values, default=str))  # which knows what is too large
     except RecursionError:
         raise ValueError("its brackets are nested too deeply") from None
     return values
@@ -50,14 +58,6 @@ def _whole(digits: str) -> int:
     if len(digits) > 20 or not -(2**63) <= int(digits) < 2**63:
         raise ValueError(f"{digits[:20]}... is too large a number")
     return int(digits)
-
-
-def _check_whole(value: Any) -> None:
-    if isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            _check_whole(each)
-    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ValueError("it holds a number of more than 64 bits")
 
 
 def read_toml(path: str | Path, example: str) -> dict[str, Any]:
@@ -143,18 +143,19 @@ def _lines(values: Mapping[str, Any], path: str = "") -> Iterator[str]:
     """Plain keys, then sections, then lists of sections, whose own sections stand in one line."""
     sections = {k: v for k, v in values.items() if isinstance(v, Mapping)}
     lists = {k: v for k, v in values.items() if isinstance(v, list) and v and isinstance(v[0], Mapping)}
-    for key, value in values.items():
-        if value is not None and key not in sections and key not in lists:
-            yield f"{_key(key)} = {_value(value)}"
+    yield from _pairs({k: v for k, v in values.items() if k not in sections and k not in lists})
     for key, value in sections.items():
         if value:
-            name = f"{path}.{_key(key)}" if path else _key(key)
-            yield from ("", f"[{name}]")
-            yield from _lines(value, name)
+            yield from ("", f"[{path}{_key(key)}]")
+            yield from _lines(value, f"{path}{_key(key)}.")
     for key, several in lists.items():
         for each in several:
-            yield from ("", f"[[{f'{path}.' * bool(path)}{_key(key)}]]")
-            yield from (f"{_key(name)} = {_value(value)}" for name, value in each.items() if value is not None)
+            yield from ("", f"[[{path}{_key(key)}]]")
+            yield from _pairs(each)
+
+
+def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
+    return (f"{_key(key)} = {_value(value)}" for key, value in values.items() if value is not None)
 
 
 def _key(key: str) -> str:
@@ -163,8 +164,8 @@ def _key(key: str) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items() if v is not None) + " }"
+        return "{ " + ", ".join(_pairs(value)) + " }"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_value(v) for v in value) + "]"
+        return "[" + ", ".join(map(_value, value)) + "]"
     # JSON's text, numbers and booleans are TOML's too, but for the one control character that JSON leaves bare
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import traceback
@@ -19,8 +21,7 @@ import sys
 from multiprocessing.connection import Connection
 line = Connection(int(sys.argv[1]))
 sys.path[:] = line.recv()
-from molgraph.base.worker import serve
-serve(line)
+line.recv()(line)
 """
 
 
@@ -63,18 +64,6 @@ class Worker(NamedTuple):
         self.process.wait()
 
 
-def start_worker() -> Worker:
-    """A new process; it does not receive the terminal's Ctrl-C, which its parent answers for it."""
-    ours, theirs = Pipe()
-    with theirs:
-        command = [sys.executable, "-c", _BOOT, str(theirs.fileno())]
-        process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True
-        )
-    ours.send(sys.path)
-    return Worker(process, ours)
-
-
 def serve(line: Connection) -> None:
     """Answer requests until the other end of the line is closed."""
     try:
@@ -89,3 +78,35 @@ def serve(line: Connection) -> None:
             line.send(answer)
     except (EOFError, OSError):
         return
+
+
+def start_worker(main: Callable[[Connection], None] = serve, **options: Any) -> Worker:
+    """A new process that runs ``main(line)``; it does not receive the terminal's Ctrl-C, which its parent answers.
+
+    Args:
+        main: at module level.
+        options: more for ``subprocess.Popen``.
+    """
+    ours, theirs = Pipe()
+    with theirs:
+        command = [sys.executable, "-P", "-c", _BOOT, str(theirs.fileno())]
+        process = subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True, **options
+        )
+    ours.send(sys.path)
+    ours.send(main)
+    return Worker(process, ours)
+
+
+def die_with(parent: int) -> None:
+    """Let the system end this process when its parent ends (Linux), and end it now where that has happened already.
+
+    Args:
+        parent: the parent's process number, as the parent knows it.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os._exit(1)

@@ -16,7 +16,7 @@ import numpy as np
 
 from molgraph.base import progress
 from molgraph.base.cores import cores
-from molgraph.base.process import die_with
+from molgraph.base.worker import die_with
 from molgraph.chem.bounded import TooHardError, bounded, is_hard
 from molgraph.chem.smiles import quiet
 

@@ -17,6 +17,7 @@ from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.base import registry
 from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
+from molgraph.base.search_space import Categorical
 from molgraph.chem.tanimoto import tanimoto
 from molgraph.data.table import Table, make_table
 from molgraph.train.make_method import make_method
@@ -183,5 +184,8 @@ def test_search_spaces_are_of_the_methods_own_parameters_and_hold_their_ends(nam
     space = method.space()
     assert set(space) <= set(method.param_names())
     assert space or name in ("mean", "ensemble"), "what can be tuned has a small space"
-    for share in (0.0, 0.5, 1.0):
-        make_method(name, **{key: each.at(share) for key, each in space.items()})
+    for end in (0, -1):
+        ends = {
+            k: each.choices if isinstance(each, Categorical) else (each.low, each.high) for k, each in space.items()
+        }
+        make_method(name, **{key: values[end] for key, values in ends.items()})

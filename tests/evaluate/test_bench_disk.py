@@ -16,13 +16,12 @@ from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import storage_error
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
+from molgraph.evaluate.benchmark.cells import MANIFEST
 from molgraph.evaluate.benchmark.engine_ray import Seat
 from molgraph.evaluate.benchmark.job import Job
 from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.run import Ran, run_benchmark
-from molgraph.evaluate.benchmark.store import MANIFEST
 from molgraph.evaluate.benchmark.verify import verify_records
-from molgraph.evaluate.benchmark.worker import FOUND
 from tests.evaluate.bench_tables import go, recipe, small
 from tests.evaluate.odd_methods import Ridge
 
@@ -48,19 +47,12 @@ def words() -> None:
     raise RuntimeError("[enforce fail at inline_container.cc] . file write failed: No space left on device")
 
 
-def last_words() -> None:
-    """A method's own failure, which finds no room to be written down."""
-    real = Path.write_text
-    Path.write_text = lambda self, *a, **k: (refuse if self.stem == Path(FOUND).stem else real)(self, *a, **k)  # type: ignore[method-assign]
-    raise ValueError("no such thing")
-
-
 def predictions() -> None:
     """Room for everything but the predictions."""
     pq.write_table = refuse
 
 
-WAYS = {"plain": refuse, "store": store, "words": words, "last_words": last_words, "predictions": predictions}
+WAYS = {"plain": refuse, "store": store, "words": words, "predictions": predictions}
 
 
 class Fills(Ridge):
@@ -95,9 +87,7 @@ def forking() -> Iterator[LocalEngine]:
 @pytest.fixture(scope="module")
 def spawning() -> Iterator[LocalEngine]:
     """Cells as fresh processes."""
-    engine = LocalEngine(())
-    engine._close_server()
-    engine._forks = False
+    engine = LocalEngine((), forks=False)
     yield engine
     engine.close()
 
@@ -130,7 +120,7 @@ def test_a_cell_that_finds_the_disk_full_stops_the_run_and_is_computed_by_the_ne
     assert (ran.there, ran.made) == (1, {"ok": 1}) and verify_records(out).ok
 
 
-@pytest.mark.parametrize("name", [MANIFEST, "job.json", "claim"])
+@pytest.mark.parametrize("name", [MANIFEST, "claim"])
 def test_a_disk_that_fills_between_cells_stops_the_run_and_keeps_what_is_done(name, forking, tmp_path, monkeypatch):
     first = recipe("ridge", split=[{"recipe": "random"}])
     both = recipe("ridge", {"name": "ridge", "label": "more", "params": {"alpha": 2.0}}, split=[{"recipe": "random"}])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from pathlib import Path
 
@@ -106,18 +107,35 @@ def test_a_recipe_comes_back_from_its_toml(params, title, seed):
 
 
 def test_a_key_depends_on_everything_that_predictions_depend_on():
-    method = BenchMethod(name="mean", params={"a": 1})
-    key = cell_key("d", "s", method, 0)
-    assert key == cell_key("d", "s", BenchMethod(name="mean", params={"a": 1}, label="other", skip=("x",)), 0)
+    method, resolved = BenchMethod(name="mean", params={"a": 1}), {"a": 1, "b": 2}
+    key = cell_key("d", "s", method, 0, resolved)
+    same = BenchMethod(name="mean", params={"a": 1, "b": 2}, label="other", skip=("x",))
+    assert key == cell_key("d", "s", same, 0, resolved), "a default that is written out is the same cell"
     others = [
-        cell_key("e", "s", method, 0),
-        cell_key("d", "t", method, 0),
-        cell_key("d", "s", BenchMethod(name="mean", params={"a": 2}), 0),
-        cell_key("d", "s", BenchMethod(name="knn", params={"a": 1}), 0),
-        cell_key("d", "s", BenchMethod.model_validate(method.model_dump() | {"search": {}}), 0),
-        cell_key("d", "s", method, 1),
+        cell_key("e", "s", method, 0, resolved),
+        cell_key("d", "t", method, 0, resolved),
+        cell_key("d", "s", method, 0, resolved | {"b": 3}),
+        cell_key("d", "s", BenchMethod(name="knn", params={"a": 1}), 0, resolved),
+        cell_key("d", "s", BenchMethod.model_validate(method.model_dump() | {"search": {}}), 0, resolved),
+        cell_key("d", "s", BenchMethod.model_validate(method.model_dump() | {"inputs": ["smiles"]}), 0, resolved),
+        cell_key("d", "s", method, 1, resolved),
+        cell_key("d", "s", method, 0, resolved, version="0.2.0"),
+        cell_key("d", "s", method, 0, None),
     ]
     assert len({key, *others}) == len(others) + 1
+
+
+def test_resolved_parameters_have_the_defaults_of_what_they_name():
+    method = [
+        {"name": "dmpnn", "params": {"depth": 4}},
+        {"name": "ensemble", "params": {"method": "random_forest", "n": 2}},
+    ]
+    recipe = made(datasets=["chembl2321810"], method=method)
+    resolved = check_recipe(recipe, make_method, {})
+    assert resolved["dmpnn"]["params"] == {"depth": 4} and resolved["dmpnn"]["epochs"] == 50
+    assert resolved["dmpnn"]["defaults"]["dmpnn"]["d_hidden"] == 300 and "concat" in resolved["dmpnn"]["defaults"]
+    assert [member["n_estimators"] for member in resolved["ensemble"]["members"]] == [300, 300]
+    assert json.loads(json.dumps(resolved)) == resolved, "plain values"
 
 
 def test_cheap_methods_and_small_datasets_come_first_and_folds_stay_together():

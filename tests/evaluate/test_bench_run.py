@@ -14,13 +14,14 @@ import pytest
 from molgraph.base.errors import DataError, UsageError
 from molgraph.data.table import make_table
 from molgraph.evaluate.benchmark.board import make_boards
+from molgraph.evaluate.benchmark.cells import MANIFEST
 from molgraph.evaluate.benchmark.report import write_bench_report
 from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records, stored_scores
-from molgraph.evaluate.benchmark.store import MANIFEST
 from molgraph.evaluate.benchmark.verify import verify_records
 from tests.evaluate.bench_tables import go, plain, recipe, small
+from tests.evaluate.odd_methods import Ridge
 
 ENDS = {
     "raise": ("crashed", "ValueError: no such thing"),
@@ -111,6 +112,21 @@ def test_nothing_is_computed_twice_and_a_changed_recipe_computes_what_it_changes
     after = score_records(read_records(out))
     assert set(after["method"]) == {"ridge"} and len(after) == 5 * after["metric"].nunique()
     assert go(out, first).made == {}, "the first recipe's cells were kept"
+
+
+def test_a_default_that_changed_is_computed_again(tmp_path, monkeypatch):
+    assert go(tmp_path, recipe("ridge")).made == {"ok": 5}
+    manifest = read_records(tmp_path).done[0].manifest
+    assert manifest["params"] == {} and manifest["resolved"] == {"alpha": 1.0, "log": None, "seed": 0, "noise": 0.0}
+    assert go(tmp_path, recipe({"name": "ridge", "params": {"alpha": 1.0}})).made == {}, "the same parameters"
+    own = Ridge.__init__
+
+    def changed(self: Ridge, alpha: float = 2.0, log: str | None = None, seed: int = 0, noise: float = 0.0) -> None:
+        own(self, alpha, log, seed, noise)
+
+    monkeypatch.setattr(Ridge, "__init__", changed)
+    ran = go(tmp_path, recipe("ridge"))
+    assert (ran.made, ran.stale) == ({"ok": 5}, 5) and verify_records(tmp_path).ok
 
 
 def test_scores_of_the_run_are_written_with_all_their_digits(tmp_path):

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from molgraph.base.version import __version__
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
 
-FORMAT = "molgraph-cell-1"
+FORMAT = "molgraph-cell-2"
+FIRST_FORMAT = "molgraph-cell-1"  # its keys hold the recipe's parameters alone, without defaults and molgraph's version
 FAILED = ("crashed", "timeout", "memory", "refused")
+MANIFEST, PREDICTIONS, LOG = "manifest.json", "predictions.parquet", "stderr.txt"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One dataset, split, method and seed.
+    """One dataset (with its edition), split (by its label), part of the split, row of the board and seed of the method.
 
-    Args:
-        dataset: its name, with its edition.
-        split: the split's label.
-        repeat, fold: which of the split's parts.
-        method: the method's row on the board.
-        seed: the method's.
-        key: sha256 of everything that the predictions depend on.
+    ``key`` is the sha256 of everything that the predictions depend on.
     """
 
     dataset: str
@@ -48,29 +46,40 @@ class Cell:
         return f"{self.dataset} {self.split} {self.method} {self.name}"
 
 
-def cell_key(data_hash: str, split_hash: str, method: BenchMethod, seed: int) -> str:
-    """sha256 of what a cell's predictions depend on: data, rows, method, parameters, search, seed and columns."""
+def cell_key(
+    data_hash: str,
+    split_hash: str,
+    method: BenchMethod,
+    seed: int,
+    resolved: Mapping[str, Any] | None,
+    version: str = __version__,
+) -> str:
+    """sha256 of data, rows, method, its parameters with their defaults, search, seed, columns and molgraph's version.
+
+    ``resolved`` is None for a cell of the first format.
+    """
     search = None if method.search is None else method.search.model_dump(mode="json")
-    parts: list[Any] = [FORMAT, data_hash, split_hash, method.name, method.params, search, seed]
+    head, params = (FIRST_FORMAT, method.params) if resolved is None else (FORMAT, resolved)
+    parts: list[Any] = [head, data_hash, split_hash, method.name, params, search, seed]
     parts += [] if method.inputs is None else [{"inputs": method.inputs}]
+    parts += [] if resolved is None else [{"molgraph": version}]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def in_order(recipe: BenchRecipe, cells: list[Cell], sizes: dict[str, int]) -> list[Cell]:
-    """Cells so that a board that is not whole is useful: the first split first, then method by method as the recipe
-    has them (cheap ones first), small datasets first, all folds of one dataset and method together.
+def in_order(recipe: BenchRecipe, cells: list[Cell], sizes: Mapping[str, int]) -> list[Cell]:
+    """Cells in an order whose first part is a useful board too.
 
-    Args:
-        recipe: gives the order of splits and methods.
-        cells: any order.
-        sizes: rows of each dataset.
+    The first split comes first, then method by method as the recipe has them (cheap ones first), small datasets first
+    (``sizes`` are rows), all folds of one dataset and method together.
     """
     splits = {split.name: i for i, split in enumerate(recipe.split)}
     methods = {method.row: i for i, method in enumerate(recipe.method)}
-    datasets = {name: i for i, name in enumerate(sorted(sizes, key=lambda name: (sizes[name], name)))}
     return sorted(
         cells,
-        key=lambda c: (splits[c.split], methods[c.method], datasets[c.dataset], c.repeat, c.fold, c.seed),
+        key=lambda c: (
+            *(splits[c.split], methods[c.method], sizes[c.dataset], c.dataset),
+            *(c.repeat, c.fold, c.seed),
+        ),
     )
 
 

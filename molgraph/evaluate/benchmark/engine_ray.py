@@ -24,9 +24,6 @@ class Seat:
     """Lives on a node of the cluster and runs one cell at a time there, as ``LocalEngine`` does on one machine.
 
     Files travel as bytes, so that no file system has to be shared; features are kept on the node.
-
-    Args:
-        imports: modules that the fork server imports ahead.
     """
 
     def __init__(self, imports: Sequence[str]) -> None:
@@ -35,27 +32,22 @@ class Seat:
 
     def run(self, job: Job, table: bytes, split: bytes) -> tuple[Outcome, dict[str, bytes]]:
         """Run a cell; its outcome and the files that its process wrote."""
+        work, here, split_file = self.folder / "cell", self.folder / Path(job.table).name, self.folder / "split.json"
         try:
-            return self._run(job, table, split)
+            if not here.exists():  # the name holds the data's hash
+                here.write_bytes(table)
+            shutil.rmtree(work, ignore_errors=True)
+            work.mkdir()
+            split_file.write_bytes(split)
+            store = None if job.store is None else str(self.folder / "features")
+            self.engine.start(0, replace(job, folder=str(work), table=str(here), split=str(split_file), store=store))
+            while not (ended := self.engine.wait(1.0)):
+                pass
+            return ended[0][1], {path.name: path.read_bytes() for path in work.iterdir() if path.is_file()}
         except OSError as error:
             if not disk_full(error):
                 raise
-            return Outcome("disk", f"{platform.node()}: {error.strerror}", {}, 0.0, None, None), {}
-
-    def _run(self, job: Job, table: bytes, split: bytes) -> tuple[Outcome, dict[str, bytes]]:
-        here = self.folder / Path(job.table).name
-        if not here.exists():  # the name holds the data's hash
-            here.write_bytes(table)
-        work = self.folder / "cell"
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir()
-        (self.folder / "split.json").write_bytes(split)
-        store = None if job.store is None else str(self.folder / "features")
-        split_file = str(self.folder / "split.json")
-        self.engine.start(0, replace(job, folder=str(work), table=str(here), split=split_file, store=store))
-        while True:
-            for _, outcome in self.engine.wait():
-                return outcome, {path.name: path.read_bytes() for path in work.iterdir() if path.is_file()}
+            return Outcome("disk", f"{platform.node()}: {error.strerror}"), {}
 
     def leave(self) -> None:
         """End what runs and take the seat's files off the node."""
@@ -67,7 +59,7 @@ class RayEngine:
     """Runs cells on a Ray cluster (Moritz et al. 2018, OSDI): the one that ``RAY_ADDRESS`` names, else this machine.
 
     Args:
-        imports: modules that each node's fork server imports ahead.
+        imports: modules that each node's server imports ahead.
         slots: cells at once, over the whole cluster.
         threads: cores that a cell is given.
     """
@@ -110,7 +102,7 @@ class RayEngine:
                     self.start(number, job, lost + 1)
                     continue
                 words = " ".join(str(error).split())[:300]
-                outcome, files = Outcome("crashed", f"its Ray worker was lost: {words}", {}, 0.0, None, None), {}
+                outcome, files = Outcome("crashed", f"its Ray worker was lost: {words}"), {}
             else:
                 self.idle.append(seat)
             for name, content in files.items():

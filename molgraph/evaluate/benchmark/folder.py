@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -39,7 +38,9 @@ def check_folder(out: Path, recipe: BenchRecipe, source: Path | None = None) -> 
             f"{out} holds other files, and no benchmark: they could be written over",
             hint="name a folder that is new or empty, or that of an earlier run",
         )
-    for path in _read(recipe, source):
+    read = [*([] if source is None else [source]), *(Path(table.path) for table in recipe.table)]
+    named = [split.params.get(key) for split in recipe.split for key in ("path", *PARTS)]
+    for path in [*read, *(Path(each) for each in named if isinstance(each, str))]:
         if lies_in(out, path) and not (path == source and path.read_bytes() == recipe.to_toml().encode()):
             raise UsageError(
                 f"{path} is read, and lies where the run writes", hint="name another folder, or move that file first"
@@ -60,8 +61,7 @@ def open_folder(out: Path, recipe: BenchRecipe) -> None:
         before = path.read_bytes() if path.is_file() else None
         if before == text:
             return
-        if before is not None:
-            (out / SCORES).unlink(missing_ok=True)  # of cells that the recipe no longer asks for
+        (out / SCORES).unlink(missing_ok=True)  # of cells that the recipe no longer asks for
     except OSError as error:
         raise storage_error(f"cannot write the benchmark's folder {out}", error) from error
     with atomic_write(path) as file:
@@ -83,12 +83,3 @@ def _is_own(out: Path) -> bool:
     with suppress(MolgraphError):  # one that was copied without its hidden folder
         return bool(read_records(out).problems)
     return False
-
-
-def _read(recipe: BenchRecipe, source: Path | None) -> Iterator[Path]:
-    """The files that a run reads."""
-    if source is not None:
-        yield source
-    yield from (Path(table.path) for table in recipe.table)
-    for split in recipe.split:
-        yield from (Path(split.params[key]) for key in ("path", *PARTS) if isinstance(split.params.get(key), str))

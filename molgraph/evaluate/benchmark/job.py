@@ -1,30 +1,50 @@
-"""Describe the job of a cell's process and its outcome as plain JSON values."""
+"""Describe the work of a cell's process, its outcome and its machine, and make and fit the cell's method."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import import_module
-from typing import Any, Self
+from pathlib import Path
+from typing import Any
 
 from molgraph.base.contracts import Method
+from molgraph.base.seeds import derive
+from molgraph.base.version import package_versions
+from molgraph.data.splits import split_table
+from molgraph.data.table import Table
 
 CPU = (None, "cpu")
+PACKAGES = [
+    "numpy",
+    "pandas",
+    "scikit-learn",
+    "torch",
+    "rdkit",
+    "lightning",
+    "xgboost",
+    "catboost",
+    "gpytorch",
+    "optuna",
+]
+VALID_SHARE = 0.1  # of the training rows, for methods that stop early by them
 
 
 @dataclass(frozen=True)
 class Job:
-    """One cell's work.
+    """The work of one cell.
 
     Args:
         name: what the cell is called where people read it.
         folder: where the process writes; the runner makes it, and renames it when all is there.
-        table: the dataset as ``handed.write_table`` wrote it.
+        table: the dataset as ``table_parquet.write_table`` wrote it.
         split: the frozen split.
         factory: dotted name of a function from a method's name and parameters to the method, ``module:function``.
-        imports: modules that register methods.
         method: its registered name.
+        imports: modules that register methods.
         params: its parameters.
         inputs: the entity columns that it is given; None for all.
         seed: its seed, where it takes one.
@@ -60,16 +80,13 @@ class Job:
         asked = [self.params.get("device"), inner.get("device") if isinstance(inner, Mapping) else None]
         return all(device in CPU for device in asked)
 
-    def to_json(self) -> str:
-        """One line of JSON."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Back from JSON."""
-        raw = json.loads(text)
-        metrics = {name: tuple(each) for name, each in raw["metrics"].items()}
-        return cls(**raw | {"imports": tuple(raw["imports"]), "metrics": metrics})
+    def make(self, params: Mapping[str, Any], seed: int) -> Method:
+        """The method with these parameters, and with the run's settings (seed, threads, store) where it has them."""
+        method: Method = load_factory(self.factory)(self.method, **params)
+        run = {"seed": seed, "threads": self.threads, "store": self.store}
+        known = method.param_names()
+        method.set_params(**{k: v for k, v in run.items() if k in known and k not in params and v is not None})
+        return method
 
 
 @dataclass(frozen=True)
@@ -79,34 +96,74 @@ class Outcome:
     Args:
         status: ``ok``, ``crashed``, ``timeout``, ``memory`` or ``refused``; ``disk``, a full one, ends the run.
         reason: one line where it is not ok.
-        found: what the process said of itself: seconds, notes, parameters chosen.
-        seconds: wall time from its start to its end, as the runner saw it.
-        cpu_seconds: processor time of its tree, where the system counts it.
+        found: what the process told of itself: seconds, notes, parameters chosen.
+        seconds: wall time from its start to its end.
+        cpu_seconds: processor time of its tree.
         peak_mb: the most memory that its tree held.
     """
 
     status: str
     reason: str
-    found: Mapping[str, Any]
-    seconds: float
-    cpu_seconds: float | None
-    peak_mb: float | None
+    found: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    cpu_seconds: float | None = None
+    peak_mb: float | None = None
 
 
 def load_factory(dotted: str) -> Any:
     """The function of a dotted name ``module:function``.
 
     Example:
-        >>> load_factory("json:dumps") is json.dumps
-        True
+        >>> load_factory("math:sqrt")(9)
+        3.0
     """
     module, _, name = dotted.partition(":")
     return getattr(import_module(module), name)
 
 
-def make(factory: Any, name: str, params: Mapping[str, Any], **run: Any) -> Method:
-    """A method with its parameters, and with a run's settings (seed, threads, store) where it has them unset."""
-    method: Method = factory(name, **params)
-    known = method.param_names()
-    method.set_params(**{k: v for k, v in run.items() if k in known and k not in params and v is not None})
-    return method
+@cache
+def versions() -> dict[str, str]:
+    """Versions of the packages that a result depends on."""
+    return package_versions(PACKAGES)
+
+
+@cache
+def machine() -> dict[str, Any]:
+    """What the cells ran on; not its name."""
+    info, model = Path("/proc/cpuinfo"), platform.processor() or platform.machine()
+    if info.is_file():
+        named = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = named[0] if named else model
+    return {"system": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count(), "cpu": model}
+
+
+def strip_labels(table: Table, inputs: Sequence[str] | None = None) -> Table:
+    """The same rows without labels and targets, with the entity columns ``inputs`` alone where they are given.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> from molgraph.base.contracts import Target
+        >>> hidden = strip_labels(make_table(["C"], targets=(Target("y"),), y=[1.0]))
+        >>> hidden.y is None, hidden.targets
+        (True, ())
+    """
+    return replace(_of(table, inputs), y=None, targets=(), packed={})
+
+
+def fit(method: Method, train: Table, valid: Table | None, seed: int, inputs: Sequence[str] | None = None) -> None:
+    """Fit on training rows; a method that stops early by validation rows gets a tenth of them where there are none.
+
+    The tenth is drawn from whole rows, so that it does not depend on the entity columns (``inputs``) that are read.
+    """
+    if not method.uses_valid:
+        method.fit(_of(train, inputs))
+        return
+    if valid is None or not len(valid):
+        shares = (1 - VALID_SHARE, VALID_SHARE, 0.0)
+        cut = split_table(train, "random", fractions=shares, seed=derive(seed, "valid") % 2**32)
+        train, valid = train.take(cut.train), train.take(cut.valid)
+    method.fit(_of(train, inputs), _of(valid, inputs))
+
+
+def _of(table: Table, inputs: Sequence[str] | None) -> Table:
+    return table if inputs is None else table.with_entities(inputs)

@@ -6,8 +6,8 @@ import errno
 import logging
 import shutil
 import time
-from collections import Counter, deque
-from collections.abc import Collection, Mapping
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +16,6 @@ from molgraph.base import progress
 from molgraph.base.errors import StorageError
 from molgraph.base.paths import storage_error
 from molgraph.evaluate.benchmark.cells import Cell, file_of_split
-from molgraph.evaluate.benchmark.forecast import Forecast, in_words
 from molgraph.evaluate.benchmark.job import Job, Outcome
 from molgraph.evaluate.benchmark.locks import Claims
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan
@@ -67,7 +66,7 @@ class Loop:
         self.made: Counter[str] = Counter()
         self.forecast = Forecast({name: problem.rows for name, problem in problems.items()})
         self.failures: list[tuple[Cell, str, str]] = []
-        self.before = {c.key: made_at(out, c) for p in problems.values() for c in p.cells} if again else {}
+        self.before: dict[str, str | None] = {}
 
     def run(self, todo: list[Cell]) -> None:
         """Compute the cells; those that another run works on are waited for, and taken over where it gives them up.
@@ -76,17 +75,23 @@ class Loop:
             StorageError: the disk is full, or the folder takes nothing more; the cell at hand is not kept.
         """
         left, elsewhere, numbers, look = deque(todo), list[Cell](), count(), 0.0
+        self.before = {cell.key: self._made_at(cell) for cell in todo}
         with progress.bar(self.recipe.name, total=len(todo)) as bar:
             try:
                 while left or elsewhere or self.running:
                     if elsewhere and not left and time.monotonic() >= look:
                         left, elsewhere, look = deque(elsewhere), [], time.monotonic() + LOOK
                     while left and self.engine.free:
-                        state = self._begin(left[0], next(numbers))
                         cell = left.popleft()
-                        if state == "elsewhere":
+                        if not self.claims.take(cell.key):
                             elsewhere.append(cell)
-                        bar.advance(state == "there")
+                        elif self._made_at(cell) not in (None, self.before[cell.key]):  # another run has done it
+                            self.claims.release(cell.key)
+                            bar.advance()
+                        else:
+                            number, job = next(numbers), self._job(cell)
+                            self.engine.start(number, job)
+                            self.running[number] = cell, job
                     for number, outcome in sorted(self.engine.wait(), key=lambda each: each[1].status == "disk"):
                         cell = self._end(number, outcome)
                         bar.advance()
@@ -103,34 +108,19 @@ class Loop:
             finally:
                 self.claims.close()
 
-    def _begin(self, cell: Cell, number: int) -> str:
-        """Start a cell unless another run has done it (``there``) or is at it (``elsewhere``)."""
-        if not self.claims.take(cell.key):
-            return "elsewhere"
-        if not self._still_missing(cell):
-            self.claims.release(cell.key)
-            return "there"
-        job = self._job(cell)
-        self.engine.start(number, job)
-        self.running[number] = cell, job
-        return "running"
-
-    def _still_missing(self, cell: Cell) -> bool:
+    def _made_at(self, cell: Cell) -> str | None:
+        """When a cell was computed, or None."""
         manifest = read_manifest(self.out, cell)
-        if manifest is None:
-            return True
-        return manifest["status"] in self.again and manifest["made"] == self.before.get(cell.key)
+        return None if manifest is None else manifest["made"]
 
     def _end(self, number: int, outcome: Outcome) -> Cell:
         cell, job = self.running.pop(number)
-        problem, split = self.problems[cell.dataset], self.recipe.of_split(cell.split)
-        if outcome.status == "disk":
-            shutil.rmtree(job.folder, ignore_errors=True)
-            raise self._no_room(f"{cell} was not computed: {outcome.reason}", OSError(errno.ENOSPC, ""))
-        label = {"recipe": split.recipe, "params": split.params, "seed": split.seeds[0 if split.folds else cell.repeat]}
         try:
-            keep(self.out, cell, problem, job, label, outcome)
-        except OSError:
+            if outcome.status == "disk":
+                error = OSError(errno.ENOSPC, "")
+                raise self._no_room(f"{cell} was not computed: {outcome.reason}", error)
+            keep(self.out, cell, self.problems[cell.dataset], self.recipe.of_split(cell.split), job, outcome)
+        except (OSError, StorageError):
             shutil.rmtree(job.folder, ignore_errors=True)
             raise
         self.claims.release(cell.key)
@@ -158,6 +148,14 @@ class Loop:
         hours = in_words(self.forecast.left(rest, self.engine.slots))
         logger.info("%s: done%s", " ".join(row), f"; {len(rest):,} cells are left, about {hours}" if rest else "")
 
+    def _words(self, left: list[Cell]) -> str:
+        """What runs now, what failed, and for how long it will go on, as cells of other methods cost other times."""
+        running = [cell for cell, _ in self.running.values()]
+        now = ", ".join(f"{cell.dataset} {cell.method}" for cell in running[:2])
+        failed = f", {len(self.failures)} failed" if self.failures else ""
+        hours = self.forecast.left([*left, *running], self.engine.slots)
+        return f"{now or self.recipe.name}{failed}{f', about {in_words(hours)}' if hours else ''}"
+
     def _job(self, cell: Cell) -> Job:
         problem, method = self.problems[cell.dataset], self.recipe.of_method(cell.method)
         return Job(
@@ -179,15 +177,46 @@ class Loop:
             memory_gb=self.recipe.budget.memory_gb,
         )
 
-    def _words(self, left: list[Cell]) -> str:
-        """What runs now, what failed, and for how long it will go on, as cells of other methods cost other times."""
-        now = ", ".join(f"{cell.dataset} {cell.method}" for cell, _ in list(self.running.values())[:2])
-        failed = f", {len(self.failures)} failed" if self.failures else ""
-        hours = self.forecast.left([*left, *(cell for cell, _ in self.running.values())], self.engine.slots)
-        return f"{now or self.recipe.name}{failed}{f', about {in_words(hours)}' if hours else ''}"
+
+class Forecast:
+    """Seconds of cells to come: like those of the same dataset and method, else of the method by rows, else of any.
+
+    Args:
+        rows: of each dataset.
+
+    Example:
+        >>> forecast = Forecast({"a": 10, "b": 20})
+        >>> forecast.add(Cell("a", "random", 0, 0, "mean", 0, ""), 3.0)
+        >>> forecast.left([Cell("b", "random", 0, 0, "mean", 0, "")], jobs=2)
+        3.0
+    """
+
+    def __init__(self, rows: Mapping[str, int]) -> None:
+        self.rows = rows
+        self.seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
+        self.by_method: dict[str, list[float]] = defaultdict(list)
+
+    def add(self, cell: Cell, seconds: float) -> None:
+        """Learn from a cell that ended."""
+        self.seconds[cell.dataset, cell.method].append(seconds)
+        self.by_method[cell.method].append(seconds / max(1, self.rows[cell.dataset]))
+
+    def left(self, cells: Iterable[Cell], jobs: int) -> float:
+        """Seconds until these cells are done, that many at once; 0 where nothing is known yet."""
+        same = {key: sum(found) / len(found) for key, found in self.seconds.items()}
+        method = {key: sum(found) / len(found) for key, found in self.by_method.items()}
+        dearest = max(method.values(), default=0.0)  # cheap methods come first: the others will hardly be cheaper
+        rates = ((c, method.get(c.method, dearest)) for c in cells)
+        return sum(same.get((c.dataset, c.method), rate * self.rows[c.dataset]) for c, rate in rates) / jobs
 
 
-def made_at(out: Path, cell: Cell) -> str | None:
-    """When a cell was computed, or None."""
-    manifest = read_manifest(out, cell)
-    return None if manifest is None else manifest["made"]
+def in_words(seconds: float) -> str:
+    """A duration as people say it.
+
+    Example:
+        >>> in_words(40), in_words(400), in_words(9000)
+        ('40 s', '7 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

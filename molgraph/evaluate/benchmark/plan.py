@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from molgraph.base.contracts import Target
-from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError, nearest
+from molgraph.base.contracts import Method, Target
+from molgraph.base.errors import DataError, MolgraphError, UsageError, nearest
 from molgraph.base.paths import atomic_write
 from molgraph.base.registry import get
 from molgraph.base.toml_config import parse_json
 from molgraph.data.cards import card
-from molgraph.data.content import content_hash as hash_of
+from molgraph.data.content import content_hash
 from molgraph.data.datasets import load_dataset
-from molgraph.data.splits import Split, repeated_kfold, split_table
-from molgraph.data.splits.split import content_hash, row_contents
 from molgraph.data.table import Table
-from molgraph.evaluate.benchmark.cells import Cell, cell_key, file_of_split
-from molgraph.evaluate.benchmark.own_split import settings_of
-from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit, Quoted
+from molgraph.evaluate.benchmark.cells import Cell, cell_key
+from molgraph.evaluate.benchmark.frozen_splits import freeze, in_one_line
+from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 from molgraph.evaluate.benchmark.table_parquet import target_of, write_table
 from molgraph.evaluate.benchmark.unused_rows import unused_rows
 from molgraph.evaluate.metrics import default_metrics, get_metric
 
-logger = logging.getLogger("molgraph")
 WORK, PLAN = ".work", "plan"
+Resolved = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -47,6 +44,7 @@ class DatasetPlan:
         cells: everything that the recipe asks for on it.
         left_out: reason -> rows that are in no part of any of its splits, since no method can use them.
         refused_splits: split label -> why that split cannot divide it, where others can; it has no cells under it.
+        resolved: row of the board -> parameters of its method, defaults included.
     """
 
     dataset: str
@@ -54,17 +52,17 @@ class DatasetPlan:
     data_hash: str = ""
     rows: int = 0
     targets: tuple[Target, ...] = ()
-    metrics: Mapping[str, tuple[str, ...]] = None  # type: ignore[assignment]
+    metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     refused: str = ""
-    split_hash: Mapping[tuple[str, int, int], str] = None  # type: ignore[assignment]
+    split_hash: Mapping[tuple[str, int, int], str] = field(default_factory=dict)
     cells: tuple[Cell, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     refused_splits: Mapping[str, str] = field(default_factory=dict)
+    resolved: Resolved = field(default_factory=dict)
 
     def save(self, out: Path) -> None:
         """Write the plan file."""
-        raw = asdict(self) | {"metrics": dict(self.metrics or {})}
-        raw["split_hash"] = [[*key, value] for key, value in (self.split_hash or {}).items()]
+        raw = asdict(self) | {"split_hash": [[*key, value] for key, value in self.split_hash.items()]}
         path = out / PLAN / f"{self.dataset}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(path, "w") as file:
@@ -106,13 +104,41 @@ class DatasetPlan:
         return out / WORK / "tables" / f"{self.dataset}-{self.data_hash[:16]}.parquet"
 
 
-def check_recipe(recipe: BenchRecipe, factory: Any, tables: Mapping[str, Table]) -> None:
+class Planned:
+    """What the plans of a benchmark tell together, for classes that hold them."""
+
+    problems: Mapping[str, DatasetPlan]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Everything that the recipe asks for."""
+        return [cell for problem in self.problems.values() for cell in problem.cells]
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Dataset -> why it was refused."""
+        return {name: problem.refused for name, problem in self.problems.items() if problem.refused}
+
+    @property
+    def refused_splits(self) -> dict[tuple[str, str], str]:
+        """(dataset, split) -> why that split cannot divide it, where others can."""
+        return {(name, s): why for name, problem in self.problems.items() for s, why in problem.refused_splits.items()}
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """Datasets and splits that were refused, and why, a line each."""
+        return tuple(line for problem in self.problems.values() for line in problem.refusals)
+
+
+def check_recipe(recipe: BenchRecipe, factory: Callable[..., Method], tables: Mapping[str, Table]) -> Resolved:
     """Refuse what no run can do, before anything runs: unknown datasets, splits, metrics, methods and parameters.
+
+    Returns:
+        Row of the board -> the parameters of its method, defaults included, as plain values.
 
     Raises:
         UsageError: with the nearest known names.
     """
-
     for name in recipe.datasets:
         if name not in tables:
             try:
@@ -131,30 +157,39 @@ def check_recipe(recipe: BenchRecipe, factory: Any, tables: Mapping[str, Table])
         get_metric(metric)
     for quoted in recipe.quoted:
         _check_quoted(recipe, quoted)
+    resolved = {}
     for method in recipe.method:
         made = factory(method.name, **method.params)
         if method.search is not None and not made.space():
             raise UsageError(f"{method.name} has no parameters to search", hint="leave its search out")
+        plain = json.dumps(made.resolved_params(), default=lambda value: type(value).__qualname__)
+        resolved[method.row] = json.loads(plain)
+    return resolved
 
 
 def _check_quoted(recipe: BenchRecipe, quoted: Quoted) -> None:
     """Refuse a quoted number that no board of the recipe could show."""
-    splits = [split.name for split in recipe.split_of(quoted.dataset)]
-    for what, name, known in (("dataset", quoted.dataset, recipe.datasets), ("split", quoted.split, splits)):
-        if name not in known:
-            of = "" if what == "dataset" else f" of {quoted.dataset}"
-            raise UsageError(
-                f"a [[quoted]] names the {what} {name!r}, which is none{of} in the recipe", hint=nearest(name, known)
-            )
     get_metric(quoted.metric)
-    if recipe.metrics and quoted.metric not in recipe.metrics:
-        raise UsageError(
-            f"a [[quoted]] names the metric {quoted.metric!r}, which is none of the recipe's",
-            hint=nearest(quoted.metric, recipe.metrics),
-        )
+    splits = [split.name for split in recipe.split_of(quoted.dataset)]
+    for what, name, known, of in (
+        ("dataset", quoted.dataset, recipe.datasets, "in the recipe"),
+        ("split", quoted.split, splits, f"of {quoted.dataset} in the recipe"),
+        ("metric", quoted.metric, recipe.metrics or (quoted.metric,), "of the recipe's"),
+    ):
+        if name not in known:
+            words = f"a [[quoted]] names the {what} {name!r}, which is none {of}"
+            raise UsageError(words, hint=nearest(name, known))
 
 
-def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, write: bool = True) -> DatasetPlan:
+def prepare(
+    recipe: BenchRecipe,
+    out: Path,
+    name: str,
+    table: Table | None,
+    *,
+    resolved: Resolved | None = None,
+    write: bool = True,
+) -> DatasetPlan:
     """Load a dataset, freeze its splits, and list its cells; what stands there already is used again.
 
     Args:
@@ -162,76 +197,57 @@ def prepare(recipe: BenchRecipe, out: Path, name: str, table: Table | None, *, w
         out: its folder.
         name: the dataset.
         table: its rows, where they are at hand; else it is loaded by its card.
+        resolved: the methods' parameters, as ``check_recipe`` returns them; the recipe's alone where not given.
         write: False leaves the disk as it is.
 
     Returns:
-        The problem; ``refused`` says why where it cannot be used, such as a hash that is not the card's. A split that
-        cannot divide it is refused by itself, unless all are.
+        The plan; ``refused`` says why where the dataset cannot be used, such as a hash that is not the card's. A split
+        that cannot divide it is refused by itself, unless all are.
 
     Raises:
         StorageError: the folder cannot be written.
     """
     try:
-        if table is None:
-            loaded = load_dataset(name)
-            table, digest, edition, leading = loaded.table, loaded.hash, loaded.edition, loaded.card.metric
-        else:
-            digest, edition = hash_of(table), "own"
-            leading = next((t.metric for t in recipe.table if t.name == name), "")
-            if not table.targets:
-                raise DataError(f"{name} has no targets: read its table with them, as read_table(file, targets=[...])")
-        if table.packed:
-            raise DataError(f"{name} has targets of atoms or bonds", hint="benchmarks take targets of whole rows")
-        if not table.row_targets or table.y is None:
-            raise DataError(f"{name} has no targets", hint="it is a set to generate from: leave it out")
-        metrics = metrics_of(recipe, table.row_targets, leading, pairs=len(table.entities) > 1)
-        problem = DatasetPlan(name, edition, digest, len(table), table.row_targets, metrics)
+        plan, table = _open(recipe, name, table)
     except MolgraphError as error:
-        return DatasetPlan(name, refused=_why(error), metrics={}, split_hash={})
-    try:
-        if write and not problem.table_file(out).exists():
-            problem.table_file(out).parent.mkdir(parents=True, exist_ok=True)
-            write_table(table, problem.table_file(out))
-        made, refused = _splits(recipe, out, name, table, write=write)
-    except StorageError:
-        raise
-    except MolgraphError as error:
-        return DatasetPlan(name, refused=_why(error), metrics={}, split_hash={})
+        return DatasetPlan(name, refused=in_one_line(error))
+    if write and not plan.table_file(out).exists():
+        plan.table_file(out).parent.mkdir(parents=True, exist_ok=True)
+        write_table(table, plan.table_file(out))
+    made, refused = freeze(recipe, out, name, table, write=write)
     if refused and not made:
-        whys = dict.fromkeys(refused.values())  # splits that are refused for one reason say it once
-        return DatasetPlan(name, refused="; ".join(whys), metrics={}, split_hash={})
-    hashes = {part: split.hash for part, split in made.items()}
+        return DatasetPlan(name, refused="; ".join(dict.fromkeys(refused.values())))  # one reason of several, once
+    methods = [method for method in recipe.method if name not in method.skip]
+    params = {method.row: (resolved or {}).get(method.row, method.params) for method in methods}
     cells = [
-        Cell(name, label, repeat, fold, method.row, seed, cell_key(digest, split_hash, method, seed))
-        for (label, repeat, fold), split_hash in hashes.items()
-        for method in recipe.method
-        if name not in method.skip
-        for seed in recipe.seeds_of(recipe.of_split(label))
+        Cell(*part, method.row, seed, cell_key(plan.data_hash, split.hash, method, seed, params[method.row]))
+        for part, split in (((name, *part), split) for part, split in made.items())
+        for method in methods
+        for seed in recipe.seeds_of(recipe.of_split(part[1]))
     ]
+    hashes = {part: split.hash for part, split in made.items()}
     left_out = unused_rows(table, made.values())
-    return replace(problem, split_hash=hashes, cells=tuple(cells), left_out=left_out, refused_splits=refused)
+    return replace(
+        plan, split_hash=hashes, cells=tuple(cells), left_out=left_out, refused_splits=refused, resolved=params
+    )
 
 
-def _splits(
-    recipe: BenchRecipe, out: Path, name: str, table: Table, *, write: bool
-) -> tuple[dict[tuple[str, int, int], Split], dict[str, str]]:
-    """The splits of a dataset by label, repeat and fold, and why others cannot divide it by their label."""
-    found, refused = dict[tuple[str, int, int], Split](), dict[str, str]()
-    for split in recipe.split_of(name):
-        try:
-            parts = frozen(recipe, out, name, split, table, write=write)
-        except StorageError:  # no fault of the split's: the folder cannot be written
-            raise
-        except MolgraphError as error:
-            refused[split.name] = _why(error)
-        else:
-            found |= {(split.name, *part): one for part, one in parts.items()}
-    return found, refused
-
-
-def _why(error: MolgraphError) -> str:
-    """What is wrong and what to do, in one line."""
-    return "; ".join(filter(None, (error.message, " ".join(error.hint.split()))))
+def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetPlan, Table]:
+    """The plan of a dataset without its splits, and its table."""
+    if table is None:
+        loaded = load_dataset(name)
+        table, digest, edition, leading = loaded.table, loaded.hash, loaded.edition, loaded.card.metric
+    else:
+        digest, edition = content_hash(table), "own"
+        leading = next((t.metric for t in recipe.table if t.name == name), "")
+        if not table.targets:
+            raise DataError(f"{name} has no targets: read its table with them, as read_table(file, targets=[...])")
+    if table.packed:
+        raise DataError(f"{name} has targets of atoms or bonds", hint="benchmarks take targets of whole rows")
+    if not table.row_targets or table.y is None:
+        raise DataError(f"{name} has no targets", hint="it is a set to generate from: leave it out")
+    metrics = metrics_of(recipe, table.row_targets, leading, pairs=len(table.entities) > 1)
+    return DatasetPlan(name, edition, digest, len(table), table.row_targets, metrics), table
 
 
 def metrics_of(
@@ -244,56 +260,10 @@ def metrics_of(
     """
     found = {}
     for target in targets:
-        names = list(recipe.metrics) or [
-            *([leading] if leading else []),
-            *(m.name for m in default_metrics(target.kind, pairs)),
-        ]
+        usual = [leading] * bool(leading) + [m.name for m in default_metrics(target.kind, pairs)]
+        names = list(recipe.metrics) or usual
         fitting = tuple(n for n in dict.fromkeys(names) if target.kind in get_metric(n).kinds)
         if not fitting:
             raise UsageError(f"none of {', '.join(names)} can judge {target.name}, which is {target.kind}")
         found[target.name] = fitting
     return found
-
-
-def frozen(
-    recipe: BenchRecipe, out: Path, dataset: str, split: BenchSplit, table: Table, *, write: bool
-) -> dict[tuple[int, int], Split]:
-    """The splits of one label by repeat and fold: those that lie in the folder, where they are the ones asked for."""
-    files = {part: file_of_split(out, dataset, split.name, *part) for part in split.parts}
-    asked = split.model_dump(mode="json", exclude={"label", "method_seeds", "datasets"})
-    mark = out / "splits" / dataset / split.name / "asked.json"
-    content = content_hash(row_contents(table))
-    settings, source = settings_of(recipe, dataset, split, table)
-    wanted = json.dumps({"content": content, **asked} | ({"source": source} if source else {}), sort_keys=True)
-    if mark.is_file() and mark.read_bytes() == wanted.encode():
-        return {part: Split.load(file) for part, file in files.items()}
-    logger.info("splitting %s: %s", dataset, split.name)
-    made = _draw(split, table, settings)
-    if write:
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        if mark.is_file():
-            mark.unlink()
-            for old in mark.parent.glob("r[0-9]*-f[0-9]*.json"):
-                old.unlink()
-        for part, one in made.items():
-            one.save(files[part])
-        with atomic_write(mark, "w") as file:  # last: it says that all are there
-            file.write(wanted)
-    return made
-
-
-def _draw(split: BenchSplit, table: Table, settings: Mapping[str, Any]) -> dict[tuple[int, int], Split]:
-    if split.folds is not None:
-        folds = repeated_kfold(table, split.repeats, split.folds, split.recipe, split.seeds[0], **settings)
-        return dict(zip(split.parts, folds, strict=True))
-    made = {
-        part: split_table(table, split.recipe, fractions=split.fractions, seed=seed, quiet=True, **settings)
-        for part, seed in zip(split.parts, split.seeds, strict=True)
-    }
-    n = made[0, 0].params.get("folds")
-    if n is not None and settings.get("fold") is None:
-        raise DataError(
-            f"its column holds the folds 0 to {n - 1}, and one split tests one of them",
-            hint=f"say folds = {n} in the [[split]], or which one is tested: params = {{ fold = 0 }}",
-        )
-    return made

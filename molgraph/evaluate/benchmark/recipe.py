@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from molgraph.base.errors import nearest
 from molgraph.base.recipe_keys import NotNegative, Positive
 from molgraph.base.registry import full_name
-from molgraph.base.toml_config import Section, read_toml, recipe_error, write_toml
+from molgraph.base.toml_config import Section, read_toml, write_toml
 
 
 def _of(signs: str) -> AfterValidator:
@@ -244,14 +244,6 @@ class BenchRecipe(Section):
             if name not in self.datasets:
                 raise ValueError(f"{name!r} is none of the recipe's datasets; {nearest(name, self.datasets)}")
         return self
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Check nested plain values; raise ``UsageError`` naming the key and the nearest known ones."""
-        try:
-            return cls.model_validate(dict(values))
-        except ValidationError as error:
-            raise recipe_error(error, cls) from None
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Self:

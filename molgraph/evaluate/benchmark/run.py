@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
 from molgraph.base import progress
+from molgraph.base.contracts import Method
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.optional import how_to_install, missing
 from molgraph.base.paths import storage_error
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FAILED, Cell, in_order
@@ -21,20 +23,18 @@ from molgraph.evaluate.benchmark.job import load_factory
 from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.locks import Claims
 from molgraph.evaluate.benchmark.loop import NO_WRITING, Engine, Loop
-from molgraph.evaluate.benchmark.missing_libraries import check_installed
-from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan, check_recipe, prepare
+from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan, Planned, check_recipe, prepare
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import write_scores
 from molgraph.evaluate.benchmark.store import read_manifest
 
 ENGINES = ("local", "ray")
-ONLY = ("dataset", "split", "method", "seed", "repeat", "fold")
 logger = logging.getLogger("molgraph")
 
 
 @dataclass(frozen=True)
-class Ran:
+class Ran(Planned):
     """What a run did.
 
     Args:
@@ -58,21 +58,6 @@ class Ran:
     problems: Mapping[str, DatasetPlan] = field(default_factory=dict)
     stale: int = 0
     seconds: float = 0.0
-
-    @property
-    def refused(self) -> dict[str, str]:
-        """Dataset -> why it was refused."""
-        return {name: problem.refused for name, problem in self.problems.items() if problem.refused}
-
-    @property
-    def refused_splits(self) -> dict[tuple[str, str], str]:
-        """Dataset and split label -> why that split cannot divide it."""
-        return {(n, label): why for n, p in self.problems.items() for label, why in p.refused_splits.items()}
-
-    @property
-    def refusals(self) -> tuple[str, ...]:
-        """Datasets and splits that were refused, and why, a line each."""
-        return tuple(line for problem in self.problems.values() for line in problem.refusals)
 
     @property
     def none_ok(self) -> bool:
@@ -99,7 +84,7 @@ def run_benchmark(
     dry_run: bool = False,
     source: Path | None = None,
 ) -> Ran:
-    """Compute the cells of a benchmark that its folder lacks.
+    """Compute the cells of a benchmark that its folder lacks; ``molgraph.benchmark`` explains most arguments.
 
     Args:
         recipe: datasets, splits, methods, seeds, budget.
@@ -109,7 +94,7 @@ def run_benchmark(
         tables: datasets that are no card's, by name.
         jobs: cells at once; the recipe's where not given.
         engine: ``local``, ``ray``, or one that is open already, which is not closed.
-        retry: statuses (``crashed``, ``timeout``, ``memory``, ``refused``; ``failed`` for all) to compute again.
+        retry: statuses to compute again.
         only: which datasets, splits, methods, seeds, repeats or folds to compute.
         dry_run: compute nothing and write nothing.
         source: the file that the recipe was read from.
@@ -122,30 +107,46 @@ def run_benchmark(
     """
     started = time.perf_counter()
     tables, only = dict(tables or {}), {k: set(map(str, v)) for k, v in (only or {}).items()}
-    again = _statuses(retry)
+    for word in retry:
+        if word not in (*FAILED, "failed"):
+            raise UsageError(f"no cell ends as {word!r}", hint=nearest(word, (*FAILED, "failed")))
+    again = FAILED if "failed" in retry else tuple(retry)
     if isinstance(engine, str) and engine not in ENGINES:
         raise UsageError(f"no engine is named {engine!r}", hint=nearest(engine, ENGINES))
     _import(recipe.run.imports)
     make = load_factory(factory)
-    check_recipe(recipe, make, tables)
+    resolved = check_recipe(recipe, make, tables)
     _check_only(recipe, only)
     check_folder(out, recipe, source)
-    made_by = None
+    own: Engine | None = None
     if not dry_run:
         open_folder(out, recipe)
-        made_by = _engine(engine, jobs or recipe.run.jobs, recipe.run.threads, [*imports, *recipe.run.imports])
+        if isinstance(engine, str):
+            ahead, slots = [*imports, *recipe.run.imports], jobs or recipe.run.jobs
+            own = RayEngine(ahead, slots, recipe.run.threads) if engine == "ray" else LocalEngine(ahead, slots)
     try:
-        problems = _prepare(recipe, out, tables, only, write=not dry_run)
-        cells = [c for p in problems.values() for c in p.cells if _asked(c, only)]
-        cells = in_order(recipe, cells, {name: p.rows for name, p in problems.items()})
-        todo = [c for c in cells if _missing(out, c, again)]
+        problems = {}
+        for name in progress.track(recipe.datasets, label="reading and splitting"):
+            if name in only.get("dataset", recipe.datasets):
+                with _alone(out, name, not dry_run):  # another run may freeze the same splits
+                    problem = prepare(recipe, out, name, tables.get(name), resolved=resolved, write=not dry_run)
+                    if not dry_run:
+                        check_unchanged(out, recipe)
+                        problem.save(out)
+                problems[name] = problem
+                for line in problem.refusals:
+                    logger.warning("%s", line)
+        ran = Ran(out, recipe, 0, 0, problems=problems, stale=_stale(out, problems))
+        cells = [c for c in ran.cells if all(str(getattr(c, key)) in values for key, values in only.items())]
+        manifests = {c: read_manifest(out, c) for c in cells}
+        todo = [c for c, manifest in manifests.items() if manifest is None or manifest["status"] in again]
         if engine != "ray":  # its nodes have environments of their own
-            check_installed(recipe, make, {c.method for c in todo})
-        ran = Ran(out, recipe, len(cells), len(cells) - len(todo), {}, (), problems, _stale(out, problems))
-        if dry_run or made_by is None:
+            _check_installed(recipe, make, {c.method for c in todo})
+        ran = replace(ran, wanted=len(cells), there=len(cells) - len(todo))
+        if dry_run:
             return ran
-        loop = Loop(recipe, out, factory, problems, made_by, again)
-        loop.run(todo)
+        loop = Loop(recipe, out, factory, problems, own or engine, again)  # type: ignore[arg-type] # no name is left
+        loop.run(in_order(recipe, todo, {name: p.rows for name, p in problems.items()}))
         check_unchanged(out, recipe)
         write_scores(read_records(out))
     except OSError as error:
@@ -153,8 +154,8 @@ def run_benchmark(
             raise
         raise storage_error(f"cannot write the benchmark's folder {out}", error) from error
     finally:
-        if made_by is not None and made_by is not engine:
-            made_by.close()
+        if own is not None:
+            own.close()
     seconds = time.perf_counter() - started
     return replace(ran, made=dict(loop.made), failures=tuple(loop.failures), seconds=seconds)
 
@@ -169,17 +170,10 @@ def _import(modules: Sequence[str]) -> None:
             raise UsageError(f"the recipe imports {module!r}, which fails: {error}", hint=hint) from error
 
 
-def _statuses(retry: Collection[str]) -> frozenset[str]:
-    for word in retry:
-        if word not in (*FAILED, "failed"):
-            raise UsageError(f"no cell ends as {word!r}", hint=nearest(word, (*FAILED, "failed")))
-    return frozenset(FAILED if "failed" in retry else retry)
-
-
 def _check_only(recipe: BenchRecipe, only: Mapping[str, Collection[str]]) -> None:
     splits = [s for s in recipe.split if s.name in only.get("split", [s.name])]
     parts = [part for s in splits for part in s.parts]
-    known: dict[str, list[str]] = {
+    known = {
         "dataset": list(recipe.datasets),
         "split": [s.name for s in recipe.split],
         "method": [m.row for m in recipe.method],
@@ -187,9 +181,9 @@ def _check_only(recipe: BenchRecipe, only: Mapping[str, Collection[str]]) -> Non
         "repeat": [str(repeat) for repeat, _ in parts],
         "fold": [str(fold) for _, fold in parts],
     }
-    for key in (*ONLY, *only):  # the splits first, as they say which folds there are
+    for key in (*known, *only):  # the splits first, as they say which folds there are
         if key not in known:
-            raise UsageError(f"cells have no {key!r}", hint=nearest(key, ONLY))
+            raise UsageError(f"cells have no {key!r}", hint=nearest(key, known))
         for value in only.get(key, ()):
             if value not in known[key]:
                 numbers = "known: " + ", ".join(dict.fromkeys(known[key]))
@@ -197,38 +191,20 @@ def _check_only(recipe: BenchRecipe, only: Mapping[str, Collection[str]]) -> Non
                 raise UsageError(f"the recipe has no {key} {value!r}", hint=hint)
 
 
-def _asked(cell: Cell, only: Mapping[str, Collection[str]]) -> bool:
-    return all(str(getattr(cell, key)) in values for key, values in only.items())
-
-
-def _missing(out: Path, cell: Cell, again: Collection[str]) -> bool:
-    manifest = read_manifest(out, cell)
-    return manifest is None or manifest["status"] in again
-
-
-def _engine(name: str | Engine, jobs: int, threads: int, imports: Sequence[str]) -> Engine:
-    if not isinstance(name, str):
-        return name
-    if name == "ray":
-        return RayEngine(imports, jobs, threads)
-    return LocalEngine(imports, jobs)
-
-
-def _prepare(
-    recipe: BenchRecipe, out: Path, tables: Mapping[str, Table], only: Mapping[str, Collection[str]], *, write: bool
-) -> dict[str, DatasetPlan]:
-    """Every dataset that is asked for, one run at a time: another may freeze the same splits."""
-    found = {}
-    for name in progress.track(recipe.datasets, label="reading and splitting"):
-        if name in only.get("dataset", recipe.datasets):
-            with _alone(out / WORK / "claims", f"prepare-{name}", write):
-                found[name] = prepare(recipe, out, name, tables.get(name), write=write)
-                if write:
-                    check_unchanged(out, recipe)
-                    found[name].save(out)
-            for line in found[name].refusals:
-                logger.warning("%s", line)
-    return found
+def _check_installed(recipe: BenchRecipe, factory: Callable[..., Method], rows: Collection[str]) -> None:
+    """Refuse, before the first cell, a run whose cells would be refused one by one for want of a library."""
+    lacks = {}
+    for method in recipe.method:
+        if method.row in rows:
+            needs = (*factory(method.name, **method.params).needs, *(["optuna"] if method.search else []))
+            if gone := missing(needs):
+                lacks[method.row] = gone
+    if lacks:
+        told = ", ".join(f"{row} needs {' and '.join(gone)}" for row, gone in lacks.items())
+        others = [m.row for m in recipe.method if m.row in rows and m.row not in lacks]
+        without = f"\nor leave them out: --only method={','.join(others)}" if others else ""
+        install = how_to_install(name for gone in lacks.values() for name in gone)
+        raise UsageError(f"not installed here: {told}", hint=install + without)
 
 
 def _stale(out: Path, problems: Mapping[str, DatasetPlan]) -> int:
@@ -239,9 +215,10 @@ def _stale(out: Path, problems: Mapping[str, DatasetPlan]) -> int:
 
 
 @contextmanager
-def _alone(folder: Path, key: str, write: bool) -> Iterator[None]:
-    claims = Claims(folder)
-    while write and not claims.take(key):
+def _alone(out: Path, name: str, write: bool) -> Iterator[None]:
+    """Let one run at a time prepare a dataset."""
+    claims = Claims(out / WORK / "claims")
+    while write and not claims.take(f"prepare-{name}"):
         time.sleep(0.1)
     try:
         yield

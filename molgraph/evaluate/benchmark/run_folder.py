@@ -13,25 +13,19 @@ import pandas as pd
 
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import missing_file
-from molgraph.evaluate.benchmark.cells import Cell
-from molgraph.evaluate.benchmark.plan import PLAN, DatasetPlan
+from molgraph.evaluate.benchmark.cells import PREDICTIONS, Cell
+from molgraph.evaluate.benchmark.plan import PLAN, DatasetPlan, Planned
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.store import read_manifest, sha256
-from molgraph.evaluate.benchmark.worker import PREDICTIONS
 
 RECIPE = "recipe.toml"
 
 
 class Predicted(NamedTuple):
-    """A cell's stored predictions.
+    """A cell's stored predictions of n rows of the dataset, ascending.
 
-    Args:
-        rows: int64 [n], rows of the dataset, ascending.
-        ids: object [n].
-        status, reason: object [n].
-        y: measured values by target, float64 [n].
-        p: predicted columns by name (a target's, or ``target:class``), float64 [n].
-        spread: the same for the spread, where there is one.
+    ``y`` has the measured values by target; ``p`` the predicted columns by name (a target's, or ``target:class``), and
+    ``spread`` the same for the spread, where there is one; float64 [n].
     """
 
     rows: np.ndarray
@@ -51,7 +45,7 @@ class Record(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Records:
+class Records(Planned):
     """What a benchmark's folder holds for its recipe; cells of other recipes are not read.
 
     Args:
@@ -67,35 +61,24 @@ class Records:
     @cached_property
     def done(self) -> tuple[Record, ...]:
         """Cells that were computed, failures too, in the plan's order."""
-        found = []
-        for problem in self.problems.values():
-            for cell in problem.cells:
-                manifest = read_manifest(self.out, cell)
-                if manifest is not None:
-                    found.append(Record(cell, manifest))
-        return tuple(found)
+        found = ((cell, read_manifest(self.out, cell)) for cell in self.cells)
+        return tuple(Record(cell, manifest) for cell, manifest in found if manifest is not None)
 
     @property
     def wanted(self) -> int:
-        """Cells that the recipe asks for."""
-        return sum(len(problem.cells) for problem in self.problems.values())
-
-    @property
-    def refused(self) -> dict[str, str]:
-        """Dataset -> why it was refused."""
-        return {name: problem.refused for name, problem in self.problems.items() if problem.refused}
-
-    @property
-    def refused_splits(self) -> dict[tuple[str, str], str]:
-        """(dataset, split) -> why that split cannot divide it, where others can."""
-        return {(name, s): why for name, problem in self.problems.items() for s, why in problem.refused_splits.items()}
+        """How many cells the recipe asks for."""
+        return len(self.cells)
 
     @property
     def frame(self) -> pd.DataFrame:
         """A row for each cell that was computed: what its manifest says, seconds by step."""
         rows = []
         for record in self.done:
-            plain = {k: v for k, v in record.manifest.items() if k not in ("seconds", "search", "targets", "split")}
+            plain = {
+                k: v
+                for k, v in record.manifest.items()
+                if k not in ("seconds", "search", "targets", "split", "resolved")
+            }
             seconds = {f"seconds_{k}": v for k, v in record.manifest["seconds"].items()}
             rows.append(plain | {"split": record.cell.split} | seconds)
         return pd.DataFrame(rows)
@@ -105,11 +88,7 @@ class Records:
         return cell.folder(self.out) / PREDICTIONS
 
     def predictions(self, cell: Cell, manifest: Mapping[str, Any] | None = None) -> Predicted:
-        """A cell's predictions.
-
-        Args:
-            cell: one that ended well.
-            manifest: its own, where it is at hand; else it is read.
+        """The predictions of a cell that ended well; its manifest is read where it is not at hand.
 
         Raises:
             StorageError: it has none: it failed, or was not computed.

@@ -17,8 +17,7 @@ from molgraph.base.search_space import Categorical, Float, Int, Range
 from molgraph.base.seeds import derive
 from molgraph.data.splits import kfold, split_table
 from molgraph.data.table import Table
-from molgraph.evaluate.benchmark.fit import fit, strip_labels
-from molgraph.evaluate.benchmark.job import Job, load_factory, make
+from molgraph.evaluate.benchmark.job import Job, fit, strip_labels
 from molgraph.evaluate.metrics import get_metric, score
 
 LOST = 1e300  # what a trial without a score counts as: worse than any other
@@ -38,8 +37,8 @@ def search(job: Job, train: Table) -> dict[str, Any]:
         ``chosen`` (parameters by name), ``search`` (each trial's parameters, score, seconds) and ``notes``.
     """
     assert job.search is not None
-    settings, factory = job.search, load_factory(job.factory)
-    space = {k: v for k, v in make(factory, job.method, job.params).space().items() if k not in job.params}
+    settings = job.search
+    space = {k: v for k, v in job.make(job.params, job.seed).space().items() if k not in job.params}
     if not space:
         return {"chosen": {}, "search": {"trials": []}, "notes": [f"{job.method} has nothing to search"]}
     parts = _inner(train, settings)
@@ -53,8 +52,7 @@ def search(job: Job, train: Table) -> dict[str, Any]:
         try:
             for k, (inner, judged) in enumerate(parts):
                 seed = derive(job.seed, "search", k) % 2**32
-                run = {"seed": seed, "threads": job.threads, "store": job.store}
-                method = make(factory, job.method, {**job.params, **chosen}, **run)
+                method = job.make({**job.params, **chosen}, seed)
                 fit(method, inner, None, seed, job.inputs)
                 values.append(_judge(judged, method.predict(strip_labels(judged, job.inputs)), metrics))
         except (MolgraphError, ValueError, ArithmeticError) as error:
@@ -65,19 +63,16 @@ def search(job: Job, train: Table) -> dict[str, Any]:
         trials.append(row | {"seconds": round(time.perf_counter() - started, 3)})
         return value if math.isfinite(value) else LOST
 
-    study = _study(derive(job.seed, "sampler", settings["seed"]) % 2**32)
+    optuna = need("optuna", "a search")
+    logging.getLogger("optuna").setLevel(logging.ERROR)
+    sampler = optuna.samplers.TPESampler(seed=derive(job.seed, "sampler", settings["seed"]) % 2**32)
+    study = optuna.create_study(sampler=sampler, direction="minimize")
     study.optimize(objective, n_trials=settings["trials"])
     scored = [t for t in trials if t["value"] is not None]
     best = min(scored, key=lambda t: t["value"], default=None)  # the first of equals
     notes = [] if best else ["no trial of the search had a score: the defaults are used"]
     made = {"metrics": {name: m.name for name, m in metrics.items()}, "rows": len(train), "trials": trials}
     return {"chosen": best["params"] if best else {}, "search": made, "notes": notes}
-
-
-def _study(seed: int) -> Any:
-    optuna = need("optuna", "a search")
-    logging.getLogger("optuna").setLevel(logging.ERROR)
-    return optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed), direction="minimize")
 
 
 def _suggest(trial: Any, name: str, each: Range) -> Any:

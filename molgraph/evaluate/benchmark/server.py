@@ -1,9 +1,8 @@
-"""Fork a process for each job, from a server without threads.
+"""Start a process for each cell of a benchmark, end those that exceed their budget, and tell how each ended.
 
-The server imports everything once and starts no thread, so that a fork is whole; it says how many threads it has, and
-the runner forks from it only where that is one. A line is a JSON object: ``{"start": number, "job": path}`` and
-``{"kill": number}`` come in; ``{"ready": threads}``, ``{"started": number, "pid": pid}`` and ``{"ended": number,
-"code": code, "cpu": seconds, "peak_mb": megabytes}`` go out. When standard input ends, everything ends.
+It runs in a process of its own, which imports everything once and starts no thread, so that a fork of it is whole. A
+cell is such a fork. It is a fresh process instead where the imports started threads, on other systems than Linux, and
+where the cell uses another device than the processor.
 """
 
 from __future__ import annotations
@@ -12,142 +11,215 @@ import contextlib
 import gc
 import json
 import os
-import select
 import signal
 import sys
+import time
+from dataclasses import dataclass
 from importlib import import_module
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from subprocess import Popen
 from typing import Any, NoReturn
 
-from molgraph.base.process import die_with
-from molgraph.evaluate.benchmark.environment import machine, versions
-from molgraph.evaluate.benchmark.job import Job
-from molgraph.evaluate.benchmark.worker import DISK_FULL, LOG, carry_out, disk_full
+import psutil
+
+from molgraph.base.worker import die_with, start_worker
+from molgraph.evaluate.benchmark.cells import LOG
+from molgraph.evaluate.benchmark.job import Job, Outcome, machine, versions
+from molgraph.evaluate.benchmark.worker import THREADS, compute, disk_full
+
+TICK = 0.05  # seconds between two looks at what runs
+IMPORT_SECONDS = 300.0  # that a fresh process may take before its cell begins
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_MAXRSS = 2**20 if sys.platform == "darwin" else 2**10  # the unit of the system's count, as a part of a megabyte
 
 
-def n_threads() -> int:
-    """Threads of this process; 1 where the system does not say."""
-    folder = Path("/proc/self/task")
-    return len(list(folder.iterdir())) if folder.is_dir() else 1
+@dataclass
+class _Running:
+    """The process of a cell."""
+
+    job: Job
+    pid: int
+    line: Connection
+    started: float
+    process: Popen | None = None  # a fresh one; else a fork
+    begun: bool = True
+    peak_mb: float = 0.0
 
 
-class Server:
-    """The fork server's loop.
+def serve(line: Connection) -> None:
+    """Run the cells that come in as ``(number, job)``, and send ``(number, outcome)`` of each that ended.
 
-    Args:
-        replies: file descriptor of the answers.
+    What comes first is the runner's process number, the modules to import ahead, and whether cells may be forked; the
+    first answer is ``(-1, number of threads)``. When the line is closed, everything ends.
     """
-
-    def __init__(self, replies: int) -> None:
-        self.replies = replies
-        self.numbers: dict[int, int] = {}  # process -> the runner's number
-        self.wake_read, self.wake_write = os.pipe()
-        os.set_blocking(self.wake_write, False)
-        signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-
-    def say(self, **words: Any) -> None:
-        """Answer with one line."""
-        os.write(self.replies, (json.dumps(words) + "\n").encode())
-
-    def loop(self) -> None:
-        """Serve until standard input ends, then end every process that is left."""
-        waiting = b""
+    parent, imports, forks = line.recv()
+    die_with(parent)
+    for module in imports:
+        with contextlib.suppress(
+            Exception
+        ):  # an extra that is not installed, or a module that a cell names in its turn
+            import_module(module)
+    versions(), machine()  # looked up once; the forks have them
+    gc.collect()
+    gc.freeze()  # so that no collection in a fork touches, and copies, what they share
+    n_threads = len(os.listdir("/proc/self/task")) if sys.platform == "linux" else 0
+    running: dict[int, _Running] = {}
+    with contextlib.suppress(EOFError, OSError):  # the runner is gone
+        line.send((-1, n_threads))
         while True:
-            ready, _, _ = select.select([0, self.wake_read], [], [])
-            if self.wake_read in ready:
-                os.read(self.wake_read, 4096)
-            self.reap()
-            if 0 in ready:
-                got = os.read(0, 65536)
-                if not got:
-                    break
-                *lines, waiting = (waiting + got).split(b"\n")
-                for line in lines:
-                    self.obey(json.loads(line))
-        for pid in self.numbers:
-            kill_group(pid)
-
-    def obey(self, order: dict[str, Any]) -> None:
-        """Start or kill what the runner names."""
-        if "kill" in order:
-            for pid in [pid for pid, number in self.numbers.items() if number == order["kill"]]:
-                kill_group(pid)
-            return
-        server = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            self.become(order["job"], server)
-        self.numbers[pid] = order["start"]
-        self.say(started=order["start"], pid=pid)
-
-    def become(self, path: str, server: int) -> NoReturn:
-        """In the forked process: leave the server's pipes and signals, do the job, end."""
-        code = 70
-        try:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            die_with(server)
-            os.setsid()
-            for descriptor in (self.wake_read, self.wake_write, self.replies):
-                os.close(descriptor)
-            job = Job.from_json(Path(path).read_text(encoding="utf-8"))
-            log = os.open(Path(job.folder) / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            nothing = os.open(os.devnull, os.O_RDONLY)
-            for target, source in ((0, nothing), (1, log), (2, log)):
-                os.dup2(source, target)
-            code = carry_out(job)
-        except OSError as error:
-            code = DISK_FULL if disk_full(error) else code
-        finally:
-            with contextlib.suppress(Exception):
-                sys.stdout.flush()
-                sys.stderr.flush()
-            os._exit(code)  # without the server's clean-up
-
-    def reap(self) -> None:
-        """Tell of every process that has ended; what it left behind in its group ends too."""
-        while self.numbers:
-            pid, status, usage = os.wait4(-1, os.WNOHANG)
-            if pid == 0:
-                return
-            number = self.numbers.pop(pid, None)
-            kill_group(pid, ended=True)
-            if number is not None:
-                cpu, peak = usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-                self.say(ended=number, code=os.waitstatus_to_exitcode(status), cpu=cpu, peak_mb=peak)
+            ready = wait([line, *(each.line for each in running.values())], TICK if running else None)
+            if line in ready:
+                number, job = line.recv()
+                inherited = [line, *(each.line for each in running.values())]
+                try:
+                    running[number] = _fork(job, inherited) if forks and n_threads == 1 and job.on_cpu else _spawn(job)
+                except OSError as error:
+                    status = "disk" if disk_full(error) else "crashed"
+                    line.send((number, Outcome(status, f"its process did not start: {error.strerror}")))
+            for number, each in list(running.items()):
+                outcome = _look(each)
+                if outcome is not None:
+                    del running[number]
+                    line.send((number, outcome))
+    for each in running.values():
+        _kill_group(each.pid)
 
 
-def kill_group(pid: int, *, ended: bool = False) -> None:
+def _fork(job: Job, inherited: list[Connection]) -> _Running:
+    log, server, (ours, theirs) = _open_log(job), os.getpid(), Pipe()
+    pid = os.fork()
+    if pid == 0:
+        _become(job, theirs, log, server, inherited)
+    theirs.close()
+    os.close(log)
+    return _Running(job, pid, ours, time.monotonic())
+
+
+def _become(job: Job, line: Connection, log: int, server: int, inherited: list[Connection]) -> NoReturn:
+    """In the forked process: leave the server's pipes, compute the cell, end."""
+    code = 70
+    try:
+        die_with(server)
+        os.setsid()
+        for each in inherited:
+            each.close()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for target, source in ((0, nothing), (1, log), (2, log)):
+            os.dup2(source, target)
+        compute(line, job)
+        code = 0
+    finally:
+        os._exit(code)  # without the server's clean-up
+
+
+def _spawn(job: Job) -> _Running:
+    log = _open_log(job)
+    env = dict(os.environ) | dict.fromkeys(THREADS, str(job.threads))
+    worker = start_worker(_fresh, stdout=log, stderr=log, env=env)
+    os.close(log)
+    worker.line.send((job, os.getpid()))
+    return _Running(job, worker.process.pid, worker.line, time.monotonic(), worker.process, begun=False)
+
+
+def _fresh(line: Connection) -> None:
+    """In a fresh process: compute the cell that comes in."""
+    job, server = line.recv()
+    die_with(server)
+    compute(line, job)
+
+
+def _open_log(job: Job) -> int:
+    return os.open(Path(job.folder) / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+
+
+def _look(each: _Running) -> Outcome | None:
+    """How a cell ended: by its own word where it sent one, else by its budget, signal or exit code."""
+    ended, code, usage = os.wait4(each.pid, os.WNOHANG)
+    found: dict[str, Any] = {}
+    over = bool(ended)
+    try:
+        while not found and each.line.poll():
+            found = json.loads(each.line.recv_bytes())
+            if not found:  # it begins: a fresh process's imports do not count
+                each.begun, each.started = True, time.monotonic()
+    except (EOFError, OSError):
+        over = True
+    each.peak_mb = max(each.peak_mb, memory_mb(each.pid))
+    seconds = time.monotonic() - each.started
+    exceeded = _exceeded(each, seconds)
+    if not (over or found or exceeded):
+        return None
+    _kill_group(each.pid, ended=bool(ended))
+    if not ended:
+        _, code, usage = os.wait4(each.pid, 0)
+    if each.process is not None:
+        each.process.returncode = os.waitstatus_to_exitcode(code)
+    each.line.close()
+    words = "; ".join(filter(None, (_ending(os.waitstatus_to_exitcode(code)), _last_line(each.job))))
+    status, reason = (found["status"], found["reason"]) if found else exceeded or ("crashed", words)
+    peak = max(each.peak_mb, usage.ru_maxrss / _MAXRSS)
+    return Outcome(status, reason, found, seconds, usage.ru_utime + usage.ru_stime, peak)
+
+
+def _exceeded(each: _Running, seconds: float) -> tuple[str, str] | None:
+    """Status and reason of a cell that goes beyond its budget."""
+    job = each.job
+    if seconds > job.seconds + (0.0 if each.begun else IMPORT_SECONDS):
+        return "timeout", f"ran longer than its budget of {job.seconds:g} s"
+    if each.peak_mb > job.memory_gb * 1024:
+        held = f"held {each.peak_mb / 1024:.1f} GB of memory"
+        return "memory", f"{held}, more than its budget of {job.memory_gb:g} GB"
+    return None
+
+
+def memory_mb(pid: int) -> float:
+    """Resident memory of a process and everything that it started, in megabytes; pages that they share count twice.
+
+    Example:
+        >>> memory_mb(os.getpid()) > 1
+        True
+    """
+    held, todo = 0, [pid]
+    if sys.platform != "linux":
+        with contextlib.suppress(psutil.Error):
+            process = psutil.Process(pid)
+            held = sum(each.memory_info().rss for each in (process, *process.children(recursive=True)))
+        return held / 2**20
+    while todo:  # psutil reads every process of the machine to find the children of one
+        own = Path(f"/proc/{todo.pop()}")
+        with contextlib.suppress(OSError, IndexError):  # it has ended
+            held += int((own / "statm").read_text().split()[1]) * _PAGE
+            for children in own.glob("task/*/children"):
+                todo += map(int, children.read_text().split())
+    return held / 2**20
+
+
+def _kill_group(pid: int, *, ended: bool = False) -> None:
     """End a process and its whole group; of one that has ended, what is left of its group."""
     try:
         os.killpg(pid, signal.SIGKILL)
     except OSError:  # it has made no group of its own yet, or none is left
         if not ended:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
 
 
-def main() -> None:
-    """Import the modules that the arguments name, say how many threads that started, serve."""
-    parent, *modules = sys.argv[1:]
-    die_with(int(parent))
-    replies = os.dup(1)
-    os.set_inheritable(replies, False)
-    os.dup2(2, 1)  # what a library prints is no answer
-    missing = []
-    for module in modules:
-        try:
-            import_module(module)
-        except ImportError as error:  # an extra that is not installed, or a module that a cell will name in its turn
-            missing.append(f"{module}: {error}")
-    versions(), machine()  # looked up once; the children have them
-    gc.collect()
-    gc.freeze()  # so that no collection in a child touches, and copies, what they share
-    server = Server(replies)
-    server.say(ready=n_threads(), missing=missing)
-    server.loop()
+def _ending(code: int) -> str:
+    """An exit code in words.
+
+    Example:
+        >>> _ending(-9), _ending(3)
+        ('ended by SIGKILL, which the system sends where memory runs out', 'its process ended with exit code 3')
+    """
+    if code >= 0:
+        return f"its process ended with exit code {code}"
+    name = signal.Signals(-code).name
+    return f"ended by {name}" + ", which the system sends where memory runs out" * (name == "SIGKILL")
 
 
-if __name__ == "__main__":
-    main()
+def _last_line(job: Job) -> str:
+    """The last line that the process of a cell printed."""
+    log = Path(job.folder) / LOG
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.is_file() else []
+    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")

@@ -1,7 +1,4 @@
-"""Compute one cell: fit, predict the test rows, and write both with their provenance.
-
-Runs inside a cell's own process: one that ``server.py`` forked, or (``python -m`` this module) a fresh one.
-"""
+"""Compute one cell: fit, predict the test rows, and write the predictions, inside the cell's own process."""
 
 from __future__ import annotations
 
@@ -9,11 +6,11 @@ import contextlib
 import errno
 import json
 import os
-import resource
 import sys
 import time
 import traceback
 from importlib import import_module
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +18,30 @@ import numpy as np
 
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError, MolgraphError
-from molgraph.base.process import die_with
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
-from molgraph.evaluate.benchmark.environment import machine, versions
-from molgraph.evaluate.benchmark.fit import fit, strip_labels
-from molgraph.evaluate.benchmark.job import Job, load_factory, make
+from molgraph.evaluate.benchmark.cells import PREDICTIONS
+from molgraph.evaluate.benchmark.job import Job, fit, machine, strip_labels, versions
 from molgraph.evaluate.benchmark.search import search
 from molgraph.evaluate.benchmark.table_parquet import read_handed
 
-PREDICTIONS, FOUND, LOG, BEGUN = "predictions.parquet", "found.json", "stderr.txt", "begun"
-DISK_FULL = 74  # exit code of a process that found no room on the disk: no result of its method
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+
+def compute(line: Connection, job: Job) -> None:
+    """Run a job and send what became of it as JSON, failures too; ``{}`` is sent first, where it begins."""
+    line.send_bytes(b"{}")
+    try:
+        for module in job.imports:
+            import_module(module)
+        set_threads(job.threads)
+        found = json.dumps(run_job(job) | {"versions": versions(), "machine": machine()})
+    except BaseException as error:  # whatever a method raises is how its cell ended
+        found = json.dumps(_failure(error))
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # a full disk, a stream that the method closed
+            stream.flush()
+    line.send_bytes(found.encode())
 
 
 def run_job(job: Job) -> dict[str, Any]:
@@ -46,16 +56,13 @@ def run_job(job: Job) -> dict[str, Any]:
     test = table.take(split.test)
     train, valid = table.take(split.train), table.take(split.valid)
     del table
-    factory = load_factory(job.factory)
-    run = {"seed": job.seed, "threads": job.threads, "store": job.store}
-    seconds, found = {"search": 0.0}, {}
-    params = dict(job.params)
+    seconds, found, params = {"search": 0.0}, {}, dict(job.params)
     if job.search is not None:
         started = time.perf_counter()
         found = search(job, train)
         params |= found["chosen"]
         seconds["search"] = time.perf_counter() - started
-    method = make(factory, job.method, params, **run)
+    method = job.make(params, job.seed)
     started = time.perf_counter()
     fit(method, train, valid, job.seed, job.inputs)
     seconds["fit"] = time.perf_counter() - started
@@ -96,51 +103,23 @@ def _check(prediction: Prediction, test: Table, job: Job) -> None:
         )
 
 
-def carry_out(job: Job) -> int:
-    """Run a job and write what became of it, failures too; never raises what a method raised.
-
-    Returns:
-        The process's exit code: 0, or ``DISK_FULL`` where there was no room on the disk, and so nothing is written.
-    """
-    started = time.process_time()
-    try:
-        found = _found(job)
-        found |= {"versions": versions(), "machine": machine()}
-        found["cpu_seconds"] = time.process_time() - started
-        found["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        path = Path(job.folder) / FOUND
-        path.with_suffix(".part").write_text(json.dumps(found), encoding="utf-8")
-        path.with_suffix(".part").rename(path)
-    except (Exception, SystemExit) as error:
-        if not disk_full(error):
-            raise
-        with contextlib.suppress(OSError):
-            words = error.message if isinstance(error, MolgraphError) else _in_words(error)
-            print(words, file=sys.stderr, flush=True)
-        return DISK_FULL
-    return 0
-
-
-def _found(job: Job) -> dict[str, Any]:
-    """What a job gave, or how it failed; a full disk is no failure of its own, and raises."""
-    try:
-        for module in job.imports:
-            import_module(module)
-        set_threads(job.threads)
-        return run_job(job)
-    except (Exception, SystemExit) as error:
-        if disk_full(error):
-            raise
-        if isinstance(error, MolgraphError):
-            return {"status": "refused", "reason": error.message}
-        if isinstance(error, MemoryError):
-            return {"status": "memory", "reason": f"out of memory: {error}".removesuffix(": ")}
+def _failure(error: BaseException) -> dict[str, str]:
+    """Status and reason of a job that failed; a full disk is no failure of its method."""
+    words = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
+    known = isinstance(error, MolgraphError)
+    if disk_full(error):
+        return {"status": "disk", "reason": error.message if known else words}
+    if known:
+        return {"status": "refused", "reason": error.message}
+    if isinstance(error, MemoryError):
+        return {"status": "memory", "reason": f"out of memory: {error}".removesuffix(": ")}
+    with contextlib.suppress(OSError, ValueError):
         traceback.print_exc()
-        return {"status": "crashed", "reason": _in_words(error)}
+    return {"status": "crashed", "reason": words}
 
 
 def disk_full(error: BaseException | None) -> bool:
-    """Whether an error, or one that led to it, says that a disk or quota is used up; libraries say it in their words.
+    """Whether an error, or one that led to it, tells that a disk or quota is used up; libraries do so in their words.
 
     Example:
         >>> disk_full(OSError(errno.ENOSPC, "")), disk_full(RuntimeError("write: No space left on device"))
@@ -157,37 +136,9 @@ def disk_full(error: BaseException | None) -> bool:
     return False
 
 
-def _in_words(error: BaseException) -> str:
-    """An error's class and message in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
-
-
 def set_threads(n: int) -> None:
     """Threads of this process: for libraries that are loaded already, and those that are to come."""
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = str(n)
+    os.environ |= dict.fromkeys(THREADS, str(n))
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(n)
-
-
-def main() -> None:
-    """A fresh process for one job: its path and the parent's process number are the arguments."""
-    path, parent = sys.argv[1:3]
-    die_with(int(parent))
-    with contextlib.suppress(OSError):
-        os.setsid()
-    job = Job.from_json(Path(path).read_text(encoding="utf-8"))
-    try:
-        (Path(job.folder) / BEGUN).touch()
-        code = carry_out(job)
-    except OSError as error:
-        if not disk_full(error):
-            raise
-        code = DISK_FULL
-    if code:
-        os._exit(code)  # what Python would still write out on its way gives another code where the disk is full
-
-
-if __name__ == "__main__":
-    main()

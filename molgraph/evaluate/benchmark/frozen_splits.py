@@ -1,0 +1,127 @@
+"""Draw the splits of a benchmark once, and keep them in its folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from molgraph.base.errors import DataError, MolgraphError, StorageError
+from molgraph.base.paths import atomic_write
+from molgraph.base.registry import get
+from molgraph.data.read import read_table
+from molgraph.data.splits import Split, repeated_kfold, split_table
+from molgraph.data.splits.columns import column_values
+from molgraph.data.splits.split import PARTS, content_hash, row_contents
+from molgraph.data.table import Table
+from molgraph.evaluate.benchmark.cells import file_of_split
+from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit, OwnTable
+
+Parts = dict[tuple[str, int, int], Split]
+logger = logging.getLogger("molgraph")
+
+
+def freeze(recipe: BenchRecipe, out: Path, dataset: str, table: Table, *, write: bool) -> tuple[Parts, dict[str, str]]:
+    """The splits of a dataset by label, repeat and fold, and why others cannot divide it by their label.
+
+    Raises:
+        StorageError: the folder cannot be written.
+    """
+    found, refused = Parts(), dict[str, str]()
+    for split in recipe.split_of(dataset):
+        try:
+            parts = _frozen(recipe, out, dataset, split, table, write=write)
+        except StorageError:  # no fault of the split's: the folder cannot be written
+            raise
+        except MolgraphError as error:
+            refused[split.name] = in_one_line(error)
+        else:
+            found |= {(split.name, *part): one for part, one in parts.items()}
+    return found, refused
+
+
+def in_one_line(error: MolgraphError) -> str:
+    """What is wrong and what to do."""
+    return "; ".join(filter(None, (error.message, " ".join(error.hint.split()))))
+
+
+def _frozen(
+    recipe: BenchRecipe, out: Path, dataset: str, split: BenchSplit, table: Table, *, write: bool
+) -> dict[tuple[int, int], Split]:
+    """The splits of one label by repeat and fold: those that lie in the folder, where they are the ones asked for."""
+    files = {part: file_of_split(out, dataset, split.name, *part) for part in split.parts}
+    asked = split.model_dump(mode="json", exclude={"label", "method_seeds", "datasets"})
+    mark = out / "splits" / dataset / split.name / "asked.json"
+    content = content_hash(row_contents(table))
+    settings, source = _settings(recipe, dataset, split, table)
+    wanted = json.dumps({"content": content, **asked} | ({"source": source} if source else {}), sort_keys=True)
+    if mark.is_file() and mark.read_bytes() == wanted.encode():
+        return {part: Split.load(file) for part, file in files.items()}
+    logger.info("splitting %s: %s", dataset, split.name)
+    made = _draw(split, table, settings)
+    if write:
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        if mark.is_file():
+            mark.unlink()
+            for old in mark.parent.glob("r[0-9]*-f[0-9]*.json"):
+                old.unlink()
+        for part, one in made.items():
+            one.save(files[part])
+        with atomic_write(mark, "w") as file:  # last: it says that all are there
+            file.write(wanted)
+    return made
+
+
+def _draw(split: BenchSplit, table: Table, settings: Mapping[str, Any]) -> dict[tuple[int, int], Split]:
+    if split.folds is not None:
+        folds = repeated_kfold(table, split.repeats, split.folds, split.recipe, split.seeds[0], **settings)
+        return dict(zip(split.parts, folds, strict=True))
+    made = {
+        part: split_table(table, split.recipe, fractions=split.fractions, seed=seed, quiet=True, **settings)
+        for part, seed in zip(split.parts, split.seeds, strict=True)
+    }
+    n = made[0, 0].params.get("folds")
+    if n is not None and settings.get("fold") is None:
+        raise DataError(
+            f"its column holds the folds 0 to {n - 1}, and one split tests one of them",
+            hint=f"say folds = {n} in the [[split]], or which one is tested: params = {{ fold = 0 }}",
+        )
+    return made
+
+
+def _settings(recipe: BenchRecipe, dataset: str, split: BenchSplit, table: Table) -> tuple[dict[str, Any], str]:
+    """A split's settings with the values of the column that it names, and the sha256 of the column or files it reads.
+
+    Where the hash changes, the split is drawn anew; it is empty for splits that read nothing but the molecules.
+    """
+    settings = dict(split.params)
+    if "column" in get("split", split.recipe).params:
+        name = settings.get("column")
+        own = next((t for t in recipe.table if t.name == dataset), None)
+        if own is not None and isinstance(name, str) and name:
+            settings["column"] = None if name == own.split_column else _column_of(own, table, name)
+        values = "\n".join(map(repr, column_values(table, settings.get("column")).tolist()))
+        return settings, hashlib.sha256(values.encode("utf-8", "surrogatepass")).hexdigest()
+    paths = [Path(settings[key]) for key in ("path", *PARTS) if isinstance(settings.get(key), str)]
+    digest = hashlib.sha256()
+    try:
+        for path in paths:
+            for file in sorted(path.iterdir()) if os.path.isdir(path) else [path]:
+                if os.path.isfile(file):
+                    digest.update(hashlib.sha256(file.read_bytes()).digest())
+    except OSError as error:
+        raise DataError(f"cannot read {error.filename}: {error.strerror}") from error
+    return settings, digest.hexdigest() if paths else ""
+
+
+def _column_of(own: OwnTable, table: Table, name: str) -> Any:
+    """A column of the table by its name, or else of its file by its values."""
+    try:
+        column_values(table, name)
+    except DataError:
+        return read_table(own.path, smiles=own.smiles, id=own.id, split=name).split
+    return name
