@@ -72,10 +72,8 @@ def benchmark(
         recipe = BenchRecipe.from_toml(source)
     elif not isinstance(recipe, BenchRecipe):
         recipe = BenchRecipe.from_dict({"name": "unnamed"} | dict(recipe))  # a file's name is its own
-    own = {name: read_table(data) for name, data in (tables or {}).items()}
-    for each in recipe.table:
-        if each.name not in own:
-            own[each.name] = _read(each)
+    own = {each.name: _read(each) for each in recipe.table if each.name not in (tables or {})}
+    own |= {name: read_table(data) for name, data in (tables or {}).items()}
     ran = run_benchmark(
         recipe,
         Path("bench") / recipe.name if out is None else Path(out),

@@ -10,14 +10,9 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def shipped_dir(kind: str) -> Path:
-    """The folder of shipped ``datasets`` or ``pipelines``: inside the wheel, or the checkout's own.
+    """The folder of shipped ``datasets`` or ``pipelines``: the checkout's own, or ``molgraph/shipped`` of a wheel.
 
-    A wheel holds them under ``molgraph/shipped``, because a top folder ``datasets`` beside the package would stand
-    in the way of another library of that name.
-
-    Example:
-        >>> (shipped_dir("datasets") / "esol.toml").is_file()
-        True
+    A top folder ``datasets`` in a wheel would stand in the way of another library of that name.
     """
     inside = _PACKAGE / "shipped" / kind
     return inside if inside.is_dir() else _PACKAGE.parent / kind

@@ -89,19 +89,16 @@ def run(
     if not ran.wanted and ran.refusals:
         say(f"nothing was {'planned' if dry_run else 'computed'}: everything that was asked for is refused", "red")
         _warn(ran, err=dry_run)
-        raise typer.Exit(3)
-    if dry_run:
+    elif dry_run:
         say(f"{ran.wanted:,} cells: {ran.there:,} are there, {ran.wanted - ran.there:,} would be computed in {ran.out}")
         _warn(ran, err=True)
-        if ran.refusals:
-            raise typer.Exit(3)
-        return
-    _show(result)
-    say("")
-    if ran.failures:
-        command(["molgraph", "bench", "run", recipe, "-o", ran.out, "--retry", "failed"], "try what failed again")
-    command(["molgraph", "bench", "report", ran.out], "the board, ranked, as a page")
-    command(["molgraph", "bench", "verify", ran.out], "hash and score everything once more")
+    else:
+        _show(result)
+        say("")
+        if ran.failures:
+            command(["molgraph", "bench", "run", recipe, "-o", ran.out, "--retry", "failed"], "try what failed again")
+        command(["molgraph", "bench", "report", ran.out], "the board, ranked, as a page")
+        command(["molgraph", "bench", "verify", ran.out], "hash and score everything once more")
     if ran.refusals:
         raise typer.Exit(3)
     if ran.none_ok:
@@ -174,10 +171,9 @@ def _show(result: Any) -> None:
     _warn(ran)
     if ran.stale:
         say(f"{ran.stale:,} cells of another recipe stand there too; they are kept and not read", "dim")
-    summary = result.summary
-    if len(summary):
+    if len(result.summary):
         say("")
-        table(summary)
+        table(result.summary)
 
 
 def _warn(ran: Any, *, err: bool = False) -> None:

@@ -56,7 +56,7 @@ def test_the_board_of_moleculenet_has_the_methods_that_it_must_have():
         ({"split": [{"recipe": "random"}, {"recipe": "random"}]}, "two splits are called 'random'"),
         ({"split": [{"recipe": "random", "folds": 5, "seeds": [0, 1]}]}, "ask for repeats instead"),
         ({"split": [{"recipe": "random", "repeats": 5}]}, "repeats need folds"),
-        ({"split": [{"recipe": "random", "seeds": [1, 1]}]}, "a seed is given twice"),
+        ({"split": [{"recipe": "random", "seeds": [1, 1]}]}, "split.0.seeds: 1 is given twice"),
         ({"split": [{"recipe": "random", "fractions": [0.9, 0.1, 0.0]}]}, "train and test above 0"),
         ({"split": [{"recipe": "random", "fractions": [0.5, 0.1, 0.1]}]}, "that sum to 1"),
         ({"split": [{"recipe": "random", "folds": 2, "repeats": 10**9}]}, "1000000000 times 2 folds are more than"),

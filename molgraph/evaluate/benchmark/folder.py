@@ -20,10 +20,7 @@ _WRITTEN = (RECIPE, SCORES, PLAN, "splits", "cells", WORK)
 def check_folder(out: Path, recipe: BenchRecipe, source: Path | None = None) -> None:
     """Refuse a folder that holds other things than a benchmark, and files that a run would read and write over.
 
-    Args:
-        out: the folder; a new or empty one, or that of an earlier run, finished or not.
-        recipe: what is to be run.
-        source: the file that the recipe was read from; the folder's own copy serves where it is still as it was.
+    ``source`` is the file that the recipe was read from; the folder's own copy serves where it is still as it was.
 
     Raises:
         StorageError: the folder bears no mark of a benchmark, or cannot be read.

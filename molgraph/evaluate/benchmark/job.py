@@ -35,41 +35,22 @@ VALID_SHARE = 0.1  # of the training rows, for methods that stop early by them
 
 @dataclass(frozen=True)
 class Job:
-    """The work of one cell.
-
-    Args:
-        name: what the cell is called where people read it.
-        folder: where the process writes; the runner makes it, and renames it when all is there.
-        table: the dataset as ``table_parquet.write_table`` wrote it.
-        split: the frozen split.
-        factory: dotted name of a function from a method's name and parameters to the method, ``module:function``.
-        method: its registered name.
-        imports: modules that register methods.
-        params: its parameters.
-        inputs: the entity columns that it is given; None for all.
-        seed: its seed, where it takes one.
-        search: how parameters are searched, or None.
-        metrics: metrics of each target, the one that leads first; the search follows it.
-        threads: of the process.
-        store: a folder for features that the dataset's cells share.
-        seconds: wall time that it may take.
-        memory_gb: memory that its process tree may hold.
-    """
+    """The work of one cell: files, method, search and budget."""
 
     name: str
-    folder: str
-    table: str
-    split: str
-    factory: str
+    folder: str  # where the process writes; the runner makes it, and renames it when all is there
+    table: str  # a file of table_parquet
+    split: str  # the file of the frozen split
+    factory: str  # dotted name of a function from a method's name and parameters to the method, module:function
     method: str
-    imports: tuple[str, ...] = ()
+    imports: tuple[str, ...] = ()  # modules that register methods
     params: Mapping[str, Any] = field(default_factory=dict)
-    inputs: tuple[str, ...] | None = None
+    inputs: tuple[str, ...] | None = None  # the entity columns that the method is given; None for all
     seed: int = 0
     search: Mapping[str, Any] | None = None
-    metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each target, the one that leads first
     threads: int = 1
-    store: str | None = None
+    store: str | None = None  # a folder for features that the dataset's cells share
     seconds: float = 3600.0
     memory_gb: float = 8.0
 
@@ -91,32 +72,18 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a cell ended.
+    """How a cell ended."""
 
-    Args:
-        status: ``ok``, ``crashed``, ``timeout``, ``memory`` or ``refused``; ``disk``, a full one, ends the run.
-        reason: one line where it is not ok.
-        found: what the process told of itself: seconds, notes, parameters chosen.
-        seconds: wall time from its start to its end.
-        cpu_seconds: processor time of its tree.
-        peak_mb: the most memory that its tree held.
-    """
-
-    status: str
-    reason: str
-    found: Mapping[str, Any] = field(default_factory=dict)
+    status: str  # ok, crashed, timeout, memory or refused; disk, a full one, ends the run
+    reason: str  # one line where it is not ok
+    found: Mapping[str, Any] = field(default_factory=dict)  # what the process told: seconds, notes, parameters chosen
     seconds: float = 0.0
     cpu_seconds: float | None = None
     peak_mb: float | None = None
 
 
 def load_factory(dotted: str) -> Any:
-    """The function of a dotted name ``module:function``.
-
-    Example:
-        >>> load_factory("math:sqrt")(9)
-        3.0
-    """
+    """The function of a dotted name ``module:function``."""
     module, _, name = dotted.partition(":")
     return getattr(import_module(module), name)
 

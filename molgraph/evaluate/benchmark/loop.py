@@ -179,17 +179,7 @@ class Loop:
 
 
 class Forecast:
-    """Seconds of cells to come: like those of the same dataset and method, else of the method by rows, else of any.
-
-    Args:
-        rows: of each dataset.
-
-    Example:
-        >>> forecast = Forecast({"a": 10, "b": 20})
-        >>> forecast.add(Cell("a", "random", 0, 0, "mean", 0, ""), 3.0)
-        >>> forecast.left([Cell("b", "random", 0, 0, "mean", 0, "")], jobs=2)
-        3.0
-    """
+    """Seconds of cells to come: like those of the same dataset and method, else of the method by rows, else of any."""
 
     def __init__(self, rows: Mapping[str, int]) -> None:
         self.rows = rows

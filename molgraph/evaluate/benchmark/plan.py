@@ -30,35 +30,23 @@ Resolved = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class DatasetPlan:
-    """One dataset of a benchmark, as its plan file keeps it.
+    """One dataset of a benchmark, as its plan file keeps it; ``refused`` says why where it cannot be used.
 
-    Args:
-        dataset: its name, with its edition.
-        edition: ``raw`` or a curated one.
-        data_hash: of its content.
-        rows: how many.
-        targets: what is predicted.
-        metrics: target -> metrics, the one that leads first.
-        refused: why it cannot be used, else empty.
-        split_hash: (split label, repeat, fold) -> the frozen split's hash.
-        cells: everything that the recipe asks for on it.
-        left_out: reason -> rows that are in no part of any of its splits, since no method can use them.
-        refused_splits: split label -> why that split cannot divide it, where others can; it has no cells under it.
-        resolved: row of the board -> parameters of its method, defaults included.
+    A split that cannot divide it is refused by itself, and has no cells, unless all splits are.
     """
 
-    dataset: str
+    dataset: str  # its name, with its edition
     edition: str = "raw"
     data_hash: str = ""
     rows: int = 0
     targets: tuple[Target, ...] = ()
-    metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by target, the one that leads first
     refused: str = ""
-    split_hash: Mapping[tuple[str, int, int], str] = field(default_factory=dict)
-    cells: tuple[Cell, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict)
-    refused_splits: Mapping[str, str] = field(default_factory=dict)
-    resolved: Resolved = field(default_factory=dict)
+    split_hash: Mapping[tuple[str, int, int], str] = field(default_factory=dict)  # by split label, repeat, fold
+    cells: tuple[Cell, ...] = ()  # everything that the recipe asks for on it
+    left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows that are in no part of any split
+    refused_splits: Mapping[str, str] = field(default_factory=dict)  # split label -> why
+    resolved: Resolved = field(default_factory=dict)  # row of the board -> parameters, defaults included
 
     def save(self, out: Path) -> None:
         """Write the plan file."""
@@ -199,10 +187,6 @@ def prepare(
         table: its rows, where they are at hand; else it is loaded by its card.
         resolved: the methods' parameters, as ``check_recipe`` returns them; the recipe's alone where not given.
         write: False leaves the disk as it is.
-
-    Returns:
-        The plan; ``refused`` says why where the dataset cannot be used, such as a hash that is not the card's. A split
-        that cannot divide it is refused by itself, unless all are.
 
     Raises:
         StorageError: the folder cannot be written.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from molgraph.base.errors import nearest
 from molgraph.base.recipe_keys import NotNegative, Positive
@@ -18,43 +19,39 @@ def _of(signs: str) -> AfterValidator:
     """A text that names files: letters and digits without marks, and after the first of them these signs."""
 
     def check(text: str) -> str:
-        known = "".join(c for c in text if c in signs or (c.isascii() and c.isalnum()))
-        if known != text or text[:1] in tuple(signs):
+        if not re.fullmatch(f"([A-Za-z0-9][A-Za-z0-9{re.escape(signs)}]*)?", text):
             raise ValueError(f"only letters A to Z, digits and {' '.join(signs)} may be used, a letter or digit first")
         return text
 
     return AfterValidator(check)
 
 
+def _once(values: tuple) -> tuple:
+    for value in values:
+        if values.count(value) > 1:
+            raise ValueError(f"{value!r} is given twice")
+    return values
+
+
 MOST_FOLDS = 100_000  # of one split: each is a file
 Label = Annotated[str, Field(max_length=80), _of("._+@=-")]  # names folders
 Params = dict[str, Any]
+Once = AfterValidator(_once)
+Seeds = Annotated[tuple[NotNegative, ...], Field(min_length=1), Once]
 
 
 class BenchSplit(Section):
-    """One question: a split recipe, once for each seed, or as repeated cross-validation.
+    """One question: a split recipe, once for each seed, or as repeated cross-validation."""
 
-    Args:
-        recipe: a registered split, or a .json or .csv file of rows, as ``train --split`` takes it.
-        label: its name on the board and in paths; by default the recipe's, with folds where there are some.
-        fractions: train, valid, test of a split without folds.
-        seeds: a split for each; cross-validation takes one.
-        folds: cross-validation with that many.
-        repeats: how often the rows are divided into folds anew.
-        method_seeds: seeds of the methods under this split, where they differ from the recipe's.
-        datasets: which of the recipe's it divides; all by default.
-        params: the split's own settings; ``column`` may be any column of a ``[[table]]``'s file.
-    """
-
-    recipe: str
-    label: Label = ""
-    fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
-    seeds: Annotated[tuple[NotNegative, ...], Field(min_length=1)] = (0,)
+    recipe: str  # a registered split, or a .json or .csv file of rows, as ``train --split`` takes it
+    label: Label = ""  # on the board and in paths; by default the recipe's, with folds where there are some
+    fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)  # of a split without folds
+    seeds: Seeds = (0,)  # a split for each; cross-validation takes one
     folds: Annotated[int, Field(ge=2)] | None = None
-    repeats: Positive = 1
-    method_seeds: tuple[NotNegative, ...] | None = None
-    datasets: tuple[str, ...] | None = None
-    params: Params = Field(default_factory=dict)
+    repeats: Positive = 1  # how often the rows are divided into folds anew
+    method_seeds: tuple[NotNegative, ...] | None = None  # where they differ from the recipe's
+    datasets: tuple[str, ...] | None = None  # which of the recipe's it divides; all by default
+    params: Params = Field(default_factory=dict)  # column may be any column of a [[table]]'s file
 
     @model_validator(mode="before")
     @classmethod
@@ -69,8 +66,6 @@ class BenchSplit(Section):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError("a seed is given twice")
         if min(self.fractions) < 0 or abs(sum(self.fractions) - 1) > 1e-6 or 0 in self.fractions[::2]:
             raise ValueError("fractions are three shares (train, valid, test) that sum to 1, train and test above 0")
         if self.folds is not None and len(self.seeds) > 1:
@@ -96,62 +91,35 @@ class BenchSplit(Section):
 
 
 class OwnTable(Section):
-    """A dataset of your own: a file without a card.
+    """A dataset of your own: a file without a card."""
 
-    Args:
-        name: what the recipe's ``datasets`` call it, on the board and in paths.
-        path: the file, as ``read_table`` takes it; counted from the folder that the run is started in.
-        smiles: its column of SMILES, where it is not plain.
-        id: its column of ids; one named id, or the rows' numbers, where not given.
-        split_column: the column that the splits ``column``, ``time`` and ``group`` read where their ``params`` name
-            no other.
-        targets: what is predicted, with a kind where it is not plain (``active:binary``).
-        metric: the one that leads its board; the usual one of its kind where not given.
-    """
-
-    name: Annotated[Label, Field(min_length=1)]
-    path: str
-    smiles: str | None = None
-    id: str | None = None
-    split_column: str | None = None
-    targets: Annotated[tuple[str, ...], Field(min_length=1)]
-    metric: str = ""
+    name: Annotated[Label, Field(min_length=1)]  # what the recipe's datasets call it, on the board and in paths
+    path: str  # as ``read_table`` takes it; counted from the folder that the run is started in
+    smiles: str | None = None  # its column of SMILES, where it is not plain
+    id: str | None = None  # its column of ids; one named id, or the rows' numbers, where not given
+    split_column: str | None = None  # read by the splits column, time and group where their params name no other
+    targets: Annotated[tuple[str, ...], Field(min_length=1)]  # with a kind where it is not plain (active:binary)
+    metric: str = ""  # the one that leads its board; the usual one of its kind where not given
 
 
 class Search(Section):
-    """How a method's own parameters are searched, inside the training rows.
+    """How a method's own parameters are searched, inside the training rows."""
 
-    Args:
-        trials: how many sets of parameters are tried.
-        folds: inner folds that each is judged on.
-        fraction: in place of folds: the share of the training rows that judges.
-        seed: of the sampler and the inner split.
-    """
-
-    trials: Positive = 20
-    folds: Annotated[int, Field(ge=2)] = 3
-    fraction: Annotated[float, Field(gt=0, lt=1)] | None = None
-    seed: NotNegative = 0
+    trials: Positive = 20  # how many sets of parameters are tried
+    folds: Annotated[int, Field(ge=2)] = 3  # inner folds that each is judged on
+    fraction: Annotated[float, Field(gt=0, lt=1)] | None = None  # in place of folds: the share of the rows that judges
+    seed: NotNegative = 0  # of the sampler and the inner split
 
 
 class BenchMethod(Section):
-    """One row of the board.
+    """One row of the board."""
 
-    Args:
-        name: a registered method or encoder.
-        label: its name on the board and in paths; by default the method's.
-        params: its parameters.
-        inputs: the entity columns that it is given, the others being left out on purpose; all by default.
-        search: whether and how they are searched.
-        skip: datasets that it is not run on; the recipe's comments say why.
-    """
-
-    name: str
-    label: Label = ""
+    name: str  # a registered method or encoder
+    label: Label = ""  # on the board and in paths; by default the method's name
     params: Params = Field(default_factory=dict)
-    inputs: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    inputs: Annotated[tuple[str, ...], Field(min_length=1)] | None = None  # the entity columns that it is given, or all
     search: Search | None = None
-    skip: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()  # datasets that it is not run on; the recipe's comments say why
 
     @property
     def row(self) -> str:
@@ -175,24 +143,14 @@ class RunSection(Section):
 
 
 class Quoted(Section):
-    """A number from a paper: shown in grey with its protocol and source, never ranked.
-
-    Args:
-        dataset: one of the recipe's.
-        split: the label of one of its splits.
-        method: what the paper calls it.
-        metric: a registered one.
-        value: the paper's.
-        protocol: how the paper's split and seeds differ from the board's.
-        source: the paper.
-    """
+    """A number from a paper: shown in grey with its protocol and source, never ranked."""
 
     dataset: str
-    split: str
-    method: str
+    split: str  # the label of one of the recipe's
+    method: str  # what the paper calls it
     metric: str
     value: float
-    protocol: str
+    protocol: str  # how the paper's split and seeds differ from the board's
     source: str
 
 
@@ -210,37 +168,25 @@ class BenchRecipe(Section):
 
     name: Annotated[str, Field(min_length=1), _of("._-")]
     title: str = ""
-    datasets: Annotated[tuple[str, ...], Field(min_length=1)]
+    datasets: Annotated[tuple[str, ...], Field(min_length=1), Once]
     table: tuple[OwnTable, ...] = ()
     split: Annotated[tuple[BenchSplit, ...], Field(min_length=1)]
     method: Annotated[tuple[BenchMethod, ...], Field(min_length=1)]
-    seeds: Annotated[tuple[NotNegative, ...], Field(min_length=1)] = (0,)
-    metrics: tuple[str, ...] = ()
+    seeds: Seeds = (0,)
+    metrics: Annotated[tuple[str, ...], Once] = ()
     budget: Budget = Budget()
     run: RunSection = RunSection()
     quoted: tuple[Quoted, ...] = ()
 
-    @field_validator("datasets", "seeds", "metrics")
-    @classmethod
-    def _once(cls, values: tuple) -> tuple:
-        for value in values:
-            if values.count(value) > 1:
-                raise ValueError(f"{value!r} is given twice")
-        return values
-
     @model_validator(mode="after")
-    def _own_labels(self) -> Self:
+    def _names(self) -> Self:
         splits, methods = [s.name for s in self.split], [m.row for m in self.method]
         for what, labels in (("splits", splits), ("methods", methods), ("tables", [t.name for t in self.table])):
             for label in labels:
                 if labels.count(label) > 1:
                     raise ValueError(f"two {what} are called {label!r}: give one of them another name")
-        return self
-
-    @model_validator(mode="after")
-    def _own_datasets(self) -> Self:
-        asked = [name for s in self.split for name in s.datasets or ()]
-        for name in (*asked, *(name for m in self.method for name in m.skip), *(t.name for t in self.table)):
+        of_splits = [name for s in self.split for name in s.datasets or ()]
+        for name in (*of_splits, *(name for m in self.method for name in m.skip), *(t.name for t in self.table)):
             if name not in self.datasets:
                 raise ValueError(f"{name!r} is none of the recipe's datasets; {nearest(name, self.datasets)}")
         return self

@@ -35,28 +35,16 @@ logger = logging.getLogger("molgraph")
 
 @dataclass(frozen=True)
 class Ran(Planned):
-    """What a run did.
-
-    Args:
-        out: the benchmark's folder.
-        recipe: what was asked for.
-        wanted: cells that the recipe asks for (those of ``only``).
-        there: how many of them stood there before.
-        made: status -> how many cells ended so in this run.
-        failures: each cell that did not end well in this run, with status and reason.
-        problems: the datasets that were asked for, by name, as their plans have them.
-        stale: folders of cells that this recipe does not ask for; they are kept and not read.
-        seconds: wall time.
-    """
+    """What a run did."""
 
     out: Path
     recipe: BenchRecipe
-    wanted: int
-    there: int
-    made: Mapping[str, int] = field(default_factory=dict)
-    failures: tuple[tuple[Cell, str, str], ...] = ()
-    problems: Mapping[str, DatasetPlan] = field(default_factory=dict)
-    stale: int = 0
+    wanted: int  # cells that the recipe asks for (those of ``only``)
+    there: int  # how many of them stood there before
+    made: Mapping[str, int] = field(default_factory=dict)  # status -> how many cells ended so in this run
+    failures: tuple[tuple[Cell, str, str], ...] = ()  # cells that did not end well in this run, status, reason
+    problems: Mapping[str, DatasetPlan] = field(default_factory=dict)  # the datasets that were asked for, by name
+    stale: int = 0  # folders of cells that this recipe does not ask for; they are kept and not read
     seconds: float = 0.0
 
     @property
@@ -84,19 +72,14 @@ def run_benchmark(
     dry_run: bool = False,
     source: Path | None = None,
 ) -> Ran:
-    """Compute the cells of a benchmark that its folder lacks; ``molgraph.benchmark`` explains most arguments.
+    """Compute the cells of a benchmark that its folder lacks; several runs may work in a folder at once.
+
+    The arguments are those of ``molgraph.benchmark``, and these.
 
     Args:
-        recipe: datasets, splits, methods, seeds, budget.
-        out: the folder; a run that was killed goes on where it was, and several may work in it at once.
         factory: dotted name of the function that makes methods, ``module:function``.
         imports: modules that a cell's process needs, imported once ahead.
-        tables: datasets that are no card's, by name.
-        jobs: cells at once; the recipe's where not given.
         engine: ``local``, ``ray``, or one that is open already, which is not closed.
-        retry: statuses to compute again.
-        only: which datasets, splits, methods, seeds, repeats or folds to compute.
-        dry_run: compute nothing and write nothing.
         source: the file that the recipe was read from.
 
     Raises:

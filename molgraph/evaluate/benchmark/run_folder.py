@@ -46,17 +46,11 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class Records(Planned):
-    """What a benchmark's folder holds for its recipe; cells of other recipes are not read.
-
-    Args:
-        out: the folder.
-        recipe: the one it was last run with.
-        problems: its datasets by name.
-    """
+    """What a benchmark's folder holds for its recipe, the one it was last run with; other cells are not read."""
 
     out: Path
     recipe: BenchRecipe
-    problems: Mapping[str, DatasetPlan]
+    problems: Mapping[str, DatasetPlan]  # its datasets by name
 
     @cached_property
     def done(self) -> tuple[Record, ...]:

@@ -29,10 +29,6 @@ def search(job: Job, train: Table) -> dict[str, Any]:
     Only training rows come in. They are split again, forms of a molecule together; each trial learns from one part and
     is judged on the other, by the metric that leads each target, averaged over the targets.
 
-    Args:
-        job: names the method, its fixed parameters, the metrics and the search's settings.
-        train: the training rows of the cell's split.
-
     Returns:
         ``chosen`` (parameters by name), ``search`` (each trial's parameters, score, seconds) and ``notes``.
     """

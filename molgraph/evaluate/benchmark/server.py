@@ -48,7 +48,7 @@ class _Running:
     peak_mb: float = 0.0
 
 
-def serve(line: Connection) -> None:
+def serve(line: Connection) -> NoReturn:
     """Run the cells that come in as ``(number, job)``, and send ``(number, outcome)`` of each that ended.
 
     What comes first is the runner's process number, the modules to import ahead, and whether cells may be forked; the
@@ -85,6 +85,7 @@ def serve(line: Connection) -> None:
                     line.send((number, outcome))
     for each in running.values():
         _kill_group(each.pid)
+    os._exit(0)  # the runner waits for it, and what was imported takes its time to end
 
 
 def _fork(job: Job, inherited: list[Connection]) -> _Running:

@@ -35,16 +35,7 @@ def work_folder(out: Path, cell: Cell) -> Path:
 
 
 def keep(out: Path, cell: Cell, problem: DatasetPlan, split: BenchSplit, job: Job, outcome: Outcome) -> None:
-    """Write a cell's manifest, and move its folder to its place in one rename.
-
-    Args:
-        out: the benchmark's folder.
-        cell: the cell.
-        problem: the plan of its dataset.
-        split: its split.
-        job: the work of its process.
-        outcome: how it ended.
-    """
+    """Write a cell's manifest, and move its folder to its place in one rename."""
     folder, final = Path(job.folder), cell.folder(out)
     predictions, log, ok = folder / PREDICTIONS, folder / LOG, outcome.status == "ok"
     manifest = _manifest(cell, problem, split, job, outcome)

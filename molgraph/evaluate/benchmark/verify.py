@@ -29,25 +29,15 @@ OF_CELL = ["dataset", "split", "split_hash", "repeat", "fold", "method", "seed"]
 
 @dataclass(frozen=True, repr=False)
 class Verified:
-    """What a check found.
+    """What a check found; cells that are not there are no fault, as a run may be unfinished."""
 
-    Args:
-        cells: how many are as they were written: no fault is theirs, nor their scores'.
-        faults: where -> what is wrong, one sentence.
-        scores: the scores frame, made anew from the predictions.
-        there: cells that were computed, damaged ones too.
-        wanted: cells that the plans ask for; those that are not there are no fault, as a run may be unfinished.
-        begun: datasets that have a plan; those without one, and without a trace of one, were not begun.
-        datasets: how many the recipe names.
-    """
-
-    cells: int
-    faults: tuple[tuple[str, str], ...]
-    scores: pd.DataFrame
-    there: int
-    wanted: int
-    begun: int
-    datasets: int
+    cells: int  # that are as they were written: no fault is theirs, nor their scores'
+    faults: tuple[tuple[str, str], ...]  # where, and what is wrong
+    scores: pd.DataFrame  # made anew from the predictions
+    there: int  # cells that were computed, damaged ones too
+    wanted: int  # cells that the plans ask for
+    begun: int  # datasets that have a plan
+    datasets: int  # that the recipe names
 
     @property
     def ok(self) -> bool:
