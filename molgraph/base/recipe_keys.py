@@ -163,8 +163,9 @@ KEYWORDS: dict[str, Keyword] = {
 }
 
 #: those of them that pretraining has; targets are its tasks where it has any
-_PRETRAIN = ("targets", "smiles", "sequence", "inputs", "id", "on_error", "standardise", "model", "init", "split")
-_PRETRAIN += ("fractions", *keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline")))
+_PRETRAIN = ["targets", "smiles", "sequence", "inputs", "id", "on_error", "standardise"]
+_PRETRAIN += ["model", "init", "split", "fractions"]
+_PRETRAIN += keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline"))
 PRETRAIN_KEYWORDS: dict[str, Keyword] = {name: KEYWORDS[name] for name in _PRETRAIN}
 
 #: those that a generator has, which reads molecules alone

@@ -106,11 +106,11 @@ def _check(prediction: Prediction, test: Table, job: Job) -> None:
 def _failure(error: BaseException) -> dict[str, str]:
     """Status and reason of a job that failed; a full disk is no failure of its method."""
     words = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
-    known = isinstance(error, MolgraphError)
+    known = error.message if isinstance(error, MolgraphError) else ""
     if disk_full(error):
-        return {"status": "disk", "reason": error.message if known else words}
+        return {"status": "disk", "reason": known or words}
     if known:
-        return {"status": "refused", "reason": error.message}
+        return {"status": "refused", "reason": known}
     if isinstance(error, MemoryError):
         return {"status": "memory", "reason": f"out of memory: {error}".removesuffix(": ")}
     with contextlib.suppress(OSError, ValueError):
