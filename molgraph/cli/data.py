@@ -33,7 +33,6 @@ def audit(
     decimal: Decimal = None,
     unit: Unit = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The whole list, as csv.")] = None,
-    write: Annotated[bool, typer.Option("--write", help="Of a dataset: write the counts onto its card.")] = False,
 ) -> None:
     """Count and list what is wrong with a table before anything learns from it.
 
@@ -51,7 +50,7 @@ def audit(
     """
     check_writable(out, inputs=[data])
     data = named(data)
-    if (write or data.startswith("dataset:")) and _audit_dataset(data, write):
+    if data.startswith("dataset:") and _audited(data.removeprefix("dataset:")):
         return
     import re
 
@@ -86,27 +85,17 @@ def named(data: str) -> str:
     raise UsageError(f"there is neither a file nor a dataset {data!r}", hint=nearest(word, card_names()))
 
 
-def _audit_dataset(data: str, write: bool) -> bool:
-    """Audit a dataset onto its card, or one of graphs, which has no molecules to list; whether that is all."""
-    from molgraph.base.errors import UsageError
+def _audited(name: str) -> bool:
+    """Print the audit on the card of a dataset of graphs, which has no molecules to list; whether it is one."""
     from molgraph.cli.show import say
-    from molgraph.data.card_audit import summarise, write_card
     from molgraph.data.cards import audit_lines, card
-    from molgraph.data.datasets import load_dataset
 
-    if not data.startswith("dataset:"):
-        raise UsageError(f"--write is for datasets that have a card, and {data!r} is none", hint="leave it out")
-    name = data.removeprefix("dataset:")
-    if write:
-        say(f"written to {write_card(load_dataset(name))}", err=True)
-    elif card(name).entity in ("graph", "geometry"):
-        loaded = load_dataset(name)
-        found = summarise(loaded.table).model_copy(update={"edition": loaded.edition})
-        for _, line in audit_lines(loaded.card.model_copy(update={"audit": found})):
-            say(line)
-    else:
-        say(f"the counts as they stand on the card: molgraph data info {name.partition('@')[0]}", "dim", err=True)
+    found = card(name.partition("@")[0])
+    if found.entity not in ("graph", "geometry") or "@" in name:
+        say(f"the counts as they stand on the card: molgraph data info {found.name}", "dim", err=True)
         return False
+    for _, line in [*audit_lines(found)] or [("", f"no audit of {found.name} stands on its card")]:
+        say(line)
     return True
 
 

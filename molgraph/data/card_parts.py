@@ -113,7 +113,7 @@ class Repeats(Section):
 
 
 class AuditSummary(Section):
-    """What an audit of the raw edition found; written by ``molgraph data audit NAME --write``.
+    """What an audit of the raw edition found; written by ``pipelines/cards/audit.py``.
 
     Args:
         rdkit: its version.

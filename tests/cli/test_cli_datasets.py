@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from molgraph.base.errors import UsageError
 from molgraph.cli.main import app
-from molgraph.data import card_audit, cards
+from molgraph.data import cards
 from molgraph.data.cards import card, card_names, read_card
+from molgraph.data.datasets import load_dataset
+from pipelines.cards import audit as card_audit
 from tests.data.web import Web, serving
 
 CSV = b"smiles,y\n" + b"".join(f"{'C' * (i + 1)}O,{i}\n".encode() for i in range(20)) + b"OC,7\nC(C,1\n"
@@ -114,25 +117,24 @@ def test_get_all_goes_on_after_a_failure_and_says_so(toy: Web) -> None:
     assert run("data", "get", "toyy")[0] == 2
 
 
-def test_audit_takes_a_dataset_and_writes_its_card(toy: Web) -> None:
+def test_audit_takes_a_dataset_and_a_script_writes_its_card(toy: Web) -> None:
     code, text = run("data", "audit", "toy")
     assert code == 0
     assert "22 rows" in text
     assert "contradiction in y" in text
-    assert run("data", "audit", "toy", "--write")[0] == 0
+    card_audit.write_card(load_dataset("toy"))
     made = read_card(cards.shipped_dir("datasets") / "toy.toml")
     assert (made.rows, made.audit.unreadable, made.audit.written.contradictory_groups) == (22, 1, 1)
     assert (made.edition["c1"].rows, made.verified) == (19, True)
     before = (cards.shipped_dir("datasets") / "toy.toml").read_text()
-    assert run("data", "audit", "toy", "--write")[0] == 0
+    card_audit.write_card(load_dataset("toy"))
     assert (cards.shipped_dir("datasets") / "toy.toml").read_text() == before
     code, text = run("data", "audit", "tooy")
     assert code == 2
     assert "neither a file nor a dataset 'tooy'" in text
     assert "'toy'" in text
-    code, text = run("data", "audit", "toy@c1", "--write")
-    assert code == 2
-    assert "curated" in text
+    with pytest.raises(UsageError, match="curated"):
+        card_audit.write_card(load_dataset("toy@c1"))
 
 
 def test_a_file_of_a_dataset_s_name_is_the_file(toy: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,4 +143,3 @@ def test_a_file_of_a_dataset_s_name_is_the_file(toy: Web, tmp_path: Path, monkey
     code, text = run("data", "audit", "toy")
     assert (code, toy.asked) == (0, [])
     assert "1 rows" in text
-    assert run("data", "audit", "toy", "--write")[0] == 2

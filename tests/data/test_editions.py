@@ -14,11 +14,11 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError
 from molgraph.cli.main import app
 from molgraph.data.audit import audit
-from molgraph.data.card_audit import curatable, curated_edition, summarise
 from molgraph.data.cards import card, card_names
 from molgraph.data.datasets import curated, load_dataset
 from molgraph.data.editions import RULES, curate, identify
 from molgraph.data.table import Table, make_table
+from pipelines.cards.audit import curatable, curated_edition, summarise
 
 SMILES = [
     "CCO",

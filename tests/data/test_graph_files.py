@@ -12,12 +12,12 @@ import pytest
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
 from molgraph.data.featurize_graph import Graphs
-from molgraph.data.graph_audit import graph_codes
 from molgraph.data.graph_values import Graph
 from molgraph.data.sources import archives
 from molgraph.data.sources.geometries import read_npz
 from molgraph.data.sources.graph_files import read_dgcnn, read_tu
 from molgraph.data.sources.pairs import read_deepdta
+from pipelines.cards.graph_codes import graph_codes
 
 TWO = Target("class", "multiclass", classes=("-1", "1"))
 # a path of three nodes, whose edges stand twice, and one lonely node

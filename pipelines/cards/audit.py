@@ -1,15 +1,21 @@
-"""Audit a dataset's raw edition and write the findings onto its card."""
+"""Audit datasets and write the findings onto their cards.
+
+python pipelines/cards/audit.py NAME...     # the cards in datasets/; made for those who add a dataset
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
@@ -19,14 +25,14 @@ from molgraph.chem.identity import Identity
 from molgraph.data.card_parts import AuditSummary, Edition, Repeats
 from molgraph.data.cards import Card
 from molgraph.data.content import content_hash
-from molgraph.data.datasets import RAW, Dataset
+from molgraph.data.datasets import RAW, Dataset, load_dataset
 from molgraph.data.editions import RULES, curate, identify
 from molgraph.data.featurize import rdkit_version
-from molgraph.data.graph_audit import graph_codes
 from molgraph.data.replicates import differing
 from molgraph.data.table import MISSING, Table
+from pipelines.cards.graph_codes import graph_codes
 
-MARK = "# Below this line: written by `molgraph data audit NAME --write`, checked by tests."
+MARK = "# Below this line: written by `python pipelines/cards/audit.py NAME`, checked by tests."
 MANY = 30  # targets; of more, shares of positives are summed up
 SHARE_DIGITS = 5
 
@@ -175,3 +181,8 @@ def _section(name: str, values: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key} = {{ {inside} }}"
         else:
             yield f"{key} = {json.dumps(value, ensure_ascii=False)}"
+
+
+if __name__ == "__main__":
+    for each in sys.argv[1:]:
+        print(write_card(load_dataset(each)))
