@@ -12,8 +12,8 @@ from molgraph.cli.options import Decimal, Qualifiers, Unit, check_writable
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
-    from molgraph.data.chunks import Chunk
     from molgraph.data.editions import Curated
     from molgraph.data.table import Table
 
@@ -63,20 +63,20 @@ def curate(
     from molgraph.base.errors import UsageError
     from molgraph.base.paths import atomic_write
     from molgraph.cli.show import command, say
+    from molgraph.data.cells import Reading
     from molgraph.data.editions import curate as merge
-    from molgraph.data.formats import Held, reader_for
-    from molgraph.data.read import read_table
+    from molgraph.data.read import read_source
 
     if not out.name.endswith((".csv", ".csv.gz")):
         raise UsageError(f"cannot write {out.name!r}: unknown ending", hint="known: .csv, .csv.gz")
     if data.startswith(("dataset:", "builtin:")):
         raise UsageError(f"{data} is no file", hint="curated editions of datasets: molgraph data info NAME")
     check_writable(out, removed, inputs=[data])
-    reader = Held(reader_for(data))
     columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "targets": target, "id": id}
-    table = read_table(reader, **columns, qualifiers=qualifiers or "refuse", decimal=decimal, unit=unit)
+    read = read_source(data, Reading(decimal, qualifiers or "refuse", unit), keep_columns=True, **columns)
+    table = read.table
     made = merge(table, replicates=duplicates, tolerance=tolerance, standardiser=standardise)
-    frame = _clean(reader.chunk, table, made)
+    frame = _clean(read.columns, table, made)
     notes = [*table.notes, *_follow(frame, table, made, unit, qualifiers)]
     written = csv_text(frame).encode()
     with atomic_write(out) as file:
@@ -103,7 +103,7 @@ def curate(
         command(["molgraph", "train", out, *words], err=True)
 
 
-def _clean(chunk: Chunk, table: Table, made: Curated) -> pd.DataFrame:
+def _clean(columns: pa.Table, table: Table, made: Curated) -> pd.DataFrame:
     """The rows that stayed with all columns of the source; cells stand as they were where they mean the same."""
     import numpy as np
     import pandas as pd
@@ -116,14 +116,14 @@ def _clean(chunk: Chunk, table: Table, made: Curated) -> pd.DataFrame:
         kept = (pa.types.is_floating, pa.types.is_boolean, pa.types.is_temporal)
         return column.to_pandas() if any(is_kind(column.type) for is_kind in kept) else as_text(column)
 
-    rows = chunk.columns.take(pa.array(made.rows))
+    rows = columns.take(pa.array(made.rows))
     frame = pd.DataFrame({name: cells(rows[name]) for name in rows.column_names})
     for entity in made.table.entities:
         if entity.kind == "molecule":
             frame[entity.name] = entity.values
     for j, target in enumerate(table.row_targets):
         before, after = table.y[made.rows, j], made.table.y[:, j]  # type: ignore[index]
-        told = as_text(chunk.columns[target.name])[made.rows]
+        told = as_text(columns[target.name])[made.rows]
         plain = np.array([_says(text, value, target.classes) for text, value in zip(told, before, strict=True)])
         same = plain & ((before == after) | (np.isnan(before) & np.isnan(after)))
         texts = ["" if v != v else target.classes[int(v)] if target.classes else f"{v:.12g}" for v in after]
@@ -136,7 +136,8 @@ def _follow(frame: pd.DataFrame, table: Table, made: Curated, unit: str | None, 
     import numpy as np
 
     from molgraph.data.cells import plain_unit, read_cell
-    from molgraph.data.values import NUMERIC, find_beside
+    from molgraph.data.columns import find_beside
+    from molgraph.data.values import NUMERIC
 
     notes, targets = [], [t.name for t in table.row_targets]
     valued = [t.name for t in table.row_targets if t.kind in NUMERIC]

@@ -12,13 +12,12 @@ import pandas as pd
 from molgraph.base.contracts import Target
 from molgraph.chem.identity import Identity, identities_of
 from molgraph.chem.parallel import map_texts
-from molgraph.data.cells import COMMA, OTHER, QUALIFIER, TWO_UNITS, UNIT, UNITS, read_cell
+from molgraph.data.cells import COMMA, OTHER, QUALIFIER, TWO_UNITS, UNIT, UNITS, OddCell, Reading, read_cell
 from molgraph.data.findings import Audit, Finding
 from molgraph.data.profile import APART, OUTLIER_Z, SIMILAR, Profile, cliffs, profile, robust_z, scaled, similar_pairs
 from molgraph.data.read import read_source
 from molgraph.data.replicates import ROUNDING, partners
 from molgraph.data.table import MISSING, Table
-from molgraph.data.value_column import OddCell, Reading
 
 __all__ = ["Audit", "Finding", "audit"]
 
@@ -60,7 +59,8 @@ def audit(data: Any, *, workers: int | None = None, **columns: Any) -> Audit:
         ['>8']
     """
     given = {key: columns.pop(key) for key in ("decimal", "qualifiers", "unit") if key in columns}
-    table, odd = read_source(data, Reading(**given, lenient=True), **columns)
+    read = read_source(data, Reading(**given, lenient=True), **columns)
+    table, odd = read.table, read.odd
     readable = np.flatnonzero(table.ok)
     codes, texts = pd.factorize(table.smiles[readable])
     found: list[Identity] = map_texts(identities_of, list(texts), label="audit", workers=workers)

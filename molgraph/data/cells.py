@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
+import numpy as np
+
+from molgraph.base.errors import UsageError
 from molgraph.data.columns import MISSING_WORDS
 
+#: Words for the labels of a binary target. They are fixed, so that class 1 is the same in every file, whichever words
+#: it holds.
+WORDS = {
+    **dict.fromkeys(("true", "yes", "active", "positive", "toxic", "t", "y", "pos"), "1"),
+    **dict.fromkeys(("false", "no", "inactive", "negative", "nontoxic", "non-toxic", "f", "n", "neg"), "0"),
+}
+QUALIFIERS = ("refuse", "drop", "strip")
 PLAIN, COMMA, THOUSANDS = "number", "decimal comma", "thousands"
 QUALIFIER, UNIT, OTHER = "qualifier", "unit", "not a number"
 TWO_UNITS = "two units"  # one in the cell, another in the column of units
@@ -34,6 +45,43 @@ _CELL = re.compile(
 )
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _DECIMAL = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
+Number = TypeVar("Number", float, np.ndarray)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How cells of values are read.
+
+    Args:
+        decimal: ``,`` or ``.``, the decimal sign; None reads commas where a whole column leaves no doubt.
+        qualifiers: what becomes of ``>8.0``: ``refuse`` it, ``drop`` the label, or ``strip`` the sign.
+        unit: what all values are brought to, such as ``nM``; None refuses cells with units.
+        lenient: whether cells that cannot be read become missing and are listed, instead of an error.
+    """
+
+    decimal: str | None = None
+    qualifiers: str = "refuse"
+    unit: str | None = None
+    lenient: bool = False
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (None, ".", ","):
+            raise UsageError(f"decimal is {self.decimal!r}", hint="a point or a comma: '.' or ','")
+        if self.qualifiers not in QUALIFIERS:
+            raise UsageError(f"qualifiers is {self.qualifiers!r}", hint=f"one of {', '.join(QUALIFIERS)}")
+        if self.unit == "none":  # for who evaluates a model that was trained with one
+            object.__setattr__(self, "unit", None)
+        if self.unit is not None and plain_unit(self.unit) not in UNITS:
+            raise UsageError(f"the unit {self.unit!r} is not known", hint=f"known: {', '.join(UNITS)}")
+
+
+class OddCell(NamedTuple):
+    """A cell that is no plain number: its column, its row (from 0), its kind, and its text."""
+
+    column: str
+    row: int
+    kind: str
+    text: str
 
 
 class Cell(NamedTuple):
@@ -88,8 +136,8 @@ def plain_unit(text: str) -> str:
     return text.strip().replace("µ", "u").replace("μ", "u")
 
 
-def convert(value: float, unit: str, wanted: str) -> float | None:
-    """A value in another unit; None where the units cannot be converted.
+def convert(value: Number, unit: str, wanted: str) -> Number | None:
+    """A value, or an array of some, in another unit; None where the units cannot be converted.
 
     Example:
         >>> convert(0.25, "uM", "nM"), convert(3.0, "mg/L", "nM")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -27,6 +27,12 @@ SMILES_NAMES = frozenset(
 }
 ID_NAMES = frozenset(["id", "molid", "moleculeid", "compoundid", "drugid", "identifier"])
 MISSING_WORDS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "-")
+_NAMES = {
+    "relation": ("relation", "operator", "qualifier", "modifier", "relationship"),
+    "unit": ("unit", "units", "uom"),
+}
+_BEFORE = ("", "standard", "published", "activity", "value")  # such a name, where it is not a target's own
+Beside = Mapping[str, Mapping[str, str]]  # target -> "relation", "unit" or "shared unit" -> column
 _SHARE = 0.8  # of the sampled cells must be readable molecules
 _SAMPLED = 50
 
@@ -157,6 +163,35 @@ def find_id(names: Sequence[str], taken: Sequence[str]) -> str | None:
     """The only column with an id's name that serves for nothing else, or None."""
     found = [n for n in names if plain(n) in ID_NAMES and n not in taken]
     return found[0] if len(found) == 1 else None
+
+
+def find_beside(names: Sequence[str], taken: Sequence[str | None], targets: Iterable[str]) -> Beside:
+    """The columns of relations (<, >, =) and of units that belong to each target, by their names.
+
+    A column of units that could be several targets' is their ``shared unit``.
+
+    Example:
+        >>> find_beside(["smiles", "IC50", "IC50_relation", "standard_units"], ["smiles", "IC50"], ["IC50"])
+        {'IC50': {'relation': 'IC50_relation', 'unit': 'standard_units'}}
+    """
+    found: dict[str, dict[str, str]] = {}
+    free, targets = {name: plain(name) for name in names if name not in {*taken}}, list(targets)
+    for what, words in _NAMES.items():
+        others = [before for before in _BEFORE if what == "unit" and f"{before}value" in free.values()]  # not asked for
+        common = {before + word for word in words for before in _BEFORE if before not in others}
+        shared = [name for name, word in free.items() if word in common]
+        without = []
+        for target in targets:
+            own = {plain(target) + word for word in words}
+            own |= {before + word for word in words for before in _BEFORE if plain(target) == f"{before}value"}
+            if named := [name for name, word in free.items() if word in own]:
+                found.setdefault(target, {})[what] = named[0]
+                shared = [name for name in shared if name != named[0]]
+            else:
+                without.append(target)
+        for target in without if shared else ():
+            found.setdefault(target, {})["shared unit" if what == "unit" and len(targets) > 1 else what] = shared[0]
+    return found
 
 
 def as_text(column: pa.ChunkedArray) -> np.ndarray:

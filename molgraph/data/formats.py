@@ -8,7 +8,6 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,8 +58,6 @@ def reader_for(source: Any) -> Reader:
         DataError: nothing that molgraph reads.
         StorageError: a file that may not be read.
     """
-    if isinstance(source, Held):
-        return source
     if isinstance(source, (str, Path)):
         return _file_reader(source)
     if isinstance(source, pd.DataFrame):
@@ -142,30 +139,6 @@ def _lines_of_smiles(opened: Opened) -> bool:
     first = (text.splitlines() or [""])[0]
     word = re.split(r"[\s,;]", first)[0]
     return not is_smiles_name(word) and not re.search(r"[,;]", first) and parse_smiles(word).mol is not None
-
-
-class Held:
-    """A reader whose rows are read once, all columns, and held in memory.
-
-    Args:
-        reader: the source's own.
-    """
-
-    rereadable = True
-
-    def __init__(self, reader: Reader) -> None:
-        self.name, self.names, self.smiles, self.id = reader.name, reader.names, reader.smiles, reader.id
-        self.reader, self._sample = reader, reader.sample()
-        empty = Chunk(pa.table({name: pa.array([], pa.string()) for name in self.names}), 0)
-        self.chunk = next(iter(reader.chunks(self.names, None)), empty)
-
-    def sample(self) -> pa.Table:
-        return self._sample
-
-    def chunks(self, columns: list[str], rows: int | None) -> Iterator[Chunk]:
-        if rows is not None:
-            raise ValueError("held rows are given all at once")
-        yield replace(self.chunk, columns=self.chunk.columns.select(columns))
 
 
 class FrameReader:

@@ -9,16 +9,15 @@ import numpy as np
 import pyarrow as pa
 
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.data.column_roles import Names, Targets
+from molgraph.data.cells import Reading
 from molgraph.data.datasets import load_dataset
 from molgraph.data.log import log_targets
 from molgraph.data.sources import builtin
 from molgraph.data.table import Table, row_name
 from molgraph.data.table_builder import Rows
-from molgraph.data.table_reader import read_chunks, read_whole
+from molgraph.data.table_reader import Names, Targets, read_rows
 from molgraph.data.targets import parse_targets
 from molgraph.data.validate import check_molecules
-from molgraph.data.value_column import OddCell, Reading
 
 OnError = Literal["keep", "drop", "stop"]
 
@@ -76,17 +75,9 @@ def read_table(
         >>> list(table.status), table.y[:, 0]
         (['ok', 'missing', 'ok'], array([1.5, 2. , nan]))
     """
-    reading = Reading(decimal, qualifiers, unit)
-    columns: dict[str, Any] = {
-        "smiles": smiles,
-        "sequence": sequence,
-        "id": id,
-        "weight": weight,
-        "features": features,
-        "split": split,
-    }
-    table = read_source(source, reading, targets=targets, need_targets=need_targets, log=log, **columns)[0]
-    return _handle(table, on_error)
+    columns = {"smiles": smiles, "sequence": sequence, "id": id, "weight": weight, "features": features, "split": split}
+    more: dict[str, Any] = {"targets": targets, "need_targets": need_targets, "log": log}
+    return _handle(read_source(source, Reading(decimal, qualifiers, unit), **columns, **more).table, on_error)
 
 
 def read_source(
@@ -96,15 +87,17 @@ def read_source(
     targets: Targets = None,
     need_targets: bool = False,
     log: bool = False,
+    keep_columns: bool = False,
     **columns: Any,
-) -> tuple[Table, list[OddCell]]:
-    """The whole table of a source, every row kept, and the cells that a lenient reading could not read.
+) -> Rows:
+    """The whole table of a source, every row kept, with the cells that a lenient reading could not read.
 
     Args:
         source: as for ``read_table``.
         reading: how cells of values are read.
         targets, need_targets, log: as for ``read_table``.
-        columns: ``smiles``, ``id``, ``weight``, ``features`` and ``split``, as for ``read_table``.
+        keep_columns: whether to give all columns of the source as they stand there.
+        columns: ``smiles``, ``sequence``, ``id``, ``weight``, ``features`` and ``split``, as for ``read_table``.
     """
     if is_named(source):
         source = _load_named(source)
@@ -112,11 +105,13 @@ def read_source(
             targets = source.targets
     if isinstance(source, Table):
         _check_ready(source, reading, columns)
-        table = _choose(source, targets)
-        if need_targets and not table.targets:
+        rows = _rows_of(_choose(source, targets))
+        if need_targets and not rows.table.targets:
             raise DataError("the table has no target", hint="read another one, or make it with targets")
-        return log_targets(table) if log else table, []
-    return read_whole(source, reading, targets=targets, need_targets=need_targets, log=log, **columns)
+    else:
+        more: dict[str, Any] = {"need_targets": need_targets, "log": log, "keep_columns": keep_columns}
+        (rows,) = read_rows(source, reading, targets=targets, **more, **columns)
+    return rows._replace(table=log_targets(rows.table)) if log else rows
 
 
 def iter_rows(
@@ -146,19 +141,23 @@ def iter_rows(
     if isinstance(source, Table) or is_named(source):
         if keep_columns:
             raise UsageError("the columns of a ready table cannot be kept", hint="give a file or a frame")
-        whole = read_table(source, targets=targets, **options)
-        own = (*(e.name for e in whole.entities), *(t.name for t in whole.targets), *whole.feature_names)
-        for start in range(0, max(len(whole), 1), chunk_rows):
-            stop = min(start + chunk_rows, len(whole))
-            yield Rows(whole.take(np.arange(start, stop)), own, pa.table({}))
+        whole = _rows_of(read_table(source, targets=targets, **options))
+        for start in range(0, max(len(whole.table), 1), chunk_rows):
+            yield whole.take(start, min(start + chunk_rows, len(whole.table)))
         return
     options |= {"chunk_rows": chunk_rows, "keep_columns": keep_columns, "molblocks": molblocks}
-    yield from read_chunks(source, targets=targets, **options)
+    yield from read_rows(source, Reading(options.pop("decimal", None)), targets=targets, **options)
 
 
 def is_named(source: Any) -> bool:
     """Whether a source is a name of a table instead of a place of one."""
     return isinstance(source, str) and source.startswith(("builtin:", "dataset:"))
+
+
+def _rows_of(table: Table) -> Rows:
+    """A table that is read already, as rows; it has no other columns."""
+    names = (*(e.name for e in table.entities), *(t.name for t in table.targets), *table.feature_names)
+    return Rows(table, names, pa.table({}))
 
 
 def _load_named(source: str) -> Table:

@@ -19,11 +19,10 @@ from molgraph.chem.atom_order import counts_of, follow_block
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import MAX_CHARACTERS, precheck
 from molgraph.data import columns as cols
-from molgraph.data.cells import is_missing
+from molgraph.data.cells import OddCell, is_missing
 from molgraph.data.chunks import MOLBLOCK, Chunk
 from molgraph.data.table import MISSING, OK, UNREADABLE, Entities, Table
-from molgraph.data.targets import Asked, numbers_of
-from molgraph.data.value_lists import read_lists
+from molgraph.data.targets import Asked, numbers_of, read_lists
 
 _ODD = r"[^!-=?-~]"  # blanks, ">", control characters, anything beyond ASCII: worth a closer look
 
@@ -62,14 +61,16 @@ class Rows(NamedTuple):
     """Some rows of a source.
 
     Args:
-        table: what they are made to be.
+        table: the rows as a table.
         names: names of all the source's columns.
         columns: the source's own columns as they stand there, as far as they were asked for.
+        odd: the cells that a lenient reading could not read.
     """
 
     table: Table
     names: tuple[str, ...]
     columns: pa.Table
+    odd: Sequence[OddCell] = ()
 
     def take(self, start: int, stop: int) -> Rows:
         """Some of the rows."""
@@ -190,8 +191,3 @@ def _weights(chunk: Chunk, name: str) -> np.ndarray:
             hint="every row needs a weight of 0 or more",
         )
     return values
-
-
-def no_rows(plan: ColumnRoles, targets: tuple[Target, ...]) -> Table:
-    """The table of a source without rows."""
-    return build(Chunk(pa.table({name: pa.array([], pa.string()) for name in plan.columns}), 0), plan, targets)

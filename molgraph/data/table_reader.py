@@ -1,109 +1,144 @@
-"""Read a file, a frame or a list into a table, whole or chunk by chunk, with every row kept."""
+"""Read a file, a frame or a list into tables, whole or chunk by chunk, with every row kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 
-from molgraph.base.table import Table, Target
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError
+from molgraph.base.table import EntityKind
+from molgraph.data import columns as cols
+from molgraph.data.cells import Reading
 from molgraph.data.chunks import MOLBLOCK, Chunk, Reader
-from molgraph.data.column_roles import Targets, decide, make_plan, settled
 from molgraph.data.delimited import DelimitedReader
-from molgraph.data.formats import Held, reader_for
-from molgraph.data.log import before_log, log_targets
+from molgraph.data.formats import reader_for
+from molgraph.data.log import before_log
 from molgraph.data.sdf_smi_reader import RecordReader
-from molgraph.data.table_builder import Rows, build, no_rows
-from molgraph.data.value_column import OddCell, Reading
-from molgraph.data.values import NUMERIC, decimal_commas, find_beside, tidy
+from molgraph.data.table_builder import ColumnRoles, Rows, build
+from molgraph.data.targets import decide, is_settled, parse_targets
+from molgraph.data.values import NUMERIC, decimal_commas, put, read_numbers, read_values
+
+Targets = str | Target | Iterable[str | Target] | None
+Names = str | Sequence[str] | None
 
 
-def read_whole(
+def read_rows(
     source: Any,
     reading: Reading,
     *,
+    chunk_rows: int | None = None,
+    keep_columns: bool = False,
+    molblocks: bool = False,
     targets: Targets = None,
-    need_targets: bool = False,
     log: bool = False,
     **columns: Any,
-) -> tuple[Table, list[OddCell]]:
-    """The table of a source, and the cells that a lenient reading could not read.
+) -> Iterator[Rows]:
+    """The rows of a source in tables of ``chunk_rows``, or in one; one table of no rows where it has none.
+
+    Cells of targets are read as asked in a whole table; in chunks, decimal commas of weights and descriptors alone.
 
     Args:
         source: a path, ``-``, a frame, a mapping of columns, or a list of SMILES.
         reading: how cells of values are read.
-        targets, need_targets, log: as for ``molgraph.data.read.read_table``.
-        columns: ``smiles``, ``id``, ``weight``, ``features`` and ``split``, as there.
+        chunk_rows: rows a table; None for all.
+        keep_columns: whether to give all columns of the source.
+        molblocks: whether to give an SD file's structures too, as a column ``MOLBLOCK``.
+        targets: as for ``molgraph.data.read.read_table``.
+        log: whether ``log10_y`` may be named for the column ``y``.
+        columns: ``smiles``, ``id``, ``weight``, ``features``, ``split`` and ``need_targets``, as there.
     """
     reader = reader_for(source)
     if log and targets is not None:
         targets = before_log([targets] if isinstance(targets, str | Target) else targets, reader.names)
-    plan = make_plan(reader, targets=targets, need_targets=need_targets, **columns)
-    valued = [a.column for a in plan.asked if a.kind in NUMERIC and a.level == "row"]
-    beside = find_beside(reader.names, plan.columns, valued)
+    roles = _find_roles(reader, targets=targets, **columns)
+    asked, numbers, whole = roles.asked, roles.numbers, chunk_rows is None
+    records = isinstance(reader, RecordReader)
+    kept = [*reader.names] * keep_columns + [MOLBLOCK] * (molblocks and records)
+    valued = {a.column: a.kind for a in asked if a.level == "row"} if whole else {}
+    beside = cols.find_beside(reader.names, roles.columns, [name for name, kind in valued.items() if kind in NUMERIC])
     more = [name for each in beside.values() for name in each.values()]
-    if isinstance(reader, RecordReader) and any(a.level != "row" for a in plan.asked):
+    if whole and records and any(a.level != "row" for a in asked):
         more.append(MOLBLOCK)  # whose order of atoms the values have
-    read, notes, odd = [], [], []
-    for chunk in reader.chunks(list(dict.fromkeys([*plan.columns, *more])), None):
-        signs = dict.fromkeys(plan.numbers, reading.decimal)
-        chunk, found = tidy(chunk, plan.asked, signs, beside, reading, guess=_parts_by_no_comma(reader))
-        read.append(chunk)
-        notes += found.notes
-        odd += found.odd
-    kinds = decide(plan.asked, read)
-    table = next(iter([build(chunk, plan, kinds) for chunk in read] or [no_rows(plan, kinds)]))
-    table = replace(table, notes=tuple(notes))
-    return log_targets(table) if log else table, odd
-
-
-def read_chunks(
-    source: Any,
-    *,
-    chunk_rows: int,
-    keep_columns: bool = False,
-    molblocks: bool = False,
-    targets: Targets = None,
-    decimal: str | None = None,
-    **columns: Any,
-) -> Iterator[Rows]:
-    """The tables of ``chunk_rows`` rows each, with the source's own columns beside them; one of no rows if it has none.
-
-    Args:
-        source: as for ``read_whole``.
-        chunk_rows: rows a chunk.
-        keep_columns: whether to give all columns of the source.
-        molblocks: whether to give an SD file's structures too, as a column ``MOLBLOCK``.
-        targets, decimal, columns: as for ``molgraph.data.read.read_table``.
-    """
-    reader = reader_for(source)
-    plan = make_plan(reader, targets=targets, **columns)
-    kept = [*reader.names] if keep_columns else []
-    kept += [MOLBLOCK] if molblocks and isinstance(reader, RecordReader) else []
-    wanted = list(dict.fromkeys([*plan.columns, *kept]))
-    reading, guess = Reading(decimal), decimal is None and _parts_by_no_comma(reader)
-    commas: set[str] = set()
-    if guess and plan.numbers and reader.rereadable:  # by all rows, as a table that is read whole
-        commas = decimal_commas(reader.chunks([*plan.numbers], chunk_rows), plan.numbers)
-    found: tuple[Target, ...] | None = None
-    if reader.rereadable or all(settled(a) for a in plan.asked):
-        open_ones = [a.column for a in plan.asked if not settled(a)]
-        found = decide(plan.asked, reader.chunks(open_ones, chunk_rows) if open_ones else [])
+    wanted = list(dict.fromkeys([*roles.columns, *more, *kept]))
+    # a comma in a cell can be a decimal sign where the file's columns are parted by something else
+    guess = isinstance(reader, DelimitedReader) and reader.delimiter != ","
+    ahead = not whole and reader.rereadable  # what all rows have to say is found in a first pass over them
+    commas, open_ones = set[str](), [a.column for a in asked if not is_settled(a)]
+    if ahead and guess and numbers and reading.decimal is None:
+        commas = decimal_commas(reader.chunks(numbers, chunk_rows), numbers)
+    found = None
+    if ahead or not open_ones:
+        found = decide(asked, reader.chunks(open_ones, chunk_rows) if open_ones else [])
     none = Chunk(pa.table({name: pa.array([], pa.string()) for name in wanted}), 0)
     chunks = reader.chunks(wanted, chunk_rows)
     for chunk in chain([next(chunks, none)], chunks):
-        if guess and not reader.rereadable:
-            commas |= decimal_commas([chunk], plan.numbers)
-        signs = {name: "," if name in commas else decimal for name in plan.numbers}
-        read = tidy(chunk, (), signs, {}, reading, guess=False)[0]
-        found = found if found is not None else decide(plan.asked, [read])
-        yield Rows(build(read, plan, found), tuple(reader.names), chunk.columns.select(kept))
+        if guess and not ahead and reading.decimal is None:
+            commas |= decimal_commas([chunk], numbers)
+        made, notes, odd = read_values(chunk, valued, beside, reading, guess=guess)
+        for name in numbers:
+            column, more_notes = read_numbers(chunk.cells(name), name, "," if name in commas else reading.decimal)
+            made, notes = put(made, name, column), notes + more_notes
+        tidy = replace(chunk, columns=made)
+        found = decide(asked, [tidy]) if found is None else found
+        table = build(tidy, roles, found)
+        table = replace(table, notes=tuple(notes)) if whole else table
+        yield Rows(table, tuple(reader.names), chunk.columns.select(kept), odd)
 
 
-def _parts_by_no_comma(reader: Reader) -> bool:
-    """Whether a comma in a cell can be a decimal sign: the file's columns are parted by something else."""
-    reader = reader.reader if isinstance(reader, Held) else reader
-    return isinstance(reader, DelimitedReader) and reader.delimiter != ","
+def _find_roles(
+    reader: Reader,
+    smiles: Names = None,
+    targets: Targets = None,
+    id: str | None = None,
+    weight: str | None = None,
+    features: Names = None,
+    split: str | None = None,
+    need_targets: bool = False,
+    sequence: Names = None,
+) -> ColumnRoles:
+    """Find every column, or raise ``DataError`` with what there is."""
+    names = reader.names
+    asked = parse_targets(targets, names)
+    values = [a.column for a in asked]
+    weight = weight and cols.resolve(weight, names, "weights")
+    split = split and cols.resolve(split, names, "split")
+    described = tuple(cols.resolve(name, names, "features") for name in _several(features))
+    for name in described:
+        if described.count(name) > 1:
+            raise DataError(f"feature {name!r} is given twice", hint="name each feature once")
+        if name in values:
+            raise DataError(
+                f"column {name!r} is a feature and a target: the answer would be among the questions",
+                hint="leave it out of the features",
+            )
+    proteins = [cols.resolve(name, names, "sequences") for name in _several(sequence)]
+    taken = [n for n in (weight, split, id, *described, *proteins, *values) if n]
+    sample = reader.sample()
+    molecules = [cols.resolve(name, names, "SMILES") for name in _several(smiles)]
+    molecules = molecules or [reader.smiles or cols.find_smiles(names, sample, taken)]
+    entities: list[tuple[str, EntityKind]] = [(name, "molecule") for name in molecules]
+    entities += [(name, "sequence") for name in proteins]
+    for name, kind in entities:
+        if name in values:
+            raise DataError(f"column {name!r} holds the {kind}s, so it is no target", hint="name a column of values")
+        if [*molecules, *proteins].count(name) > 1:
+            raise DataError(f"column {name!r} is named twice as what is read", hint="name each column once")
+    taken += molecules
+    id = cols.resolve(id, names, "ids") if id is not None else reader.id or cols.find_id(names, taken)
+    if need_targets and not asked:
+        numeric = cols.numeric(sample, [n for n in names if n not in (*taken, id)])
+        raise DataError(
+            f"no target was named; columns of numbers: {', '.join(numeric) or 'none'}"[:500],
+            hint=f"say which: --target {shlex.quote(numeric[0]) if numeric else 'NAME'} (in Python targets=[NAME])",
+        )
+    return ColumnRoles(tuple(entities), id, weight, described, split, asked)
+
+
+def _several(given: Names) -> tuple[str, ...]:
+    return () if given is None else (given,) if isinstance(given, str) else tuple(given)

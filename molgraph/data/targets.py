@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import cast, get_args
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from molgraph.base.contracts import Kind, Target
 from molgraph.base.errors import DataError
+from molgraph.base.packed import Packed
 from molgraph.base.table import LevelName
+from molgraph.data.cells import WORDS
+from molgraph.data.chunks import Chunk
 from molgraph.data.columns import MISSING_WORDS, as_numbers, as_text, resolve, with_kind
 from molgraph.data.labels import misfits
-from molgraph.data.value_column import WORDS
 
 MAX_CLASSES = 1000
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_MARKER = re.compile(r"\[(\S+)\]\s+(?=\S)")  # RDKit's property lists may begin with their word for a missing value
 _PROPERTY = re.compile(r"^(atom|bond)\.(d|i|b|)prop\.")  # how RDKit names lists of atom or bond properties in SD files
 
 
@@ -103,44 +108,47 @@ def _column(name: str, level: LevelName, names: Sequence[str]) -> str:
     return resolve(name, names, "target")
 
 
-@dataclass
-class Findings:
-    """What the rows seen so far say about one target; fed chunk by chunk."""
+def is_settled(asked: Asked) -> bool:
+    """Whether a target needs no look at the rows."""
+    if asked.kind == "multiclass":
+        return asked.target is not None and bool(asked.target.classes)
+    return asked.kind is not None
 
-    asked: Asked
-    binary: bool = True
-    any_value: bool = False
-    classes: set[str] = field(default_factory=set)
 
-    def look(self, column: pa.ChunkedArray, start: int) -> None:
-        """Take in some rows.
+def decide(asked: Sequence[Asked], chunks: Iterable[Chunk]) -> tuple[Target, ...]:
+    """The targets, with the kinds and classes that the rows show where they were not given.
 
-        Raises:
-            DataError: text where numbers are needed, or too many classes.
-        """
-        name, kind = self.asked.column, self.asked.kind
-        if kind == "multiclass":
-            self.classes |= {t for t in np.unique(_labels(column)) if t}
-            if len(self.classes) > MAX_CLASSES:
-                raise DataError(
-                    f"target {name!r} has more than {MAX_CLASSES} classes",
-                    hint=f"is it a number? then {with_kind(name, 'regression')}",
-                )
-        elif kind is None and self.binary:
-            values = numbers_of(column, Target(name), start, words=True)
+    Raises:
+        DataError: text where numbers are needed, or too many classes.
+    """
+    classes: dict[Asked, set[str]] = {one: set() for one in asked}
+    binary: dict[Asked, set[bool]] = {one: set() for one in asked}
+    for chunk in chunks:
+        for one in asked:
+            if is_settled(one) or False in binary[one]:
+                continue
+            column = chunk.cells(one.column)
+            if one.level != "row":  # a cell that cannot be read is a matter of its row
+                column = flat_values(column, numbers=one.kind is None)
+            if one.kind == "multiclass":
+                classes[one] |= {label for label in np.unique(_labels(column)) if label}
+                if len(classes[one]) > MAX_CLASSES:
+                    raise DataError(
+                        f"target {one.column!r} has more than {MAX_CLASSES} classes",
+                        hint=f"is it a number? then {with_kind(one.column, 'regression')}",
+                    )
+                continue
+            values = numbers_of(column, Target(one.column), chunk.start, words=True)
             values = values[np.isfinite(values)]
-            self.any_value |= len(values) > 0
-            self.binary = bool(np.isin(values, (0.0, 1.0)).all())
+            binary[one] |= {bool(np.isin(values, (0.0, 1.0)).all())} if len(values) else set()
+    return tuple(_decided(one, classes[one], binary[one] == {True}) for one in asked)
 
-    def target(self) -> Target:
-        """The decision."""
-        asked = self.asked
-        if asked.target is not None and (asked.kind != "multiclass" or asked.target.classes):
-            return replace(asked.target, name=asked.name)
-        kind, classes = asked.kind, tuple(sorted(self.classes, key=_class_order))
-        return Target(
-            asked.name, kind or ("binary" if self.binary and self.any_value else "regression"), asked.level, classes
-        )
+
+def _decided(asked: Asked, classes: set[str], binary: bool) -> Target:
+    if asked.target is not None and (asked.kind != "multiclass" or asked.target.classes):
+        return replace(asked.target, name=asked.name)
+    kind = asked.kind or ("binary" if binary else "regression")
+    return Target(asked.name, kind, asked.level, tuple(sorted(classes, key=_class_order)))
 
 
 def _class_order(label: str) -> tuple[int, float, str]:
@@ -206,8 +214,6 @@ def numbers_of(column: pa.ChunkedArray, target: Target, start: int, *, words: bo
 
 
 def _words_to_digits(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    import pyarrow.compute as pc
-
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
@@ -215,3 +221,73 @@ def _words_to_digits(column: pa.ChunkedArray) -> pa.ChunkedArray:
     words = pc.ascii_lower(pc.utf8_trim_whitespace(column))
     found = pc.index_in(words, value_set=pa.array(list(WORDS), words.type))
     return pc.coalesce(pc.take(pa.array(list(WORDS.values()), words.type), found), column)
+
+
+def split_list(text: str) -> list[str] | None:
+    """The values of a cell; None where the cell is missing.
+
+    JSON (``[0.1, null]``), the texts of Python's and numpy's lists, and RDKit's property lists (``0.1 n/a``).
+
+    Example:
+        >>> split_list("[0.1, null]"), split_list("0.1 n/a\\n0.3"), split_list("[?] 1 ?"), split_list("[]")
+        (['0.1', 'null'], ['0.1', 'n/a', '0.3'], ['1', ''], [])
+        >>> split_list("NA") is None
+        True
+    """
+    text = text.strip()
+    if text.lower() in MISSING_WORDS:
+        return None
+    missing = None
+    if found := _MARKER.match(text):
+        missing, text = found[1], text[found.end() :]
+    if text[0] in "[(" and text[-1] in "])":
+        text = text[1:-1].strip()
+    values = text.split(",") if "," in text else text.split()
+    return ["" if value == missing else value.strip().strip("\"'") for value in values]
+
+
+def flat_values(column: pa.ChunkedArray, *, numbers: bool) -> pa.ChunkedArray:
+    """The values of all cells, one after another, as text; with ``numbers`` those alone that are some."""
+    values = [value for cell in map(split_list, as_text(column)) if cell for value in cell]
+    found = pa.chunked_array([pa.array(values, pa.string())])
+    return found.filter(pc.match_substring_regex(found, _NUMBER)) if numbers else found
+
+
+def read_lists(column: pa.ChunkedArray, target: Target, sizes: np.ndarray) -> tuple[Packed, np.ndarray]:
+    """The values of a target below the row level; a cell that cannot be used has a reason and no values.
+
+    Args:
+        column: a cell for each row.
+        target: what the column holds.
+        sizes: int64 [n], the atoms (or bonds) of each row's molecule; -1 where there is no molecule.
+
+    Returns:
+        The values, and object [n] of reasons, empty where all is well.
+    """
+    cells = [split_list(text) for text in as_text(column)]
+    reason = np.full(len(cells), "", dtype=object)
+    for i, (cell, size) in enumerate(zip(cells, sizes, strict=True)):
+        if cell is not None and len(cell) != size:
+            if size >= 0:
+                reason[i] = f"{target.name} has {len(cell)} values, the molecule {size} {target.level}s"
+            cells[i] = None
+    try:
+        values = _numbers([value for cell in cells if cell for value in cell], target)
+    except DataError:  # cell by cell, to find those that are at fault
+        values = np.concatenate([np.zeros(0), *(_one(cells, i, target, reason) for i in range(len(cells)))])
+    sizes = np.array([0 if cell is None else len(cell) for cell in cells], dtype=np.int64)
+    return Packed(np.concatenate([[0], np.cumsum(sizes)]), values), reason
+
+
+def _numbers(texts: list[str], target: Target) -> np.ndarray:
+    return numbers_of(pa.chunked_array([pa.array(texts, pa.string())]), target, 0)
+
+
+def _one(cells: list[list[str] | None], i: int, target: Target, reason: np.ndarray) -> np.ndarray:
+    """The values of one cell; of one that cannot be read, none, and the reason is written down."""
+    try:
+        return _numbers(cells[i] or [], target)
+    except DataError as error:
+        reason[i] = error.message.replace(" in row ", f" in {target.level} ")
+        cells[i] = None
+        return np.zeros(0)

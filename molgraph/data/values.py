@@ -1,132 +1,86 @@
-"""Read the columns of values of a source, with the columns of relations and units that stand beside them."""
+"""Read columns of measured values: decimal commas, qualifiers, units and words; odd cells are listed or refused."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from molgraph.base.errors import DataError
 from molgraph.data import cells
+from molgraph.data.cells import WORDS, OddCell, Reading
 from molgraph.data.chunks import Chunk
-from molgraph.data.columns import as_text, plain
-from molgraph.data.targets import Asked
-from molgraph.data.value_column import WORDS, OddCell, Reading, ValueColumn
+from molgraph.data.columns import MISSING_WORDS, Beside, as_numbers, as_text, with_kind
 
-_NAMES = {
-    "relation": ("relation", "operator", "qualifier", "modifier", "relationship"),
-    "unit": ("unit", "units", "uom"),
-}
-_BEFORE = ("", "standard", "published", "activity", "value")  # such a name, where it is not a target's own
+FEW = 20  # different texts that may be classes
 NUMERIC = (None, "regression", "bounded")  # kinds of a target whose cells are read as values
-Beside = Mapping[str, Mapping[str, str]]  # target -> "relation", "unit" or "shared unit" -> column
+_WAYS = "in train, evaluate and data curate (benchmarks read its table); molgraph data audit lists such cells"
+_EXACT = ("", "=")
 
 
-@dataclass
-class Values:
-    """What was found in the columns of values of a source.
+class Column(NamedTuple):
+    """A column beside one of values, which says each row's unit or relation."""
 
-    Args:
-        notes: a sentence for whatever was read otherwise than it stands there.
-        odd: the cells that could not be read, where they are kept instead of refused.
-    """
-
-    notes: list[str] = field(default_factory=list)
-    odd: list[OddCell] = field(default_factory=list)
+    name: str
+    texts: np.ndarray
 
 
-def find_beside(names: Sequence[str], taken: Sequence[str | None], targets: Iterable[str]) -> Beside:
-    """The columns of relations (<, >, =) and of units that belong to each target, by their names.
-
-    A column of units that could be several targets' is their ``shared unit``.
-
-    Example:
-        >>> find_beside(["smiles", "IC50", "IC50_relation", "standard_units"], ["smiles", "IC50"], ["IC50"])
-        {'IC50': {'relation': 'IC50_relation', 'unit': 'standard_units'}}
-    """
-    found: dict[str, dict[str, str]] = {}
-    free, targets = {name: plain(name) for name in names if name not in {*taken}}, list(targets)
-    for what, words in _NAMES.items():
-        others = [before for before in _BEFORE if what == "unit" and f"{before}value" in free.values()]  # not asked for
-        common = {before + word for word in words for before in _BEFORE if before not in others}
-        shared = [name for name, word in free.items() if word in common]
-        without = []
-        for target in targets:
-            own = {plain(target) + word for word in words}
-            own |= {before + word for word in words for before in _BEFORE if plain(target) == f"{before}value"}
-            if named := [name for name, word in free.items() if word in own]:
-                found.setdefault(target, {})[what] = named[0]
-                shared = [name for name in shared if name != named[0]]
-            else:
-                without.append(target)
-        for target in without if shared else ():
-            found.setdefault(target, {})["shared unit" if what == "unit" and len(targets) > 1 else what] = shared[0]
-    return found
-
-
-def tidy(
-    chunk: Chunk,
-    asked: Iterable[Asked],
-    others: Mapping[str, str | None],
-    beside: Beside,
-    reading: Reading,
-    *,
-    guess: bool,
-) -> tuple[Chunk, Values]:
-    """The chunk with its columns of values as plain numbers, and how they were read.
+def read_values(
+    chunk: Chunk, targets: Mapping[str, str | None], beside: Beside, reading: Reading, *, guess: bool
+) -> tuple[pa.Table, list[str], list[OddCell]]:
+    """The columns of a chunk with its targets as plain numbers, notes on how they were read, and the odd cells.
 
     Args:
-        chunk: rows of a source, best all of them.
-        asked: the targets.
-        others: the decimal sign, where it is known, of each column of weights and descriptors; of these decimal commas
-            alone are read.
+        chunk: all rows of a source.
+        targets: the kind of each target of whole rows, by its column; None where it was not given.
         beside: what ``find_beside`` gave; the chunk has those columns too.
-        reading: how cells of targets are read.
+        reading: how cells are read.
         guess: whether a column of decimal commas is read without being asked: no comma parts the columns.
 
     Raises:
         DataError: a cell that cannot be read as asked, unless the reading is lenient.
     """
-    values, columns, read, same_unit = Values(), chunk.columns, list[ValueColumn](), False
-    for one in asked:
-        if one.level != "row":  # lists, which are read with the molecules
-            continue
-        texts, name = chunk.cells(one.column), one.column
-        made = texts
-        column = ValueColumn(name, reading, guess, chunk.start, words=one.kind is None)
-        if one.kind in NUMERIC:
-            more = {what: (by, as_text(chunk.cells(by))) for what, by in beside.get(name, {}).items()}
-            if "shared unit" in more and reading.unit is None:
-                more["unit"] = more["shared unit"]
-            elif "shared unit" in more:
-                same_unit |= _check_shared(*more["shared unit"], beside, cells.plain_unit(reading.unit or ""))
-            made = column.read(texts, more["unit"][1] if "unit" in more else None)
-            if column.odd and not reading.lenient:
-                raise column.refusal()
-            if "unit" in more:
-                made = column.by_unit_column(made, more["unit"][0])
-            if "relation" in more:
-                made = column.by_relation_column(made, more["relation"][1], more["relation"][0])
-            read.append(column)
-        elif one.kind == "binary" and reading.lenient:
-            made = _classes_alone(texts, column)
-        values.odd += column.odd
-        values.notes += column.notes
-        columns = columns if made is texts else _put(columns, name, made)
+    read, columns, same_unit = list[_Column](), chunk.columns, False
+    for name, kind in targets.items():
+        column = _Column(name, reading, guess, chunk.start)
+        given = chunk.cells(name)
+        made = given
+        if kind in NUMERIC:
+            more = {what: Column(by, as_text(chunk.cells(by))) for what, by in beside.get(name, {}).items()}
+            if (shared := more.get("shared unit")) is not None:
+                if reading.unit is None:
+                    more["unit"] = shared
+                else:
+                    same_unit |= _check_shared(shared, beside, cells.plain_unit(reading.unit))
+            made = column.read(given, more.get("unit"), more.get("relation"), words=kind is None)
+        elif kind == "binary" and reading.lenient:
+            made = column.classes(given)
+        read.append(column)
+        columns = columns if made is given else put(columns, name, made)
     bare = [column for column in read if column.unitless]
-    if bare and not reading.lenient and not same_unit and not any(any(column.units.values()) for column in read):
-        raise bare[0].no_units()
-    values.notes += [f"{column.name}: no units are known, so its values are read as they stand" for column in bare]
-    for name, sign in others.items():
-        texts = chunk.cells(name)
-        column = ValueColumn(name, Reading(sign), guess, chunk.start)
-        made = column.read(texts)
-        if made is not texts and not column.odd:
-            columns = _put(columns, name, made)
-            values.notes += column.notes
-    return replace(chunk, columns=columns), values
+    if bare and not reading.lenient and not same_unit and not any(column.units for column in read):
+        raise DataError(
+            f"column {bare[0].name!r} has no units to bring to {reading.unit}",
+            hint="a unit stands behind each number (251.2 nM), or in a column named units or standard_units; "
+            "--unit none reads values as they stand",
+        )
+    notes = [note for column in read for note in column.notes]
+    notes += [f"{column.name}: no units are known, so its values are read as they stand" for column in bare]
+    return columns, notes, [odd for column in read for odd in column.odd]
+
+
+def read_numbers(column: pa.ChunkedArray, name: str, decimal: str | None) -> tuple[pa.ChunkedArray, list[str]]:
+    """A column of weights or descriptors as numbers, and notes; as it stands where a cell cannot be read."""
+    found = _Column(name, Reading(decimal))
+    try:
+        return found.read(column), found.notes
+    except DataError:
+        return column, []
 
 
 def decimal_commas(chunks: Iterable[Chunk], names: Collection[str]) -> set[str]:
@@ -142,33 +96,223 @@ def decimal_commas(chunks: Iterable[Chunk], names: Collection[str]) -> set[str]:
     return sure - not_them
 
 
-def _check_shared(name: str, units: np.ndarray, beside: Beside, wanted: str) -> bool:
+def put(columns: pa.Table, name: str, made: pa.ChunkedArray) -> pa.Table:
+    """The table with another column in the place of one."""
+    return columns.set_column(columns.column_names.index(name), name, made)
+
+
+def _check_shared(by: Column, beside: Beside, wanted: str) -> bool:
     """Whether a column of units that could be several targets' has the wanted unit in every row that has one.
 
     Raises:
         DataError: it has another unit, which would change values of one target or of all.
     """
-    found = {cells.plain_unit(text) for text in units if not cells.is_missing(text)}
+    found = {cells.plain_unit(text) for text in by.texts if not cells.is_missing(text)}
     if all(cells.alike(unit, wanted) for unit in found):
         return bool(found)
-    targets = [target for target, by in beside.items() if by.get("shared unit") == name]
+    targets = [target for target, columns in beside.items() if columns.get("shared unit") == by.name]
     raise DataError(
-        f"column {name!r} does not say whose units it holds: {', '.join(map(repr, targets))}, or others",
+        f"column {by.name!r} does not say whose units it holds: {', '.join(map(repr, targets))}, or others",
         hint=f"rename it after its target, as in {targets[0]}_units; targets without units are read as they stand",
     )
 
 
-def _put(columns: pa.Table, name: str, made: pa.ChunkedArray) -> pa.Table:
-    return columns.set_column(columns.column_names.index(name), name, made)
+@dataclass
+class _Column:
+    """One column of values, with what is found while it is read.
+
+    ``units`` counts the cells of each unit; ``unitless``: a unit was asked for and no value has one.
+    """
+
+    name: str
+    reading: Reading
+    guess: bool = False
+    start: int = 0
+    odd: list[OddCell] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    units: Counter[str] = field(default_factory=Counter)
+    unitless: bool = False
+
+    def read(
+        self, given: pa.ChunkedArray, units: Column | None = None, relations: Column | None = None, words: bool = False
+    ) -> pa.ChunkedArray:
+        """The cells as numbers, or as words for classes, which ``words`` allows.
+
+        Args:
+            given: text or numbers.
+            units, relations: the columns beside it.
+            words: whether a column of words for classes stays as it is.
+        """
+        values, unit_of = _numbers(given, finite=self.reading.lenient), np.full(len(given), "", dtype=object)
+        if values is None or (self.reading.unit is not None and units is None):
+            texts, code = np.unique(as_text(given).astype(str), return_inverse=True)
+            found = [cells.Cell("") if cells.is_missing(text) else cells.read_cell(text) for text in texts.tolist()]
+            if words and self._are_words(texts, found):
+                return self.classes(given)
+            values, unit_of = self._parse(texts, code, found, units)
+        elif units is not None:
+            unit_of = _plain_units(units)
+        if units is not None or (self.reading.unit is not None and self.units):
+            self._convert(values, unit_of, units)
+        if relations is not None:
+            self._drop_bounds(values, relations)
+        return pa.chunked_array([pa.array(values)])
+
+    def classes(self, given: pa.ChunkedArray) -> pa.ChunkedArray:
+        """The cells that are classes of a binary target; the others are odd."""
+        texts, code = np.unique(as_text(given).astype(str), return_inverse=True)
+        fit = {*WORDS, *MISSING_WORDS, "0", "1", "0.0", "1.0"}
+        kinds = np.array(["" if text.strip().lower() in fit else cells.OTHER for text in texts], dtype=object)[code]
+        rows = texts[code].astype(object)
+        self._list(kinds, rows)
+        return pa.chunked_array([pa.array(rows, pa.string(), mask=kinds != "")])
+
+    def _are_words(self, texts: np.ndarray, found: list[cells.Cell]) -> bool:
+        """Whether a column holds words for two classes and no number but 0 and 1; a note on them."""
+        words = {text.strip(): WORDS[text.strip().lower()] for text in texts if text.strip().lower() in WORDS}
+        if not words or any(cell.number not in ("", "0", "1") for cell in found):
+            return False
+        sides = {side: " and ".join(sorted(w for w, s in words.items() if s == side)[:3]) for side in "10"}
+        told = ", ".join(f"{text} is class {side}" for side, text in sides.items() if text)
+        self.notes.append(f"{self.name}: {told}")
+        return True
+
+    def _parse(
+        self, texts: np.ndarray, code: np.ndarray, found: list[cells.Cell], units: Column | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The number and the unit of each row, from its distinct texts and the cells that they are."""
+        commas = self.reading.decimal == ","
+        commas |= self.reading.decimal is None and self.guess and all(cells.commas(found))
+        kinds = np.array([self._kind(cell, commas) for cell in found], dtype=object)
+        number = np.array([float(cell.number.replace(",", ".") or "nan") for cell in found], dtype=np.float64)
+        if self.reading.lenient:
+            kinds[(kinds == "") & np.isinf(number)] = cells.OTHER
+        with_comma = np.array([bool(cell.comma) for cell in found], dtype=bool) & (kinds == "")
+        bound = np.array([bool(cell.qualifier) for cell in found], dtype=bool) & (kinds == "")
+        number[(kinds != "") | (bound & (self.reading.qualifiers == "drop"))] = np.nan
+        counts = np.bincount(code, minlength=len(texts))
+        for cell, n in zip(found, counts.tolist(), strict=True):
+            if cell.unit:
+                self.units[cell.unit] += n
+        values, row_kinds = number[code], kinds[code]
+        own = unit_of = np.array([cell.unit for cell in found], dtype=object)[code]
+        if units is not None:
+            unit_of = _plain_units(units)
+            for row in np.flatnonzero((own != "") & (unit_of != "") & (own != unit_of) & (row_kinds == "")):
+                if not cells.alike(own[row], unit_of[row]):
+                    row_kinds[row], values[row] = cells.TWO_UNITS, np.nan
+            unit_of = np.where(unit_of == "", own, unit_of)
+        self._list(row_kinds, texts[code], unit_of, len(texts))
+        if n := int(counts[with_comma].sum()):
+            self.notes.append(f"{self.name}: {n:,} cells with decimal commas were read, 4,62 as 4.62")
+        self._note_bounds(int(counts[bound].sum()), "a qualifier (<, >, ~)")
+        if units is None and self.reading.unit is not None:
+            self.unitless = not self.units and any(cell.number for cell in found)
+        return values, unit_of
+
+    def _kind(self, cell: cells.Cell, commas: bool) -> str:
+        """The kind of a cell that cannot be read; empty where it can."""
+        if cell.kind == cells.OTHER or (commas and "." in cell.number):
+            return cells.OTHER
+        if cell.comma and not commas:
+            return cells.COMMA
+        if cell.qualifier and self.reading.qualifiers == "refuse":
+            return cells.QUALIFIER
+        return cells.UNIT if cell.unit and self.reading.unit is None else ""
+
+    def _list(self, kinds: np.ndarray, texts: np.ndarray, unit_of: np.ndarray | None = None, n_texts: int = 0) -> None:
+        """List the rows that have a kind as odd cells; refuse the first of them unless the reading is lenient."""
+        rows = np.flatnonzero(kinds != "").tolist()
+        self.odd += [OddCell(self.name, self.start + row, kinds[row], str(texts[row])) for row in rows]
+        if rows and not self.reading.lenient:
+            raise self._refusal("" if unit_of is None else unit_of[rows[0]], n_texts)
+
+    def _convert(self, values: np.ndarray, unit_of: np.ndarray, by: Column | None) -> None:
+        """Bring values to the unit that was asked for; a note where none was, and a column names several."""
+        has = ~np.isnan(values)
+        if by is not None:
+            self.units = Counter(unit for unit in unit_of[has].tolist() if unit)
+        if self.reading.unit is None:
+            if by is not None and len(self.units) > 1 and self._way():
+                said = f"column {by.name!r} names several units{self._unit_counts()}, and values are read as they stand"
+                self.notes.append(f"{self.name}: {said}; --unit {self._way()} brings them to one")
+            return
+        wanted = cells.plain_unit(self.reading.unit)
+        for unit in set(unit_of[has]):
+            at = has & (unit_of == unit)
+            brought = cells.convert(values[at], unit, wanted)
+            values[at] = np.nan if brought is None else brought
+        if self.reading.lenient:
+            values[np.isinf(values)] = np.nan
+        lost = int((has & np.isnan(values)).sum())
+        if not has.any():
+            return
+        self.notes.append(
+            f"{self.name}: {int(has.sum()) - lost:,} values were brought to {self.reading.unit}{self._unit_counts()}"
+        )
+        if lost:
+            self.notes.append(
+                f"{self.name}: {lost:,} values without a unit that can be brought to {self.reading.unit} are missing"
+            )
+
+    def _drop_bounds(self, values: np.ndarray, by: Column) -> None:
+        """Take values whose relation is another than ``=`` out where that was asked, and count them anyway."""
+        signs = np.array([re.sub(r"['\"\s]", "", str(text)) for text in by.texts])
+        if any(sign not in _EXACT and not cells.read_cell(f"{sign}1").qualifier for sign in set(signs)):
+            return  # a column of something else
+        bound = ~np.isnan(values) & ~np.isin(signs, _EXACT)
+        self._note_bounds(int(bound.sum()), f"<, > or ~ in column {by.name!r}")
+        if bound.any() and self.reading.qualifiers == "refuse":
+            self.notes[-1] += "; --qualifiers drop takes them out"
+        if self.reading.qualifiers == "drop":
+            values[bound] = np.nan
+
+    def _note_bounds(self, n: int, mark: str) -> None:
+        """Say what became of labels with a qualifier."""
+        fate = "were taken out" if self.reading.qualifiers == "drop" else "are read as if they were exact"
+        self.notes += [f"{self.name}: {n:,} labels with {mark} {fate}"] * bool(n)
+
+    def _unit_counts(self) -> str:
+        counts = [f"{unit} {n:,}" for unit, n in self.units.most_common(5)]
+        return f" ({', '.join(counts)})" if counts else ""
+
+    def _way(self) -> str:
+        """The commonest unit that values can be brought to."""
+        return next((unit for unit, _ in self.units.most_common() if unit in cells.UNITS), "")
+
+    def _refusal(self, beside: str, n_texts: int) -> DataError:
+        """The error for the first cell that cannot be read; ``beside``: its unit by the column of units."""
+        first = self.odd[0]
+        n = sum(cell.kind == first.kind for cell in self.odd)
+        many = f" ({n:,} such cells)" if n > 1 else ""
+        where = f"column {self.name!r} holds {first.text[:60]!r} in row {first.row + 1}"
+        if first.kind == cells.COMMA:
+            doubt = ", or one of thousands" * any(cells.read_cell(c.text).comma == cells.THOUSANDS for c in self.odd)
+            hint = f"write decimals with a point, or say --decimal , (in Python decimal=',') {_WAYS}"
+            return DataError(f"{where}: a decimal comma{doubt}{many}", hint=hint)
+        if first.kind == cells.QUALIFIER:
+            hint = "--qualifiers drop (in Python qualifiers='drop') leaves such labels out, strip reads the bare number"
+            return DataError(f"{where}: a bound, no measured value{many}", hint=f"{hint} as exact, {_WAYS}")
+        if first.kind == cells.UNIT:
+            way = f"--unit {self._way()} brings all values to {self._way()}, {_WAYS}" if self._way() else ""
+            return DataError(f"{where}: a number with a unit{self._unit_counts()}", hint=way or "write numbers alone")
+        if first.kind == cells.TWO_UNITS:
+            hint = f"correct the one that is wrong; molgraph data audit --unit {self.reading.unit} lists such cells"
+            return DataError(f"{where}: its column of units says {beside[:30]}{many}", hint=hint)
+        if self.reading.decimal != "," or "." not in first.text:  # classes are not made of nearly as many texts as rows
+            way = f"if these are classes, ask for {with_kind(self.name, 'multiclass')}" if n_texts <= FEW else ""
+            as_numbers(pa.chunked_array([[first.text]]), self.name, first.row, hint=way)
+        return DataError(f"{where}, beside decimal commas", hint="write all decimals with a point, or all with a comma")
 
 
-def _classes_alone(texts: pa.ChunkedArray, column: ValueColumn) -> pa.ChunkedArray:
-    """The cells of a binary target that are one of its classes; the others are listed."""
-    given = as_text(texts)
-    words = np.array([text.strip().lower() for text in given], dtype=object)
-    fit = {*WORDS, "0", "1", "0.0", "1.0"}
-    bad = np.array([word not in fit and not cells.is_missing(word) for word in words], dtype=bool)
-    column.odd += [
-        OddCell(column.name, column.start + int(row), cells.OTHER, str(given[row])) for row in np.flatnonzero(bad)
-    ]
-    return pa.chunked_array([pa.array(given, pa.string(), mask=bad)]) if bad.any() else texts
+def _numbers(column: pa.ChunkedArray, *, finite: bool) -> np.ndarray | None:
+    """The column as numbers; None where it holds anything else."""
+    try:
+        return as_numbers(column, "", finite=finite)
+    except DataError:
+        return None
+
+
+def _plain_units(by: Column) -> np.ndarray:
+    """The unit of each row by the column of units; empty where it says none."""
+    return np.array(["" if cells.is_missing(text) else cells.plain_unit(text) for text in by.texts], dtype=object)

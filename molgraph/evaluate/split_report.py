@@ -18,11 +18,11 @@ from molgraph.base.registry import full_name, get
 from molgraph.base.seeds import generator
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.tanimoto import find_nearest
-from molgraph.data.column_roles import Targets
 from molgraph.data.datasets import Dataset
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split, one_class, split_table
 from molgraph.data.table import Table
+from molgraph.data.table_reader import Targets
 from molgraph.evaluate.benchmark.unused_rows import unused_rows
 from molgraph.evaluate.row_count import RowCount
 from molgraph.evaluate.shift import Shift, find_shifts

@@ -17,8 +17,7 @@ from molgraph.base.errors import DataError, MolgraphError
 from molgraph.chem.molfile import MAX_LINE
 from molgraph.data import chunks as sizes
 from molgraph.data import delimited, sdf_smi_reader
-from molgraph.data.read import read_table
-from molgraph.data.table_reader import read_chunks
+from molgraph.data.read import iter_rows, read_table
 from tests.data.chunked import iter_tables
 
 BLOCK = "{}\n\n\n  1  0  0  0  0  0  0  0  0  0999 V2000\n    0.0000    0.0000    0.0000 C   0  0\nM  END\n"
@@ -173,7 +172,7 @@ def test_a_file_of_as_many_lines_as_are_read_at_once(tmp_path: Path) -> None:
 def test_several_columns_without_a_name_are_kept(tmp_path: Path) -> None:
     """Excel writes them for empty columns on the right."""
     (tmp_path / "t.csv").write_text("smiles,y,,\nCCO,1,a,\nCCN,2\nCCC,3,,b\n")
-    (rows,) = read_chunks(tmp_path / "t.csv", chunk_rows=9, keep_columns=True)
+    (rows,) = iter_rows(tmp_path / "t.csv", chunk_rows=9, keep_columns=True)
     assert rows.columns.column_names == ["smiles", "y", "column 3", "column 4"]
     assert rows.columns.column("column 3").to_pylist() == ["a", None, ""]
     assert rows.table.reason[1] == "the row has 2 cells, the header has 4"
@@ -183,7 +182,7 @@ def test_fields_with_the_name_of_the_structure_are_kept(tmp_path: Path) -> None:
     block = Chem.MolToMolBlock(Chem.MolFromSmiles("CCO"))
     fields = "> <smiles>\nNNN\n\n> <title>\nT1\n\n> <smiles_2>\nX\n\n> <y>\n1\n\n"
     (tmp_path / "t.sdf").write_text(f"{block}{fields}$$$$\n")
-    (rows,) = read_chunks(tmp_path / "t.sdf", chunk_rows=9, keep_columns=True)
+    (rows,) = iter_rows(tmp_path / "t.sdf", chunk_rows=9, keep_columns=True)
     found = {name: rows.columns.column(name)[0].as_py() for name in rows.columns.column_names}
     assert found == {
         "smiles": "CCO", "title": "", "smiles_2": "X", "y": "1", "smiles_3": "NNN", "title_2": "T1"
@@ -198,7 +197,7 @@ def test_lines_and_records_that_are_not_utf8_are_rows_with_a_reason(tmp_path: Pa
     block = Chem.MolToMolBlock(Chem.MolFromSmiles("CCO")).encode()
     one = block + b"> <who>\n%b\n\n> <IC50 (\xb5M)>\n1\n\n> <y>\n2\n\n$$$$\n"
     (tmp_path / "t.sdf").write_bytes(one % b"Jos\xe9" + one % b"Ann")
-    (rows,) = read_chunks(tmp_path / "t.sdf", chunk_rows=9, id="who")
+    (rows,) = iter_rows(tmp_path / "t.sdf", chunk_rows=9, id="who")
     assert rows.table.reason.tolist() == ["the row is not UTF-8 text (in column 'who')", ""]
     assert read_table(tmp_path / "t.sdf", targets=["y"]).ok.all()  # a field that is not read does no harm
     with pytest.raises(DataError, match=r"is not UTF-8 text: it has the field 'IC50 \(.M\)'"):
@@ -209,7 +208,7 @@ def test_lines_and_records_that_are_not_utf8_are_rows_with_a_reason(tmp_path: Pa
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 def test_what_stands_before_the_header_is_no_row(tmp_path: Path, before: str, mark: str) -> None:
     (tmp_path / "t.csv").write_bytes(f"{mark}{before}smiles;y;z\nCCO;1;a\n\nCCN;2\nCCC;3;b\n".encode())
-    (rows,) = read_chunks(tmp_path / "t.csv", chunk_rows=9, keep_columns=True)
+    (rows,) = iter_rows(tmp_path / "t.csv", chunk_rows=9, keep_columns=True)
     assert rows.table.ids.tolist() == ["0", "1", "2"] and rows.table.smiles.tolist() == ["CCO", "CCN", "CCC"]
     assert rows.table.reason.tolist() == ["", "the row has 2 cells, the header has 3", ""]
     assert rows.names == ("smiles", "y", "z") and rows.columns.column("z").to_pylist() == ["a", None, "b"]

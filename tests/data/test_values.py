@@ -13,8 +13,8 @@ import pytest
 import molgraph
 from molgraph.base.errors import DataError, UsageError
 from molgraph.data.cells import convert, is_missing, read_cell
+from molgraph.data.columns import find_beside
 from molgraph.data.read import read_table
-from molgraph.data.values import find_beside
 from tests.data.chunked import iter_tables
 
 nan = float("nan")

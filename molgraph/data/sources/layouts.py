@@ -10,6 +10,7 @@ import numpy as np
 
 from molgraph.base.errors import DataError
 from molgraph.data.cards import Card
+from molgraph.data.cells import Reading
 from molgraph.data.sources import builtin
 from molgraph.data.sources.dataset_files import Found
 from molgraph.data.sources.geometries import read_npz
@@ -17,8 +18,7 @@ from molgraph.data.sources.graph_files import read_dgcnn, read_tu
 from molgraph.data.sources.pairs import read_deepdta
 from molgraph.data.sources.pyg import read_pyg
 from molgraph.data.table import Table
-from molgraph.data.table_reader import read_whole
-from molgraph.data.value_column import Reading
+from molgraph.data.table_reader import read_rows
 
 PARTS = ("valid", "test")
 
@@ -60,10 +60,10 @@ def _read(card: Card, found: Found, path: Path) -> Table:
     """One file's molecules and targets; a target that stands in a column of another name is renamed."""
     named = {t.name: replace(t, name=found.source.columns.get(t.name, t.name)) for t in card.targets}
     smiles = found.source.smiles or card.smiles or None
-    table, _ = read_whole(path, Reading(), smiles=smiles, targets=tuple(named.values()) or None)
+    (rows,) = read_rows(path, Reading(), smiles=smiles, targets=tuple(named.values()) or None)
     # one published file has a line break inside each cell
-    texts = np.array([text.strip("\r\n") for text in table.smiles], dtype=object)
-    return replace(table.with_smiles(texts), targets=card.targets, split=None)
+    texts = np.array([text.strip("\r\n") for text in rows.table.smiles], dtype=object)
+    return replace(rows.table.with_smiles(texts), targets=card.targets, split=None)
 
 
 def _row_numbers(path: Path, n: int) -> np.ndarray:
