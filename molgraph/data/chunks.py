@@ -44,21 +44,13 @@ class Chunk:
 
 
 class Reader(Protocol):
-    """One opened or openable source.
+    """One opened or openable source."""
 
-    Attributes:
-        name: for messages.
-        names: column names, in the order of the source.
-        smiles: the column that the format itself says holds SMILES, or None.
-        id: the column that the format itself says holds ids, or None.
-        rereadable: whether ``chunks`` may be called more than once.
-    """
-
-    name: str
-    names: list[str]
-    smiles: str | None
-    id: str | None
-    rereadable: bool
+    name: str  # for messages
+    names: list[str]  # of the columns, in the order of the source
+    smiles: str | None  # the column that the format itself says holds SMILES
+    id: str | None  # the column that the format itself says holds ids
+    rereadable: bool  # whether chunks may be called more than once
 
     def sample(self) -> pa.Table:
         """The first rows, all columns."""

@@ -8,7 +8,6 @@ import io
 import re
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
 import numpy as np
@@ -46,14 +45,10 @@ def ragged(found: int, width: int, row: str = "the row") -> str:
 
 
 class Utf8Sanitiser(io.RawIOBase):
-    """Passes UTF-8 bytes on, marks what is not UTF-8, and remembers the last few bytes.
+    """Passes bytes on with those marked that are not UTF-8, where they should be, and remembers the last few.
 
     The bytes end before a piece without an end of line, and ``endless`` tells it: Arrow's own refusal of a row that is
     longer than a block may leave a thread of its pool waiting for itself, and the process at its end for that thread.
-
-    Args:
-        stream: what is read.
-        utf8: whether to look at all; other encodings are passed on as they are.
     """
 
     def __init__(self, stream: BinaryIO, utf8: bool = True) -> None:
@@ -88,19 +83,8 @@ class Utf8Sanitiser(io.RawIOBase):
         return sound.encode()
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A row that Arrow does not take: its number from 0, its cells, and why."""
-
-    at: int
-    cells: list[str]
-    reason: str
-
-
 class MalformedRows:
-    """Takes the rows that Arrow leaves out, and puts them back between the others.
-
-    Called by Arrow, as its handler of invalid rows, before it gives out the rows that come after.
+    """Takes the rows that Arrow leaves out, as its handler of invalid rows, and puts them back between the others.
 
     Args:
         header: names of all columns, as Arrow knows them.
@@ -110,7 +94,7 @@ class MalformedRows:
 
     def __init__(self, header: Sequence[str], delimiter: str, skipped: int = 0) -> None:
         self._header, self._delimiter, self._skipped = list(header), delimiter, skipped
-        self._waiting: deque[_Row] = deque()
+        self._waiting: deque[tuple[int, list[str], str]] = deque()  # number from 0, cells, and why it is left out
         self.rows = 0  # given out so far
         self.last_is_torn = False
         self.over_lines: int | None = None
@@ -121,7 +105,7 @@ class MalformedRows:
             self.over_lines = at
             return "error"
         cells = next(csv.reader([row.text], delimiter=self._delimiter))
-        self._waiting.append(_Row(at, cells, ragged(row.actual_columns, row.expected_columns)))
+        self._waiting.append((at, cells, ragged(row.actual_columns, row.expected_columns)))
         return "skip"
 
     def merge(self, good: pa.Table, torn_bytes: bool) -> pa.Table:
@@ -131,24 +115,22 @@ class MalformedRows:
             good: text columns.
             torn_bytes: whether ``Utf8Sanitiser`` has marked any so far.
         """
-        n = good.num_rows
-        here: list[_Row] = []
-        while self._waiting and self._waiting[0].at - self.rows - len(here) <= n:
-            here.append(self._waiting.popleft())
-        names = good.column_names
+        n, names = good.num_rows, good.column_names
+        places, rows, reasons = [], [], []
+        while self._waiting and self._waiting[0][0] - self.rows - len(places) <= n:
+            place, cells, reason = self._waiting.popleft()
+            places.append(place - self.rows)
+            rows.append(cells)
+            reasons.append(reason)
         good = good.append_column(REASON, pa.nulls(n, pa.string()))
-        if here:
-            places = [self._header.index(name) for name in names]
-            cells = [[row.cells[j] if j < len(row.cells) else None for row in here] for j in places]
-            columns = [*cells, [row.reason for row in here]]
+        if places:
+            at = [self._header.index(name) for name in names]
+            columns = [*([row[j] if j < len(row) else None for row in rows] for j in at), reasons]
             bad = pa.table([pa.array(values, pa.string()) for values in columns], names=[*names, REASON])
-            at = np.array([row.at for row in here]) - self.rows
-            order = np.empty(n + len(here), dtype=np.int64)
-            order[at] = np.arange(n, len(order))
-            order[np.setdiff1d(np.arange(len(order)), at)] = np.arange(n)
+            order = np.insert(np.arange(n), np.array(places) - np.arange(len(places)), np.arange(n, n + len(places)))
             good = pa.concat_tables([good, bad]).take(order)
         if good.num_rows:
-            self.last_is_torn = bool(here) and here[-1].at == self.rows + good.num_rows - 1
+            self.last_is_torn = bool(places) and places[-1] == good.num_rows - 1
         self.rows += good.num_rows
         return tell_marked(good, names) if torn_bytes else good
 
@@ -161,8 +143,7 @@ def tell_marked(table: pa.Table, names: Sequence[str]) -> pa.Table:
         if not pc.any(marked).as_py():
             continue
         table = table.set_column(j, name, pc.replace_substring(table.column(j), _MARK, "\N{REPLACEMENT CHARACTER}"))
-        reasons = table.column(REASON)
         said = f"the row is not UTF-8 text (in column {name.strip()!r})"
-        fresh = pc.and_(marked, pc.is_null(reasons))
-        table = table.set_column(len(names), REASON, pc.if_else(fresh, said, reasons))
+        reasons = pc.coalesce(table[REASON], pc.if_else(marked, said, pa.scalar(None, pa.string())))
+        table = table.set_column(len(names), REASON, reasons)
     return table

@@ -20,18 +20,12 @@ from molgraph.data.source_file import DAMAGED, Opened, broken
 BLOCK_BYTES = 1 << 22  # also the longest row that is read
 _LEAST = 3  # lines of the sample: the header, a row, and one that may be cut
 DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar"}
-
-
 #: Blank lines, and the line with which Excel is told the delimiter.
 _BEFORE_HEADER = re.compile(r"(?:[ \t]*(?:\r\n|\n|\r))*(?:sep=([,;\t|])(?:\r\n|\n|\r))?")
 
 
 class DelimitedReader:
-    """A file of delimited text with a header line.
-
-    Args:
-        opened: the source, whose sample says what stands in it.
-    """
+    """A file of delimited text with a header line."""
 
     smiles: str | None = None
     id: str | None = None
@@ -55,7 +49,10 @@ class DelimitedReader:
             raise self._not_utf8(f": its header reads {shown(self.delimiter.join(self._header))[:200]!r}")
         self._first = lines[1:]
         self._check_comment()
-        self.names = _header_names(self._header, self.name)
+        if not any(map(str.strip, self._header)):
+            raise DataError(f"{self.name} is empty", hint="it needs a header line with a column of SMILES")
+        self.names = [cell.strip() or f"column {j + 1}" for j, cell in enumerate(self._header)]
+        check_unique(self.names, self.name)
         self._check_first()
 
     def _look(self) -> tuple[str, list[list[str]]]:
@@ -87,9 +84,13 @@ class DelimitedReader:
         width = len(self.names)
         odd = [len(row) != width for row in self._first]
         torn = [any(map(is_torn, row)) for row in self._first]
-        n = next((i for i, wrong in enumerate(odd) if wrong), 0)
         if 2 * sum(odd) > len(odd):
-            raise self._ragged(n + 1, len(self._first[n]))
+            n = odd.index(True)
+            words = ragged(len(self._first[n]), width, f"row {n + 1}")
+            raise DataError(
+                f"{self.name}: {words}; most of the first rows are like that",
+                hint=f"the delimiter was taken to be a {DELIMITERS[self.delimiter]}; quote cells that hold one",
+            )
         if 2 * sum(torn) > len(torn):
             raise self._not_utf8(f" in row {torn.index(True) + 1} and others")
 
@@ -105,27 +106,23 @@ class DelimitedReader:
         """Blocks of rows, with a column of reasons as the last."""
         stream = self._opened.stream()
         last = self.names[-1]  # an unclosed quote shows in the last column
-        wanted = [*columns, last] if last not in columns else columns
+        wanted = list(dict.fromkeys([*columns, last]))
         sound = Utf8Sanitiser(stream, self._encoding == "utf-8")
         torn = MalformedRows(self.names, self.delimiter, self._skip)
-
-        def whole(rows: pa.Table) -> pa.Table:
-            return torn.merge(rows, sound.torn)
-
+        none, end = pa.table({name: pa.array([], pa.string()) for name in columns}), ""
         try:
-            end = ""
             for batch in self._batches(sound, wanted, torn):
                 if batch.num_rows:
                     end = batch.column(wanted.index(last))[-1].as_py()
-                yield whole(pa.Table.from_batches([batch]).select(columns))
+                yield torn.merge(pa.Table.from_batches([batch]).select(columns), sound.torn)
             if sound.endless:
                 raise self._too_long()
-            yield whole(pa.table({name: pa.array([], pa.string()) for name in columns}))  # odd rows at the end
+            yield torn.merge(none, sound.torn)  # odd rows at the end
         except pa.ArrowInvalid as error:
-            if self._opened.whole and not self._first:  # a header alone, without an end of line
-                yield whole(pa.table({name: pa.array([], pa.string()) for name in columns}))
-                return
-            raise self._explain(str(error), torn) from None
+            if not self._opened.whole or self._first:
+                raise self._explain(str(error), torn) from None
+            yield torn.merge(none, sound.torn)  # a header alone, without an end of line
+            return
         except UnicodeError:
             raise DataError(f"{self.name} is not {self._encoding} text", hint="save it as UTF-8") from None
         except DAMAGED as error:
@@ -138,32 +135,23 @@ class DelimitedReader:
             )
 
     def _batches(self, source: Utf8Sanitiser, wanted: list[str], torn: MalformedRows) -> Iterable[pa.RecordBatch]:
-        return pacsv.open_csv(
-            source,
-            read_options=pacsv.ReadOptions(
-                use_threads=False,
-                block_size=BLOCK_BYTES,
-                encoding=self._encoding,
-                skip_rows=self._skip,
-                column_names=self.names,
-                skip_rows_after_names=1,  # the header, whose unnamed columns have no name
-            ),
-            parse_options=pacsv.ParseOptions(
-                delimiter=self.delimiter,
-                newlines_in_values=True,
-                ignore_empty_lines=len(self.names) > 1,  # in a file of one column an empty line is a row
-                invalid_row_handler=torn,
-            ),
-            convert_options=pacsv.ConvertOptions(
-                include_columns=wanted, column_types=dict.fromkeys(wanted, pa.string()), strings_can_be_null=False
-            ),
+        read = pacsv.ReadOptions(
+            use_threads=False,
+            block_size=BLOCK_BYTES,
+            encoding=self._encoding,
+            skip_rows=self._skip,
+            column_names=self.names,
+            skip_rows_after_names=1,  # the header, whose unnamed columns have no name
         )
-
-    def _ragged(self, row: int, found: int) -> DataError:
-        return DataError(
-            f"{self.name}: {ragged(found, len(self.names), f'row {row}')}; most of the first rows are like that",
-            hint=f"the delimiter was taken to be a {DELIMITERS[self.delimiter]}; quote cells that hold one",
+        parse = pacsv.ParseOptions(
+            delimiter=self.delimiter,
+            newlines_in_values=True,
+            ignore_empty_lines=len(self.names) > 1,  # in a file of one column an empty line is a row
+            invalid_row_handler=torn,
         )
+        types = dict.fromkeys(wanted, pa.string())
+        convert = pacsv.ConvertOptions(include_columns=wanted, column_types=types, strings_can_be_null=False)
+        return pacsv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
 
     def _not_utf8(self, where: str) -> DataError:
         return DataError(
@@ -224,15 +212,6 @@ def find_delimiter(text: str, suffix: str = "") -> str:
         if score > best_score:
             best, best_score = delimiter, score
     return best
-
-
-def _header_names(header: list[str], name: str) -> list[str]:
-    """Column names without stray blanks; unnamed columns get a number."""
-    if not any(cell.strip() for cell in header):
-        raise DataError(f"{name} is empty", hint="it needs a header line with a column of SMILES")
-    names = [cell.strip() or f"column {j + 1}" for j, cell in enumerate(header)]
-    check_unique(names, name)
-    return names
 
 
 def check_unique(names: list[str], source: str) -> None:

@@ -23,7 +23,7 @@ from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
 from molgraph.data.columns import encodable, is_smiles_name, text_of
 from molgraph.data.delimited import DelimitedReader, check_unique
 from molgraph.data.sdf_smi_reader import RecordReader, SmilesReader
-from molgraph.data.source_file import DAMAGED, Opened, broken, open_bytes
+from molgraph.data.source_file import DAMAGED, Opened, broken
 from molgraph.data.view_types import without_views
 
 PIECE_ROWS = 10_000
@@ -51,12 +51,7 @@ def reader_for(source: Any) -> Reader:
     """Choose a reader: by content, and by the file's name where content leaves it open.
 
     Args:
-        source: a path, ``-`` for standard input, a pandas frame, a mapping of columns, or a sequence of SMILES
-            or of RDKit molecules.
-
-    Raises:
-        DataError: nothing that molgraph reads.
-        StorageError: a file that may not be read.
+        source: a path, ``-``, a pandas frame, a mapping of columns, or a sequence of SMILES or RDKit molecules.
     """
     if isinstance(source, (str, Path)):
         return _file_reader(source)
@@ -106,7 +101,7 @@ def _plain(values: Any) -> pd.Series:
 
 def _file_reader(source: str | Path) -> Reader:
     try:
-        opened = open_bytes(source)
+        opened = Opened(source)
     except StorageError as error:
         if isinstance(source, str) and error.message.startswith("there is no file") and parse_smiles(source).mol:
             raise DataError(error.message, hint=f"to read one molecule give a list: [{source!r}]") from None

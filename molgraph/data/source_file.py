@@ -28,7 +28,6 @@ _FIRST_BYTES = (
     (rb"[^\0]\0[^\0]\0", "utf-16-le"),
     (rb"\0[^\0]\0[^\0]", "utf-16-be"),
 )
-_PICKLED = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 
 
 class Opened:
@@ -39,15 +38,26 @@ class Opened:
 
     Args:
         source: a path, or ``-``.
-        sample: up to ``SAMPLE_BYTES`` of its plain bytes.
-        name: for messages.
-        rest: the stream that goes on after the sample, where the source cannot be read twice.
+
+    Raises:
+        DataError: a folder, a packing that is not read, or a pickle.
+        StorageError: no such file, or no permission to read it.
     """
 
-    def __init__(self, source: str | Path, sample: bytes, name: str, rest: BinaryIO | None) -> None:
-        self.sample, self.name, self._source, self._rest = sample, name, source, rest
-        self.rereadable = rest is None
-        self.whole = len(sample) < SAMPLE_BYTES  # whether the sample is all there is
+    def __init__(self, source: str | Path) -> None:
+        stdin = str(source) == "-"
+        self._source, self.name = source, "standard input" if stdin else str(source)
+        self._rest: BinaryIO | None = None  # the stream that goes on after the sample, of what cannot be read twice
+        self.sample = b""
+        self.rereadable = not stdin and os.path.isfile(source)  # false of a name that is too long, too
+        if not self.rereadable:
+            raw = sys.stdin.buffer if stdin else _open_path(Path(source))
+            head = _read(raw, 1 << 12, self.name)
+            self._rest = _buffered(head, raw)
+            if head.startswith(_GZIP):
+                self._rest = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=self._rest)), 1 << 20)
+        self.look_further(SAMPLE_BYTES)
+        _refuse(self.sample, self.name)
 
     def look_further(self, n: int) -> None:
         """Make the sample up to ``n`` bytes long."""
@@ -56,7 +66,7 @@ class Opened:
                 self.sample = _read(stream, n, self.name)
         else:
             self.sample += _read(self._rest, n - len(self.sample), self.name)
-        self.whole = len(self.sample) < n
+        self.whole = len(self.sample) < n  # whether the sample is all there is
 
     @property
     def encoding(self) -> str:
@@ -71,9 +81,14 @@ class Opened:
 
     def stream(self) -> BinaryIO:
         """All plain bytes from the start, not seekable in general; once alone where it is not ``rereadable``."""
-        if self._rest is None:
-            return _open_file(Path(self._source))
-        return _buffered(self.sample, self._rest)
+        if self._rest is not None:
+            return _buffered(self.sample, self._rest)
+        raw = _open_path(Path(self._source))
+        if raw.read(len(_GZIP)) == _GZIP:
+            raw.close()  # a GzipFile closes what it opened itself
+            return cast(BinaryIO, io.BufferedReader(gzip.GzipFile(self._source), 1 << 20))
+        raw.seek(0)
+        return raw
 
 
 class _Chained(io.RawIOBase):
@@ -86,11 +101,8 @@ class _Chained(io.RawIOBase):
         return True
 
     def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
-        if self._head:
-            n = min(len(buffer), len(self._head))
-            buffer[:n], self._head = self._head[:n], self._head[n:]
-            return n
-        piece = self._rest.read(len(buffer))
+        piece = self._head[: len(buffer)] or self._rest.read(len(buffer))
+        self._head = self._head[len(piece) :]
         buffer[: len(piece)] = piece
         return len(piece)
 
@@ -104,43 +116,6 @@ def _buffered(head: bytes, rest: BinaryIO) -> BinaryIO:
     return io.BufferedReader(cast(io.RawIOBase, _Chained(head, rest)), 1 << 20)
 
 
-def open_bytes(source: str | Path) -> Opened:
-    """Look at the start of a file, or of standard input for ``-``.
-
-    Args:
-        source: a path, or ``-``.
-
-    Raises:
-        DataError: a folder, a packing that is not read, or a pickle.
-        StorageError: no such file, or no permission to read it.
-    """
-    stdin = str(source) == "-"
-    name = "standard input" if stdin else str(source)
-    if not stdin and os.path.isfile(source):  # false of a name that is too long, too
-        with _open_file(Path(source)) as stream:
-            opened = Opened(source, _read(stream, SAMPLE_BYTES, name), name, None)
-    else:
-        raw = sys.stdin.buffer if stdin else _open_path(Path(source))
-        head = _read(raw, 1 << 12, name)
-        rest = _buffered(head, raw)
-        if head.startswith(_GZIP):
-            rest = io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=rest)), 1 << 20)
-        opened = Opened(source, _read(rest, SAMPLE_BYTES, name), name, rest)
-    _refuse(opened.sample, name)
-    return opened
-
-
-def _open_file(path: Path) -> BinaryIO:
-    """A file's bytes, unpacked where they are gzip."""
-    raw = _open_path(path)
-    packed = raw.read(len(_GZIP)) == _GZIP
-    if packed:
-        raw.close()  # a GzipFile closes what it opened itself
-        return cast(BinaryIO, io.BufferedReader(gzip.GzipFile(path), 1 << 20))
-    raw.seek(0)
-    return raw
-
-
 def _refuse(sample: bytes, name: str) -> None:
     """Raise ``DataError`` for contents that are never read."""
     for magic, packing in _PACKED.items():
@@ -148,9 +123,9 @@ def _refuse(sample: bytes, name: str) -> None:
             raise DataError(f"{name} is packed with {packing}", hint="unpack it (or save a workbook as csv)")
     if sample[257:262] == b"ustar":
         raise DataError(f"{name} is a tar archive", hint="unpack it and give one of the files in it")
-    if sample[:2] in _PICKLED:
+    if re.match(rb"\x80[\x02-\x05]", sample):
         raise DataError(f"{name} is a pickle, which can run any code when read", hint="save it as csv or parquet")
-    if sample.lstrip()[:1] in (b"{", b"[") and sample.lstrip()[1:2] in (b'"', b"{", b"\n"):
+    if re.match(rb'\s*[{\[]["{\n]', sample):
         raise DataError(f"{name} is JSON", hint="save it as csv or parquet")
 
 
@@ -158,7 +133,12 @@ def _open_path(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except FileNotFoundError:
-        raise _missing(path) from None
+        from molgraph.data.cards import card_names  # with pydantic, which a file that is there does not need
+
+        error, name = missing_file(path), str(path)
+        if name.partition("@")[0].lower().replace("-", "_") in card_names():
+            error = StorageError(error.message, hint=did_you_mean([f"dataset:{name}"]))
+        raise error from None
     except IsADirectoryError:
         raise DataError(f"{str(path)!r} is a folder, not a file", hint="name one of the files in it") from None
     except PermissionError:
@@ -167,16 +147,6 @@ def _open_path(path: Path) -> BinaryIO:
         raise StorageError(f"cannot open {str(path)!r}: {error.strerror}", hint="check the path") from None
     except ValueError:
         raise DataError(f"{str(path)!r} is no file name: it holds a NUL byte") from None
-
-
-def _missing(path: Path) -> StorageError:
-    """The error for a file that is not there; a dataset's name alone is asked for by its prefix."""
-    from molgraph.data.cards import card_names  # with pydantic, which a file that is there does not need
-
-    error, name = missing_file(path), str(path)
-    if name.partition("@")[0].lower().replace("-", "_") in card_names():
-        return StorageError(error.message, hint=did_you_mean([f"dataset:{name}"]))
-    return error
 
 
 def _read(stream: BinaryIO, n: int, name: str) -> bytes:
