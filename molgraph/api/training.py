@@ -29,7 +29,7 @@ from molgraph.data.graph_cache import store_for
 from molgraph.data.labels import check_targets
 from molgraph.data.splits import Split
 from molgraph.data.standardise import standardise as standardise_table
-from molgraph.data.untrainable_targets import notes_of
+from molgraph.data.target_json import notes_of
 from molgraph.evaluate import metrics
 from molgraph.train.modelfile import load_model
 from molgraph.train.preparation import workers_for

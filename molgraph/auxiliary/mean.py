@@ -20,8 +20,7 @@ from molgraph.chem.atom_order import kinds_of
 from molgraph.data.labels import Labels, check_targets
 from molgraph.data.levels import level_of, pooled, sizes_of
 from molgraph.data.table import OK, UNREADABLE, Table
-from molgraph.data.target_json import targets_from_json
-from molgraph.data.untrainable_targets import notes_of, restore_unlearned
+from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
 
 AGAIN = "fetch the file again"
 _ATOMS = 64  # of a molecule

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from molgraph.base.contracts import Target
-from molgraph.chem.identity import Identity, identities_of
-from molgraph.chem.parallel import map_texts
+from molgraph.chem.identity import Identity
 from molgraph.data.cells import COMMA, OTHER, QUALIFIER, TWO_UNITS, UNIT, UNITS, OddCell, Reading, read_cell
+from molgraph.data.editions import identify
 from molgraph.data.findings import Audit, Finding
 from molgraph.data.profile import APART, OUTLIER_Z, SIMILAR, Profile, cliffs, profile, robust_z, scaled, similar_pairs
 from molgraph.data.read import read_source
-from molgraph.data.replicates import ROUNDING, partners
+from molgraph.data.replicates import group_rows, partners, ranges
 from molgraph.data.table import MISSING, Table
 
 __all__ = ["Audit", "Finding", "audit"]
@@ -60,37 +59,26 @@ def audit(data: Any, *, workers: int | None = None, **columns: Any) -> Audit:
     """
     given = {key: columns.pop(key) for key in ("decimal", "qualifiers", "unit") if key in columns}
     read = read_source(data, Reading(**given, lenient=True), **columns)
-    table, odd = read.table, read.odd
-    readable = np.flatnonzero(table.ok)
-    codes, texts = pd.factorize(table.smiles[readable])
-    found: list[Identity] = map_texts(identities_of, list(texts), label="audit", workers=workers)
-    reasons = table.reason.copy()
-    reasons[readable] = [found[c].reason for c in codes]
-    good = reasons == ""
-    rows = np.flatnonzero(good)
-    each = [found[c] for c, is_good in zip(codes, good[readable], strict=True) if is_good]
-    parent, parents = pd.factorize(np.array([f.parent for f in each], dtype=object))
-    group, thing = parent, "molecule"
-    for second in partners(table)[rows].T:  # a drug with another target is another thing
-        group, thing = pd.factorize(group * (second.max(initial=0) + 2) + second)[0], "pair"
+    table, who = read.table, identify(read.table, workers=workers)
+    reasons = [why if one is None else one.reason for one, why in zip(who, table.reason, strict=True)]
+    rows = np.array([row for row, why in enumerate(reasons) if not why], dtype=np.int64)
+    each = [one for one in who if one is not None and not one.reason]
+    group = group_rows(table, rows, np.array([one.parent for one in each], dtype=object))
+    thing = "pair" if partners(table).shape[1] else "molecule"  # a drug with another target is another thing
     twice = np.flatnonzero(np.bincount(group, minlength=1)[group] > 1) if len(group) else np.arange(0)
     twice = twice[np.argsort(group[twice], kind="stable")]
-    centres = np.array([f.open_centres for f in each], dtype=np.int64)
-    bonds = np.array([f.open_bonds for f in each], dtype=np.int64)
-    parts = np.array([f.fragments for f in each], dtype=np.int64)
-
-    missing = table.status == MISSING
-    lost = np.flatnonzero(~good & ~missing)
-    stereo, mixed = np.flatnonzero(centres + bonds > 0), np.flatnonzero(parts > 1)
-    empty = np.flatnonzero(missing)
-    findings = (
-        _finding("unreadable", "RDKit reads no molecule there", lost, reasons[lost]),
-        _finding("missing", "no molecule, or no value in a descriptor column", empty, reasons[empty]),
+    missing = np.flatnonzero(table.status == MISSING)
+    lost = np.setdiff1d(np.flatnonzero(np.array(reasons, dtype=object) != ""), missing)
+    stereo = [i for i, one in enumerate(each) if one.open_centres + one.open_bonds]
+    mixed = [i for i, one in enumerate(each) if one.fragments > 1]
+    findings = [
+        _finding("unreadable", "RDKit reads no molecule there", lost, [reasons[i] for i in lost]),
+        _finding("missing", "no molecule, or no value in a descriptor column", missing, [reasons[i] for i in missing]),
         _finding(
             "duplicate",
             f"several rows of one {thing} (largest fragment, neutral)",
             rows[twice],
-            np.array([f"as {parents[parent[i]]}" for i in twice], dtype=object),
+            [f"as {each[i].parent}" for i in twice],
             group[twice],
         ),
         *(_contradictions(table, target, j, rows[twice], group[twice]) for j, target in enumerate(table.row_targets)),
@@ -98,32 +86,32 @@ def audit(data: Any, *, workers: int | None = None, **columns: Any) -> Audit:
             "undefined stereo",
             "stereo centres or double bonds without a stated configuration",
             rows[stereo],
-            np.array([_stereo_line(centres[i], bonds[i]) for i in stereo], dtype=object),
+            [_stereo_line(each[i]) for i in stereo],
         ),
         _finding(
             "salt or mixture",
             "more than one part; the presets desalt and standard keep the largest",
             rows[mixed],
-            np.array([f"{parts[i]} parts, largest {each[i].parent}" for i in mixed], dtype=object),
+            [f"{each[i].fragments} parts, largest {each[i].parent}" for i in mixed],
         ),
-    )
+    ]
     molecule = np.full(len(table), -1, dtype=np.int64)
     molecule[rows] = group
-    profiles, more, notes = _targets(table, molecule, rows, [f.parent for f in each])
-    findings = (*findings, *_odd_cells(odd), *more)
-    return Audit(table.ids, table.smiles, findings, len(parents), profiles, (*table.notes, *notes))
+    profiles, more, notes = _targets(table, molecule, rows, [one.parent for one in each])
+    n_molecules = len({one.parent for one in each})
+    found = (*findings, *_odd_cells(read.odd), *more)
+    return Audit(table.ids, table.smiles, found, n_molecules, profiles, (*table.notes, *notes))
 
 
-def _odd_cells(odd: list[OddCell]) -> Iterator[Finding]:
+def _odd_cells(odd: Sequence[OddCell]) -> Iterator[Finding]:
     """A finding for each column and kind of cell that is no plain number."""
     for column, kind in dict.fromkeys((cell.column, cell.kind) for cell in odd):
         these = [cell for cell in odd if (cell.column, cell.kind) == (column, kind)]
         units = Counter(read_cell(cell.text).unit for cell in these)
         counts = ", ".join(f"{unit} {n:,}" for unit, n in units.most_common(4) if unit)
-        details = np.array([cell.text[:60] for cell in these], dtype=object)
         way = next((unit for unit, _ in units.most_common() if unit in UNITS), "nM")
         meaning = ODD[kind].format(way=way) + f" ({counts})" * bool(counts)
-        yield _finding(f"{kind} in {column}", meaning, np.array([cell.row for cell in these]), details)
+        yield _finding(f"{kind} in {column}", meaning, [cell.row for cell in these], [cell.text[:60] for cell in these])
 
 
 def _targets(
@@ -147,26 +135,27 @@ def _targets(
         far = np.flatnonzero(np.abs(z) > OUTLIER_Z)
         far = far[np.argsort(-np.abs(z[far]), kind="stable")]
         if len(far):
-            sides = ["above" if z[i] > 0 else "below" for i in far]
-            details = [f"{y[i]:g}, {abs(z[i]):.1f} deviations {s} the median" for i, s in zip(far, sides, strict=True)]
-            findings.append(_finding(f"outlier in {target.name}", OUTLIER, far, np.array(details, dtype=object)))
+            side = {True: "above", False: "below"}
+            details = [f"{y[i]:g}, {abs(z[i]):.1f} deviations {side[bool(z[i] > 0)]} the median" for i in far]
+            findings.append(_finding(f"outlier in {target.name}", OUTLIER, far, details))
         if found := cliffs(target, y, pairs):
-            at = np.array([(c.first, c.second) for c in found]).ravel()
             details = [
                 f"{shown(target, y[a])}; row {b + 1} has {shown(target, y[b])}, similarity {c.similarity:.2f}"
                 for c in found
                 for a, b in ((c.first, c.second), (c.second, c.first))
             ]
+            at = [row for c in found for row in (c.first, c.second)]
             group = np.repeat(np.arange(len(found)), 2)
-            findings.append(_finding(f"cliff in {target.name}", CLIFF, at, np.array(details, dtype=object), group))
+            findings.append(_finding(f"cliff in {target.name}", CLIFF, at, details, group))
     sampled = f"cliffs were sought among {pairs.n_molecules:,} of {len(some):,} molecules"
     return tuple(profiles), findings, [sampled] * (pairs.n_molecules < len(some))
 
 
 def _finding(
-    kind: str, meaning: str, rows: np.ndarray, details: np.ndarray, groups: np.ndarray | None = None
+    kind: str, meaning: str, rows: np.ndarray | list[int], details: list[str], groups: np.ndarray | None = None
 ) -> Finding:
-    return Finding(kind, meaning, rows, details, np.arange(len(rows)) if groups is None else groups)
+    groups = np.arange(len(rows)) if groups is None else groups
+    return Finding(kind, meaning, np.array(rows, dtype=np.int64), np.array(details, dtype=object), groups)
 
 
 def _contradictions(table: Table, target: Target, j: int, rows: np.ndarray, groups: np.ndarray) -> Finding:
@@ -174,18 +163,14 @@ def _contradictions(table: Table, target: Target, j: int, rows: np.ndarray, grou
     y = np.full(len(rows), np.nan) if table.y is None else table.y[rows, j]
     known = ~np.isnan(y)
     rows, groups, y = rows[known], groups[known], y[known]
-    by_group = pd.Series(y).groupby(groups)
-    low, high = by_group.transform("min").to_numpy(), by_group.transform("max").to_numpy()
-    order = np.flatnonzero(high - low > ROUNDING * np.maximum(1.0, np.abs(high)))
+    low, high, differ = ranges(y, groups)
+    order = np.flatnonzero(differ)
     order = order[np.lexsort((rows[order], groups[order], (low - high)[order]))]
-
     details = [
         f"{shown(target, y[i])}; the molecule has {shown(target, low[i])} to {shown(target, high[i])}" for i in order
     ]
     meaning = f"rows of one molecule with different values of {target.name}"
-    return _finding(
-        f"contradiction in {target.name}", meaning, rows[order], np.array(details, dtype=object), groups[order]
-    )
+    return _finding(f"contradiction in {target.name}", meaning, rows[order], details, groups[order])
 
 
 def shown(target: Target, value: float) -> str:
@@ -193,6 +178,6 @@ def shown(target: Target, value: float) -> str:
     return target.classes[int(value)] if target.kind == "multiclass" else f"{value:g}"
 
 
-def _stereo_line(centres: int, bonds: int) -> str:
-    parts = [(centres, "stereo centre"), (bonds, "double bond")]
+def _stereo_line(one: Identity) -> str:
+    parts = [(one.open_centres, "stereo centre"), (one.open_bonds, "double bond")]
     return ", ".join(f"{n} {word}{'s' if n > 1 else ''}" for n, word in parts if n)

@@ -79,17 +79,12 @@ def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = (
     """
     free = [n for n in names if n not in taken]
     named = [n for n in free if is_smiles_name(n)]
-    exact = [n for n in named if plain(n) == "smiles"]
-    for candidates in (exact, named):
-        if len(candidates) == 1 and share_readable(sample, candidates[0]) > 0:
+    for candidates in ([n for n in named if plain(n) == "smiles"], named):
+        if len(candidates) == 1 and _share_readable(sample, candidates[0]) > 0:
             return candidates[0]
-    pool = named or free
-    readable = {n: share_readable(sample, n) for n in pool}
-    found = [n for n in pool if readable[n] >= _SHARE and _looks_like_molecules(sample, n)]
+    found = [n for n in named or free if _holds_molecules(sample, n)]
     if not found and named:
-        found = [n for n in free if share_readable(sample, n) >= _SHARE and _looks_like_molecules(sample, n)] or (
-            named if len(named) == 1 else []
-        )
+        found = [n for n in free if _holds_molecules(sample, n)] or (named if len(named) == 1 else [])
     if len(found) == 1:
         if not named and parse_smiles(found[0]).mol is not None:  # its name would be lost as a row
             raise DataError(
@@ -97,19 +92,17 @@ def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = (
                 hint="put a line of column names before it, such as smiles,y; or, if it is a name: --smiles NAME",
             )
         return found[0]
-    for name in taken if not found else ():
-        if name in names and (is_smiles_name(name) or share_readable(sample, name) >= _SHARE):
-            if not _looks_like_molecules(sample, name):
-                continue
-            raise DataError(
-                f"column {name!r} holds the SMILES, but was named for something else",
-                hint="name the columns of values as targets, weights and so on, and leave that one out",
-            )
     if found:
         raise DataError(
             f"several columns hold SMILES: {', '.join(map(repr, found))}",
             hint=f"say which: --smiles {shlex.quote(found[0])} (in Python smiles={found[0]!r})",
         )
+    for name in taken:
+        if name in names and _holds_molecules(sample, name, least=0.0 if is_smiles_name(name) else _SHARE):
+            raise DataError(
+                f"column {name!r} holds the SMILES, but was named for something else",
+                hint="name the columns of values as targets, weights and so on, and leave that one out",
+            )
     raise DataError(
         "no column holds SMILES", hint=f"name it with --smiles NAME; the columns are: {', '.join(names)}"[:500]
     )
@@ -122,7 +115,7 @@ def _cells(sample: pa.Table, name: str) -> list[str]:
     return [t for t in column.to_pylist() if t and t.strip()][:_SAMPLED]
 
 
-def share_readable(sample: pa.Table, name: str) -> float:
+def _share_readable(sample: pa.Table, name: str) -> float:
     """Share of a column's sampled cells that are molecules; 1 where the sample has no cell to judge by."""
     if sample.num_rows == 0 or not any(map(str.strip, map(str, sample[name].to_pylist()))):
         return 1.0
@@ -130,23 +123,23 @@ def share_readable(sample: pa.Table, name: str) -> float:
     return sum(parse_smiles(text).mol is not None for text in cells) / len(cells) if cells else 0.0
 
 
-def _looks_like_molecules(sample: pa.Table, name: str) -> bool:
-    """Sex (F), class (C, N) and mark (I, B) columns parse as SMILES too: ask for one text of some length."""
-    cells = _cells(sample, name)
-    return bool(cells) and max(map(len, cells)) > 2
+def _holds_molecules(sample: pa.Table, name: str, least: float = _SHARE) -> bool:
+    """Whether sampled cells are molecules; of sex (F), class (C, N) and mark (I, B) columns all are short."""
+    return max(map(len, _cells(sample, name)), default=0) > 2 and _share_readable(sample, name) >= least
+
+
+def numbers_or_none(column: pa.ChunkedArray, *, finite: bool = False) -> np.ndarray | None:
+    """The column as numbers (``as_numbers``); None where it holds anything else."""
+    try:
+        return as_numbers(column, "", finite=finite)
+    except DataError:
+        return None
 
 
 def numeric(sample: pa.Table, names: Sequence[str]) -> list[str]:
     """Those columns whose sampled cells are numbers, at least one of them."""
-    out = []
-    for name in names:
-        try:
-            values = as_numbers(sample[name], name, finite=False)
-        except DataError:
-            continue
-        if not np.isnan(values).all():
-            out.append(name)
-    return out
+    found = {name: numbers_or_none(sample[name]) for name in names}
+    return [name for name, values in found.items() if values is not None and not np.isnan(values).all()]
 
 
 def with_kind(name: str, kind: str) -> str:

@@ -13,6 +13,7 @@ from molgraph.data.profile import Profile
 
 SHOWN = 5  # rows a finding in the text
 PROFILES = 12  # targets in the text
+_COUNTED = ("finding", "rows", "what it is")
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,9 @@ class Audit:
     def to_frame(self) -> pd.DataFrame:
         """One line for each row and finding: finding, group, row (from 1), id, input, detail."""
         parts = [
-            {
-                "finding": f.kind,
-                "group": int(g),
-                "row": int(r) + 1,
-                "id": self.ids[r],
-                "input": self.inputs[r],
-                "detail": d,
-            }
+            (f.kind, int(group), int(row) + 1, self.ids[row], self.inputs[row], detail)
             for f in self.findings
-            for r, d, g in zip(f.rows, f.details, f.groups, strict=True)
+            for row, detail, group in zip(f.rows, f.details, f.groups, strict=True)
         ]
         return pd.DataFrame(parts, columns=["finding", "group", "row", "id", "input", "detail"])
 
@@ -86,7 +80,7 @@ class Audit:
         from rich.console import Console
         from rich.table import Table as Grid
 
-        grid = Grid("finding", "rows", "what it is", box=None, pad_edge=False, header_style="bold")
+        grid = Grid(*_COUNTED, box=None, pad_edge=False, header_style="bold")
         for f in self.findings:
             grid.add_row(f.kind, str(len(f)), f.meaning)
         lists = Grid("finding", "row", box=None, pad_edge=False, header_style="bold")
@@ -138,21 +132,12 @@ class Audit:
                 yield "", "", f"and {len(f) - SHOWN} more", *("",) * (first + 1)
 
     def _repr_html_(self) -> str:
-        head = "".join(
-            f"<tr><td>{escape(f.kind)}</td><td>{len(f)}</td><td style='text-align:left'>{escape(f.meaning)}</td></tr>"
-            for f in self.findings
-        )
-        rows = "".join(
-            "<tr>" + "".join(f"<td style='text-align:left'>{escape(c)}</td>" for c in cells) + "</tr>"
-            for cells in self._examples()
-        )
-        columns = "".join(f"<th>{name}</th>" for name in ("finding", "row", *self._columns))
+        counts = pd.DataFrame([(f.kind, len(f), f.meaning) for f in self.findings], columns=_COUNTED)
+        examples = pd.DataFrame(self._examples(), columns=["finding", "row", *self._columns])
+        with pd.option_context("display.max_colwidth", None):
+            tables = [frame.to_html(index=False, justify="left") for frame in (counts, examples)]
         lines = escape("\n".join(self._lines()).strip())
-        return (
-            f"<p>{self._title()}</p><table><tr><th>finding</th><th>rows</th><th>what it is</th></tr>{head}</table>"
-            + f"<pre>{lines}</pre>" * bool(lines)
-            + f"<table><tr>{columns}</tr>{rows}</table>"
-        )
+        return f"<p>{self._title()}</p>{tables[0]}" + f"<pre>{lines}</pre>" * bool(lines) + tables[1]
 
 
 def _cut(text: str, limit: int = 40) -> str:

@@ -68,27 +68,26 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
         if target.kind == "multiclass" and not target.classes:
             raise DataError(f"target {target.name!r} has no classes: no row has a label", hint="leave it out")
     if not len(rows):
-        if level != "row":
-            hint = (
-                f"the first row without: {why[0]}" if len(why) else f"a cell holds a list, one value for each {level}"
-            )
-            raise DataError(f"none of the {n} rows holds a molecule with values of its {level}s", hint=hint)
-        raise DataError(
-            f"none of the {n} rows holds a molecule that can be read",
-            hint="is the SMILES column the right one? molgraph data audit FILE lists the reasons",
+        lacks, hint = (
+            "that can be read",
+            "is the SMILES column the right one? molgraph data audit FILE lists the reasons",
         )
+        if level != "row":
+            lacks, hint = f"with values of its {level}s", f"a cell holds a list, one value for each {level}"
+            hint = f"the first row without: {why[0]}" if len(why) else hint
+        raise DataError(f"none of the {n} rows holds a molecule {lacks}", hint=hint)
     check_labels(table.targets, table.y[rows], table.ids[rows])
     if table.weights is not None:  # a row that weighs nothing teaches nothing
         check_weights(table)
         rows = rows[table.weights[rows] > 0]
         if not len(rows):
             raise DataError("no readable row has a weight above 0", hint="choose another column of weights")
-    faults = [_fault(target, table.y[rows, j]) for j, target in enumerate(table.targets)]
-    unlearned = {t.name: f.note for t, f in zip(table.targets, faults, strict=True) if f is not None}
-    if len(unlearned) == len(faults):
-        assert faults[0] is not None
-        if len(faults) == 1:
-            raise DataError(f"target {table.targets[0].name!r} {faults[0].alone}", hint=faults[0].hint)
+    faults = {target.name: _fault(target, table.y[rows, j]) for j, target in enumerate(table.targets)}
+    unlearned = {name: fault[1] for name, fault in faults.items() if fault is not None}
+    if len(unlearned) == len(table.targets):
+        if len(unlearned) == 1:
+            alone, _, hint = next(filter(None, faults.values()))
+            raise DataError(f"target {table.targets[0].name!r} {alone}", hint=hint)
         words = "; ".join(f"{name}: {why}" for name, why in list(unlearned.items())[:SHOWN])
         raise DataError(f"none of the {len(faults)} targets can be learnt ({words})"[:500], hint="choose other columns")
     y = table.y
@@ -99,11 +98,7 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
 
 
 def check_weights(table: Table) -> None:
-    """Make sure that rows weigh something: finite numbers from 0 on, where the table has weights.
-
-    Raises:
-        DataError: the first row whose weight is none.
-    """
+    """Raise ``DataError`` for the first row whose weight is not a finite number of 0 or more."""
     weights = np.zeros(0) if table.weights is None else table.weights
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
     if len(wrong):
@@ -161,11 +156,8 @@ def misfits(target: Target, values: np.ndarray) -> tuple[np.ndarray, str, str]:
     """
     known = ~np.isnan(values)
     if target.kind == "binary":
-        wrong = known & ~np.isin(values, (0.0, 1.0))
-        rule, hint = (
-            "a binary target has labels 0 and 1",
-            f"ask for {with_kind(target.name, 'multiclass')} or {with_kind(target.name, 'regression')}",
-        )
+        wrong, rule = known & ~np.isin(values, (0.0, 1.0)), "a binary target has labels 0 and 1"
+        hint = f"ask for {with_kind(target.name, 'multiclass')} or {with_kind(target.name, 'regression')}"
     elif target.kind == "multiclass":
         wrong = known & ~np.isin(values, np.arange(len(target.classes)))
         rule, hint = f"its classes are numbered 0 to {len(target.classes) - 1}", "see the target's classes"
@@ -188,22 +180,13 @@ def bounds_of(target: Target) -> tuple[float, float]:
     return target.bounds
 
 
-@dataclass(frozen=True)
-class _Fault:
-    """Why a target cannot be learnt: said of the only target, said in a note on one among several, and what to do."""
-
-    alone: str
-    note: str
-    hint: str
-
-
-def _fault(target: Target, values: np.ndarray) -> _Fault | None:
-    """Why these labels teach nothing; None where they do."""
+def _fault(target: Target, values: np.ndarray) -> tuple[str, str, str] | None:
+    """Why these labels teach nothing: of the only target, in a note on one among several, and what to do."""
     known = values[~np.isnan(values)]
     if not len(known):
-        return _Fault("has no value in any readable row", "no training label", "choose another column")
+        return ("has no value in any readable row", "no training label", "choose another column")
     if len(known) == 1:
-        return _Fault("has a value in one readable row alone", "one training label alone", "give more rows")
+        return ("has a value in one readable row alone", "one training label alone", "give more rows")
     if (known != known[0]).any():
         return None
     shown = target.classes[int(known[0])] if target.kind == "multiclass" else f"{known[0]:g}"
@@ -211,7 +194,7 @@ def _fault(target: Target, values: np.ndarray) -> _Fault | None:
     if target.kind in ("binary", "multiclass"):
         note = f"only class {shown} among {len(known):,} training labels"
     alone = f"is {shown} in every row that has it: there is nothing to learn"
-    return _Fault(alone, note, "leave it out, or give rows in which it varies")
+    return (alone, note, "leave it out, or give rows in which it varies")
 
 
 def _rows(ids: np.ndarray) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -40,16 +40,16 @@ class Profile:
     kind: Kind
     n: int
     missing: int
-    low: float
-    median: float
-    high: float
-    mean: float
-    sd: float
-    histogram: str
-    classes: dict[str, int]
-    noise: float
-    noise_df: int
-    decades: float
+    low: float = float("nan")
+    median: float = float("nan")
+    high: float = float("nan")
+    mean: float = float("nan")
+    sd: float = float("nan")
+    histogram: str = ""
+    classes: dict[str, int] = field(default_factory=dict)
+    noise: float = float("nan")
+    noise_df: int = 0
+    decades: float = 0.0
 
     def lines(self) -> list[str]:
         """The profile in a few short lines."""
@@ -86,21 +86,19 @@ def profile(target: Target, y: np.ndarray, molecule: np.ndarray) -> Profile:
         (3, 1, 2.0, 0.707, 1)
     """
     known = y[np.isfinite(y)]
-    classes: dict[str, int] = {}
-    low = median = high = mean = sd = noise = float("nan")
-    histogram, df = "", 0
+    n, missing = len(known), len(y) - len(known)
     if target.kind in ("binary", "multiclass"):
         labels = target.classes or ("0", "1")
         classes = {label: int((known == code).sum()) for code, label in enumerate(labels)}
-    elif len(known):
-        low, median, high = float(known.min()), float(np.median(known)), float(known.max())
-        mean, sd = float(known.mean()), float(known.std(ddof=1)) if len(known) > 1 else 0.0
-        histogram = draw(scaled(target, known))
-        use = molecule >= 0
-        noise, df = replicate_sd(molecule[use], y[use])
-    values = (low, median, high, mean, sd, histogram, classes, noise, df)
+        return Profile(target.name, target.kind, n, missing, classes=classes)
+    if not n:
+        return Profile(target.name, target.kind, n, missing)
+    use = molecule >= 0
+    low, median, high, mean = map(float, (known.min(), np.median(known), known.max(), known.mean()))
+    sd = float(known.std(ddof=1)) if n > 1 else 0.0
+    shape = (low, median, high, mean, sd, draw(scaled(target, known)), {})
     return Profile(
-        target.name, target.kind, len(known), len(y) - len(known), *values, 0.0 if classes else decades_of(known)
+        target.name, target.kind, n, missing, *shape, *replicate_sd(molecule[use], y[use]), decades_of(known)
     )
 
 
@@ -175,12 +173,9 @@ class Pairs(NamedTuple):
 
 
 def similar_pairs(smiles: np.ndarray, rows: np.ndarray, seed: int = 0) -> Pairs:
-    """All pairs of different molecules with alike Morgan fingerprints, among 4,000 at most.
+    """All pairs of different molecules (object [n]) with alike Morgan fingerprints, by their rows (int64 [n]).
 
-    Args:
-        smiles: object array [n], one text for each molecule.
-        rows: int64 [n], the row that stands for each.
-        seed: of the sample, where there are more.
+    Of more than 4,000 molecules a sample is compared.
     """
     if len(rows) > CLIFF_MOLECULES:
         chosen = np.sort(generator(seed, "activity cliffs").choice(len(rows), CLIFF_MOLECULES, replace=False))
@@ -198,13 +193,7 @@ def similar_pairs(smiles: np.ndarray, rows: np.ndarray, seed: int = 0) -> Pairs:
 
 
 def cliffs(target: Target, y: np.ndarray, pairs: Pairs) -> list[Cliff]:
-    """Pairs whose values lie two standard deviations apart, or whose classes differ; the widest apart first.
-
-    Args:
-        target: its kind decides what is far apart.
-        y: float64 [rows], NaN where missing.
-        pairs: what ``similar_pairs`` gave.
-    """
+    """Pairs whose values (float64 [rows]) lie two standard deviations apart, or whose classes differ; widest first."""
     y = scaled(target, y)
     apart = np.abs(y[pairs.first] - y[pairs.second])
     known = y[np.isfinite(y)]

@@ -90,14 +90,9 @@ def read_source(
     keep_columns: bool = False,
     **columns: Any,
 ) -> Rows:
-    """The whole table of a source, every row kept, with the cells that a lenient reading could not read.
+    """The whole table of a source, as ``read_table`` reads it, with the cells that a lenient reading could not read.
 
-    Args:
-        source: as for ``read_table``.
-        reading: how cells of values are read.
-        targets, need_targets, log: as for ``read_table``.
-        keep_columns: whether to give all columns of the source as they stand there.
-        columns: ``smiles``, ``sequence``, ``id``, ``weight``, ``features`` and ``split``, as for ``read_table``.
+    With ``keep_columns``, all columns of the source come too, as they stand there.
     """
     if is_named(source):
         source = _load_named(source)

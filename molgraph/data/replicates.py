@@ -30,9 +30,7 @@ class Replicates(NamedTuple):
 
 
 def find_replicates(table: Table) -> Replicates:
-    """Find the rows of molecules that stand in several rows: of one largest fragment, neutral, stereo kept.
-
-    In a table of pairs, rows are replicates where all of their entities are the same.
+    """Find the rows of molecules (largest fragment, neutral, stereo kept), or of pairs, that stand in several rows.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -47,12 +45,18 @@ def find_replicates(table: Table) -> Replicates:
     parent = np.array(map_texts(parents_of, list(texts), label="replicates"), dtype=object)
     known = parent[code] != ""
     rows, code = rows[known], code[known]
-    group = pd.factorize(parent)[0][code]
-    for other in partners(table)[rows].T:
-        group = pd.factorize(group * (other.max(initial=0) + 2) + other)[0]
+    group = group_rows(table, rows, parent[code])
     twice = np.bincount(group, minlength=1)[group] > 1 if len(group) else np.zeros(0, dtype=bool)
     rows, group = rows[twice], group[twice]
-    return Replicates(rows, group, np.any(differing(table, rows, group), axis=1))
+    return Replicates(rows, group, contradictory(table, rows, group))
+
+
+def group_rows(table: Table, rows: np.ndarray, parents: np.ndarray) -> np.ndarray:
+    """int64 [rows]: numbers that rows share whose parents and partners are the same."""
+    group = pd.factorize(parents)[0]
+    for other in partners(table)[rows].T:
+        group = pd.factorize(group * (other.max(initial=0) + 2) + other)[0]
+    return group
 
 
 def partners(table: Table) -> np.ndarray:
@@ -74,14 +78,18 @@ def partners(table: Table) -> np.ndarray:
     return np.concatenate(out, axis=1)
 
 
-def differing(table: Table, rows: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Whether a row's group has different labels of a target, bool [rows, targets]."""
-    y = np.empty((len(table), 0)) if table.y is None else table.y
-    out = np.zeros((len(rows), y.shape[1]), dtype=bool)
-    for j in range(y.shape[1]):
-        by_group = pd.Series(y[rows, j]).groupby(group)
-        low, high = by_group.transform("min").to_numpy(), by_group.transform("max").to_numpy()
-        out[:, j] = high - low > ROUNDING * np.maximum(1.0, np.abs(high))
+def ranges(y: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The lowest and the highest value of each row's group, and whether they differ."""
+    by_group = pd.Series(y).groupby(group)
+    low, high = by_group.transform("min").to_numpy(), by_group.transform("max").to_numpy()
+    return low, high, high - low > ROUNDING * np.maximum(1.0, np.abs(high))
+
+
+def contradictory(table: Table, rows: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """Whether the group of each row has different labels of a target, bool [rows]."""
+    out = np.zeros(len(rows), dtype=bool)
+    for y in [] if table.y is None else table.y[rows].T:
+        out |= ranges(y, group)[2]
     return out
 
 

@@ -41,15 +41,8 @@ class ColumnRoles:
     @property
     def columns(self) -> list[str]:
         """All columns that are read, each once."""
-        one = [
-            *(name for name, _ in self.entities),
-            self.id,
-            self.weight,
-            self.split,
-            *self.features,
-            *(a.column for a in self.asked),
-        ]
-        return list(dict.fromkeys(name for name in one if name is not None))
+        named = [*(name for name, _ in self.entities), self.id, self.weight, self.split, *self.features]
+        return list(dict.fromkeys(name for name in [*named, *(a.column for a in self.asked)] if name is not None))
 
     @property
     def numbers(self) -> list[str]:
@@ -84,100 +77,80 @@ def build(chunk: Chunk, plan: ColumnRoles, targets: tuple[Target, ...]) -> Table
     entities = tuple(Entities(name, kind, cols.as_text(columns[name])) for name, kind in plan.entities)
     status, reason = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
     for entity in reversed(entities):  # the first column's reason is the one that stays
-        judge = _judge if entity.kind == "molecule" else _judge_sequence
-        own, why = judge(columns[entity.name], entity.values)
-        bad = own != OK
-        prefix = f"{entity.name}: " if len(entities) > 1 else ""
-        status[bad], reason[bad] = own[bad], [f"{prefix}{text}" for text in why[bad]]
+        rows, own, why = _judge(entity, columns[entity.name])
+        status[rows], reason[rows] = own, [f"{entity.name}: {text}" if len(entities) > 1 else text for text in why]
     if chunk.reasons is not None:
         bad = chunk.reasons != ""
         status[bad], reason[bad] = UNREADABLE, chunk.reasons[bad]
     ids = np.array([str(i) for i in range(start, start + n)], dtype=object)
     if plan.id is not None:
         ids = cols.as_text(columns[plan.id])
-    named = [(chunk.cells(asked.column), target) for asked, target in zip(plan.asked, targets, strict=True)]
-    values = [numbers_of(cells, target, start) for cells, target in named if target.level == "row"]
-    below = [(cells, target) for cells, target in named if target.level != "row"]
-    lists = _lists(below, entities, status, reason)
-    if lists and MOLBLOCK in columns.column_names:
-        lists = _in_smiles_order(lists, targets, columns[MOLBLOCK].to_pylist(), entities[0].values, status, reason)
+    rows_of = [
+        (asked.column, target) for asked, target in zip(plan.asked, targets, strict=True) if target.level == "row"
+    ]
+    values = [numbers_of(chunk.cells(column), target, start) for column, target in rows_of]
+    lists = _lists(chunk, plan, targets, entities, status, reason)
     features = None
     if plan.features:
         features = np.column_stack([cols.as_numbers(chunk.cells(f), f, start, finite=False) for f in plan.features])
-    return Table(
-        ids,
-        entities,
-        status,
-        reason,
-        targets,
-        np.column_stack(values) if values else None,
-        packed=lists,
-        weights=None if plan.weight is None else _weights(chunk, plan.weight),
-        features=features,
-        feature_names=plan.features,
-        split=None if plan.split is None else cols.as_text(chunk.cells(plan.split)),
-    )
+    y = np.column_stack(values) if values else None
+    weights = None if plan.weight is None else _weights(chunk, plan.weight)
+    split = None if plan.split is None else cols.as_text(chunk.cells(plan.split))
+    return Table(ids, entities, status, reason, targets, y, lists, weights, features, plan.features, split)
 
 
 def _lists(
-    columns: list[tuple[pa.ChunkedArray, Target]], entities: Sequence[Entities], status: np.ndarray, reason: np.ndarray
-) -> dict[str, Packed]:
-    """The values of atoms and bonds; rows whose molecule has another number of them are marked."""
+    chunk: Chunk, plan: ColumnRoles, targets: tuple[Target, ...], entities: Sequence[Entities],
+    status: np.ndarray, reason: np.ndarray,
+) -> dict[str, Packed]:  # fmt: skip
+    """The values of atoms and bonds; rows whose molecule has another number of them are marked.
+
+    Those of an SD file stand in the order of its structures, and are brought into that of their SMILES.
+    """
+    below = [(asked.column, t) for asked, t in zip(plan.asked, targets, strict=True) if t.level != "row"]
     molecules = [e.values for e in entities if e.kind == "molecule"]
-    if columns and len(molecules) != 1:
+    if below and len(molecules) != 1:
         raise DataError("targets of atoms or bonds need one column of molecules", hint="leave the others out")
     out = {}
-    for cells, target in columns:
+    for column, target in below:
         codes, texts = pd.factorize(np.where(status == OK, molecules[0], ""))
         counts = map_texts(counts_of, list(texts), label="molecules")
         sizes = np.array([getattr(count, target.level) for count in counts], dtype=np.int64)[codes]
-        out[target.name], why = read_lists(cells, target, sizes)
+        out[target.name], why = read_lists(chunk.cells(column), target, sizes)
         bad = np.flatnonzero((why != "") & (status == OK))
         status[bad], reason[bad] = UNREADABLE, why[bad]
-    return out
-
-
-def _in_smiles_order(
-    lists: dict[str, Packed], targets: tuple[Target, ...], blocks: list[str], texts: np.ndarray,
-    status: np.ndarray, reason: np.ndarray,
-) -> dict[str, Packed]:  # fmt: skip
-    """The values of an SD file, which stand in the order of its structures, in that of their SMILES."""
-    cells = {name: packed.lists() for name, packed in lists.items()}
+    if not below or MOLBLOCK not in chunk.columns.column_names:
+        return out
+    cells = {name: packed.lists() for name, packed in out.items()}
+    blocks = chunk.columns[MOLBLOCK].to_pylist()
     for i in np.flatnonzero(status == OK):
         found = follow_block(blocks[i])
-        if found is None or found[0] != texts[i]:
+        if found is None or found[0] != molecules[0][i]:
+            found = None
             status[i], reason[i] = UNREADABLE, "the structure's atoms cannot be followed into its SMILES"
-        for target in targets:
-            if target.name in cells and len(cells[target.name][i]):
-                kept = [] if status[i] != OK or found is None else getattr(found[1], target.level)
-                cells[target.name][i] = cells[target.name][i][np.asarray(kept, dtype=np.int64)]
+        for _, target in below:
+            if len(each := cells[target.name][i]):
+                kept = [] if found is None else getattr(found[1], target.level)
+                cells[target.name][i] = each[np.asarray(kept, dtype=np.int64)]
     return {name: Packed.of(each) for name, each in cells.items()}
 
 
-def _judge(column: pa.ChunkedArray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Status and reason of every row as far as they show without parsing."""
-    status, reason = np.full(len(texts), OK, dtype=object), np.full(len(texts), "", dtype=object)
-    if pa.types.is_string(column.type):
-        filled = pc.fill_null(column, "")
-        odd = pc.or_(
-            pc.match_substring_regex(filled, _ODD),
-            pc.or_(pc.equal(filled, ""), pc.greater(pc.binary_length(filled), MAX_CHARACTERS)),
-        )
-        look = np.flatnonzero(odd.to_numpy(zero_copy_only=False))
+def _judge(entity: Entities, column: pa.ChunkedArray) -> tuple[list[int], list[str], list[str]]:
+    """Rows that hold no entity as far as that shows without parsing, with their status and reason."""
+    texts, found = entity.values, []
+    look = np.arange(len(texts))
+    if entity.kind == "sequence":  # what its letters mean is left to the featuriser
+        found = [(i, MISSING, "no sequence in this row") for i in look if is_missing(texts[i])]
     else:
-        look = np.arange(len(texts))
-    for i in look:
-        reason[i] = precheck(texts[i])
-        if reason[i]:
-            status[i] = UNREADABLE if texts[i].strip() else MISSING
-    return status, reason
-
-
-def _judge_sequence(column: pa.ChunkedArray, texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows without a sequence; what its letters mean is left to the featuriser."""
-    empty = np.array([is_missing(text) for text in texts], dtype=bool)
-    status = np.where(empty, MISSING, OK).astype(object)
-    return status, np.where(empty, "no sequence in this row", "").astype(object)
+        if pa.types.is_string(column.type):
+            filled = pc.fill_null(column, "")
+            bounds = pc.or_(pc.equal(filled, ""), pc.greater(pc.binary_length(filled), MAX_CHARACTERS))
+            odd = pc.or_(pc.match_substring_regex(filled, _ODD), bounds)
+            look = np.flatnonzero(odd.to_numpy(zero_copy_only=False))
+        for i in look:
+            if why := precheck(texts[i]):
+                found.append((i, UNREADABLE if texts[i].strip() else MISSING, why))
+    return [f[0] for f in found], [f[1] for f in found], [f[2] for f in found]
 
 
 def _weights(chunk: Chunk, name: str) -> np.ndarray:

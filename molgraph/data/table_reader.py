@@ -22,7 +22,7 @@ from molgraph.data.log import before_log
 from molgraph.data.sdf_smi_reader import RecordReader
 from molgraph.data.table_builder import ColumnRoles, Rows, build
 from molgraph.data.targets import decide, is_settled, parse_targets
-from molgraph.data.values import NUMERIC, decimal_commas, put, read_numbers, read_values
+from molgraph.data.values import NUMERIC, decimal_commas, read_numbers, read_values
 
 Targets = str | Target | Iterable[str | Target] | None
 Names = str | Sequence[str] | None
@@ -44,14 +44,12 @@ def read_rows(
     Cells of targets are read as asked in a whole table; in chunks, decimal commas of weights and descriptors alone.
 
     Args:
-        source: a path, ``-``, a frame, a mapping of columns, or a list of SMILES.
+        source, targets, columns: as for ``molgraph.data.read.read_table``; no dataset by name.
         reading: how cells of values are read.
         chunk_rows: rows a table; None for all.
         keep_columns: whether to give all columns of the source.
         molblocks: whether to give an SD file's structures too, as a column ``MOLBLOCK``.
-        targets: as for ``molgraph.data.read.read_table``.
         log: whether ``log10_y`` may be named for the column ``y``.
-        columns: ``smiles``, ``id``, ``weight``, ``features``, ``split`` and ``need_targets``, as there.
     """
     reader = reader_for(source)
     if log and targets is not None:
@@ -83,7 +81,7 @@ def read_rows(
         made, notes, odd = read_values(chunk, valued, beside, reading, guess=guess)
         for name in numbers:
             column, more_notes = read_numbers(chunk.cells(name), name, "," if name in commas else reading.decimal)
-            made, notes = put(made, name, column), notes + more_notes
+            made, notes = made.set_column(made.column_names.index(name), name, column), notes + more_notes
         tidy = replace(chunk, columns=made)
         found = decide(asked, [tidy]) if found is None else found
         table = build(tidy, roles, found)

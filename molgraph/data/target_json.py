@@ -1,30 +1,37 @@
-"""Read targets from the JSON values of a model file."""
+"""Read from the JSON values of a model file its targets, and why some of them were not learned."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import ModelFileError
+from molgraph.base.table import Kind, LevelName
 
-LEVELS = ("row", "atom", "bond")
-KINDS = ("regression", "binary", "multiclass", "bounded")
+Unlearned = Mapping[str, str]  # target's name -> why
 
 
-def target_from_json(value: Mapping[str, Any]) -> Target:
-    """One target.
+def targets_from_json(values: Any) -> tuple[Target, ...]:
+    """Every target of a model, at least one.
 
     Raises:
         ModelFileError: a kind or level that molgraph does not have, or classes or bounds that do not fit the kind.
         KeyError, TypeError, ValueError: a part is missing or of another type.
 
     Example:
-        >>> target_from_json({"name": "y", "kind": "multiclass", "classes": ["a", "b"], "bounds": None}).columns
+        >>> targets_from_json([{"name": "y", "kind": "multiclass", "classes": ["a", "b"]}])[0].columns
         ('y:a', 'y:b')
     """
+    targets = tuple(_target(value) for value in values)
+    if not targets:
+        raise ModelFileError("the model has no targets")
+    return targets
+
+
+def _target(value: Mapping[str, Any]) -> Target:
     kind, level, bounds = value["kind"], value.get("level", "row"), value.get("bounds")
-    if kind not in KINDS or level not in LEVELS:
+    if kind not in get_args(Kind) or level not in get_args(LevelName):
         words = f"kind {str(kind)[:40]!r} or level {str(level)[:40]!r}"
         raise ModelFileError(f"the model has a target of unknown {words}")
     low_high = None if bounds is None else (float(bounds[0]), float(bounds[1]))
@@ -36,9 +43,27 @@ def target_from_json(value: Mapping[str, Any]) -> Target:
     return target
 
 
-def targets_from_json(values: Any) -> tuple[Target, ...]:
-    """Every target of a model, at least one."""
-    targets = tuple(target_from_json(value) for value in values)
-    if not targets:
-        raise ModelFileError("the model has no targets")
-    return targets
+def notes_of(unlearned: Unlearned) -> tuple[str, ...]:
+    """A sentence for each target.
+
+    Example:
+        >>> notes_of({"toxic": "only class 0 among 31 training labels"})
+        ("target 'toxic' is not learned: only class 0 among 31 training labels; its predictions are empty",)
+    """
+    return tuple(f"target {name!r} is not learned: {why}; its predictions are empty" for name, why in unlearned.items())
+
+
+def restore_unlearned(meta: Mapping[str, Any], targets: tuple[Target, ...]) -> dict[str, str]:
+    """What a model file says of its targets; a file of a version that refused such targets says nothing.
+
+    Raises:
+        ValueError: it names other targets than the model's, or all of them.
+    """
+    said = meta.get("unlearned", {})
+    if not isinstance(said, Mapping):
+        raise ValueError("what was not learned is no mapping")
+    if not all(isinstance(why, str) and why for why in said.values()) or not set(said) <= {t.name for t in targets}:
+        raise ValueError("the targets that were not learned are not the model's own")
+    if len(said) == len(targets):
+        raise ValueError("none of the targets was learned")
+    return dict(said)

@@ -15,7 +15,7 @@ from molgraph.base.errors import DataError
 from molgraph.data import cells
 from molgraph.data.cells import WORDS, OddCell, Reading
 from molgraph.data.chunks import Chunk
-from molgraph.data.columns import MISSING_WORDS, Beside, as_numbers, as_text, with_kind
+from molgraph.data.columns import MISSING_WORDS, Beside, as_numbers, as_text, numbers_or_none, with_kind
 
 FEW = 20  # different texts that may be classes
 NUMERIC = (None, "regression", "bounded")  # kinds of a target whose cells are read as values
@@ -36,9 +36,9 @@ def read_values(
     """The columns of a chunk with its targets as plain numbers, notes on how they were read, and the odd cells.
 
     Args:
-        chunk: all rows of a source.
+        chunk: all rows of a source, with the columns of ``beside``.
         targets: the kind of each target of whole rows, by its column; None where it was not given.
-        beside: what ``find_beside`` gave; the chunk has those columns too.
+        beside: what ``find_beside`` gave.
         reading: how cells are read.
         guess: whether a column of decimal commas is read without being asked: no comma parts the columns.
 
@@ -61,7 +61,8 @@ def read_values(
         elif kind == "binary" and reading.lenient:
             made = column.classes(given)
         read.append(column)
-        columns = columns if made is given else put(columns, name, made)
+        if made is not given:
+            columns = columns.set_column(columns.column_names.index(name), name, made)
     bare = [column for column in read if column.unitless]
     if bare and not reading.lenient and not same_unit and not any(column.units for column in read):
         raise DataError(
@@ -96,11 +97,6 @@ def decimal_commas(chunks: Iterable[Chunk], names: Collection[str]) -> set[str]:
     return sure - not_them
 
 
-def put(columns: pa.Table, name: str, made: pa.ChunkedArray) -> pa.Table:
-    """The table with another column in the place of one."""
-    return columns.set_column(columns.column_names.index(name), name, made)
-
-
 def _check_shared(by: Column, beside: Beside, wanted: str) -> bool:
     """Whether a column of units that could be several targets' has the wanted unit in every row that has one.
 
@@ -119,10 +115,7 @@ def _check_shared(by: Column, beside: Beside, wanted: str) -> bool:
 
 @dataclass
 class _Column:
-    """One column of values, with what is found while it is read.
-
-    ``units`` counts the cells of each unit; ``unitless``: a unit was asked for and no value has one.
-    """
+    """One column of values, with what is found while it is read."""
 
     name: str
     reading: Reading
@@ -130,20 +123,14 @@ class _Column:
     start: int = 0
     odd: list[OddCell] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    units: Counter[str] = field(default_factory=Counter)
-    unitless: bool = False
+    units: Counter[str] = field(default_factory=Counter)  # how many cells have each
+    unitless: bool = False  # a unit was asked for, and no value has one
 
     def read(
         self, given: pa.ChunkedArray, units: Column | None = None, relations: Column | None = None, words: bool = False
     ) -> pa.ChunkedArray:
-        """The cells as numbers, or as words for classes, which ``words`` allows.
-
-        Args:
-            given: text or numbers.
-            units, relations: the columns beside it.
-            words: whether a column of words for classes stays as it is.
-        """
-        values, unit_of = _numbers(given, finite=self.reading.lenient), np.full(len(given), "", dtype=object)
+        """The cells as numbers; a column of words for two classes stays as it is where ``words`` allows it."""
+        values, unit_of = numbers_or_none(given, finite=self.reading.lenient), np.full(len(given), "", dtype=object)
         if values is None or (self.reading.unit is not None and units is None):
             texts, code = np.unique(as_text(given).astype(str), return_inverse=True)
             found = [cells.Cell("") if cells.is_missing(text) else cells.read_cell(text) for text in texts.tolist()]
@@ -303,14 +290,6 @@ class _Column:
             way = f"if these are classes, ask for {with_kind(self.name, 'multiclass')}" if n_texts <= FEW else ""
             as_numbers(pa.chunked_array([[first.text]]), self.name, first.row, hint=way)
         return DataError(f"{where}, beside decimal commas", hint="write all decimals with a point, or all with a comma")
-
-
-def _numbers(column: pa.ChunkedArray, *, finite: bool) -> np.ndarray | None:
-    """The column as numbers; None where it holds anything else."""
-    try:
-        return as_numbers(column, "", finite=finite)
-    except DataError:
-        return None
 
 
 def _plain_units(by: Column) -> np.ndarray:

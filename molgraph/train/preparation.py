@@ -17,7 +17,7 @@ from molgraph.data.graph_cache import Graphs
 from molgraph.data.labels import check_labels, check_targets, check_weights
 from molgraph.data.levels import labelled, level_of, pooled
 from molgraph.data.table import OK, Table
-from molgraph.data.untrainable_targets import notes_of
+from molgraph.data.target_json import notes_of
 from molgraph.train.atom_targets import check_level, label_places, label_sizes, mark_sizes
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.inputs import Input, choose_columns, input_column, input_graphs, row_status, train_graphs

@@ -22,8 +22,7 @@ from molgraph.base.ranges import INNER_LIMIT, LARGEST
 from molgraph.base.size import Shapes, Size
 from molgraph.data.feature_layout import D_ATOM, D_BOND, FEATURISER, MOLECULE_SPEC
 from molgraph.data.levels import level_of
-from molgraph.data.target_json import targets_from_json
-from molgraph.data.untrainable_targets import restore_unlearned
+from molgraph.data.target_json import restore_unlearned, targets_from_json
 from molgraph.train.checkpoint import CURVES
 from molgraph.train.inference import FittedNetworks, predict_networks
 from molgraph.train.inputs import Input, encoder_names, example_table

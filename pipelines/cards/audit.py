@@ -28,7 +28,7 @@ from molgraph.data.content import content_hash
 from molgraph.data.datasets import RAW, Dataset, load_dataset
 from molgraph.data.editions import RULES, curate, identify
 from molgraph.data.featurize import rdkit_version
-from molgraph.data.replicates import differing
+from molgraph.data.replicates import contradictory
 from molgraph.data.table import MISSING, Table
 from pipelines.cards.graph_codes import graph_codes
 
@@ -146,7 +146,7 @@ def _repeats(table: Table, rows: np.ndarray, texts: list[str]) -> Repeats:
     codes, _ = pd.factorize(np.array(texts, dtype=object))
     repeated = np.bincount(codes, minlength=1)[codes] > 1 if len(codes) else np.zeros(0, bool)
     rows, codes = rows[repeated], codes[repeated]
-    differs = differing(table, rows, codes).any(axis=1)
+    differs = contradictory(table, rows, codes)
     return Repeats(
         groups=len(np.unique(codes)),
         rows=len(rows),

@@ -17,8 +17,7 @@ from molgraph.base.ranges import Range
 from molgraph.base.size import Shapes, Size, by_owner
 from molgraph.data.labels import check_targets
 from molgraph.data.table import UNREADABLE, Table
-from molgraph.data.target_json import targets_from_json
-from molgraph.data.untrainable_targets import notes_of, restore_unlearned
+from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
 from molgraph.train.restore import A_USE, BONDS, bounded_by
 
 AGAIN = "fetch the file again"

@@ -22,8 +22,7 @@ from molgraph.base.finite import check_finite
 from molgraph.base.size import Shapes, Size, by_owner, together
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
-from molgraph.data.target_json import targets_from_json
-from molgraph.data.untrainable_targets import notes_of, restore_unlearned
+from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
 from molgraph.train.outputs import ClassWeights, class_tables
 
 BLOCK, BUDGET = 10_000, 2 << 30  # the most rows that are predicted at once, and the most bytes that they may take
