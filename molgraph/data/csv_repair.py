@@ -116,7 +116,7 @@ class MalformedRows:
             torn_bytes: whether ``Utf8Sanitiser`` has marked any so far.
         """
         n, names = good.num_rows, good.column_names
-        places, rows, reasons = [], [], []
+        places, rows, reasons = list[int](), list[list[str]](), list[str]()
         while self._waiting and self._waiting[0][0] - self.rows - len(places) <= n:
             place, cells, reason = self._waiting.popleft()
             places.append(place - self.rows)

@@ -96,10 +96,9 @@ def profile(target: Target, y: np.ndarray, molecule: np.ndarray) -> Profile:
     use = molecule >= 0
     low, median, high, mean = map(float, (known.min(), np.median(known), known.max(), known.mean()))
     sd = float(known.std(ddof=1)) if n > 1 else 0.0
-    shape = (low, median, high, mean, sd, draw(scaled(target, known)), {})
-    return Profile(
-        target.name, target.kind, n, missing, *shape, *replicate_sd(molecule[use], y[use]), decades_of(known)
-    )
+    noise, df = replicate_sd(molecule[use], y[use])
+    values = (low, median, high, mean, sd, draw(scaled(target, known)), dict[str, int](), noise, df)
+    return Profile(target.name, target.kind, n, missing, *values, decades_of(known))
 
 
 def draw(values: np.ndarray) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from molgraph.chem.identity import parents_of
-from molgraph.chem.parallel import map_texts
 from molgraph.data.table import Table
 
 ROUNDING = 1e-9  # labels that differ by less, relative to their size, are equal
@@ -41,11 +40,9 @@ def find_replicates(table: Table) -> Replicates:
         none = np.zeros(0, np.int64)
         return Replicates(none, none, np.zeros(0, bool))
     rows = np.flatnonzero(table.ok)
-    code, texts = pd.factorize(table.smiles[rows])
-    parent = np.array(map_texts(parents_of, list(texts), label="replicates"), dtype=object)
-    known = parent[code] != ""
-    rows, code = rows[known], code[known]
-    group = group_rows(table, rows, parent[code])
+    parents = np.array(parents_of(table.smiles[rows], label="replicates"), dtype=object)
+    rows, parents = rows[parents != ""], parents[parents != ""]
+    group = group_rows(table, rows, parents)
     twice = np.bincount(group, minlength=1)[group] > 1 if len(group) else np.zeros(0, dtype=bool)
     rows, group = rows[twice], group[twice]
     return Replicates(rows, group, contradictory(table, rows, group))
@@ -69,11 +66,11 @@ def partners(table: Table) -> np.ndarray:
     for entity in table.entities:
         if entity is first or entity.kind not in ("molecule", "sequence"):
             continue
-        code, texts = pd.factorize(entity.values)
-        if entity.kind == "molecule" and len(texts):
-            parent = map_texts(parents_of, list(texts), label="replicates")
-            same = pd.factorize(np.array([p or text for p, text in zip(parent, texts, strict=True)], dtype=object))[0]
-            code = np.where(code < 0, code, same[code])
+        same = entity.values
+        if entity.kind == "molecule":
+            parents = parents_of(same, label="replicates")
+            same = np.array([parent or text for parent, text in zip(parents, same, strict=True)], dtype=object)
+        code = pd.factorize(same)[0]
         out.append(code[:, None].astype(np.int64))
     return np.concatenate(out, axis=1)
 

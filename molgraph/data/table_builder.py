@@ -138,7 +138,7 @@ def _lists(
 def _judge(entity: Entities, column: pa.ChunkedArray) -> tuple[list[int], list[str], list[str]]:
     """Rows that hold no entity as far as that shows without parsing, with their status and reason."""
     texts, found = entity.values, []
-    look = np.arange(len(texts))
+    look: Sequence[int] = range(len(texts))
     if entity.kind == "sequence":  # what its letters mean is left to the featuriser
         found = [(i, MISSING, "no sequence in this row") for i in look if is_missing(texts[i])]
     else:
@@ -146,7 +146,7 @@ def _judge(entity: Entities, column: pa.ChunkedArray) -> tuple[list[int], list[s
             filled = pc.fill_null(column, "")
             bounds = pc.or_(pc.equal(filled, ""), pc.greater(pc.binary_length(filled), MAX_CHARACTERS))
             odd = pc.or_(pc.match_substring_regex(filled, _ODD), bounds)
-            look = np.flatnonzero(odd.to_numpy(zero_copy_only=False))
+            look = np.flatnonzero(odd.to_numpy(zero_copy_only=False)).tolist()
         for i in look:
             if why := precheck(texts[i]):
                 found.append((i, UNREADABLE if texts[i].strip() else MISSING, why))
