@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from molgraph.api.check_config import split_name
-from molgraph.api.training_data import units_of
 from molgraph.base.contracts import Method, Prediction
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT
@@ -197,7 +196,7 @@ def model_of(
     n_train, n_valid, n_test = map(len, parts.values())
     card = ModelCard(
         name=run.name,
-        units=units_of(table, config),
+        units={t.name: table.units[t.name] for t in table.row_targets if t.name in table.units},
         n_train=n_train,
         n_valid=n_valid,
         n_test=n_test,
@@ -212,7 +211,7 @@ def model_of(
         run.method,
         targets=table.targets,
         standardiser=config.data.standardise,
-        feature_names=table.feature_names,
+        feature_names=table.feature_names if run.method.reads_features else (),
         card=card,
         trained_on=distinct(np.concatenate([hashes[learnt], before if is_graph(run.method) else before[:0]])),
     )

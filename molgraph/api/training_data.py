@@ -15,11 +15,12 @@ from molgraph.base.run_config import RunConfig
 from molgraph.data.columns import with_kind
 from molgraph.data.editions import curate
 from molgraph.data.labels import check_targets
-from molgraph.data.log import PREFIX, log_targets
+from molgraph.data.log import log_targets
 from molgraph.data.profile import WIDE, decades_of
 from molgraph.data.read import read_table
 from molgraph.data.replicates import find_replicates
 from molgraph.data.table import Table
+from molgraph.data.values import check_units
 
 SHOWN = 5  # targets in a line
 MAX_LOOK = 10  # different whole numbers that may be meant as classes
@@ -52,8 +53,12 @@ def read_for_training(data: Any, config: RunConfig) -> Table:
 def read_test(data: Any, config: RunConfig, table: Table) -> Table:
     """The test table of its own, read as ``table`` was, with its targets."""
     if not isinstance(data, Table):
-        return _read(data, config, table.targets)
-    return log_targets(data) if config.data.log else data
+        test = _read(data, config, table.targets)
+    else:
+        test = log_targets(data) if config.data.log else data
+    if config.data.unit != "none":
+        check_units(test.units, table.units)
+    return test
 
 
 def _read(data: Any, config: RunConfig, targets: Any, split: str | None = None) -> Table:
@@ -110,13 +115,6 @@ def _range_notes(table: Table) -> list[str]:
                 f"{target.name}: holds {pair[0]:g} and {pair[1]:g} alone and is learned as numbers; {way} for classes"
             )
     return notes
-
-
-def units_of(table: Table, config: RunConfig) -> dict[str, str]:
-    """The unit of each regression target, where all values were brought to one."""
-    unit = config.data.unit
-    names = [t.name for t in table.row_targets if t.kind == "regression"] if unit else []
-    return {name: f"log10({unit})" if name.startswith(PREFIX) else str(unit) for name in names}
 
 
 def describe_targets(table: Table, asked: Sequence[str] = ()) -> str:

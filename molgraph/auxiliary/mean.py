@@ -48,6 +48,7 @@ class MeanPredictor(Method):
     """
 
     name = "mean"
+    reads_features = False
 
     def __init__(self) -> None:
         pass

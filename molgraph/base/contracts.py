@@ -57,12 +57,14 @@ class Trainable(ABC):
     recipe's (``base.recipe_keys``). ``needs``: the importable names of libraries that molgraph does not install.
     ``run_only``: parameters of the machine at hand, whose values in a model file are dropped on load. ``members``: the
     methods whose predictions it combines. ``curves``: losses by epoch after ``fit``, where it has epochs.
-    ``small``: hyper-parameters of one that fits in a blink, for trials.
+    ``reads_features``: whether it reads a table's columns of features. ``small``: hyper-parameters of one that fits in
+    a blink, for trials.
     """
 
     name: str = ""
     notes: tuple[str, ...] = ()
     uses_valid: bool = False
+    reads_features: bool = True
     gradient_descent: bool = False
     needs: tuple[str, ...] = ()
     run_only: tuple[str, ...] = RUN_ONLY

@@ -84,6 +84,7 @@ class Table:
         reason: object array [n]: one line where a row is not ``ok``, else empty.
         index: the labels of the rows in the pandas object that they came from, or None.
         notes: sentences on what was read otherwise than it stands in the source.
+        units: the unit of each target whose values the source gives one, by target name.
     """
 
     ids: np.ndarray
@@ -99,6 +100,7 @@ class Table:
     split: np.ndarray | None = None
     index: pd.Index | None = None
     notes: tuple[str, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         n = len(self.ids)

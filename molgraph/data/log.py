@@ -30,7 +30,7 @@ def log_targets(table: Table) -> Table:
         raise UsageError(
             "logarithms are taken of targets of whole rows", hint="write the logarithms of atoms' values into the file"
         )
-    targets, notes = list(table.row_targets), list(table.notes)
+    targets, notes, units = list(table.row_targets), list(table.notes), dict(table.units)
     y = None if table.y is None else table.y.copy()
     for j, target in enumerate(targets):
         if y is None or target.kind != "regression" or target.name.startswith(PREFIX):
@@ -43,8 +43,10 @@ def log_targets(table: Table) -> Table:
             )
         y[:, j] = np.log10(y[:, j])
         targets[j] = replace(target, name=PREFIX + target.name)
+        if (unit := units.pop(target.name, "")) != "":
+            units[targets[j].name] = f"log10({unit})"
         notes.append(f"{target.name}: read as its decimal logarithm, {targets[j].name}")
-    return replace(table, targets=tuple(targets), y=y, notes=tuple(notes))
+    return replace(table, targets=tuple(targets), y=y, notes=tuple(notes), units=units)
 
 
 def before_log(targets: Iterable[str | Target], names: Sequence[str]) -> list[str | Target]:

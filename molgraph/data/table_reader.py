@@ -78,14 +78,14 @@ def read_rows(
     for chunk in chain([next(chunks, none)], chunks):
         if guess and not ahead and reading.decimal is None:
             commas |= decimal_commas([chunk], numbers)
-        made, notes, odd = read_values(chunk, valued, beside, reading, guess=guess)
+        made, notes, odd, units = read_values(chunk, valued, beside, reading, guess=guess)
         for name in numbers:
             column, more_notes = read_numbers(chunk.cells(name), name, "," if name in commas else reading.decimal)
             made, notes = made.set_column(made.column_names.index(name), name, column), notes + more_notes
         tidy = replace(chunk, columns=made)
         found = decide(asked, [tidy]) if found is None else found
         table = build(tidy, roles, found)
-        table = replace(table, notes=tuple(notes)) if whole else table
+        table = replace(table, notes=tuple(notes), units=units) if whole else table
         yield Rows(table, tuple(reader.names), chunk.columns.select(kept), odd)
 
 

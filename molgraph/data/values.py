@@ -32,8 +32,8 @@ class Column(NamedTuple):
 
 def read_values(
     chunk: Chunk, targets: Mapping[str, str | None], beside: Beside, reading: Reading, *, guess: bool
-) -> tuple[pa.Table, list[str], list[OddCell]]:
-    """The columns of a chunk with its targets as plain numbers, notes on how they were read, and the odd cells.
+) -> tuple[pa.Table, list[str], list[OddCell], dict[str, str]]:
+    """The columns of a chunk with its targets as plain numbers, notes on how they were read, the odd cells, and units.
 
     Args:
         chunk: all rows of a source, with the columns of ``beside``.
@@ -72,7 +72,8 @@ def read_values(
         )
     notes = [note for column in read for note in column.notes]
     notes += [f"{column.name}: no units are known, so its values are read as they stand" for column in bare]
-    return columns, notes, [odd for column in read for odd in column.odd]
+    units = {column.name: column.unit for column in read if column.unit}
+    return columns, notes, [odd for column in read for odd in column.odd], units
 
 
 def read_numbers(column: pa.ChunkedArray, name: str, decimal: str | None) -> tuple[pa.ChunkedArray, list[str]]:
@@ -95,6 +96,25 @@ def decimal_commas(chunks: Iterable[Chunk], names: Collection[str]) -> set[str]:
         if not_them >= {*names}:
             break
     return sure - not_them
+
+
+def check_units(units: Mapping[str, str], known: Mapping[str, str]) -> None:
+    """Refuse values in another unit than those that a model learns or has learnt.
+
+    Args:
+        units: the unit of each target of a table, as ``Table.units``.
+        known: those of the training table.
+
+    Raises:
+        DataError: a target whose units are both known and differ.
+    """
+    for name, unit in known.items():
+        wanted, found = (re.sub(r"^log10\((.*)\)$", r"\1", str(text)) for text in (unit, units.get(name, "")))
+        if found and wanted in cells.UNITS and not cells.alike(found, wanted):
+            raise DataError(
+                f"the values of {name!r} are in {found} here, and in {wanted} in the training table",
+                hint=f"--unit {wanted} (in Python unit={wanted!r}) brings them to it; none reads them as they stand",
+            )
 
 
 def _check_shared(by: Column, beside: Beside, wanted: str) -> bool:
@@ -144,6 +164,13 @@ class _Column:
         if relations is not None:
             self._drop_bounds(values, relations)
         return pa.chunked_array([pa.array(values)])
+
+    @property
+    def unit(self) -> str:
+        """The unit of the values that were read; empty where it is not known, several where they are mixed."""
+        if self.units and self.reading.unit:
+            return cells.plain_unit(self.reading.unit)
+        return ", ".join(self.units) if any(unit in cells.UNITS for unit in self.units) else ""
 
     def classes(self, given: pa.ChunkedArray) -> pa.ChunkedArray:
         """The cells that are classes of a binary target; the others are odd."""

@@ -21,6 +21,7 @@ from molgraph.data.log import log_targets
 from molgraph.data.read import is_named, read_table
 from molgraph.data.standardise import as_given, standardise
 from molgraph.data.table import Table, make_table
+from molgraph.data.values import check_units
 from molgraph.evaluate import metrics
 from molgraph.evaluate.class_counts import few_lines
 from molgraph.train.card import ModelCard
@@ -119,6 +120,8 @@ class Model:
             table = log_targets(data) if reading.get("log") else data
         else:  # read as the model's own targets, so that classes keep their order and kinds are not guessed again
             table = self.read(data, targets=self.targets, **reading)
+        if columns.get("unit") != "none":
+            check_units(table.units, self.card.units)
         if (level := level_of(self.targets)) != "row":
             logger.info("scores count %ss: all those of all rows, each alike", level)
         for note in table.notes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import molgraph
@@ -14,6 +16,7 @@ from molgraph.base.errors import UsageError
 from molgraph.base.recipe_keys import GRADIENT_DESCENT
 from molgraph.base.registry import names
 from molgraph.base.run_config import RunConfig
+from molgraph.data.read import read_table
 from molgraph.train.make_method import make_method
 from tests.train.tiny import SMALL, series
 
@@ -118,3 +121,13 @@ def test_a_checkpoint_stays_until_the_caller_has_the_model(tmp_path: Path) -> No
     assert path.exists()
     assert again.curves.equals(first.curves)  # their seconds too: nothing was trained again
     assert again.predict(["CCO"]).value.tolist() == first.predict(["CCO"]).value.tolist()
+
+
+def test_feature_columns_that_a_method_does_not_read_are_refused_and_never_asked_for() -> None:
+    frame = pd.DataFrame({"smiles": [*map("C".__mul__, range(1, 31))], "f": np.arange(30.0), "y": np.arange(30.0)})
+    for name in ("knn", "mean"):
+        with pytest.raises(UsageError, match="reads no columns of features"):
+            molgraph.train(frame, targets="y", features=["f"], model=name)
+    table = read_table(frame, targets="y", features=["f"])
+    assert molgraph.train(table, model="knn", split="random").model.predict(["CCO"]).status.tolist() == ["ok"]
+    assert molgraph.train(frame, targets="y", features=["f"], model="linear").model.feature_names == ("f",)

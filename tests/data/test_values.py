@@ -257,3 +257,24 @@ def test_a_unit_that_is_not_known_silences_no_note_on_the_others() -> None:
     assert "names several units (nM 4, uM 4, ug.mL-1 4)" in note and "--unit nM" in note
     words = frame.assign(units=["a", "b", "c"] * 4)  # a column of something else
     assert not read_table(words, targets=["IC50"]).notes
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_labels_in_another_unit_than_the_training_table_are_refused(log: bool, tmp_path: Path) -> None:
+    """Such scores, a factor of 1,000 off, are of no model."""
+    smiles, y = [*map("C".__mul__, range(1, 31))], np.arange(1.0, 31)
+    frame = pd.DataFrame({"smiles": smiles, "IC50": y, "units": "nM"})
+    other = frame.assign(units="µM", IC50=y / 1000)
+    options = {"targets": "IC50", "model": "mean", "split": "random", "log": log}
+    model = molgraph.train(frame, **options).model
+    assert set(model.card.units.values()) == {"log10(nM)" if log else "nM"}
+    mixed = pd.concat([frame, other])
+    for odd in (other, mixed):
+        for score in (lambda: model.evaluate(odd), lambda: molgraph.train(frame, test=odd, **options)):  # noqa: B023
+            with pytest.raises(DataError, match=r"are in .*uM.* here, and in nM in the training table") as error:
+                score()
+            assert "--unit nM" in str(error.value)
+    brought, same = model.evaluate(other, unit="nM"), model.evaluate(frame.drop(columns="units"))
+    np.testing.assert_allclose(brought["value"], same["value"])
+    assert model.evaluate(other, unit="none")["value"][0] != same["value"][0]
+    assert molgraph.train(frame, test=other, unit="nM", **options).scores.loc["mean", "rmse"] < 100
