@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import Environment, StrictUndefined
 
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
-from molgraph.base.version import __version__
 from molgraph.data.levels import labelled, pooled, pooled_prediction
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts, count_lines
@@ -22,13 +19,14 @@ from molgraph.evaluate.metrics import score, scores_frame
 from molgraph.evaluate.report_parts import (
     FLOOR,
     MAX_TARGETS,
-    data_uri,
     flatten,
     new_rows,
     score_tables,
     target_detail,
     unread_rows,
 )
+from molgraph.evaluate.report_plots import learning
+from molgraph.evaluate.report_style import render
 from molgraph.evaluate.verdict import verdict
 
 
@@ -91,28 +89,19 @@ def report_html(
     shown = table.row_targets[:MAX_TARGETS]
     best = {v.target: next((name for name in v.values if name != FLOOR), next(iter(v.values))) for v in verdicts}
     told = [t for t in shown if not all(t.name in p.unlearned for p in predictions.values())]
-    learning = "" if curves is None or curves.empty else data_uri(_learning(curves))
-    page = _template().render(
+    return render(
+        "report.html.jinja",
         title=title,
         summary=summary,
         notes=notes,
         verdicts=verdicts,
         score_tables=score_tables(scores, table, predictions, counts),
         details=[target_detail(table, predictions, target, best[target.name]) for target in told],
-        learning=learning,
+        learning="" if curves is None or curves.empty else learning(curves, key="learning"),
         new=None if new_predictions is None else new_rows(new_predictions),
         unread=unread,
         manifest=flatten(manifest or {}),
-        version=__version__,
     )
-    # a lone surrogate from a badly decoded file would make the page unwritable
-    return page.encode("utf-8", "replace").decode()
-
-
-def _learning(curves: pd.DataFrame) -> str:
-    from molgraph.evaluate.report_plots import learning  # with matplotlib
-
-    return learning(curves)
 
 
 def _summary(table: Table, predictions: Mapping[str, Prediction]) -> str:
@@ -122,9 +111,3 @@ def _summary(table: Table, predictions: Mapping[str, Prediction]) -> str:
     if len(targets) > MAX_TARGETS:
         words.append(f"{len(targets)} targets; the first {MAX_TARGETS} are shown in full")
     return "; ".join(words) + "."
-
-
-def _template() -> Any:
-    text = files("molgraph.evaluate").joinpath("report.html.jinja").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return environment.from_string(text)

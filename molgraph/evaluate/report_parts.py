@@ -1,8 +1,7 @@
-"""Prepare the values that the report's template shows."""
+"""Prepare the values that the template of a training's report shows."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,29 +14,11 @@ from molgraph.chem.draw import draw_molecule
 from molgraph.data.table import Table
 from molgraph.evaluate import report_plots as plots
 from molgraph.evaluate.metrics import columns_of, get_metric
+from molgraph.evaluate.report_style import NONE, number, short
 from molgraph.evaluate.statistics import score_interval
 
 FLOOR = "mean"
-MAX_TARGETS, MAX_WORST, MAX_ROWS = 6, 8, 50
-NONE = "\N{EM DASH}"
-
-
-def data_uri(svg: str) -> str:
-    """An SVG as the address of an image, so that its ids and styles touch nothing else on the page."""
-    return "" if not svg else "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-
-
-def number(value: float) -> str:
-    """Three significant digits, or a dash for NaN.
-
-    Example:
-        >>> number(0.12345), number(0.69), number(1234.5), number(float("nan")) == NONE
-        ('0.123', '0.690', '1,234', True)
-    """
-    if not np.isfinite(value):
-        return NONE
-    text = f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:#.3g}".rstrip(".") if value else "0"
-    return text.replace("-", "\N{MINUS SIGN}")
+MAX_TARGETS, MAX_WORST, MAX_ROWS, MAX_NOTES = 6, 8, 50, 12
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
@@ -64,46 +45,49 @@ def score_tables(
 
     Of many targets, whose resampling would take long, the first metric alone has intervals.
     """
-    out = []
-    for target in table.row_targets:
-        part = scores[scores["target"] == target.name]
-        if part.empty:
-            continue
-        names = list(dict.fromkeys(part["metric"]))
-        metrics = [get_metric(name) for name in names]
-        found = {(r.method, r.metric): r for r in part.itertuples()}
-        best = {}
-        for m in metrics:
-            values = part.loc[part["metric"] == m.name, "value"].dropna()
-            best[m.name] = (values.max() if m.higher_is_better else values.min()) if len(values) else np.nan
-        rows = []
-        for method in dict.fromkeys(part["method"]):
-            cells, n = [], 0
-            for m in metrics:
-                one = found.get((method, m.name))
-                if one is None:
-                    cells.append({"text": NONE, "best": False, "note": "", "range": ""})
-                    continue
-                n = one.n
-                resampled = m is metrics[0] or len(table.row_targets) <= MAX_TARGETS
-                span = _span(table, predictions, method, target, m.name) if resampled else ""
-                text = number(one.value)
-                cells.append({"text": text, "best": one.value == best[m.name], "note": one.note, "range": span})
-            rows.append({"method": method, "floor": method == FLOOR, "cells": cells, "n": n})
-        arrows = [f"{m.label or m.name} {'↑' if m.higher_is_better else '↓'}" for m in metrics]
-        notes = [counts[target.name]] if target.name in counts else []
-        notes += [f"{r.method}, {get_metric(r.metric).label}: {r.note}." for r in part.itertuples() if r.note]
-        ranges = [any(row["cells"][k]["range"] for row in rows) for k in range(len(metrics))]
-        ranged = "" if not any(ranges) else "each score" if any(ranges[1:]) else "the first score"
-        out.append({"target": target.name, "metrics": arrows, "rows": rows, "notes": notes[:12], "ranged": ranged})
-    return out
+    return [
+        _score_table(part, table, predictions, target, counts)
+        for target in table.row_targets
+        if not (part := scores[scores["target"] == target.name]).empty
+    ]
 
 
-def _span(table: Table, predictions: Mapping[str, Prediction], method: str, target: Target, metric: str) -> str:
-    if method not in predictions or method == FLOOR:
-        return ""
-    found = score_interval(_measured(table, target), columns_of(predictions[method], target), metric, n=500)
-    return f"{number(found.low)} to {number(found.high)}" if np.isfinite(found.low) else ""
+def _score_table(
+    part: pd.DataFrame,
+    table: Table,
+    predictions: Mapping[str, Prediction],
+    target: Target,
+    counts: Mapping[str, str],
+) -> dict[str, Any]:
+    metrics = [get_metric(name) for name in part["metric"].unique()]
+    few, y = len(table.row_targets) <= MAX_TARGETS, _measured(table, target)
+    values = part.groupby("metric")["value"]
+    best = {m.name: (values.max() if m.higher_is_better else values.min())[m.name] for m in metrics}
+    found, rows = {(r.method, r.metric): r for r in part.itertuples()}, []
+    for method in part["method"].unique():
+        cells, n = [], 0
+        for i, m in enumerate(metrics):
+            one, span = found.get((method, m.name)), ""
+            if one is None:
+                cells.append({"text": NONE, "best": False, "note": "", "range": ""})
+                continue
+            if method in predictions and method != FLOOR and (few or i == 0):
+                _, low, high = score_interval(y, columns_of(predictions[method], target), m.name, n=500)
+                span = f"{number(low)} to {number(high)}" if np.isfinite(low) else ""
+            leads = one.value == best[m.name]
+            cells.append({"text": number(one.value), "best": leads, "note": one.note, "range": span})
+            n = one.n
+        rows.append({"method": method, "floor": method == FLOOR, "cells": cells, "n": n})
+    notes = [counts[target.name]] if target.name in counts else []
+    notes += [f"{r.method}, {get_metric(r.metric).label}: {r.note}." for r in part.itertuples() if r.note]
+    ranges = [any(row["cells"][k]["range"] for row in rows) for k in range(len(metrics))]
+    return {
+        "target": target.name,
+        "metrics": [f"{m.label or m.name} {'↑' if m.higher_is_better else '↓'}" for m in metrics],
+        "rows": rows,
+        "notes": notes[:MAX_NOTES],
+        "ranged": "" if not any(ranges) else "each score" if any(ranges[1:]) else "the first score",
+    }
 
 
 def _measured(table: Table, target: Target) -> np.ndarray:
@@ -113,29 +97,24 @@ def _measured(table: Table, target: Target) -> np.ndarray:
 
 def target_detail(table: Table, predictions: Mapping[str, Prediction], target: Target, best: str) -> dict[str, Any]:
     """A target's figure and the molecules that the best method got most wrong."""
-    y = _measured(table, target)
-    shown = {name: columns_of(p, target) for name, p in predictions.items() if name != FLOOR} or {
-        name: columns_of(p, target) for name, p in predictions.items()
-    }
+    y, key = _measured(table, target), f"target-{table.row_targets.index(target)}"
+    shown = {name: columns_of(p, target) for name, p in predictions.items() if name != FLOOR or len(predictions) == 1}
     methods = " and ".join(shown)
     if target.kind == "binary":
-        figure, alt = (
-            plots.classifier(y, shown, target.name),
-            f"ROC, precision-recall and calibration curves of {methods}",
-        )
+        figure = plots.classifier(y, shown, target.name, key=key)
+        alt = f"ROC, precision-recall and calibration curves of {methods}"
         caption = "Dashed: chance (ROC), the share of ones (precision), perfect calibration."
     elif target.kind == "multiclass":
-        figure, alt = plots.confusion(y, shown, target.classes), f"Confusion matrices of {methods}"
+        figure, alt = plots.confusion(y, shown, target.classes, key=key), f"Confusion matrices of {methods}"
         caption = "Numbers are test rows; colour is the share of a measured class."
     else:
-        figure, alt = plots.parity(y, shown, target.name), f"Predicted against measured {target.name} of {methods}"
-        caption = (
-            "Each point is a measured test value; on the dashed line the prediction is exact. "
-            "Last panel: the share of values with at most this error."
-        )
+        figure = plots.parity(y, shown, target.name, key=key)
+        alt = f"Predicted against measured {target.name} of {methods}"
+        caption = "Each point is a measured test value; on the dashed line the prediction is exact. "
+        caption += "Last panel: the share of values with at most this error."
     return {
         "heading": f"{target.name}: predicted and measured",
-        "figure": data_uri(figure),
+        "figure": figure,
         "alt": alt,
         "caption": caption,
         "worst_method": best,
@@ -146,30 +125,25 @@ def target_detail(table: Table, predictions: Mapping[str, Prediction], target: T
 def _worst(
     table: Table, y: np.ndarray, shown: Mapping[str, np.ndarray], target: Target, best: str
 ) -> Iterator[dict[str, Any]]:
-    p = shown[best]
-    if target.kind == "multiclass":
+    p, classes = shown[best], target.kind == "multiclass"
+    if classes:
         code = np.where(np.isfinite(y), y, 0).astype(np.int64)
         error = np.where(np.isfinite(y), 1 - p[np.arange(len(y)), code], np.nan)
     else:
         error = np.abs(p - y)
     order = np.argsort(np.where(np.isfinite(error), -error, np.inf), kind="stable")
     for i in order[: min(MAX_WORST, int(np.isfinite(error).sum()))]:
-        said = target.classes[int(y[i])] if target.kind == "multiclass" else number(float(y[i]))
-        lines = [("measured", said)]
+        lines = [("measured", target.classes[int(y[i])] if classes else number(float(y[i])))]
         for name, q in shown.items():
-            if target.kind == "multiclass":
-                known = np.isfinite(q[i]).all()
-                k = int(q[i].argmax()) if known else 0
-                lines.append((name, f"{target.classes[k]} ({number(q[i][k])})" if known else NONE))
+            if classes:
+                k = int(q[i].argmax()) if np.isfinite(q[i]).all() else -1
+                lines.append((name, NONE if k < 0 else f"{target.classes[k]} ({number(q[i][k])})"))
             else:
                 lines.append((f"{name}: P(1)" if target.kind == "binary" else name, number(float(q[i]))))
-        yield {"id": table.ids[i], "picture": _entity_picture(table, int(i)), "lines": lines}
-
-
-def _entity_picture(table: Table, row: int) -> Markup:
-    """A row's molecule as a picture; another entity as text."""
-    first = table.entities[0]
-    return _picture(str(first.values[row])) if first.kind == "molecule" else Markup.escape(table.inputs[row])
+        first = table.entities[0]
+        molecule = first.kind == "molecule"
+        picture = _picture(str(first.values[i])) if molecule else Markup.escape(table.inputs[i])
+        yield {"id": table.ids[i], "picture": picture, "lines": lines}
 
 
 def _picture(smiles: str, width: int = 220, height: int = 150) -> Markup:
@@ -178,24 +152,19 @@ def _picture(smiles: str, width: int = 220, height: int = 150) -> Markup:
 
 def new_rows(p: Prediction) -> dict[str, Any]:
     """A prediction's rows for people: structure, values with their spread, status and reason."""
-    rows = []
-    n = min(len(p), MAX_ROWS)
+    rows, n = [], min(len(p), MAX_ROWS)
     for i in range(n):
         cells = [number(v) for v in p.value[i]]
         if p.spread is not None:
             cells = [c if c == NONE else f"{c} ± {number(s)}" for c, s in zip(cells, p.spread[i], strict=True)]
         text = "" if p.inputs is None else str(p.inputs[i])
-        ok = p.status[i] == "ok"
-        picture = _picture(text, 150, 100) if text else ""
-        shown = text if len(text) <= 200 else text[:200] + "\N{HORIZONTAL ELLIPSIS}"
-        row = {"id": p.ids[i], "picture": picture, "input": shown, "cells": cells, "ok": ok}
-        rows.append(row | {"status": p.status[i], "reason": p.reason[i]})
-    counts = f"{int(p.ok.sum()):,} of {len(p):,} rows have a prediction"
-    spread = (
-        "; ± is the standard deviation that the model states, which is not calibrated" if p.spread is not None else ""
-    )
-    more = f"; the first {n} are shown" if len(p) > n else ""
-    return {"columns": p.columns, "rows": rows, "caption": counts + spread + more + "."}
+        row = {"id": p.ids[i], "picture": _picture(text, 150, 100) if text else "", "input": short(text, 200)}
+        rows.append(row | {"cells": cells, "ok": p.status[i] == "ok", "status": p.status[i], "reason": p.reason[i]})
+    caption = f"{int(p.ok.sum()):,} of {len(p):,} rows have a prediction"
+    if p.spread is not None:
+        caption += "; ± is the standard deviation that the model states, which is not calibrated"
+    caption += f"; the first {n} are shown" if len(p) > n else ""
+    return {"columns": p.columns, "rows": rows, "caption": caption + "."}
 
 
 def unread_rows(table: Table, predictions: Mapping[str, Prediction]) -> dict[str, Any] | None:
@@ -207,10 +176,9 @@ def unread_rows(table: Table, predictions: Mapping[str, Prediction]) -> dict[str
     bad = np.flatnonzero(status != "ok")
     if not len(bad):
         return None
-    texts = [str(table.inputs[i])[:200] for i in bad[:MAX_ROWS]]
     rows = [
-        {"id": table.ids[i], "input": text, "status": status[i], "reason": reason[i]}
-        for i, text in zip(bad[:MAX_ROWS], texts, strict=True)
+        {"id": table.ids[i], "input": str(table.inputs[i])[:200], "status": status[i], "reason": reason[i]}
+        for i in bad[:MAX_ROWS]
     ]
     more = f"; the first {MAX_ROWS} are shown" if len(bad) > MAX_ROWS else ""
     return {"rows": rows, "caption": f"{len(bad):,} of {len(table):,} test rows{more}."}

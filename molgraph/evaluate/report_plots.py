@@ -1,81 +1,35 @@
-"""Draw the report's figures as SVG, without a display."""
+"""Draw the figures of a training's report as SVG, without a display."""
 
 from __future__ import annotations
 
-import io
-import warnings
-from collections.abc import Callable, Mapping
-from functools import wraps
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from sklearn import metrics as sk
 
 from molgraph.evaluate.measures import Undefined
 from molgraph.evaluate.metrics import evaluate_metric, get_metric
+from molgraph.evaluate.report_style import COLOURS, DASHED, INK, drawn, reliability, short
 
-# Okabe and Ito's colours: told apart by colour-blind readers and in grey print
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
-INK, GRID = "#1d2733", "#e3e7ec"
 MANY = 1_500  # points from which a scatter becomes a picture inside the SVG
-STYLE: dict[str, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "molgraph",
-    "text.parse_math": False,  # a target may be called "$x"
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "axes.edgecolor": "#8a94a1",
-    "axes.labelcolor": INK,
-    "axes.titlesize": 11,
-    "axes.titlelocation": "left",
-    "axes.titleweight": "bold",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": GRID,
-    "text.color": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "legend.frameon": False,
-    "figure.facecolor": "white",
-}
 
 
-def _drawn(make: Callable[..., Figure | None]) -> Callable[..., str]:
-    """Draw with the house style and return SVG text; empty where there is nothing to draw."""
-
-    @wraps(make)
-    def draw(*args: Any, **kwargs: Any) -> str:
-        with rc_context(STYLE), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's fonts are used, not ours
-            warnings.filterwarnings("ignore", message="constrained_layout not applied")  # long names in a small figure
-            figure = make(*args, **kwargs)
-            if figure is None:
-                return ""
-            out = io.StringIO()
-            figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, dpi=150)
-        text = out.getvalue()
-        return text[text.index("<svg") :]
-
-    return draw
-
-
-def _panels(n: int, height: float = 3.9) -> tuple[Figure, list[Axes]]:
+def _panels(n: int) -> tuple[Figure, list[Axes]]:
     columns = min(n, 3)
     rows = -(-n // columns)
-    figure = Figure(figsize=(3.75 * columns, height * rows), layout="constrained")
+    figure = Figure(figsize=(3.75 * columns, 3.9 * rows), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel().tolist()
+    for axis in axes[:n]:
+        axis.grid()
     for spare in axes[n:]:
         spare.set_axis_off()
     return figure, axes
 
 
-@_drawn
+@drawn
 def parity(y: np.ndarray, predicted: Mapping[str, np.ndarray], name: str) -> Figure | None:
     """Predicted against measured values, a panel a method on the same equal axes; then all methods' errors.
 
@@ -95,16 +49,15 @@ def parity(y: np.ndarray, predicted: Mapping[str, np.ndarray], name: str) -> Fig
     share = axes[len(predicted)]
     for i, (axis, (method, p)) in enumerate(zip(axes, predicted.items(), strict=False)):
         use = np.isfinite(y) & np.isfinite(p)
-        axis.plot(ends, ends, color="#8a94a1", linewidth=1, linestyle=(0, (4, 3)))
+        axis.plot(ends, ends, **DASHED)
         size = float(np.clip(4000 / max(use.sum(), 1), 4, 26))
         colour = COLOURS[i % len(COLOURS)]
         axis.scatter(y[use], p[use], s=size, c=colour, alpha=0.55, linewidths=0, rasterized=bool(use.sum() > MANY))
-        said = [
-            f"{get_metric(m).label} {evaluate_metric(get_metric(m), y[use], p[use])[0]:.3g}" for m in ("rmse", "r2")
-        ]
-        axis.set_title(method)
+        judges = [get_metric(m) for m in ("rmse", "r2")]
+        said = [f"{m.label} {evaluate_metric(m, y[use], p[use])[0]:.3g}" for m in judges]
         axis.text(0.03, 0.97, "\n".join(said), transform=axis.transAxes, va="top")
         axis.set(xlim=ends, ylim=ends, aspect="equal", xlabel=f"measured {name}", ylabel=f"predicted {name}")
+        axis.set_title(method)
         error = np.sort(np.abs(p[use] - y[use]))
         share.step(error, np.arange(1, len(error) + 1) / max(len(error), 1), where="post", color=colour, label=method)
     share.set(title="Errors", xlabel=f"absolute error of {name}", ylabel="share of molecules", ylim=(0, 1.02))
@@ -113,16 +66,16 @@ def parity(y: np.ndarray, predicted: Mapping[str, np.ndarray], name: str) -> Fig
     return figure
 
 
-@_drawn
+@drawn
 def classifier(y: np.ndarray, predicted: Mapping[str, np.ndarray], name: str) -> Figure | None:
     """ROC curve, precision-recall curve and calibration of probabilities of a binary target, all methods in each."""
     measured = np.isfinite(y)
     if len(np.unique(y[measured])) < 2:
         return None
     figure, (roc, prc, cal) = _panels(3)
-    roc.plot([0, 1], [0, 1], color="#8a94a1", linewidth=1, linestyle=(0, (4, 3)))
-    cal.plot([0, 1], [0, 1], color="#8a94a1", linewidth=1, linestyle=(0, (4, 3)))
-    prc.axhline(y[measured].mean(), color="#8a94a1", linewidth=1, linestyle=(0, (4, 3)))
+    roc.plot([0, 1], [0, 1], **DASHED)
+    cal.plot([0, 1], [0, 1], **DASHED)
+    prc.axhline(y[measured].mean(), **DASHED)
     for i, (method, p) in enumerate(predicted.items()):
         use = measured & np.isfinite(p)
         try:
@@ -134,46 +87,40 @@ def classifier(y: np.ndarray, predicted: Mapping[str, np.ndarray], name: str) ->
         roc.plot(x, t, label=f"{method} {areas[0]:.3f}", **look)
         precision, recall, _ = sk.precision_recall_curve(y[use], p[use])
         prc.step(recall, precision, where="post", label=f"{method} {areas[1]:.3f}", **look)
-        cal.plot(*_reliability(y[use], p[use]), marker="o", markersize=4, label=method, **look)
+        cal.plot(*reliability(y, p), marker="o", markersize=4, label=method, **look)
     roc.set(title="ROC", xlabel="false positive rate", ylabel="true positive rate")
     prc.set(title="Precision and recall", xlabel="recall", ylabel="precision")
     cal.set(title="Calibration", xlabel=f"predicted P({name} = 1)", ylabel="observed share of 1")
-    for axis in (roc, prc, cal):
+    for axis, corner in ((roc, "lower right"), (prc, "lower left"), (cal, "upper left")):
         axis.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-        axis.legend(loc="lower right" if axis is roc else "lower left" if axis is prc else "upper left", fontsize=9)
+        axis.legend(loc=corner)
     return figure
 
 
-def _reliability(y: np.ndarray, p: np.ndarray, bins: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """Mean probability and share of ones in groups of equal size."""
-    groups = [g for g in np.array_split(np.argsort(p, kind="stable"), min(bins, max(len(p) // 5, 1))) if len(g)]
-    return np.array([p[g].mean() for g in groups]), np.array([y[g].mean() for g in groups])
-
-
-@_drawn
+@drawn
 def confusion(y: np.ndarray, predicted: Mapping[str, np.ndarray], classes: tuple[str, ...]) -> Figure | None:
     """Measured against most probable class, a panel a method; each row's shares sum to one."""
     if not np.isfinite(y).any():
         return None
-    names = [name if len(name) <= 20 else name[:19] + "\N{HORIZONTAL ELLIPSIS}" for name in classes]
+    names, ticks = [short(name, 20) for name in classes], range(len(classes))
     figure, axes = _panels(len(predicted))
     for axis, (method, p) in zip(axes, predicted.items(), strict=False):
         use = np.isfinite(y) & np.isfinite(p).all(axis=1)
-        counts = np.zeros((len(classes), len(classes)), dtype=np.int64)
-        np.add.at(counts, (y[use].astype(np.int64), p[use].argmax(axis=1)), 1)
+        counts = sk.confusion_matrix(y[use].astype(int), p[use].argmax(axis=1), labels=ticks) if use.any() else None
+        counts = np.zeros((len(classes), len(classes)), dtype=int) if counts is None else counts
         share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         axis.imshow(share, cmap="Blues", vmin=0, vmax=1)
         axis.grid(False)
         for i, j in np.ndindex(counts.shape) if len(classes) <= 12 else ():
-            axis.text(j, i, str(counts[i, j]), ha="center", va="center", color="white" if share[i, j] > 0.55 else INK)
-        ticks = range(len(classes))
-        axis.set(title=method, xlabel="predicted", ylabel="measured", xticks=ticks, yticks=ticks)
-        axis.set_xticklabels(names, rotation=30, ha="right")
-        axis.set_yticklabels(names)
+            colour = "white" if share[i, j] > 0.55 else "black"  # on the map's own ground
+            axis.text(j, i, str(counts[i, j]), ha="center", va="center", color=colour)
+        axis.set(title=method, xlabel="predicted", ylabel="measured")
+        axis.set_xticks(ticks, names, rotation=30, ha="right")
+        axis.set_yticks(ticks, names)
     return figure
 
 
-@_drawn
+@drawn
 def learning(curves: pd.DataFrame) -> Figure | None:
     """Losses over the epochs; the lowest validation loss is marked, for its weights were kept.
 
@@ -186,25 +133,21 @@ def learning(curves: pd.DataFrame) -> Figure | None:
     figure, (axis,) = _panels(1)
     figure.set_size_inches(7.5, 3.2)
     members = [part for _, part in curves.groupby("member")] if "member" in curves.columns else [curves]
-    for i, column in enumerate(losses):
+    alone = len(members) == 1
+    for colour, column in zip(np.resize(COLOURS, len(losses)), losses, strict=True):
         label = {"train_loss": "training", "valid_loss": "validation"}.get(str(column), str(column))
+        look = {"color": colour, "linewidth": 1.8 if alone else 1.1, "alpha": 1.0 if alone else 0.7}
         for k, part in enumerate(members):
-            axis.plot(
-                part["epoch"],
-                part[column],
-                color=COLOURS[i % len(COLOURS)],
-                linewidth=1.8 if len(members) == 1 else 1.1,
-                alpha=1.0 if len(members) == 1 else 0.7,
-                label=label if k == 0 else None,
-            )
-            if column == "valid_loss" and part[column].notna().any():
-                best = part.loc[part[column].idxmin()]
-                axis.plot(best["epoch"], best[column], marker="o", markersize=6, color=COLOURS[i % len(COLOURS)])
-                if len(members) == 1:
-                    words = f"epoch {int(best['epoch'])} kept"
-                    side = "right" if 2 * best["epoch"] > part["epoch"].max() else "left"  # away from the legend
-                    at = (best["epoch"], best[column])
-                    axis.annotate(words, at, xytext=(0, 8), textcoords="offset points", ha=side)
+            axis.plot(part["epoch"], part[column], label=label if k == 0 else None, **look)
+            if column != "valid_loss" or not part[column].notna().any():
+                continue
+            best = part.loc[part[column].idxmin()]
+            at = (best["epoch"], best[column])
+            axis.plot(*at, marker="o", markersize=6, color=colour)
+            if alone:
+                side = "right" if 2 * at[0] > part["epoch"].max() else "left"  # away from the legend
+                words = f"epoch {int(at[0])} kept"
+                axis.annotate(words, at, xytext=(0, 8), textcoords="offset points", ha=side, color=INK)
     axis.set(xlabel="epoch", ylabel="loss")
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(loc="upper left", bbox_to_anchor=(1, 1))

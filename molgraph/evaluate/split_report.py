@@ -123,11 +123,11 @@ class Xray:
     def _page(self) -> str:
         from molgraph.evaluate.report_splits import xray_html  # with matplotlib
 
-        figures = zip(self.to_frame().to_dict("records"), self.parts, strict=True)
-        rows = [row | {"unlike": self.unlike(part)} for row, part in figures]
-        shifts = self.shifts_frame().to_dict("records")
+        frame = self.to_frame().to_dict("records")
+        rows = [row | {"unlike": self.unlike(part)} for row, part in zip(frame, self.parts, strict=True)]
+        shifts, heading = self.shifts_frame().to_dict("records"), f"{self.title}, {self.n_rows:,} rows"
         about = {"title": self.title, "counts": str(self.rows), "targets": self.targets, "sampled": self.sampled}
-        return xray_html(self.parts, rows, shifts, self._picture("svg"), **about)
+        return xray_html(self.parts, shifts, heading, rows=rows, **about)
 
 
 def xray(

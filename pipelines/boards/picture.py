@@ -14,8 +14,8 @@ from matplotlib.patches import Rectangle
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.report_data import BenchReport
-from molgraph.evaluate.benchmark.report_style import INK, SOFT, short
-from molgraph.evaluate.benchmark.report_words import decimals, metric_label, scored
+from molgraph.evaluate.benchmark.report_rows import decimals, metric_label, scored
+from molgraph.evaluate.report_style import INK, SOFT, short
 
 FIRST, STEPS, BARE = "#2a7fb8", ("#a9cfe6", "#dbe9f2", "#f3f4f6"), "#ffffff"
 WIDTH, ROW, DPI = 10.0, 0.36, 160  # inches, inches, dots an inch
@@ -99,7 +99,7 @@ def in_order(report: BenchReport, boards: Sequence[Board]) -> list[str]:
 def cell(board: Board, method: str) -> tuple[str, str, str]:
     """Rank, mean score and colour of a method on a board."""
     table = board.ranking.table
-    if method not in table.index or not np.isfinite(table.loc[method, "rank"]):
+    if method not in board.ranking.ranked:
         return "", "failed" if method in set(board.failures["method"]) else "\N{EN DASH}", BARE
     score = scored(float(table.loc[method, "mean"]), decimals(board))
     if not board.tested:

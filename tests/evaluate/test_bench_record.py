@@ -10,7 +10,6 @@ from PIL import Image
 
 from molgraph.base.errors import DataError, StorageError, UsageError
 from molgraph.evaluate.benchmark.board import make_boards
-from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.published_record import ABOUT, PACKED, is_record, read_record
 from molgraph.evaluate.benchmark.report import write_bench_report
 from molgraph.evaluate.benchmark.report_data import BenchReport
@@ -87,7 +86,7 @@ def test_a_record_that_is_not_whole_says_so(stored, tmp_path):
 def test_the_picture_has_a_cell_for_every_method_and_board(tmp_path):
     scores = made_up({"mean": 1.2, "good": 0.5, "better": 0.5, "lost": 0.6}, noise=0.05)
     board = make_boards(failed(scores, (scores["method"] == "lost") & (scores["fold"] == 1)))[0]
-    made = BenchReport("A title", (board,), tuple(summarise([board])))
+    made = BenchReport("A title", (board,))
     assert in_order(made, [board])[2:] == ["mean", "lost"]
     assert cell(board, "lost")[:2] == ("", "failed") and cell(board, "nobody")[1] == "\N{EN DASH}"
     assert cell(board, "good")[0] == "1" and cell(board, "good")[2] == FIRST and cell(board, "mean")[0] == "3"

@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, StorageError
-from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.report import report_page, write_bench_report
 from molgraph.evaluate.benchmark.report_data import BenchReport, gather
 from molgraph.evaluate.benchmark.report_markdown import leaderboard
@@ -108,7 +107,7 @@ def in_memory(scores: pd.DataFrame) -> BenchReport:
     from molgraph.evaluate.benchmark.board import make_boards
 
     boards = make_boards(scores)
-    return BenchReport("Made up", tuple(boards), tuple(summarise(boards)), facts={"recipe": "x.toml"})
+    return BenchReport("Made up", tuple(boards), facts={"recipe": "x.toml"})
 
 
 def test_a_folder_without_cells_and_one_that_is_none(run: Path, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from types import ModuleType
 import pytest
 
 from molgraph.evaluate.benchmark.board import make_boards
-from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.report_data import BenchReport
 from pipelines.readme.block import page_of, replace_block
 from tests.evaluate.bench_scores import made_up
@@ -31,7 +30,7 @@ def boards() -> ModuleType:
 def report() -> BenchReport:
     made = make_boards(made_up({"mean": 1.2, "random_forest": 0.5, "as_good": 0.5}, noise=0.05))
     facts = {"recipe": "some.toml", "recipe sha256": "0", "computed": "2001-02-03", "CPU time of all cells": "3.0 min"}
-    return BenchReport("Some | title", tuple(made), tuple(summarise(made)), facts=facts, done=75, wanted=75)
+    return BenchReport("Some | title", tuple(made), facts=facts, done=75, wanted=75)
 
 
 def test_the_block_names_those_that_nothing_is_better_than(boards: ModuleType, report: BenchReport) -> None:

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import pandas as pd
 
 from molgraph.base.errors import DataError
-from molgraph.evaluate.benchmark.board_cost import CELL
-from molgraph.evaluate.benchmark.board_cost import costs as costs_of
 from molgraph.evaluate.benchmark.board_folds import FoldScores, check_hashes, fold_scores
-from molgraph.evaluate.benchmark.board_primary import PLACE, leading_metrics
-from molgraph.evaluate.benchmark.ranking import ALPHA, UNTESTED, Ranking, rank_methods
+from molgraph.evaluate.benchmark.ranking import ALPHA, Ranking, rank_methods
 from molgraph.evaluate.row_count import RowCount
 
-BOARD = [*PLACE, "metric"]
+PLACE, CELL = ["dataset", "edition", "split"], ["repeat", "fold", "seed", "method"]
 FOREST = ("random_forest", "forest", "rf")  # names that the reference goes by, where nobody says another
 
 
@@ -92,8 +90,8 @@ class Board:
 
     @property
     def tested(self) -> bool:
-        """Whether there was anything to test with: a single fold gives scores, and no ranks that mean anything."""
-        return self.ranking.test != UNTESTED
+        """Whether there was anything to test: a single fold gives scores, and no ranks."""
+        return self.ranking.tested
 
     @property
     def methods(self) -> list[str]:
@@ -101,9 +99,9 @@ class Board:
         return [str(name) for name in self.ranking.table.index]
 
     def against_reference(self, method: str) -> str:
-        """``better``, ``worse`` or ``alike`` by the board's own test; empty for the reference and the unranked."""
+        """``better``, ``worse`` or ``alike`` by the board's own test; empty where the two were not tested."""
         ranked = self.ranking.ranked
-        if method == self.reference or method not in ranked or self.reference not in ranked:
+        if method == self.reference or not self.tested or not {method, self.reference} <= {*ranked}:
             return ""
         if not self.ranking.told_apart(method, self.reference):
             return "alike"
@@ -116,20 +114,14 @@ class Board:
         that difference), ``reference`` (against the forest), ``cpu_minutes``, ``seconds``, ``peak_mb``,
         ``failures`` (cells) and ``note`` (why it has no rank).
         """
-        out = self.ranking.table.copy()
-        ranked = self.ranking.ranked
-        nan = [float("nan")] * 4
-        steps = dict.fromkeys(out.index, nan)
-        if not self.ranking.pairs.empty:
-            first = self.ranking.pairs[self.ranking.pairs["a"] == ranked[0]]
-            for row in first.itertuples():
-                steps[row.b] = [-row.difference, -row.high, -row.low, -row.d]
-        out[["to_best", "to_best_low", "to_best_high", "d"]] = [steps[name] for name in out.index]
-        out["reference"] = [self.against_reference(str(name)) for name in out.index]
-        for column in ("cpu_minutes", "seconds", "peak_mb"):
-            out[column] = self.cost[column].reindex(out.index)
+        ranking = self.ranking
+        first = ranking.pairs[ranking.pairs["a"] == next(iter(ranking.ranked), "")].set_index("b")
+        steps = -first[["difference", "high", "low", "d"]].astype(float)
+        steps.columns = pd.Index(["to_best", "to_best_low", "to_best_high", "d"])
+        out = ranking.table.join(steps).join(self.cost[["cpu_minutes", "seconds", "peak_mb"]])
         out["failures"] = self.failures.groupby("method").size().reindex(out.index).fillna(0).astype(int)
-        out["note"] = [self.ranking.left_out.get(str(name), "") for name in out.index]
+        out["reference"] = [self.against_reference(str(name)) for name in out.index]
+        out["note"] = [ranking.left_out.get(str(name), "") for name in out.index]
         return out
 
     def __repr__(self) -> str:
@@ -137,24 +129,20 @@ class Board:
         return "\n".join([head, *self._said(), self._shown().to_string(na_rep="-")])
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         head = f"{escape(self.name)}</b>, {escape(self.split)}, {escape(self.metric)}: {escape(self.sentence)}"
         said = "".join(f"<br>{escape(text)}" for text in self._said())
         return f"<p><b>{head}{said}</p>{self._shown().to_html(na_rep='-', border=0)}"
 
     def _said(self) -> list[str]:
-        """What stands above the table: rows, notes, and why a method has no rank."""
+        """The lines above the table: rows, notes, and why a method has no rank."""
         unranked = (f"{name} is not ranked: {why}" for name, why in self.ranking.left_out.items())
         return [text for text in (str(self.rows), *self.notes, *unranked) if text]
 
     def _shown(self) -> pd.DataFrame:
-        """What fits on a screen, as text."""
+        """The columns that fit on a screen, as text."""
         frame = self.to_frame()
         columns = ["rank", "mean", "low", "high", "groups", "to_best", "to_best_low", "to_best_high", "cpu_minutes"]
         shown = frame[[*columns, "failures"]].map(lambda v: f"{v:.3g}" if isinstance(v, float) and v == v else v)
-        if not self.tested:
-            shown["rank"] = float("nan")
         for name in ("mean", "low", "high"):
             shown[name] = [f"{v:.3f}" if v == v else v for v in frame[name]]
         return shown
@@ -162,16 +150,18 @@ class Board:
     @property
     def sentence(self) -> str:
         """Who leads, in words."""
-        ranked = self.ranking.ranked
+        ranking = self.ranking
+        ranked = ranking.ranked
         if not ranked:
             return "no method has all folds"
-        first = [name for name in ranked if self.ranking.table.loc[name, "rank"] == 1]
-        folds = f"{self.ranking.n_folds} fold{'s' * (self.ranking.n_folds != 1)}"
-        if len(first) == 1:
-            alone = "is the only method ranked" if len(ranked) == 1 else "leads alone"
-            return f"{first[0]} {alone}, over {folds}"
+        folds = f"{ranking.n_folds} fold{'s' * (ranking.n_folds != 1)}"
+        if len(ranked) == 1:
+            return f"{ranked[0]} is the only method ranked, over {folds}"
         if not self.tested:
             return f"{ranked[0]} has the best score of {len(ranked)} methods; {folds} cannot tell which are better"
+        first = [name for name in ranked if ranking.table.loc[name, "rank"] == 1]
+        if len(first) == 1:
+            return f"{first[0]} leads alone, over {folds}"
         return f"{', '.join(first[:-1])} and {first[-1]} share the lead, over {folds}"
 
 
@@ -196,8 +186,8 @@ def make_boards(
         primary: dataset -> the metrics that count in the summary; by default the first that each target has.
         reference: the method that the others are held against; by default the forest, where there is one.
         quoted: rows with dataset, split, method, metric, value, protocol, source.
-        shares: split -> test rows over training rows, where it has no folds that tell it.
-        expected: dataset -> method -> what to say of it where it has no cell at all.
+        shares: split -> test rows over training rows, where it has no folds that tell it; else 1/4.
+        expected: dataset -> method -> why it has no cell at all.
         alpha: family-wise error rate of a board.
 
     Raises:
@@ -212,54 +202,77 @@ def make_boards(
         >>> make_boards(pd.DataFrame(rows))[0].sentence
         'rf leads alone, over 8 folds'
     """
-    missing = [c for c in [*BOARD, *CELL, "target", "value", "status", "split_hash", "data_hash"] if c not in scores]
+    wanted = [*PLACE, "metric", *CELL, "target", "value", "status", "split_hash", "data_hash"]
+    missing = [column for column in wanted if column not in scores]
     if missing:
         raise DataError(f"the frame of scores lacks {', '.join(missing)}", hint="it is what score_records makes")
     scores = scores[scores["metric"].astype(str) != ""]  # a dataset that was refused has no board
     check_hashes(scores)
-    quotes = list(quoted)
-    found: list[Board] = []
-    leading = leading_metrics(scores, primary)
-    costs: dict[tuple[str, str, str], tuple[pd.DataFrame, pd.DataFrame]] = {}
-    for (dataset, edition, split, metric), part in scores.groupby(BOARD, sort=False):
-        place = (str(dataset), str(edition), str(split))
-        if place not in costs:
-            costs[place] = costs_of(part)
-        folds = fold_scores(part, (expected or {}).get(str(dataset), {}))
+    quotes, leading, found = list(quoted), _leading_metrics(scores, primary), []
+    for place, part in scores.groupby([*PLACE, "metric"], sort=False):
+        dataset, edition, split, metric = map(str, place)
+        folds = fold_scores(part, (expected or {}).get(dataset, {}))
+        k = int(part["fold"].nunique())
+        share = (shares or {}).get(split, 1 / (k - 1) if k > 1 else 0.25)
         higher = bool(part["higher_is_better"].iloc[0])
-        ranking = rank_methods(
-            folds.folds, higher, alpha=alpha, test_over_train=_share(part, shares, split), why=folds.why
-        )
-        shown = [str(name) for name in ranking.table.index]
+        ranking = rank_methods(folds.folds, higher, alpha=alpha, test_over_train=share, why=folds.why)
+        cost, failures = _costs(part)
+        asked = [q for q in quotes if (q["dataset"], q["split"], q["metric"]) == (dataset, split, metric)]
+        names = FOREST if reference is None else (reference,)
         board = Board(
-            dataset=str(dataset),
-            edition=str(edition),
-            split=str(split),
-            metric=str(metric),
+            dataset=dataset,
+            edition=edition,
+            split=split,
+            metric=metric,
             data_hash=str(part["data_hash"].iloc[0]),
             split_hashes=folds.hashes,
-            ranking=replace(ranking, left_out=folds.lacking(ranking.left_out)),
+            ranking=ranking,
             scores=folds,
-            cost=costs[place][0],
-            failures=costs[place][1],
-            reference=reference if reference is not None else next((n for n in FOREST if n in shown), ""),
-            quoted=tuple(_quoted(quotes, str(dataset), str(split), str(metric))),
-            primary=metric in leading[place],
-            alone=len(leading[place]) == 1,
+            cost=cost,
+            failures=failures,
+            reference=next((name for name in names if name in ranking.table.index), ""),
+            quoted=tuple(QuotedRow(q["method"], float(q["value"]), q["protocol"], q["source"]) for q in asked),
+            primary=metric in leading[dataset, edition, split],
+            alone=len(leading[dataset, edition, split]) == 1,
             notes=folds.notes,
         )
         found.append(board)
     return found
 
 
-def _share(part: pd.DataFrame, shares: Mapping[str, float] | None, split: Any) -> float | None:
-    if shares is not None and split in shares:
-        return float(shares[split])
-    k = int(part["fold"].nunique())
-    return 1 / (k - 1) if k > 1 else None
+def _leading_metrics(
+    scores: pd.DataFrame, asked: Mapping[str, str | Sequence[str]] | None
+) -> dict[tuple[str, ...], list[str]]:
+    """(dataset, edition, split) -> one metric for each kind of target: the first asked for that judges it, or its own.
+
+    Numbers and classes of one dataset have a board each that leads.
+    """
+    found: dict[tuple[str, ...], list[str]] = {}
+    known = scores[[*PLACE, "target", "metric"]].drop_duplicates()
+    for (*place, _), metrics in known.groupby([*PLACE, "target"], sort=False)["metric"]:
+        wanted = (asked or {}).get(str(place[0]), ())
+        wanted = [wanted] if isinstance(wanted, str) else wanted
+        own = metrics.tolist()
+        chosen = next((name for name in wanted if name in own), own[0])
+        leads = found.setdefault(tuple(map(str, place)), [])
+        leads += [] if chosen in leads else [chosen]
+    return found
 
 
-def _quoted(quotes: Iterable[Mapping[str, Any]], dataset: str, split: str, metric: str) -> Iterable[QuotedRow]:
-    for q in quotes:
-        if (q["dataset"], q["split"], q["metric"]) == (dataset, split, metric):
-            yield QuotedRow(str(q["method"]), float(q["value"]), str(q["protocol"]), str(q["source"]))
+def _costs(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Cost by method, and failed cells, from the rows of one metric."""
+    cells = part.drop_duplicates(CELL)
+    well = cells["status"] == "ok"
+    good, every = cells[well].groupby("method", sort=False), cells.groupby("method", sort=False)
+    cost = pd.DataFrame(
+        {
+            "cpu_minutes": good["cpu_seconds"].mean() / 60,
+            "seconds": good["seconds"].mean(),
+            "peak_mb": good["peak_mb"].max(),
+            "cells": every.size(),
+            "total_cpu_minutes": every["cpu_seconds"].sum() / 60,
+        }
+    )
+    named = "r" + cells["repeat"].astype(str) + "-f" + cells["fold"].astype(str)
+    bad = cells.assign(fold=named)[~well]
+    return cost, bad[["method", "fold", "seed", "status", "reason"]].reset_index(drop=True)

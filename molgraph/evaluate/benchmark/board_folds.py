@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError
-from molgraph.evaluate.benchmark.board_rows import RowsPredicted, rows_predicted
 
-LEAST = 0.5  # share of a fold's tasks below which a method lacks the fold, in place of taking the tasks from everyone
+LEAST_TASKS = 0.5  # share of a fold's tasks below which a method lacks the fold, in place of taking them from everyone
+LEAST_ROWS = 0.99  # share of another method's rows below which, with two rows fewer at least, a method lacks the fold
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,7 @@ class FoldScores:
         tasks: all tasks.
         counted: tasks counted in each fold.
         left_out: task -> in how many folds it was left out, and the first reason.
-        why: method -> what befell it in the first fold that it lacks.
+        why: method -> why it lacks the first fold that it lacks.
         hashes: fold -> hash of its split.
         notes: what else a reader should know.
     """
@@ -36,13 +35,6 @@ class FoldScores:
     why: Mapping[str, str]
     hashes: Mapping[str, str]
     notes: tuple[str, ...] = ()
-
-    def lacking(self, methods: Iterable[str]) -> dict[str, str]:
-        """Why each of some methods has no rank: how many of all folds it has, and the first reason."""
-        has, asked = self.folds.notna().sum(), f"{len(self.folds)} fold{'s' * (len(self.folds) != 1)}"
-        return {
-            name: f"{has[name]} of {asked}" + (f": {self.why[name]}" if self.why.get(name) else "") for name in methods
-        }
 
 
 def check_hashes(scores: pd.DataFrame) -> None:
@@ -57,11 +49,8 @@ def check_hashes(scores: pd.DataFrame) -> None:
     ):
         rows = scores[[*keys, column]].drop_duplicates()
         rows = rows[rows[column].fillna("").astype(str) != ""]
-        twice = rows[rows.duplicated(keys, keep=False)]
-        if len(twice):
-            place = twice.iloc[0][keys]
-            both = twice[(twice[keys] == place).all(axis=1)][column].tolist()
-            words = " ".join(str(value) for value in place)
+        for place, both in rows[rows.duplicated(keys, keep=False)].groupby(keys, sort=False)[column]:
+            words = " ".join(map(str, place))
             raise DataError(
                 f"rows of different {what} cannot stand in one table: {words} has {column} {' and '.join(both)}",
                 hint="keep only the cells of one of them, or run the others anew in a folder of their own",
@@ -77,139 +66,107 @@ def fold_scores(part: pd.DataFrame, expected: Mapping[str, str] | None = None) -
 
     Args:
         part: rows of one dataset, edition, split and metric.
-        expected: method -> what to say of it where it has no row.
+        expected: method -> why it has no row.
     """
-    said, fold_of = _fold_names(part)
-    f, fold_names = pd.factorize(fold_of)
-    m, methods = pd.factorize(part["method"].astype(str))
-    t, tasks = pd.factorize(part["target"].astype(str))
-    shape = (len(fold_names), len(methods), len(tasks))
-    flat = np.ravel_multi_index((f, m, t), shape)
-    value = part["value"].to_numpy(dtype=np.float64)
-    good = np.isfinite(value) & (part["status"] == "ok").to_numpy()
-    size = int(np.prod(shape))
-    rows = np.bincount(flat, minlength=size)
-    total = np.bincount(flat[good], value[good], minlength=size)
-    whole = (rows > 0) & (np.bincount(flat[good], minlength=size) == rows)  # every seed has its score
-    x: np.ndarray = np.where(whole, total / np.maximum(rows, 1), np.nan).reshape(shape)
+    rows, notes = _rows(part)
+    tasks = rows["target"].unique().tolist()
+    keys = rows.groupby(["place", "target", "method"])
+    x = keys["value"].mean().where(keys["good"].all()).unstack("method")[rows["method"].unique()]
+    there = x.notna()
+    any_method = there.any(axis=1)
+    live = any_method.groupby("place").any()
+    has = there[any_method].groupby("place").mean().reindex(live.index, fill_value=0.0) >= LEAST_TASKS
+    for place, method in rows.loc[rows["short"], ["place", "method"]].itertuples(index=False):
+        has.loc[place, method] = False
+    ranked = has[live].all() & live.any()
+    judges = ranked if ranked.any() else has.any()
+    common = there.loc[:, judges].all(axis=1) if judges.any() else any_method
+    fold = common[common].groupby("place")
+    means = x[common].groupby("place").mean().where(there[common].groupby("place").all())
+    folds = means.reindex(live.index).where(has)
+    counted = fold.size().reindex(live.index, fill_value=0)
 
-    finite: np.ndarray = np.isfinite(x)
-    any_method = np.asarray(finite.any(axis=1))  # [folds, tasks]
-    share = finite.sum(axis=2) / np.maximum(any_method.sum(axis=1, keepdims=True), 1)
-    has = np.asarray((share >= LEAST) & finite.any(axis=2))
-    notes = _texts(part, "note")
-    predicted = rows_predicted(part, f, t, (len(fold_names), len(tasks)), good, notes)
-    has[f[predicted.short], m[predicted.short]] = False
-    live = np.asarray(any_method.any(axis=1))
-    ranked: np.ndarray = np.asarray(has[live].all(axis=0) & live.any())
-    judges = ranked if ranked.any() else has.any(axis=0)
-    common = np.asarray(finite[:, judges].all(axis=1) if judges.any() else any_method)
-    with np.errstate(invalid="ignore"):
-        macro: np.ndarray = np.where(common[:, None, :], x, 0.0).sum(axis=2) / common.sum(axis=1)[:, None]
-    macro[~has] = np.nan
-
-    order = np.argsort(_order(fold_names), kind="stable")
-    out = pd.DataFrame(macro[order], index=pd.Index(fold_names[order], name="fold"), columns=pd.Index(methods))
-    left_out, dropped = {}, live[:, None] & ~common
-    for j in np.flatnonzero(dropped.any(axis=0)) if len(tasks) > 1 else ():
-        reason = next((n for n in notes[(t == j) & ~good] if n), "a method has no score")
-        left_out[str(tasks[j])] = f"left out in {int(dropped[:, j].sum())} of {int(live.sum())} folds: {reason}"
-    rows_of = _Rows(part, methods, m, f, fold_names, tasks[t] if len(tasks) > 1 else None, notes, predicted)
-    why = rows_of.why(has, live)
-    for name, words in (expected or {}).items():
-        if name not in out.columns:
-            out[name], why[name] = np.nan, words
+    name = rows.drop_duplicates("place").set_index("place")["fold"].sort_index()
+    bad = rows[~rows["good"] | rows["short"]]
+    why = {}
+    asked = live if live.any() else ~live
+    for method in has.columns[~has[asked].all()]:
+        lacking = has.index[asked & ~has[method]]
+        found = bad[(bad["method"] == method) & bad["place"].isin(lacking)]
+        why[method] = _reason(found.iloc[0]) if len(found) else f"not run in {name[lacking[0]]}"
+    left_out = {}
+    for task in tasks if len(tasks) > 1 else ():
+        lost = live & ~common.xs(task, level="target").reindex(live.index, fill_value=True)
+        if lost.any():
+            said = bad.loc[(bad["target"] == task) & (bad["note"] != ""), "note"]
+            reason = said.iloc[0] if len(said) else "a method has no score"
+            left_out[task] = f"left out in {lost.sum()} of {live.sum()} folds: {reason}"
+    dead = list(live.index[~live])
+    if dead:
+        first = bad[bad["place"] == dead[0]]
+        named = ", ".join(name[dead[:3]]) + f" and {len(dead) - 3} more" * (len(dead) > 3)
+        notes.append(f"No method has a score in {named}: {_reason(first.iloc[0])}.")
+    notes += _unpredicted(rows[rows["good"] & rows["method"].map(ranked)], int(ranked.sum()))
+    folds = folds.set_axis(pd.Index(name[folds.index], name="fold")).rename_axis(columns=None)
+    for method in (expected or {}).keys() - set(folds.columns):
+        why[method] = (expected or {})[method]
+    folds[[m for m in expected or {} if m not in folds.columns]] = np.nan
+    hashes = rows.drop_duplicates("place").set_index("fold")["split_hash"]
     return FoldScores(
-        folds=out,
-        tasks=tuple(map(str, tasks)),
-        counted={str(fold_names[i]): int(common[i].sum()) for i in order},
+        folds=folds,
+        tasks=tuple(tasks),
+        counted={name[place]: int(n) for place, n in counted.items()},
         left_out=left_out,
         why=why,
-        hashes={str(fold_names[i]): str(part["split_hash"].to_numpy()[np.argmax(f == i)]) for i in order},
-        notes=(*said, *rows_of.dead(live), *rows_of.unpredicted(ranked)),
+        hashes={fold: hashes[fold] for fold in name[live.index]},
+        notes=tuple(notes),
     )
 
 
-def _fold_names(part: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray]:
-    """Each row's fold; repeats that came to the same split are one fold, and a note says so."""
-    named = ("r" + part["repeat"].astype(str) + "-f" + part["fold"].astype(str)).to_numpy(dtype=object)
-    hashes = part["split_hash"].fillna("").astype(str).to_numpy()
-    known = pd.DataFrame({"fold": named, "hash": hashes})
-    known = known[known["hash"] != ""].drop_duplicates("fold")
-    first = known.drop_duplicates("hash").set_index("hash")["fold"]
-    if len(first) == len(known):
-        return (), named
-    to_one = dict(zip(known["fold"], known["hash"].map(first), strict=True))
-    said = f"{len(known)} folds are {len(first)} different splits: those that are the same were averaged."
-    return (said,), np.array([to_one.get(name, name) for name in named], dtype=object)
+def _rows(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """A board's rows with their fold, its place in the order, and whether they have a score and enough predictions."""
+    texts = ("method", "target", "split_hash", "status", "reason", "note")
+    rows = part.assign(**{c: part[c].fillna("").astype(str) if c in part else "" for c in texts})
+    rows["place"] = rows["repeat"].astype(int) * 10_000 + rows["fold"].astype(int)
+    rows["fold"] = "r" + rows["repeat"].astype(str) + "-f" + rows["fold"].astype(str)
+    known = rows.loc[rows["split_hash"] != "", ["place", "fold", "split_hash"]].drop_duplicates("place")
+    first = known.drop_duplicates("split_hash").set_index("split_hash")
+    notes = []
+    if len(first) < len(known):
+        notes = [f"{len(known)} folds are {len(first)} different splits: those that are the same were averaged."]
+        to_one = known.assign(one=known["split_hash"].map(first["place"])).set_index("place")["one"]
+        rows["place"] = rows["place"].map(to_one).fillna(rows["place"]).astype(int)
+        rows["fold"] = rows["place"].map(known.set_index("place")["fold"]).fillna(rows["fold"])
+    rows["good"] = np.isfinite(rows["value"].astype(np.float64)) & (rows["status"] == "ok")
+    rows["n"] = rows["n"].fillna(0).astype(int) if "n" in rows else 0
+    most = rows["n"].where(rows["good"], 0).groupby([rows["place"], rows["target"]]).transform("max")
+    rows["measured"] = np.maximum(rows["measured"].fillna(0) if "measured" in rows else 0, most).astype(int)
+    rows["short"] = rows["good"] & (rows["n"] < np.minimum(LEAST_ROWS * most, most - 1))
+    rows["said"] = [f"{n:,} of {of:,} measured rows" for n, of in zip(rows["n"], rows["measured"], strict=True)]
+    if rows["target"].nunique() > 1:
+        rows["said"] += " of " + rows["target"]
+    return rows, notes
 
 
-def _order(names: np.ndarray) -> np.ndarray:
-    """Numbers that sort ``r10-f2`` after ``r2-f0``."""
-    pairs = [name[1:].split("-f") for name in names]
-    return np.array([int(repeat) * 10_000 + int(fold) for repeat, fold in pairs], dtype=np.int64)
+def _reason(row: pd.Series) -> str:
+    """Why a cell's row counts for nothing."""
+    if row["short"]:
+        return f"predicts {row['said']} in {row['fold']}"
+    words = [row["status"] if row["status"] != "ok" else "", row["reason"] or row["note"]]
+    return f"{': '.join(filter(None, words)) or 'no score'} ({row['fold']})"
 
 
-def _texts(part: pd.DataFrame, column: str) -> np.ndarray:
-    return part[column].fillna("").astype(str).to_numpy() if column in part else np.full(len(part), "")
-
-
-class _Rows(NamedTuple):
-    """The rows of a board's scores, and what can be said of them."""
-
-    part: pd.DataFrame
-    methods: pd.Index
-    m: np.ndarray
-    f: np.ndarray
-    folds: np.ndarray
-    task: np.ndarray | None
-    notes: np.ndarray
-    predicted: RowsPredicted
-
-    def why(self, has: np.ndarray, live: np.ndarray) -> dict[str, str]:
-        """What befell each method that lacks a fold, in the first such fold; where no fold is live, in any."""
-        out = {}
-        asked = live if live.any() else ~live
-        bad = ~self.predicted.good | self.predicted.short
-        for k in np.flatnonzero(~has[asked].all(axis=0)):
-            lacking = np.flatnonzero(asked & ~has[:, k])
-            rows = np.flatnonzero((self.m == k) & np.isin(self.f, lacking) & bad)
-            out[str(self.methods[k])] = self._of(rows[0]) if len(rows) else f"not run in {self.folds[lacking[0]]}"
-        return out
-
-    def _of(self, i: int) -> str:
-        """What befell the cell of a row."""
-        fold = self.folds[self.f[i]]
-        if self.predicted.short[i]:
-            return f"predicts {self.predicted.words(i, self._task(i))} in {fold}"
-        status = str(self.part["status"].iat[i])
-        reason = (str(self.part["reason"].iat[i] or "") if "reason" in self.part else "") or self.notes[i]
-        words = [status if status != "ok" else "", reason]
-        return f"{': '.join(w for w in words if w) or 'no score'} ({fold})"
-
-    def _task(self, i: int) -> str:
-        return "" if self.task is None else str(self.task[i])
-
-    def dead(self, live: np.ndarray) -> list[str]:
-        """The folds that no method has, with the first reason; they count for nobody."""
-        lost = np.flatnonzero(~live)
-        if not len(lost):
-            return []
-        rows = np.flatnonzero((self.f == lost[0]) & ~self.predicted.good)
-        named = ", ".join(str(self.folds[k]) for k in lost[:3]) + f" and {len(lost) - 3} more" * (len(lost) > 3)
-        return [f"No method has a score in {named}" + (f": {self._of(rows[0])}" if len(rows) else "") + "."]
-
-    def unpredicted(self, ranked: np.ndarray) -> list[str]:
-        """What ranked methods left unpredicted, a sentence for those that left the same."""
-        same: dict[str, list[str]] = {}
-        for k, i in self.predicted.worst(self.m, ranked).items():
-            words = f"{self.predicted.words(i, self._task(i))} in {self.folds[self.f[i]]}"
-            same.setdefault(words, []).append(str(self.methods[k]))
-        out = []
-        for words, names in same.items():
-            if len(names) == int(ranked.sum()) > 1:
-                out.append(f"Every ranked method predicts {words}.")
-            else:
-                named = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-                out.append(f"{named} predict{'s' * (len(names) == 1)} {words}.")
-        return out
+def _unpredicted(rows: pd.DataFrame, ranked: int) -> list[str]:
+    """How many rows ranked methods left unpredicted where they left most, a sentence for those that left the same."""
+    lacking = rows[rows["n"] < rows["measured"]]
+    worst = lacking.assign(share=lacking["n"] / lacking["measured"]).sort_values("share", kind="stable")
+    worst = worst.drop_duplicates("method").assign(said=lambda w: w["said"] + " in " + w["fold"])
+    out = []
+    order = {method: i for i, method in enumerate(rows["method"].unique())}
+    for said, names in worst.sort_values("method", key=lambda m: m.map(order)).groupby("said", sort=False)["method"]:
+        if len(names) == ranked > 1:
+            out.append(f"Every ranked method predicts {said}.")
+        else:
+            named = " and ".join(filter(None, (", ".join(names[:-1]), names.iloc[-1])))
+            out.append(f"{named} predict{'s' * (len(names) == 1)} {said}.")
+    return out

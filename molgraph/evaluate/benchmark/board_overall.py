@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import pandas as pd
 
 from molgraph.evaluate.benchmark.board import Board
-from molgraph.evaluate.benchmark.ranking import ALPHA, Omnibus
+
+LEAST_DATASETS = 6  # below it a mean place says next to nothing
 
 
 @dataclass(frozen=True)
@@ -18,14 +18,11 @@ class Overall:
 
     Args:
         split: the split's label.
-        table: indexed by method, best first: ``mean_place`` (mean over datasets of its place by mean score among the
-            methods ranked on all of them; ties share), ``first`` (tested datasets where nothing is clearly better),
-            ``alone`` (where it is better than everything), ``ranked`` (datasets), ``beats``, ``loses`` (datasets
-            where it is significantly better or worse than the reference).
+        table: indexed by method, best first: ``mean_place`` (from six datasets on: mean over boards of its place by
+            mean score among the methods ranked on all of them; ties share), ``first`` (tested boards where nothing is
+            significantly better), ``alone`` (where it is better than everything), ``ranked`` (boards), ``beats``,
+            ``loses`` (boards where it is significantly better or worse than the reference).
         ranks: methods x boards by title, the boards' ranks; NaN where it has none.
-        omnibus: Friedman's test over datasets, or None.
-        critical: Nemenyi's critical difference of two mean places (Demsar 2006, J. Mach. Learn. Res. 7:1); NaN with
-            fewer than two datasets or methods.
         compared: methods that ``mean_place`` compares: those ranked on every board.
         boards: the primary boards by title.
     """
@@ -33,10 +30,7 @@ class Overall:
     split: str
     table: pd.DataFrame
     ranks: pd.DataFrame
-    omnibus: Omnibus | None
-    critical: float
     compared: tuple[str, ...]
-    alpha: float = ALPHA
     boards: Mapping[str, Board] = field(default_factory=dict)
 
     @property
@@ -59,52 +53,36 @@ class Overall:
         return self.table._repr_html_()
 
 
-def summarise(boards: Sequence[Board], *, alpha: float = ALPHA) -> list[Overall]:
+def summarise(boards: Sequence[Board]) -> list[Overall]:
     """One summary for each split that has a primary board, in the boards' order."""
-    chosen: dict[str, list[Board]] = {}
+    chosen: dict[str, dict[str, Board]] = {}
     for board in boards:
         if board.primary:
-            chosen.setdefault(board.split, []).append(board)
-    return [_overall(split, part, alpha) for split, part in chosen.items()]
+            chosen.setdefault(board.split, {})[board.title] = board
+    return [_overall(split, part) for split, part in chosen.items()]
 
 
-def _overall(split: str, boards: list[Board], alpha: float) -> Overall:
-    from scipy.stats import friedmanchisquare, rankdata, studentized_range
-
-    methods = list(dict.fromkeys(name for board in boards for name in board.methods))
-    ranks = pd.DataFrame({b.title: b.ranking.table["rank"].reindex(methods) for b in boards}, index=methods)
-    sure = ranks[[b.title for b in boards if b.tested]]
-    compared = [name for name in methods if ranks.loc[name].notna().all()]
-    means = np.array([b.ranking.table["mean"].reindex(compared) * (-1) ** b.ranking.higher_is_better for b in boards])
-    places = rankdata(means, axis=1) if compared else np.empty((len(boards), 0))
-    n, k = places.shape
-    omnibus, critical = None, float("nan")
-    if n > 1 and k > 1:
-        critical = float(studentized_range.ppf(1 - alpha, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
-        if k > 2 and (places != places[:, :1]).any():
-            found = friedmanchisquare(*places.T)
-            omnibus = Omnibus("Friedman chi²", float(found.statistic), float(found.pvalue))
-    mean_place = pd.Series(places.mean(axis=0) if n else [], index=compared, dtype=np.float64).reindex(methods)
-    held = {name: [b.against_reference(name) for b in boards if name in b.methods] for name in methods}
+def _overall(split: str, boards: dict[str, Board]) -> Overall:
+    methods = list(dict.fromkeys(name for board in boards.values() for name in board.methods))
+    ranks = pd.DataFrame({title: b.ranking.table["rank"] for title, b in boards.items()}).reindex(methods)
+    ranked = pd.DataFrame({t: [m in b.ranking.ranked for m in methods] for t, b in boards.items()}, index=methods)
+    means = pd.DataFrame(
+        {t: b.ranking.table["mean"] * (-1) ** b.ranking.higher_is_better for t, b in boards.items()}
+    ).reindex(methods)
+    places = means[ranked.all(axis=1)].rank().mean(axis=1).reindex(methods)
+    held = pd.DataFrame({t: [b.against_reference(m) for m in methods] for t, b in boards.items()}, index=methods)
+    first = ranks == 1
     table = pd.DataFrame(
         {
-            "mean_place": mean_place,
-            "first": (sure == 1).sum(axis=1).astype(int),
-            "alone": [sum(sure.loc[m, d] == 1 and (sure[d] == 1).sum() == 1 for d in sure) for m in methods],
-            "ranked": ranks.notna().sum(axis=1),
-            "beats": [held[name].count("better") for name in methods],
-            "loses": [held[name].count("worse") for name in methods],
-        },
-        index=pd.Index(methods, name="method"),
-    )
-    order = table.assign(_rank=ranks.mean(axis=1)).sort_values(["mean_place", "_rank"], kind="stable").index
-    return Overall(
-        split,
-        table.loc[order],
-        ranks.loc[order],
-        omnibus,
-        critical,
-        tuple(compared),
-        alpha,
-        {b.title: b for b in boards},
-    )
+            "mean_place": places if len({b.name for b in boards.values()}) >= LEAST_DATASETS else float("nan"),
+            "first": first.sum(axis=1),
+            "alone": (first & (first.sum() == 1)).sum(axis=1),
+            "ranked": ranked.sum(axis=1),
+            "beats": (held == "better").sum(axis=1),
+            "loses": (held == "worse").sum(axis=1),
+        }
+    ).rename_axis("method")
+    table["_place"], table["_rank"] = places, ranks.mean(axis=1)
+    order = table.sort_values(["_place", "_rank"], kind="stable").index
+    compared = tuple(m for m in order if ranked.loc[m].all())
+    return Overall(split, table.loc[order].drop(columns=["_place", "_rank"]), ranks.loc[order], compared, boards)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -12,10 +11,9 @@ import pandas as pd
 from molgraph.base.csv_text import csv_text
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
-from molgraph.evaluate.benchmark.board import Board, Ceiling
-from molgraph.evaluate.benchmark.board_overall import summarise
+from molgraph.evaluate.benchmark.board import Ceiling
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of
+from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of, report_of
 from molgraph.evaluate.benchmark.run_folder import RECIPE, Records
 from molgraph.evaluate.benchmark.scoring import SCORES, read_scores
 from molgraph.evaluate.row_count import RowCount
@@ -23,6 +21,7 @@ from molgraph.evaluate.row_count import RowCount
 FORMAT = "molgraph-record-1"
 ABOUT, PACKED = "about.json", f"{SCORES}.gz"
 _CELL = ["dataset", "split", "method", "repeat", "fold", "seed"]
+_PLAIN = ("facts", "done", "wanted", "failed", "refused")
 
 
 def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, folder: str | Path) -> Path:
@@ -55,31 +54,25 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
         columns=[*_CELL, "key", "predictions_sha256"],
     )
     packed = scores.merge(done, on=_CELL, how="left", validate="many_to_one")
-    with atomic_write(folder / PACKED) as file:
-        file.write(gzip.compress(csv_text(packed).encode(), mtime=0))
-    ceilings = [
-        [b.dataset, b.split, b.metric, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings
-    ]  # they need the labels
-    leading: dict[str, list[str]] = {}
-    for board in report.boards:
-        if board.primary and board.metric not in leading.setdefault(board.dataset, []):
-            leading[board.dataset].append(board.metric)
+    leading: dict[str, dict[str, None]] = {}
+    for board in (b for b in report.boards if b.primary):
+        leading.setdefault(board.dataset, {})[board.metric] = None
     about = {
         "format": FORMAT,
         "name": report.recipe_name,
-        "leading": leading,
+        "leading": {dataset: list(metrics) for dataset, metrics in leading.items()},
         "rows": {b.dataset: [b.rows.rows, dict(b.rows.left_out)] for b in report.boards},
-        "ceilings": ceilings,
-        "facts": dict(report.facts),
-        "done": report.done,
-        "wanted": report.wanted,
-        "failed": dict(report.failed),
-        "refused": dict(report.refused),
+        # the labels, which are not in the record, are needed for these
+        "ceilings": [
+            [b.dataset, b.split, b.metric, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings
+        ],
+        **{name: getattr(report, name) for name in _PLAIN},
         "refused_splits": [[*place, why] for place, why in report.refused_splits.items()],
     }
-    for name, text in ((RECIPE, report.recipe), (ABOUT, json.dumps(about, indent=1) + "\n")):
-        with atomic_write(folder / name, "w") as file:
-            file.write(text)
+    texts = {RECIPE: report.recipe.encode(), ABOUT: (json.dumps(about, indent=1) + "\n").encode()}
+    for name, content in (texts | {PACKED: gzip.compress(csv_text(packed).encode(), mtime=0)}).items():
+        with atomic_write(folder / name) as file:
+            file.write(content)
     return folder
 
 
@@ -107,25 +100,10 @@ def read_record(folder: str | Path) -> BenchReport:
         ceilings: dict[tuple[str, str, str], list[Ceiling]] = {}
         for dataset, split, metric, value, sd, source in about["ceilings"]:
             ceilings.setdefault((dataset, split, metric), []).append(Ceiling(value, sd, source))
-        plain = {key: about[key] for key in ("facts", "done", "wanted", "failed", "refused")}
-        leading, name, scores = dict(about["leading"]), str(about["name"]), read_scores(folder / PACKED)
+        known = {key: about[key] for key in _PLAIN} | {"recipe_name": str(about["name"])}
+        leading, scores = dict(about["leading"]), read_scores(folder / PACKED)
         rows = {dataset: RowCount(n, why) for dataset, (n, why) in about.get("rows", {}).items()}  # later than leading
         refused_splits = {(dataset, split): why for dataset, split, why in about.get("refused_splits", [])}
     except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder} is no record of a benchmark: {error}", hint="was it written by molgraph?") from error
-
-    def with_ceilings(board: Board) -> Board:
-        return replace(board, ceilings=tuple(ceilings.get((board.dataset, board.split, board.metric), ())))
-
-    boards = [with_ceilings(board) for board in boards_of(recipe, scores, leading, rows)]
-    placed = {(b.dataset, b.split, b.metric) for b in boards}
-    return BenchReport(
-        title=recipe.title or name,
-        boards=tuple(boards),
-        overall=tuple(summarise(boards)),
-        recipe=recipe.to_toml(),
-        recipe_name=name,
-        unplaced=tuple(q for q in recipe.quoted if (q.dataset, q.split, q.metric) not in placed),
-        refused_splits=refused_splits,
-        **plain,
-    )
+    return report_of(recipe, boards_of(recipe, scores, leading, rows), ceilings, refused_splits=refused_splits, **known)

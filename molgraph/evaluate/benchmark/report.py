@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
-
-from jinja2 import Environment, StrictUndefined
 
 from molgraph.base import progress
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
-from molgraph.base.version import __version__
-from molgraph.evaluate.benchmark import report_sections as parts
 from molgraph.evaluate.benchmark.folder import lies_in
 from molgraph.evaluate.benchmark.published_record import ABOUT, PACKED, is_record, read_record, write_record
 from molgraph.evaluate.benchmark.report_data import BenchReport, gather
 from molgraph.evaluate.benchmark.report_markdown import leaderboard
-from molgraph.evaluate.benchmark.report_style import colours
+from molgraph.evaluate.benchmark.report_rows import signed, span
+from molgraph.evaluate.benchmark.report_sections import breakable, overview, section
 from molgraph.evaluate.benchmark.run_folder import Records, read_records
 from molgraph.evaluate.benchmark.scoring import score_records
+from molgraph.evaluate.report_style import COLOURS, number, render
 
 METHOD = (
-    "Statistics as in Ash et al. 2025 (J. Chem. Inf. Model.): methods are compared on the same folds. Where residuals"
-    " are normal, variances equal and differences spherical, by repeated-measures ANOVA and Tukey's HSD with its "
-    "error term; else by Friedman's and Conover's tests with Holm's correction, a pair's p-value never below "
-    "Friedman's over any run of methods that holds both, and two are told apart only where the interval of their "
-    "difference says so too; where folds are too few for ranks, by paired t-tests with Bonferroni's correction. Folds"
-    " of a repeated cross-validation share training rows, so their intervals are too narrow: beside them stand those "
-    "widened by Nadeau and Bengio's factor, and which differences outlive it. Only cells of the same data hash and "
-    "the same split hashes stand in one table. A method that lacks a fold is shown and not ranked; so is one that "
-    "predicts fewer than 99% of the rows that another predicts in a fold, one row aside. Scores are computed from "
-    "stored predictions alone. Cost is what a cell's process took, its search of parameters too; features that cells "
-    "share are made once, by the first."
+    "Methods are compared on the same folds, each pair by a t-test of the folds' differences. Folds of a "
+    "cross-validation share training rows, so the variance is Nadeau and Bengio's (2003), sd² (1/n + n_test/n_train); "
+    "p-values are adjusted by Holm's rule over all pairs of a board, and a pair's interval has the level at which that "
+    "rule decided it. From 20 folds on Wilcoxon's signed-rank test, adjusted alike, stands beside it: it takes folds "
+    "for independent, and decides nothing. Only cells of the same data hash and the same split hashes stand in one "
+    "table. A method that lacks a fold is shown and not ranked; so is one that predicts fewer than 99% of the rows "
+    "that another predicts in a fold, one row aside. Scores are computed from stored predictions alone. Cost is the "
+    "time of a cell's process, its search of parameters too; features that cells share are made once, by the first."
 )
 
 
@@ -75,41 +68,39 @@ def write_bench_report(
         report = gather(records, scores=scores, slices=slices)
         if record is not None:
             write_record(records, scores, report, record)
-    if out is not None:
-        with atomic_write(out) as file:
-            file.write(report_page(report).encode())
-    if markdown is not None:
-        with atomic_write(markdown, "w") as file:
-            file.write(leaderboard(report))
+    for path, made in ((out, report_page), (markdown, leaderboard)):
+        if path is not None:
+            with atomic_write(path) as file:
+                file.write(made(report).encode())
     return report
 
 
 def report_page(report: BenchReport) -> str:
     """The page as one HTML text that loads nothing from anywhere."""
-    colour = colours(report.methods)
-    each = report.sections()
-    sections = [parts.section(report, boards, colour) for boards in progress.track(each, label="figures")]
-    page = _template().render(
+    colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(report.methods)}
+    return render(
+        "bench.html.jinja",
         report=report,
-        summary=summary(report),
+        summary=_summary(report),
         warnings=warnings(report),
-        overview=parts.overview(report),
-        sections=sections,
-        several_splits=len(report.overall) > 1,
+        overview=[overview(each) for each in report.overall],
+        sections=[section(report, boards, colour) for boards in progress.track(report.sections(), label="figures")],
         method=METHOD,
-        commands=commands(report),
-        version=__version__,
+        breakable=breakable,
+        number=number,
+        signed=signed,
+        span=span,
     )
-    return page.encode("utf-8", "replace").decode()  # a lone surrogate would make the page unwritable
 
 
-def summary(report: BenchReport) -> str:
+def _summary(report: BenchReport) -> str:
     """What was run, in one line."""
     datasets = len({board.name for board in report.boards})
     words = [f"{datasets} dataset{'s' * (datasets != 1)}", f"{len(report.methods)} methods"]
     words += [f"{report.done:,} of {report.wanted:,} cells", f"{sum(report.failed.values()):,} failed"]
-    words += [f"{report.facts[key]}" for key in ("CPU time of all cells", "computed") if key in report.facts]
-    return ", ".join([*words[:-2], f"CPU time {words[-2]}", words[-1]] if len(words) > 5 else words) + "."
+    if "computed" in report.facts and "CPU time of all cells" in report.facts:
+        words += [f"CPU time {report.facts['CPU time of all cells']}", report.facts["computed"]]
+    return ", ".join(words) + "."
 
 
 def warnings(report: BenchReport) -> list[str]:
@@ -120,15 +111,3 @@ def warnings(report: BenchReport) -> list[str]:
     if report.failed:
         out.append("Failed cells: " + ", ".join(f"{n} {status}" for status, n in report.failed.items()) + ".")
     return [*out, *report.refusals]
-
-
-def commands(report: BenchReport) -> str:
-    """How to do it again."""
-    name = report.recipe_name
-    return f"molgraph bench run {name}.toml -o bench/{name}\nmolgraph bench report bench/{name}"
-
-
-def _template() -> Any:
-    text = files("molgraph.evaluate.benchmark").joinpath("report.html.jinja").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    return environment.from_string(text)

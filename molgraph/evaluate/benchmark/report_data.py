@@ -6,6 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,6 @@ class BenchReport:
     Args:
         title: heading.
         boards: one a dataset, split and metric.
-        overall: a summary a split.
         slices: (dataset, split) -> where methods err.
         cards: dataset -> its card, where it has one.
         recipe: the recipe, as TOML.
@@ -51,7 +51,6 @@ class BenchReport:
 
     title: str
     boards: tuple[Board, ...]
-    overall: tuple[Overall, ...]
     slices: Mapping[tuple[str, str], Slices] = field(default_factory=dict)
     cards: Mapping[str, Card] = field(default_factory=dict)
     recipe: str = ""
@@ -64,6 +63,11 @@ class BenchReport:
     refused_splits: Mapping[tuple[str, str], str] = field(default_factory=dict)
     unplaced: tuple[Quoted, ...] = ()
 
+    @cached_property
+    def overall(self) -> list[Overall]:
+        """A summary a split."""
+        return summarise(self.boards)
+
     @property
     def methods(self) -> list[str]:
         """All methods, in the order of the first summary."""
@@ -72,21 +76,27 @@ class BenchReport:
 
     def sections(self) -> list[list[Board]]:
         """Each primary board, followed by those of other metrics for its targets."""
-        return [[first, *self._others(first)] for first in self.boards if first.primary]
-
-    def _others(self, first: Board) -> list[Board]:
-        peers = [b for b in self.boards if (b.name, b.split) == (first.name, first.split)]
-        leaders, own = [b for b in peers if b.primary], []
-        for board in peers:
-            shared = [len({*board.scores.tasks} & {*leader.scores.tasks}) for leader in leaders]
-            own += [board] if not board.primary and leaders[int(np.argmax(shared))] is first else []
-        return own
+        leaders = [board for board in self.boards if board.primary]
+        others: dict[int, list[Board]] = {id(board): [] for board in leaders}
+        for board in self.boards:
+            peers = [b for b in leaders if (b.name, b.split) == (board.name, board.split)]
+            if not board.primary:
+                nearest = max(peers, key=lambda b: len({*board.scores.tasks} & {*b.scores.tasks}))
+                others[id(nearest)].append(board)
+        return [[board, *others[id(board)]] for board in leaders]
 
     @property
     def refusals(self) -> list[str]:
         """What was refused, a sentence each."""
         of_split = [f"{name} was refused under the split {s}: {why}" for (name, s), why in self.refused_splits.items()]
         return [*(f"{name} was refused: {why}" for name, why in self.refused.items()), *of_split]
+
+    @property
+    def commands(self) -> list[str]:
+        """How to do it again."""
+        name = self.recipe_name
+        run = f"molgraph bench run {name}.toml -o bench/{name}"
+        return [run, f"molgraph bench report bench/{name} --leaderboard LEADERBOARD.md"]
 
 
 def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, slices: bool = True) -> BenchReport:
@@ -110,27 +120,28 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
             "; ".join([f"{records.out} holds no cell that was computed", *whys]),
             hint="molgraph bench run goes on where it was",
         )
-    recipe = records.recipe
-    leading = {name: [m[0] for m in p.metrics.values()] for name, p in records.problems.items() if p.metrics}
-    rows = {name: RowCount(problem.rows, problem.left_out) for name, problem in records.problems.items()}
+    recipe, problems = records.recipe, records.problems
+    leading = {name: [m[0] for m in p.metrics.values()] for name, p in problems.items() if p.metrics}
+    rows = {name: RowCount(problem.rows, problem.left_out) for name, problem in problems.items()}
     boards = boards_of(recipe, scores, leading, rows)
-    places = list(dict.fromkeys((board.dataset, board.split) for board in boards))
     found: dict[tuple[str, str], Slices] = {}
+    places = list(dict.fromkeys((board.dataset, board.split) for board in boards))
     for dataset, split in progress.track(places, label="slices") if slices else ():
-        made = slice_records(records, records.problems[dataset], split)
+        made = slice_records(records, problems[dataset], split)
         if made is not None:
             found[dataset, split] = made
-    cards = {name: known for name in records.problems if (known := _card(name)) is not None}
-    boards = [_with_ceilings(b, cards.get(b.dataset), found.get((b.dataset, b.split))) for b in boards]
-    placed = {(b.dataset, b.split, b.metric) for b in boards}
+    cards = {name: known for name in problems if (known := _card(name)) is not None}
+    ceilings = {
+        (b.dataset, b.split, b.metric): _ceilings(b, cards.get(b.dataset), found.get((b.dataset, b.split)))
+        for b in boards
+    }
     status = Counter(str(record.manifest["status"]) for record in records.done)
-    return BenchReport(
-        title=recipe.title or recipe.name,
-        boards=tuple(boards),
-        overall=tuple(summarise(boards)),
+    return report_of(
+        recipe,
+        boards,
+        ceilings,
         slices=found,
         cards=cards,
-        recipe=recipe.to_toml(),
         recipe_name=recipe.name,
         facts=_facts(records),
         done=len(records.done),
@@ -138,8 +149,21 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
         failed={name: n for name, n in status.items() if name != "ok"},
         refused=records.refused,
         refused_splits=records.refused_splits,
-        unplaced=tuple(q for q in recipe.quoted if (q.dataset, q.split, q.metric) not in placed),
     )
+
+
+def report_of(
+    recipe: BenchRecipe,
+    boards: Sequence[Board],
+    ceilings: Mapping[tuple[str, str, str], Sequence[Ceiling]],
+    **known: Any,
+) -> BenchReport:
+    """The report of a recipe's boards, with ceilings by dataset, split and metric; ``known`` as in ``BenchReport``."""
+    made = tuple(replace(b, ceilings=tuple(ceilings.get((b.dataset, b.split, b.metric), ()))) for b in boards)
+    placed = {(b.dataset, b.split, b.metric) for b in boards}
+    unplaced = tuple(q for q in recipe.quoted if (q.dataset, q.split, q.metric) not in placed)
+    title = recipe.title or known["recipe_name"]
+    return BenchReport(title, made, recipe=recipe.to_toml(), unplaced=unplaced, **known)
 
 
 def boards_of(
@@ -157,21 +181,18 @@ def boards_of(
         rows: dataset -> its rows.
     """
     labels = {method.name: method.row for method in reversed(recipe.method)}
-    shares = {s.name: s.fractions[2] / (s.fractions[0] + s.fractions[1]) for s in recipe.split if s.folds is None}
     boards = make_boards(
         scores,
         primary=leading,
         reference=labels.get("random_forest"),
         quoted=[q.model_dump() for q in recipe.quoted],
-        shares=shares,
-        expected={name: _expected(recipe, name) for name in recipe.datasets},
+        shares={s.name: s.fractions[2] / (s.fractions[0] + s.fractions[1]) for s in recipe.split if s.folds is None},
+        expected={
+            name: {m.row: "left out by the recipe" if name in m.skip else "not run" for m in recipe.method}
+            for name in recipe.datasets
+        },
     )
     return [replace(board, rows=rows.get(board.dataset, board.rows)) for board in boards]
-
-
-def _expected(recipe: BenchRecipe, dataset: str) -> dict[str, str]:
-    """What to say of each method that has no cell on a dataset."""
-    return {m.row: "left out by the recipe" if dataset in m.skip else "not run" for m in recipe.method}
 
 
 def _card(name: str) -> Card | None:
@@ -181,51 +202,42 @@ def _card(name: str) -> Card | None:
         return None
 
 
-def _with_ceilings(board: Board, known: Card | None, slices: Slices | None) -> Board:
-    """The board with what its labels' noise allows, from the set's own replicates and from its card."""
+def _ceilings(board: Board, known: Card | None, slices: Slices | None) -> list[Ceiling]:
+    """What the labels' noise allows, from the set's own replicates and from its card."""
     if board.metric not in NOISY or slices is None or len(slices.targets) != 1 or not slices.tested:
-        return board
+        return []
     tested = max(slices.tested.values(), key=lambda each: len(each.rows))
     y, folds = tested.y[:, 0], max(sum(name.startswith("r0-") for name in board.split_hashes), 1)
     noise: list[tuple[float, str]] = []
     if len(slices.smiles):
-        sd, df = _replicates(slices.smiles[tested.rows], y)
+        kinds = identities_of(slices.smiles[tested.rows].tolist())
+        sd, df = replicate_sd([each.written or f"row {i}" for i, each in enumerate(kinds)], y)
         if df >= LEAST_REPLICATES:
             noise.append((sd, f"replicates in the set ({df} degrees of freedom)"))
     if known is not None and known.noise.sd is not None:
         noise.append((known.noise.sd, known.noise.source or "the set's card"))
     made = [Ceiling(noise_ceiling(y, sd, board.metric, rows=len(y) // folds), sd, source) for sd, source in noise]
-    return replace(board, ceilings=tuple(c for c in made if np.isfinite(c.value)))
-
-
-def _replicates(smiles: np.ndarray, y: np.ndarray) -> tuple[float, int]:
-
-    return replicate_sd([each.written or f"row {i}" for i, each in enumerate(identities_of(smiles.tolist()))], y)
+    return [c for c in made if np.isfinite(c.value)]
 
 
 def _facts(records: Records) -> dict[str, str]:
     """What a repeat needs, from the cells' manifests."""
-    manifests = [record.manifest for record in records.done]
-    digest = hashlib.sha256(records.recipe.to_toml().encode()).hexdigest()
-    made = sorted(str(m["made"]) for m in manifests if m.get("made"))
-    out = {"recipe": f"{records.recipe.name}.toml", "recipe sha256": digest}
-    if made:
-        out["computed"] = made[0][:10] if made[0][:10] == made[-1][:10] else f"{made[0][:10]} to {made[-1][:10]}"
-    named: dict[str, list[str]] = {}
+    manifests, recipe = [record.manifest for record in records.done], records.recipe
+    out = {"recipe": f"{recipe.name}.toml", "recipe sha256": hashlib.sha256(recipe.to_toml().encode()).hexdigest()}
+    days = sorted(str(m["made"])[:10] for m in manifests if m.get("made"))
+    if days:
+        out["computed"] = " to ".join(dict.fromkeys((days[0], days[-1])))
+    named: dict[str, dict[str, None]] = {}
     for m in manifests:
         for name, value in dict(m.get("versions") or {}).items():
-            named.setdefault(name, []).append(str(value))
-    out |= {f"version of {name}": ", ".join(dict.fromkeys(values)) for name, values in named.items()}
-    machines = dict.fromkeys(_machine(m.get("machine") or {}) for m in manifests)
-    out["machine"] = "; ".join(text for text in machines if text)
-    budgets = dict.fromkeys(str(m["budget"]) for m in manifests if m.get("budget"))
-    budget = records.recipe.budget
+            named.setdefault(name, {})[str(value)] = None
+    out |= {f"version of {name}": ", ".join(values) for name, values in named.items()}
+    out["machine"] = "; ".join(filter(None, dict.fromkeys(_machine(m.get("machine") or {}) for m in manifests)))
+    budgets, budget = {str(m["budget"]) for m in manifests if m.get("budget")}, recipe.budget
     out["budget of a cell"] = f"{budget.seconds:g} s, {budget.memory_gb:g} GB" + "; mixed" * (len(budgets) > 1)
     cpu = sum(float(m["cpu_seconds"]) for m in manifests if m.get("cpu_seconds"))
     out["CPU time of all cells"] = f"{cpu / 3600:.1f} h" if cpu >= 3600 else f"{cpu / 60:.1f} min"
-    for name, problem in records.problems.items():
-        out[f"data hash of {name}"] = problem.data_hash
-    return out
+    return out | {f"data hash of {name}": problem.data_hash for name, problem in records.problems.items()}
 
 
 def _machine(machine: Mapping[str, Any]) -> str:

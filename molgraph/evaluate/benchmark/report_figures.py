@@ -1,4 +1,4 @@
-"""Draw the figures of a benchmark's page as SVG."""
+"""Draw the figures of a benchmark's page, each with its caption."""
 
 from __future__ import annotations
 
@@ -7,11 +7,84 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from molgraph.evaluate.benchmark.report_style import CARD, INK, LINE, SOFT, WIDTH, drawn, short
+from molgraph.evaluate.benchmark.board import Board
+from molgraph.evaluate.benchmark.ranking import Ranking
+from molgraph.evaluate.benchmark.report_rows import metric_label, signed
+from molgraph.evaluate.benchmark.report_slices import EDGES, Slices
+from molgraph.evaluate.report_style import CARD, COLOURS, DASHED, INK, LINE, SOFT, drawn, number, reliability, short
+
+WIDTH = 5.6  # inches
+LINES = 6  # methods in a figure of lines
+PAIRS = "Mean of the row's method less that of the column's; filled where the two are told apart."
+FOLDS = (
+    "A point a fold; box, quartiles and whiskers; the diamond is the mean. A fold is easy or hard for all methods"
+    " alike, so compare them within folds, as the test does."
+)
+COST = "Score against cost, with the interval of the mean. The broad line joins methods that none beats at their price."
+DISTANCE = (
+    "Error against distance to the nearest training molecule (1 less the Tanimoto similarity of ECFP4); test rows of"
+    " the first repeat."
+)
+CALIBRATION = "Calibration, all tasks, first repeat: on the dashed line a probability is the share of ones."
+
+
+def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key: str) -> list[tuple[Markup, str]]:
+    """A board's figures and their captions; those that there is nothing to draw for are left out."""
+    ranking, label = board.ranking, metric_label(board.metric)
+    lines = {f"noise ceiling {number(c.value)}": c.value for c in board.ceilings[:1]}
+    lines |= {f"{q.method}, quoted": q.value for q in board.quoted[:2]}
+    folds = board.scores.folds[board.methods].dropna(axis=1, how="all")
+    out = [
+        (pairs(ranking, key=f"{key}-pairs"), PAIRS),
+        (boxes(folds, colour, label, lines, key=f"{key}-folds"), FOLDS),
+        (cost(board.to_frame(), colour, label, ranking.higher_is_better, key=f"{key}-cost"), COST),
+    ]
+    if slices is not None and slices.tested:
+        names = [m for m in board.methods if m in slices.tested]
+        must = [m for m in (board.reference, "mean") if m in names]
+        best = [m for m in names if m not in must][: LINES - len(must)]
+        names = [m for m in names if m in best or m in must]
+        if len(slices.distance):
+            error = "Brier score" if slices.binary else "mean absolute error"
+            if any(target.kind == "multiclass" for target in slices.targets):
+                error = "1 less the probability of the class"
+            elif not slices.binary and len(slices.targets) > 1:
+                error += ", in standard deviations"
+            out.append((distance(*slices.by_distance(names), colour, error, key=f"{key}-distance"), DISTANCE))
+        if slices.binary:
+            curves = {m: reliability(slices.tested[m].y, slices.tested[m].p) for m in names}
+            out.append((calibration(curves, colour, key=f"{key}-calibration"), CALIBRATION))
+    return [(svg, caption) for svg, caption in out if svg]
+
+
+@drawn
+def pairs(ranking: Ranking) -> Figure | None:
+    """The differences of all pairs as a triangle, filled where two methods are told apart."""
+    names = ranking.ranked
+    if not ranking.tested:
+        return None
+    figure = Figure(figsize=(WIDTH, 0.5 + 0.27 * len(names)), layout="constrained")
+    axis = figure.subplots()
+    place = {name: i for i, name in enumerate(names)}
+    for row in ranking.pairs.itertuples():
+        at, colour = (place[row.b], place[row.a]), COLOURS[2] if row.different else LINE
+        alpha = 0.5 if row.different else 0.45
+        axis.add_patch(Rectangle((at[0] - 0.48, at[1] - 0.46), 0.96, 0.92, facecolor=colour, alpha=alpha))
+        axis.text(*at, signed(row.difference), ha="center", va="center", fontsize=min(8.0, 52 / len(names)))
+    axis.set(xlim=(0.5, len(names) - 0.5), ylim=(len(names) - 1.5, -0.5))
+    axis.xaxis.tick_top()
+    labels = [short(name, 14) for name in names]
+    axis.set_xticks(range(1, len(names)), labels[1:], rotation=30, ha="left", fontsize=8)
+    axis.set_yticks(range(len(names) - 1), labels[:-1])
+    axis.tick_params(length=0)
+    axis.spines[:].set_visible(False)
+    return figure
 
 
 @drawn
@@ -31,31 +104,19 @@ def boxes(folds: pd.DataFrame, colour: Mapping[str, str], label: str, lines: Map
     axis = figure.subplots()
     rng = np.random.default_rng(0)
     axis.grid(axis="x")
+    point = {"linestyle": "", "marker": "o", "markersize": 3.6, "markeredgecolor": CARD, "zorder": 4}
     for i, name in enumerate(folds.columns):
-        values = folds[name].dropna().to_numpy()
-        if not len(values):
-            continue
-        look = {"color": colour[str(name)], "linewidth": 1.2, "alpha": 0.6}
+        values, own = folds[name].dropna().to_numpy(), colour[str(name)]
+        look = {"color": own, "linewidth": 1.2, "alpha": 0.6}
         axis.boxplot(
             values, positions=[i], orientation="horizontal", widths=0.6, showfliers=False, boxprops=look,
-            whiskerprops=look, capprops=look, medianprops=look | {"linewidth": 2},
-            zorder=2,
+            whiskerprops=look, capprops=look, medianprops=look | {"linewidth": 2}, zorder=2,
         )  # fmt: skip
         jitter = i + rng.uniform(-0.22, 0.22, len(values))
-        axis.plot(
-            values,
-            jitter,
-            linestyle="",
-            marker="o",
-            markersize=3.6,
-            color=colour[str(name)],
-            markeredgecolor=CARD,
-            markeredgewidth=0.5,
-            zorder=4,
-        )
-        axis.plot([values.mean()], [i], marker="D", markersize=4, color=INK, markeredgecolor=CARD, zorder=5)
+        axis.plot(values, jitter, color=own, markeredgewidth=0.5, **point)
+        axis.plot([values.mean()], [i], color=INK, **point | {"marker": "D", "markersize": 4, "zorder": 5})
     for i, (words, x) in enumerate(lines.items()):
-        axis.axvline(x, color=SOFT, linewidth=1.2, linestyle=(0, (4, 3)))
+        axis.axvline(x, **DASHED)
         at = (x, -0.85 - 0.5 * i)
         axis.annotate(words, at, xytext=(4, 0), textcoords="offset points", fontsize=8, color=SOFT, va="center")
     axis.set_yticks(range(k), [short(str(name)) for name in folds.columns])
@@ -66,7 +127,7 @@ def boxes(folds: pd.DataFrame, colour: Mapping[str, str], label: str, lines: Map
 
 @drawn
 def cost(frame: pd.DataFrame, colour: Mapping[str, str], label: str, higher: bool) -> Figure | None:
-    """Mean score against CPU-minutes of a cell on a log axis; the line joins what nothing beats at its price.
+    """Mean score against CPU-minutes of a cell on a log axis; the line joins methods that none beats at their price.
 
     Args:
         frame: by method: ``mean``, ``low``, ``high``, ``cpu_minutes``.
@@ -86,10 +147,9 @@ def cost(frame: pd.DataFrame, colour: Mapping[str, str], label: str, higher: boo
     front = front[front["mean"] == best]
     axis.plot(front["cpu_minutes"], front["mean"], color=LINE, linewidth=4, zorder=1)
     for row in frame.itertuples():
-        axis.plot([row.cpu_minutes] * 2, [row.low, row.high], color=colour[str(row.Index)], linewidth=1, alpha=0.6)
-        axis.plot(
-            [row.cpu_minutes], [row.mean], marker="o", markersize=6, color=colour[str(row.Index)], markeredgecolor=CARD
-        )
+        own = colour[str(row.Index)]
+        axis.plot([row.cpu_minutes] * 2, [row.low, row.high], color=own, linewidth=1, alpha=0.6)
+        axis.plot([row.cpu_minutes], [row.mean], marker="o", markersize=6, color=own, markeredgecolor=CARD)
     axis.set(xlabel="CPU-minutes of a cell (fit and predict)", ylabel=label)
     axis.margins(x=0.2, y=0.12)
     axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
@@ -97,35 +157,32 @@ def cost(frame: pd.DataFrame, colour: Mapping[str, str], label: str, higher: boo
     axis.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
     axis.xaxis.set_minor_locator(NullLocator())
     figure.draw_without_rendering()
-    for name, at, ha, va in _places(frame, axis):
-        row = frame.loc[name]
-        point = (row["cpu_minutes"], row["mean"])
-        axis.annotate(
-            short(name, 18), point, xytext=at, textcoords="offset points", ha=ha, va=va, fontsize=8,
-        )  # fmt: skip
+    for name, at, side in _places(frame, axis):
+        point = tuple(frame.loc[name, ["cpu_minutes", "mean"]])
+        look = {"xytext": at, "textcoords": "offset points", "ha": side, "va": "center", "fontsize": 8}
+        axis.annotate(short(name, 18), point, **look)
     return figure
 
 
-def _places(frame: pd.DataFrame, axis: Axes) -> list[tuple[str, tuple[float, float], str, str]]:
+def _places(frame: pd.DataFrame, axis: Axes) -> list[tuple[str, tuple[float, float], str]]:
     """Where each point's name goes: the first of eight places that covers no name, no point, and stays inside."""
     assert axis.figure is not None
     scale = 72 / axis.figure.dpi
     points = axis.transData.transform(frame[["cpu_minutes", "mean"]].to_numpy()) * scale
-    box = np.array([corner * scale for corner in axis.get_window_extent().get_points()]).ravel()
+    box = axis.get_window_extent().get_points().ravel() * scale
     taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in points]
     out = []
     for name, (x, y) in zip(map(str, frame.index), points, strict=True):
-        width, best = 4.6 * len(short(name, 18)), (np.inf, (0.0, 0.0), "left", "bottom")
+        width, choices = 4.6 * len(short(name, 18)), []
         for dx, dy in ((6, 0), (-6, 0), (6, 8), (-6, 8), (6, -8), (-6, -8), (6, 17), (-6, -17)):
             left = x + dx if dx > 0 else x + dx - width
             mine = (left, y + dy - 4.5, left + width, y + dy + 4.5)
             lost = sum(_overlap(mine, other) for other in taken)
             lost += 9 * (max(box[0] - mine[0], 0) + max(mine[2] - box[2], 0) + max(mine[3] - box[3], 0))
-            if lost < best[0]:
-                best = (lost, (dx, dy), "left" if dx > 0 else "right", "center")
-                chosen = mine
-        taken.append(chosen)
-        out.append((name, *best[1:]))
+            choices.append((lost, mine, (dx, dy)))
+        _, mine, (dx, dy) = min(choices, key=lambda choice: choice[0])
+        taken.append(mine)
+        out.append((name, (dx, dy), "left" if dx > 0 else "right"))
     return out
 
 
@@ -136,56 +193,43 @@ def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
 
 @drawn
 def distance(
-    counts: np.ndarray, errors: Mapping[str, np.ndarray], edges: Sequence[float], colour: Mapping[str, str], label: str
+    counts: np.ndarray, errors: Mapping[str, np.ndarray], colour: Mapping[str, str], label: str
 ) -> Figure | None:
     """Error in bins of distance to the nearest training molecule, a line a method, with the labels in each bin."""
-    shown = [b for b in range(len(counts)) if any(np.isfinite(e[b]) for e in errors.values())]
+    shown = np.flatnonzero(np.isfinite([*errors.values()]).any(axis=0))
     if len(shown) < 2:
         return None
     figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
     axis = figure.subplots()
     axis.grid(axis="y")
-    middle = [(a + b) / 2 for a, b in pairwise(edges)]
-    for name, error in errors.items():
-        axis.plot(middle, error, marker="o", markersize=4, linewidth=1.6, color=colour[name], label=short(name))
-    axis.set_xticks(edges, [f"{edge:g}" for edge in edges])
-    axis.set_xticks(middle, [_count(int(n)) for n in counts], minor=True)
+    middle = [(a + b) / 2 for a, b in pairwise(EDGES)]
+    _lines(axis, {name: (middle, error) for name, error in errors.items()}, colour)
+    axis.set_xticks(EDGES, [f"{edge:g}" for edge in EDGES])
+    axis.set_xticks(middle, [f"{n:,}" if n < 10_000 else f"{n / 1000:,.0f}k" for n in counts], minor=True)
     axis.tick_params(axis="x", which="minor", length=0, pad=16, labelsize=8, labelcolor=SOFT)
-    axis.set_xlim(edges[min(shown)], edges[max(shown) + 1])
+    axis.set_xlim(EDGES[shown[0]], EDGES[shown[-1] + 1])
     axis.set_ylim(bottom=0)
     axis.set_xlabel("Tanimoto distance to training; below, labels in each bin", loc="left")
     axis.set_ylabel(label)
-    axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
     return figure
-
-
-def _count(n: int) -> str:
-    """A number that fits under a bin.
-
-    Example:
-        >>> _count(1234), _count(77_946), _count(1_234_567)
-        ('1,234', '78k', '1,235k')
-    """
-    return f"{n:,}" if n < 10_000 else f"{n / 1000:,.0f}k"
 
 
 @drawn
 def calibration(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], colour: Mapping[str, str]) -> Figure | None:
     """Observed share of ones against predicted probability, a line a method."""
-    if not curves:
-        return None
     figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
     axis = figure.subplots()
     axis.grid()
-    axis.plot([0, 1], [0, 1], color=SOFT, linewidth=1, linestyle=(0, (4, 3)))
-    for name, (p, share) in curves.items():
-        axis.plot(p, share, marker="o", markersize=3.5, linewidth=1.5, color=colour[name], label=short(name))
-    axis.set(
-        xlim=(-0.02, 1.02),
-        ylim=(-0.02, 1.02),
-        aspect="equal",
-        xlabel="predicted probability",
-        ylabel="observed share of 1",
-    )
+    axis.plot([0, 1], [0, 1], **DASHED)
+    _lines(axis, curves, colour)
+    ends = (-0.02, 1.02)
+    axis.set(xlim=ends, ylim=ends, aspect="equal", xlabel="predicted probability", ylabel="observed share of 1")
+    return figure if curves else None
+
+
+def _lines(
+    axis: Axes, curves: Mapping[str, tuple[Sequence | np.ndarray, np.ndarray]], colour: Mapping[str, str]
+) -> None:
+    for name, (x, y) in curves.items():
+        axis.plot(x, y, marker="o", markersize=4, linewidth=1.6, color=colour[name], label=short(name))
     axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
-    return figure

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from molgraph.base.version import __version__
-from molgraph.evaluate.benchmark import report_words as words
 from molgraph.evaluate.benchmark.board import Board
-from molgraph.evaluate.benchmark.board_overall import Overall
+from molgraph.evaluate.benchmark.board_overall import LEAST_DATASETS, Overall
 from molgraph.evaluate.benchmark.report_data import BenchReport
-from molgraph.evaluate.report_parts import NONE, number
+from molgraph.evaluate.benchmark.report_rows import board_rows, metric_label, sentences
+from molgraph.evaluate.report_style import NONE, number
 
 
 def leaderboard(report: BenchReport) -> str:
@@ -21,26 +21,21 @@ def leaderboard(report: BenchReport) -> str:
     recipe = f"Recipe `{facts.get('recipe', '')}`, sha256 `{facts.get('recipe sha256', '')[:16]}`"
     lines += [f"{recipe}; molgraph {__version__}; computed {facts.get('computed', 'at an unknown date')}.", ""]
     failed = ", ".join(f"{n} {status}" for status, n in report.failed.items()) or "none failed"
-    lines += [
-        f"{report.done:,} of {report.wanted:,} cells ({failed}); a cell has {facts.get('budget of a cell', '')}.",
-        "",
-    ]
+    cells = f"{report.done:,} of {report.wanted:,} cells ({failed})"
+    lines += [f"{cells}; a cell has {facts.get('budget of a cell', '')}.", ""]
     lines += [line for said in report.refusals for line in (text(said) + ".", "")]
     lines += [
-        "A rank is one more than the number of methods that are significantly better on the same folds; methods that",
-        "share a letter are not told apart. Scores are means over folds with Student's 95% interval, which says",
-        "nothing about differences: those are tested in pairs. Methods that lack folds are shown and not ranked.",
-        "Boards go by rank, then by mean; tested by ranks (Conover, Wilcoxon), by mean rank over folds, so that the",
-        "first need not have the best mean. Differences are to the first.",
+        "Methods stand by their mean. A rank is one more than the number of methods that are significantly better than",
+        "this one, or than one with a better mean, on the same folds; methods that share a letter are not told apart.",
+        "Scores are means over folds with a 95% interval, differences are to the first with the interval of their",
+        "test; both allow for folds that share training rows. Methods that lack folds are shown and not ranked.",
         "",
     ]
     for overall in report.overall:
         lines += [f"## Split {text(overall.split)}", "", *_summary(overall)]
         for title, board in overall.boards.items():
             lines += [f"### {text(title)}", "", *board_lines(board)]
-    lines += ["## How to do it again", "", "```bash"]
-    lines += [f"molgraph bench run {report.recipe_name}.toml -o bench/{report.recipe_name}"]
-    lines += [f"molgraph bench report bench/{report.recipe_name} --leaderboard LEADERBOARD.md", "```", ""]
+    lines += ["## How to do it again", "", "```bash", *report.commands, "```", ""]
     shown = [(key, value) for key, value in facts.items() if key not in ("recipe", "recipe sha256") and value]
     lines += [*table(["what", "value"], [[key, f"`{value}`"] for key, value in shown]), ""]
     return "\n".join(lines)
@@ -66,51 +61,34 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[in
 
 
 def _summary(overall: Overall) -> list[str]:
-    boards, names = overall.boards, list(overall.boards)
+    places = overall.datasets >= LEAST_DATASETS
     rows = []
-    for method in map(str, overall.table.index):
-        row = overall.table.loc[method]
-        ranks = [overall.ranks.loc[method, name] if boards[name].tested else np.nan for name in names]
+    for row in overall.table.itertuples():
+        ranks = overall.ranks.loc[row.Index]
         cells = [f"**{r:.0f}**" if r == 1 else f"{r:.0f}" if np.isfinite(r) else NONE for r in ranks]
-        place = number(row["mean_place"]) if np.isfinite(row["mean_place"]) else NONE
-        rows.append([text(method), place, *(f"{row[c]:.0f}" for c in ("first", "alone", "loses")), *cells])
-    head = ["method", "mean place", "first (shared)", "first alone", "loses to the forest", *map(text, names)]
-    out = table(head, rows, right=range(1, len(head)))
-    if np.isfinite(overall.critical) and overall.datasets > 1:
-        out += ["", f"Mean place: by mean score among methods that each of the {overall.over} ranks. Places less than "]
-        out[-1] += f"{number(overall.critical)} apart are not told apart (Nemenyi, Demsar 2006)."
-    return [*out, ""]
+        place = [number(row.mean_place)] if places else []
+        rows.append([text(row.Index), *place, *(f"{n:.0f}" for n in (row.first, row.alone, row.loses)), *cells])
+    head = ["method", *["mean place"] * places, "first (shared)", "first alone", "loses to the forest"]
+    head += map(text, overall.boards)
+    said = f"Mean place: by mean score among methods that each of the {overall.over} ranks."
+    return [*table(head, rows, right=range(1, len(head))), *(["", said] if places else []), ""]
 
 
 def board_lines(board: Board) -> list[str]:
     """One board: facts, then a row a method, quoted numbers last."""
-    label = words.metric_label(board.metric)
+    label = metric_label(board.metric)
     arrow = "higher" if board.ranking.higher_is_better else "lower"
     used = f" {board.rows}." if str(board.rows) else ""
-    out = [f"{label}, {arrow} is better.{used} **{text(board.sentence)}.**", ""]
-    said = [words.resolution(board), words.ceiling(board), words.tasks(board), words.how_tested(board)]
-    said += [words.best_mean(board), *board.notes]
-    out += [text(" ".join(t for t in said if t)), ""]
-    frame, places = board.to_frame(), words.decimals(board)
-    unit, cost = words.cost_column(frame["cpu_minutes"])
+    out = [f"{label}, {arrow} is better.{used} **{text(board.sentence)}.**", "", text(" ".join(sentences(board))), ""]
+    unit, shown = board_rows(board)
     head = ["rank", "method", label, "groups", "to the first", "folds", f"CPU a cell, {unit}", "failed"]
-    head += ["against the forest"]
     rows = []
-    for row, cpu in zip(frame.itertuples(), cost, strict=True):
-        name = str(row.Index)
-        rank = f"{row.rank:.0f}" if np.isfinite(row.rank) and board.tested else NONE
-        note = f" ({text(row.note)})" if row.note else ""
-        step = NONE
-        if np.isfinite(row.to_best):
-            step = f"{words.signed(row.to_best)} ({number(row.to_best_low)} to {number(row.to_best_high)})"
-        forest = words.against_forest(board, name)
-        cells = [rank, text(name) + note, words.plus_minus(row.mean, row.low, row.high, places), row.groups, step]
-        rows.append([*cells, str(row.folds), cpu, str(row.failures), forest])
+    for r in shown:
+        name = text(r["method"]) + (f" ({text(r['note'])})" if r["note"] else "")
+        step = f"{r['step']} ({r['span']})" if r["span"] else NONE
+        cells = [r["rank"], name, r["score"], r["groups"], step, r["folds"], r["cpu"], str(r["failures"]), r["forest"]]
+        rows.append(cells)
     for q in board.quoted:
-        cells = [
-            "",
-            f"*{text(q.method)}, quoted, never ranked: {text(q.protocol)}; {text(q.source)}*",
-            f"*{q.value:g}*",
-        ]
-        rows.append([*cells, *[""] * 6])
-    return [*out, *table(head, rows, right=(0, 2, 4, 5, 6, 7)), ""]
+        name = f"*{text(q.method)}, quoted, never ranked: {text(q.protocol)}; {text(q.source)}*"
+        rows.append(["", name, f"*{q.value:g}*", *[""] * 6])
+    return [*out, *table([*head, "against the forest"], rows, right=(0, 2, 4, 5, 6, 7)), ""]

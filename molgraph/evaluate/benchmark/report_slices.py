@@ -61,8 +61,6 @@ class Slices:
     def of(self, targets: Collection[str]) -> Slices:
         """The same for those targets alone."""
         kept = [j for j, target in enumerate(self.targets) if target.name in targets]
-        if len(kept) == len(self.targets):
-            return self
         tested = {name: Answers(each.rows, each.y[:, kept], each.p[:, kept]) for name, each in self.tested.items()}
         return replace(self, targets=tuple(self.targets[j] for j in kept), tested=tested)
 
@@ -72,17 +70,17 @@ class Slices:
         return all(target.kind == "binary" for target in self.targets)
 
     def errors(self, method: str) -> np.ndarray:
-        """float [n, targets]: absolute error; of a class, what its probability lacks.
+        """float [n, targets]: absolute error; of a class, 1 less its probability.
 
         Of several numbers, each in its target's standard deviation.
         """
         tested = self.tested[method]
         classes = np.array([target.kind == "multiclass" for target in self.targets])
         error = np.abs(tested.p - np.where(classes & np.isfinite(tested.y), 1.0, tested.y))
-        numbers = [j for j, t in enumerate(self.targets) if t.kind in ("regression", "bounded")]
-        if len(self.targets) > 1 and numbers:
-            spread = np.array([_spread(tested.y[:, j]) for j in numbers])
-            error[:, numbers] /= spread
+        for j, target in enumerate(self.targets):
+            if len(self.targets) > 1 and target.kind in ("regression", "bounded"):
+                known = tested.y[np.isfinite(tested.y[:, j]), j]
+                error[:, j] /= (float(known.std()) or 1.0) if len(known) > 1 else 1.0
         return error
 
     def by_distance(self, methods: Sequence[str]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -91,31 +89,25 @@ class Slices:
         Returns:
             Labels in each bin, int [bins], and by method float [bins].
         """
-        counts, out = np.zeros(len(EDGES) - 1, dtype=np.int64), {}
+        bins, out = len(EDGES) - 1, {}
+        counts = np.zeros(bins, dtype=np.int64)
         for method in methods:
-            tested = self.tested[method]
-            bins = np.digitize(self.distance[tested.rows], EDGES[1:-1])
-            error = self.errors(method)
-            error = error**2 if self.binary else error
-            use = np.isfinite(error) & np.isfinite(self.distance[tested.rows])[:, None]
-            n = np.array([int(use[bins == b].sum()) for b in range(len(counts))])
-            total = np.array([error[bins == b][use[bins == b]].sum() for b in range(len(counts))])
+            distance = self.distance[self.tested[method].rows]
+            error = self.errors(method) ** (2 if self.binary else 1)
+            use = np.isfinite(error) & np.isfinite(distance)[:, None]
+            at = np.broadcast_to(np.digitize(distance, EDGES[1:-1])[:, None], error.shape)[use]
+            n, total = np.bincount(at, minlength=bins), np.bincount(at, error[use], minlength=bins)
             out[method] = np.where(n >= LEAST_ROWS, total / np.maximum(n, 1), np.nan)
             counts = np.maximum(counts, n)
         return counts, out
 
     def worst(self, method: str, n: int = 8) -> list[tuple[int, int, float]]:
         """Row, target and error of the largest errors, a molecule once, largest first."""
-        error = self.errors(method)
-        most = np.nanmax(np.where(np.isfinite(error), error, -1.0), axis=1, initial=-1.0)
+        error = np.nan_to_num(self.errors(method), nan=-1.0)
+        most = error.max(axis=1, initial=-1.0)
         order = np.argsort(-most, kind="stable")[:n]
         rows = self.tested[method].rows
-        return [(int(rows[i]), int(np.nanargmax(error[i])), float(most[i])) for i in order if most[i] >= 0]
-
-
-def _spread(y: np.ndarray) -> float:
-    known = y[np.isfinite(y)]
-    return float(known.std()) or 1.0 if len(known) > 1 else 1.0
+        return [(int(rows[i]), int(error[i].argmax()), float(most[i])) for i in order if most[i] >= 0]
 
 
 def slice_records(records: Records, problem: DatasetPlan, split: str) -> Slices | None:
@@ -141,25 +133,25 @@ def slice_records(records: Records, problem: DatasetPlan, split: str) -> Slices 
     table = _table(records, problem)
     if table is None:
         return Slices(problem.targets, tested)
-    folds = sorted({c.fold for c in problem.cells if c.split == split and c.repeat == 0})
     distance = np.full(len(table), np.nan)
-    smiles = _molecules(table)
-    if len(smiles):
-        x = morgan(smiles.tolist())
-        for fold in folds:
-            part = Split.load(file_of_split(records.out, problem.dataset, split, 0, fold))
-            rows = part.test[:: -(-len(part.test) * len(folds) // MOST_ROWS)] if len(part.test) else part.test
-            rows, train = rows[x.ok[rows]], part.train[x.ok[part.train]]
-            distance[rows] = 1 - find_nearest(x.x[rows], x.x[train]).similarity
-    return Slices(problem.targets, tested, smiles, table.ids, distance)
+    kinds = [entity.kind for entity in table.entities if entity.kind != "geometry"]
+    if kinds != ["molecule"]:  # no molecules, or pairs of them with something else
+        return Slices(problem.targets, tested, ids=table.ids, distance=distance)
+    x = morgan(table.smiles.tolist())
+    folds = sorted({c.fold for c in problem.cells if c.split == split and c.repeat == 0})
+    for fold in folds:
+        part = Split.load(file_of_split(records.out, problem.dataset, split, 0, fold))
+        rows = part.test[:: max(-(-len(part.test) * len(folds) // MOST_ROWS), 1)]
+        rows, train = rows[x.ok[rows]], part.train[x.ok[part.train]]
+        distance[rows] = 1 - find_nearest(x.x[rows], x.x[train]).similarity
+    return Slices(problem.targets, tested, table.smiles, table.ids, distance)
 
 
 def _column(target: Target, p: Mapping[str, np.ndarray], y: np.ndarray) -> np.ndarray:
     if target.kind != "multiclass":
         return p[target.name]
     each = np.column_stack([p[name] for name in target.columns])
-    code = np.where(np.isfinite(y), y, 0).astype(np.int64)
-    return each[np.arange(len(y)), code]
+    return each[np.arange(len(y)), np.where(np.isfinite(y), y, 0).astype(np.int64)]
 
 
 def _joined(parts: Sequence[Answers]) -> Answers:
@@ -171,18 +163,10 @@ def _joined(parts: Sequence[Answers]) -> Answers:
 
 def _table(records: Records, problem: DatasetPlan) -> Table | None:
     """The dataset's rows: as the cells were handed them, else loaded anew; None where neither is there."""
-
     if problem.table_file(records.out).is_file():
         return read_handed(problem.table_file(records.out))
-
     try:
         loaded = load_dataset(problem.dataset)
     except (MolgraphError, OSError):  # a report without pictures is still a report
         return None
     return loaded.table if loaded.hash == problem.data_hash else None
-
-
-def _molecules(table: Table) -> np.ndarray:
-    """SMILES by row; none for a dataset whose rows are no molecules, or pairs of them with something else."""
-    kinds = [entity.kind for entity in table.entities if entity.kind != "geometry"]
-    return table.smiles if kinds == ["molecule"] else np.empty(0, dtype=object)

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from molgraph.base import progress
-from molgraph.base.contracts import Metric, Target
 from molgraph.base.csv_text import csv_text
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.benchmark.plan import DatasetPlan
-from molgraph.evaluate.benchmark.run_folder import Predicted, Record, Records
+from molgraph.evaluate.benchmark.run_folder import Record, Records
 from molgraph.evaluate.metrics import evaluate_metric, get_metric
 
 SCORES = "scores.csv"
 COLUMNS = (
     "dataset", "edition", "data_hash", "split", "split_hash", "repeat", "fold", "seed", "method", "target", "metric",
-    "value", "n", "note", "status", "reason", "seconds", "cpu_seconds", "peak_mb", "higher_is_better",
+    "value", "n", "measured", "note", "status", "reason", "seconds", "cpu_seconds", "peak_mb", "higher_is_better",
 )  # fmt: skip
 _WORDS = (
     "dataset", "edition", "data_hash", "split", "split_hash", "method", "target", "metric", "note", "status", "reason",
@@ -80,11 +78,22 @@ def score_cell(record: Record, problem: DatasetPlan, records: Records) -> Iterat
     cost = (manifest["seconds"]["total"], manifest["cpu_seconds"], manifest["peak_mb"])
     predicted = records.predictions(cell, manifest) if status == "ok" else None
     for target in problem.targets:
-        found = _of_target(predicted, target, manifest)
-        for name in problem.metrics[target.name]:
-            metric = get_metric(name)
-            value, n, note = (math.nan, 0, "") if found is None else found.score(metric)
-            yield (*head, target.name, name, value, n, note, status, reason, *cost, metric.higher_is_better)
+        y = p = np.empty(0)
+        measured, unlearned = 0, manifest.get("unlearned", {}).get(target.name, "")
+        if predicted is not None:
+            columns = [predicted.p[name] for name in target.columns]
+            y, p = predicted.y[target.name], np.stack(columns, axis=1) if target.kind == "multiclass" else columns[0]
+            labelled = np.isfinite(y)
+            rows = labelled & (np.isfinite(p) if p.ndim == 1 else np.isfinite(p).all(axis=1))
+            y, p, measured = y[rows], p[rows], int(labelled.sum())
+        lost = f"{measured - len(y)} of {measured} measured rows have no prediction" if measured > len(y) else ""
+        for metric in map(get_metric, problem.metrics[target.name]):
+            value, note = evaluate_metric(metric, y, p) if predicted is not None else (math.nan, "")
+            note = "; ".join(filter(None, (note, lost)))
+            if unlearned and predicted is not None:
+                note = f"{target.name} is not learned: {unlearned}"
+            counts = (value, len(y), measured, note, status, reason)
+            yield (*head, target.name, metric.name, *counts, *cost, metric.higher_is_better)
 
 
 def _refused(records: Records) -> Iterator[tuple]:
@@ -96,32 +105,4 @@ def _refused(records: Records) -> Iterator[tuple]:
             for method in records.recipe.method if why else ():
                 if name not in method.skip:
                     head = (*known, split.name, "", 0, 0, 0, method.row, "", "")
-                    yield (*head, math.nan, 0, "", "refused", why, math.nan, math.nan, math.nan, False)
-
-
-class _Pair:
-    """Measured and predicted values of one target where there are both, and what is to be said of the others."""
-
-    def __init__(self, y: np.ndarray, p: np.ndarray, unlearned: str) -> None:
-        labelled = np.isfinite(y)
-        rows = labelled & (np.isfinite(p) if p.ndim == 1 else np.isfinite(p).all(axis=1))
-        lost = int(labelled.sum() - rows.sum())
-        self.y, self.p = y[rows], p[rows]
-        self.said = f"{lost} of {int(labelled.sum())} measured rows have no prediction" if lost else ""
-        self.unlearned = unlearned
-
-    def score(self, metric: Metric) -> tuple[float, int, str]:
-        """Value, rows and note."""
-        value, note = evaluate_metric(metric, self.y, self.p)
-        if self.unlearned:
-            return value, len(self.y), self.unlearned
-        return value, len(self.y), "; ".join(filter(None, (note, self.said)))
-
-
-def _of_target(predicted: Predicted | None, target: Target, manifest: Mapping[str, Any]) -> _Pair | None:
-    if predicted is None:
-        return None
-    columns = [predicted.p[name] for name in target.columns]
-    p = np.stack(columns, axis=1) if target.kind == "multiclass" else columns[0]
-    why = manifest.get("unlearned", {}).get(target.name, "")
-    return _Pair(predicted.y[target.name], p, f"{target.name} is not learned: {why}" if why else "")
+                    yield (*head, math.nan, 0, 0, "", "refused", why, math.nan, math.nan, math.nan, False)
