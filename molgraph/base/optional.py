@@ -15,7 +15,6 @@ EXTRAS = {  # importable name -> the extra of molgraph that brings it
     "gpytorch": "bench",
     "optuna": "bench",
     "ray": "ray",
-    "scikit_posthocs": "bench",
     "xgboost": "bench",
 }
 

@@ -27,7 +27,7 @@ def report(
 
     Methods are compared over the same folds; those that the folds can't tell
     apart share a rank. The page loads nothing from a network: tables that sort,
-    critical differences, error against distance to train, cost, worst molecules.
+    all pairs, error against distance to train, cost, worst molecules.
     Cells that failed, and methods that lack folds, are shown and not ranked.
 
     Examples:

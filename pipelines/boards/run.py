@@ -53,7 +53,7 @@ def block(reports: list[BenchReport]) -> str:
             if ranked and not board.tested:
                 leaders = f"not ranked, one split alone; best score: {text(ranked[0])}"
             rows.append([text(board.name), text(board.split), leaders or "none", str(len(ranked))])
-        lines += [*table(["data", "split", "leads, not told apart", "of"], rows, right=(3,)), ""]
+        lines += [*table(["data", "split", "rank 1", "of"], rows, right=(3,)), ""]
     return "\n".join(lines) + "\nMade by `python pipelines/boards/run.py` from `pipelines/records`."
 
 

@@ -79,7 +79,7 @@ def test_the_page_is_whole_and_says_who_failed(page: Path) -> None:
     assert "not ranked: 0 of 5 folds: crashed" in text and "Failed cells: 10 crashed" in text
     assert "random_forest leads alone" in text and "loses to the forest" in text
     assert "quoted, never ranked" in text and NASTY not in text and "&lt;script&gt;" in text
-    for caption in ("Critical-difference", "nearest training molecule", "Calibration", "against cost", "Worst errors"):
+    for caption in ("filled where the two are told apart", "nearest training molecule", "Calibration", "against cost", "Worst errors"):
         assert caption in text
 
 
@@ -99,7 +99,13 @@ def test_a_page_is_the_same_each_time_and_one_of_eight_datasets_stays_small() ->
     scores = failed(scores, (scores["dataset"] == "two") & (scores["method"] == "method3"), "memory", "over 4 GB")
     pages = [report_page(in_memory(scores)) for _ in range(2)]
     assert pages[0] == pages[1] and len(pages[0]) < 5e6 / 8 * 2
-    assert "Without a place, for some board doesn't rank them: method3" in pages[0]
+    assert "not ranked: 0 of 25 folds: memory: over 4 GB" in pages[0] and "mean place" not in pages[0]
+
+
+def test_from_six_sets_on_methods_have_a_mean_place() -> None:
+    scores = pd.concat([made_up({"a": 1.0, "b": 1.3}, dataset=name) for name in "uvwxyz"])
+    text = leaderboard(in_memory(scores))
+    assert "| a | 1.00 | 6 | 6 | 0 |" in text and "that each of the 6 datasets ranks" in text
 
 
 def in_memory(scores: pd.DataFrame) -> BenchReport:

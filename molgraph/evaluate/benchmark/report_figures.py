@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.ranking import Ranking
-from molgraph.evaluate.benchmark.report_rows import metric_label, signed
+from molgraph.evaluate.benchmark.report_rows import MINUS, metric_label
 from molgraph.evaluate.benchmark.report_slices import EDGES, Slices
 from molgraph.evaluate.report_style import CARD, COLOURS, DASHED, INK, LINE, SOFT, drawn, number, reliability, short
 
@@ -76,11 +76,12 @@ def pairs(ranking: Ranking) -> Figure | None:
         at, colour = (place[row.b], place[row.a]), COLOURS[2] if row.different else LINE
         alpha = 0.5 if row.different else 0.45
         axis.add_patch(Rectangle((at[0] - 0.48, at[1] - 0.46), 0.96, 0.92, facecolor=colour, alpha=alpha))
-        axis.text(*at, signed(row.difference), ha="center", va="center", fontsize=min(8.0, 52 / len(names)))
+        text = f"{row.difference:+.2g}".replace("-", MINUS)
+        axis.text(*at, text, ha="center", va="center", fontsize=min(8.0, 62 / len(names)))
     axis.set(xlim=(0.5, len(names) - 0.5), ylim=(len(names) - 1.5, -0.5))
     axis.xaxis.tick_top()
     labels = [short(name, 14) for name in names]
-    axis.set_xticks(range(1, len(names)), labels[1:], rotation=30, ha="left", fontsize=8)
+    axis.set_xticks(range(1, len(names)), labels[1:], rotation=30, ha="left", rotation_mode="anchor", fontsize=8)
     axis.set_yticks(range(len(names) - 1), labels[:-1])
     axis.tick_params(length=0)
     axis.spines[:].set_visible(False)

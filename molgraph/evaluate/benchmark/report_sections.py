@@ -82,7 +82,7 @@ def section(report: BenchReport, boards: Sequence[Board], colour: Mapping[str, s
     """A dataset's section: the leading board in full, the other metrics in short."""
     main, *others = boards
     known, slices = report.cards.get(main.dataset), report.slices.get((main.dataset, main.split))
-    slices = None if slices is None else slices.of(main.scores.tasks)
+    slices = slices.of(main.scores.tasks) if slices is not None and not main.alone else slices
     rows, higher = str(main.rows), "higher" if main.ranking.higher_is_better else "lower"
     about = [rows] if rows and known is None else []
     if known is not None:
