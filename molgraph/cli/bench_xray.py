@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from molgraph.cli.options import check_writable, numbers
-
-if TYPE_CHECKING:
-    from molgraph.evaluate.split_report import Xray
 
 
 def xray(
@@ -45,7 +42,9 @@ def xray(
         molgraph bench xray dataset:bbbp -o bbbp.html
         molgraph bench xray assay.csv -t pIC50 --split random --split lists.json -o xray.png
     """
+    from molgraph.base.csv_text import csv_text
     from molgraph.base.errors import UsageError
+    from molgraph.base.paths import atomic_write
     from molgraph.base.printable import printable
     from molgraph.base.registry import full_name
     from molgraph.cli.show import command, say
@@ -63,11 +62,17 @@ def xray(
     chosen = {full_name("split", name): _split(table, name) for name in names}
     found = look(table, chosen, fractions=shares, seed=seed, title=printable(Path(data).name))
     if out is not None:  # written before a word is said: the reader of a pipe may leave
-        _write(found, out)
+        if out.suffix == ".csv":
+            with atomic_write(out, "w") as file:
+                file.write(csv_text(found.to_frame()))
+        else:
+            found.save(out)
     frame = found.to_frame().set_index("split")
-    shown = frame[["train", "valid", "test", "left_out", "groups", "leaking_rows", "distance", "near", "far", "shift"]]
-    shown.columns = ["train", "valid", "test", "left out", "groups", "leaking", "distance", "close", "unlike", "shift"]
-    show(_whole(shown), title=f"{found.title}, {found.rows}")
+    counts = ["train", "valid", "test", "left_out", "groups", "leaking_rows"]
+    shown = frame[[*counts, "distance", "near", "far", "shift"]].astype(dict.fromkeys(counts, object))
+    shown[counts] = shown[counts].map(lambda v: "-" if v is None or v != v else f"{int(v):,}")
+    shown = shown.rename(columns={"left_out": "left out", "leaking_rows": "leaking", "near": "close", "far": "unlike"})
+    show(shown, title=f"{found.title}, {found.rows}")
     say("")
     for part in found.parts:
         say(part.name, "bold")
@@ -87,23 +92,3 @@ def _split(table: Any, name: str) -> Any:
 
     recipe, params = recipe_or_file(name)
     return split_table(table, recipe, quiet=True, **params) if params else name
-
-
-def _write(found: Xray, out: Path) -> None:
-    if out.suffix != ".csv":
-        found.save(out)
-        return
-    from molgraph.base.csv_text import csv_text
-    from molgraph.base.paths import atomic_write
-
-    with atomic_write(out, "w") as file:
-        file.write(csv_text(found.to_frame()))
-
-
-def _whole(frame: Any) -> Any:
-    """Counts as whole numbers, which a missing one would make fractions."""
-    counts = ("train", "valid", "test", "left out", "groups", "leaking")
-    for name in frame.columns:
-        if name in counts:
-            frame[name] = frame[name].map(lambda v: "-" if v is None or v != v else f"{int(v):,}").astype(object)
-    return frame

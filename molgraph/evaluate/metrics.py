@@ -89,6 +89,11 @@ def evaluate_metric(metric: Metric, y: np.ndarray, p: np.ndarray, weights: Weigh
     return value, "" if np.isfinite(value) else f"{metric.name} is not finite on these rows"
 
 
+def has_value(p: np.ndarray) -> np.ndarray:
+    """bool [n]: which rows of predictions, [n] or [n, classes], are whole."""
+    return np.isfinite(p) if p.ndim == 1 else np.isfinite(p).all(axis=1)
+
+
 def columns_of(prediction: Prediction, target: Target) -> np.ndarray:
     """A target's part of a prediction: [n], or [n, classes] for a multiclass target."""
     start = 0
@@ -152,25 +157,48 @@ def score(
     if y.shape != (len(prediction), len(targets)):
         raise DataError(f"measured values are {y.shape}, expected {(len(prediction), len(targets))}")
     chosen = None if metrics is None else [get_metric(m) for m in metrics]
-    out = []
+    out: list[Score] = []
     for j, target in enumerate(targets):
         own = default_metrics(target.kind, pairs) if chosen is None else [m for m in chosen if target.kind in m.kinds]
-        p = columns_of(prediction, target)
-        labelled = np.isfinite(y[:, j])
-        has_value = np.isfinite(p) if p.ndim == 1 else np.isfinite(p).all(axis=1)
-        rows = labelled & has_value
-        lost = int((labelled & ~has_value).sum())
-        for metric in own:
-            value, note = evaluate_metric(metric, y[rows, j], p[rows], None if weights is None else weights[rows])
-            said = f"{lost} of {int(labelled.sum())} measured {noun}s have no prediction" if lost else ""
-            if target.name in prediction.unlearned:
-                note, said = f"{target.name} is not learned: {prediction.unlearned[target.name]}", ""
-            out.append(Score(target.name, metric.name, value, int(rows.sum()), "; ".join(filter(None, (note, said)))))
+        unlearned = prediction.unlearned.get(target.name, "")
+        out += score_target(target, y[:, j], columns_of(prediction, target), own, unlearned, noun, weights)
     if not out and targets and chosen is not None:
         raise UsageError(
             f"{', '.join(m.name for m in chosen)} cannot judge {', '.join(sorted({t.kind for t in targets}))} targets",
             hint="for these: " + ", ".join(m.name for m in default_metrics(targets[0].kind)),
         )
+    return out
+
+
+def score_target(
+    target: Target,
+    y: np.ndarray,
+    p: np.ndarray,
+    metrics: Iterable[Metric],
+    unlearned: str = "",
+    noun: str = "row",
+    weights: Weights = None,
+) -> list[Score]:
+    """The scores of one target, with a note where measured rows have no prediction or the target was not learned.
+
+    Args:
+        target: which.
+        y: [n] measured values; NaN where there is none.
+        p: [n] or [n, classes] predictions; NaN where there is none.
+        metrics: each gives a score.
+        unlearned: why the target was not learned; empty where it was.
+        noun: what a row is called.
+        weights: [n] weights of rows, or None for equal ones.
+    """
+    labelled = np.isfinite(y)
+    rows = labelled & has_value(p)
+    lost = int(labelled.sum() - rows.sum())
+    said = f"{lost} of {int(labelled.sum())} measured {noun}s have no prediction" if lost else ""
+    out = []
+    for metric in metrics:
+        value, note = evaluate_metric(metric, y[rows], p[rows], None if weights is None else weights[rows])
+        note = f"{target.name} is not learned: {unlearned}" if unlearned else "; ".join(filter(None, (note, said)))
+        out.append(Score(target.name, metric.name, value, int(rows.sum()), note))
     return out
 
 

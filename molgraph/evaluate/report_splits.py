@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 
 from molgraph.data.splits.split import PARTS
 from molgraph.evaluate.report_style import COLOURS, INK, SOFT, STYLE, drawn, render, save, short
-from molgraph.evaluate.shift import Shift
-from molgraph.evaluate.split_summary import FAR, NEAR, SHIFTED, SplitXray
+from molgraph.evaluate.split_summary import FAR, NEAR, SHIFTED, Shift, SplitXray
 
 PALE, TEST, WARN = "#c3cad3", COLOURS[0], COLOURS[1]
 _ROW, _HEAD = 1.12, 1.0  # inches of a split's row, and of the lines above and below
@@ -101,7 +100,7 @@ def _tell(axis: Axes, part: SplitXray) -> None:
     sizes = " / ".join(f"{part.split.sizes[name]:,}" for name in PARTS)
     groups = "" if part.split.groups is None else f" \N{MIDDLE DOT} {part.split.groups:,} groups"
     faults = [f"{part.leaking:,} tested row{'s leak' if part.leaking > 1 else ' leaks'}"] if part.leaking else []
-    lost = len((part.one_class or {}).get("test", []))
+    lost = len(part.one_class.get("test", []))
     faults += [f"one class in {lost} target{'s' * (lost > 1)}"] if lost else []
     look: dict[str, Any] = {"va": "top", "transform": axis.transAxes}
     axis.text(0, 0.92, short(part.name, 30), fontweight="bold", **look)

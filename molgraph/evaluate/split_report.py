@@ -21,12 +21,10 @@ from molgraph.chem.tanimoto import find_nearest
 from molgraph.data.datasets import Dataset
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split, one_class, split_table
-from molgraph.data.table import Table
+from molgraph.data.splits.split import PARTS
 from molgraph.data.table_reader import Targets
-from molgraph.evaluate.benchmark.unused_rows import unused_rows
-from molgraph.evaluate.row_count import RowCount
-from molgraph.evaluate.shift import Shift, find_shifts
-from molgraph.evaluate.split_summary import SplitXray
+from molgraph.evaluate.benchmark.unused_rows import RowCount, unused_rows
+from molgraph.evaluate.split_summary import SplitXray, find_shifts
 
 RECIPES = (
     "random",
@@ -78,21 +76,17 @@ class Xray:
 
     def shifts_frame(self) -> pd.DataFrame:
         """One row a split and target: label means or rates of the parts, their shift, Kolmogorov-Smirnov."""
+        columns = ["split", "target", "kind", *PARTS, *(f"n_{part}" for part in PARTS), "shift", "ks", "p"]
         rows = [{"split": part.name} | shift.row() for part in self.parts for shift in part.shifts]
-        return pd.DataFrame(rows, columns=["split", *Shift.COLUMNS])
+        return pd.DataFrame(rows, columns=columns)
 
     def text(self) -> str:
         """What each split asks and how far its test is from training, two lines or three a split."""
         lines = []
         for part in self.parts:
-            sizes = "" if part.split is None else _sizes(part.split)
-            lines += [
-                f"{part.name}: {sizes}".rstrip(": "),
-                f"  {part.asks}" if part.asks else "",
-                f"  {part.verdict()}",
-                f"  {self.unlike(part)}",
-            ]
-        return "\n".join(line for line in lines if line.strip())
+            lines.append(f"{part.name}: {'' if part.split is None else _sizes(part.split)}".rstrip(": "))
+            lines += [f"  {said}" for said in (part.asks, part.verdict(), self.unlike(part)) if said]
+        return "\n".join(lines)
 
     def save(self, path: str | Path) -> Path:
         """Write a picture (.png, .svg) or a page that needs nothing else (.html).
@@ -184,7 +178,10 @@ def xray(
     for label, each in track(list(asked.items()), label="splits"):
         recipe = get("split", each.recipe if isinstance(each, Split) else each)
         try:
-            split = each if isinstance(each, Split) else _split(table, each, fractions, seed, settings or {})
+            known: dict[str, Any] = {"fractions": fractions, "seed": seed, "quiet": True}
+            split = (
+                each if isinstance(each, Split) else split_table(table, each, **known, **(settings or {}).get(each, {}))
+            )
         except DataError as why:
             parts.append(SplitXray(label, None, recipe.asks, problem=str(why).splitlines()[0]))
             continue
@@ -193,21 +190,15 @@ def xray(
             sampled = True
             test = np.sort(generator(seed, "xray").choice(test, MOST_TESTED, replace=False))
         distance = 1 - find_nearest(prints.x[test], prints.x[train], label=label).similarity
-        found = one_class(table, split)
-        lost = unused_rows(table, [split])
-        parts.append(SplitXray(label, split, recipe.asks, distance, find_shifts(table, split), found, left_out=lost))
-    if all(part.split is None for part in parts):
+        known = {"one_class": one_class(table, split), "left_out": unused_rows(table, [split])}
+        parts.append(SplitXray(label, split, recipe.asks, distance, find_shifts(table, split), **known))
+    made = [part.split for part in parts if part.split is not None]
+    if not made:
         raise (
             DataError(f"no split can divide this table: {parts[0].problem}") if parts else UsageError("no split asked")
         )
-    left_out = unused_rows(table, [part.split for part in parts if part.split is not None])
+    left_out = unused_rows(table, made)
     return Xray(title, len(table), tuple(t.name for t in table.row_targets), tuple(parts), sampled, left_out)
-
-
-def _split(
-    table: Table, recipe: str, fractions: tuple[float, float, float], seed: int, settings: Mapping[str, Any]
-) -> Split:
-    return split_table(table, recipe, fractions=fractions, seed=seed, quiet=True, **settings.get(recipe, {}))
 
 
 def _title(data: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from molgraph.base.contracts import Metric
 from molgraph.base.errors import DataError
 from molgraph.base.seeds import generator
-from molgraph.evaluate.metrics import evaluate_metric, get_metric
+from molgraph.evaluate.metrics import evaluate_metric, get_metric, has_value
 
 
 class Interval(NamedTuple):
@@ -39,9 +38,7 @@ def score_interval(
         >>> score_interval(y, y + 1, "mae")
         Interval(value=1.0, low=1.0, high=1.0)
     """
-    judge = get_metric(metric)
-    y, (p,) = _finite(y, p)
-    return _bootstrap(lambda rows: evaluate_metric(judge, y[rows], p[rows])[0], len(y), n, level, seed)
+    return _bootstrap(y, [p], metric, n, level, seed)
 
 
 def paired_difference(
@@ -73,30 +70,29 @@ def paired_difference(
         >>> paired_difference(y, y + 1, y + 3, "mae")
         Interval(value=-2.0, low=-2.0, high=-2.0)
     """
-    judge = get_metric(metric)
-    y, (a, b) = _finite(y, a, b)
-
-    def difference(rows: np.ndarray) -> float:
-        return evaluate_metric(judge, y[rows], a[rows])[0] - evaluate_metric(judge, y[rows], b[rows])[0]
-
-    return _bootstrap(difference, len(y), n, level, seed)
+    return _bootstrap(y, [a, b], metric, n, level, seed)
 
 
-def _finite(y: np.ndarray, *predictions: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    keep = np.isfinite(y)
+def _bootstrap(
+    y: np.ndarray, predictions: list[np.ndarray], metric: str | Metric, n: int, level: float, seed: int
+) -> Interval:
+    """Percentile interval of one method's score, or of the first's less the second's."""
+    keep, judge = np.isfinite(y), get_metric(metric)
     for p in predictions:
         if len(p) != len(y):
             raise DataError(f"{len(p)} predictions for {len(y)} measured values")
-        keep &= np.isfinite(p) if p.ndim == 1 else np.isfinite(p).all(axis=1)
-    return y[keep], [p[keep] for p in predictions]
+        keep &= has_value(p)
+    y, predictions = y[keep], [p[keep] for p in predictions]
 
+    def statistic(rows: np.ndarray) -> float:
+        first, *second = (evaluate_metric(judge, y[rows], p[rows])[0] for p in predictions)
+        return first - second[0] if second else first
 
-def _bootstrap(statistic: Callable[[np.ndarray], float], rows: int, n: int, level: float, seed: int) -> Interval:
-    value = statistic(np.arange(rows))
+    value = statistic(np.arange(len(y)))
     if not np.isfinite(value):
         return Interval(float("nan"), float("nan"), float("nan"))
     rng = generator(seed, "bootstrap")
-    samples = np.array([statistic(rng.integers(0, rows, rows)) for _ in range(n)])
+    samples = np.array([statistic(rng.integers(0, len(y), len(y))) for _ in range(n)])
     samples = samples[np.isfinite(samples)]  # a resample of one class only has no score
     if not len(samples):
         return Interval(value, float("nan"), float("nan"))

@@ -8,14 +8,15 @@ from typing import Literal
 
 import numpy as np
 
-from molgraph.base.contracts import Metric, Prediction, Target
+from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import DataError
 from molgraph.data.levels import pooled, pooled_prediction
 from molgraph.data.table import Table
-from molgraph.evaluate.metrics import columns_of, default_metric, evaluate_metric
+from molgraph.evaluate.metrics import columns_of, default_metric, evaluate_metric, has_value
 from molgraph.evaluate.statistics import Interval, paired_difference
 
 Tone = Literal["clear", "tie", "warning"]
+_NAN = float("nan")
 FEWEST = 10  # rows, or rows of the rarer class, below which the bootstrap's interval is not to be believed
 
 
@@ -70,44 +71,40 @@ def verdict(
         raise DataError("a verdict needs measured values and predictions", hint="give a table with targets")
     y = table.with_targets([target.name]).y[:, 0]  # type: ignore[index]
     columns = {name: columns_of(p, target) for name, p in predictions.items()}
-    use = np.isfinite(y)
-    for p in columns.values():
-        use &= np.isfinite(p) if p.ndim == 1 else np.isfinite(p).all(axis=1)
+    use = np.isfinite(y) & np.all([has_value(p) for p in columns.values()], axis=0)
     y, columns = y[use], {name: p[use] for name, p in columns.items()}
-    metric = default_metric(target.kind)
+    metric, none = default_metric(target.kind), Interval(_NAN, _NAN, _NAN)
     scored = {name: evaluate_metric(metric, y, p) for name, p in columns.items()}
-    note = next((said for value, said in scored.values() if not np.isfinite(value)), "")
-    note = next(
-        (f"not learned: {p.unlearned[target.name]}" for p in predictions.values() if target.name in p.unlearned), note
-    )
     values = {name: value for name, (value, _) in scored.items()}
-    none = Interval(float("nan"), float("nan"), float("nan"))
+    unlearned = [p.unlearned[target.name] for p in predictions.values() if target.name in p.unlearned]
+    note = f"not learned: {unlearned[0]}" if unlearned else next((n for v, n in scored.values() if v != v), "")
     if not note:
-        rank = sorted(values, key=lambda name: (-values[name] if metric.higher_is_better else values[name], name))
-        values = {name: values[name] for name in rank}
+        sign = -1 if metric.higher_is_better else 1
+        values = dict(sorted(values.items(), key=lambda item: (sign * item[1], item[0])))
         note = too_few(y, target)
     if note:
         sentence = f"{target.name}: these rows give no verdict"
         return Verdict(target.name, metric.name, values, len(y), sentence, f"{note}.", none, "warning")
-    contest = [name for name in rank if name != floor] or rank
-    best = contest[0]
+    best, *others = contest = [name for name in values if name != floor] or list(values)
     difference, detail = none, ""
     tone: Tone = "clear"
-    if len(contest) > 1:
-        second = contest[1]
+    if others:
+        second = others[0]
         difference = paired_difference(y, columns[best], columns[second], metric, seed=seed)
-        apart = _apart(difference)
-        tone = "clear" if apart else "tie"
-        sentence = f"{best} beats {second}" if apart else f"{best} and {second} cannot be told apart"
+        tone = "clear" if _apart(difference) else "tie"
+        sentence = f"{best} beats {second}" if tone == "clear" else f"{best} and {second} cannot be told apart"
         detail = f"{metric.label} {values[best]:#.3g} against {values[second]:#.3g}; difference {_words(difference)}. "
     else:
         sentence = f"{best} reaches {metric.label} {values[best]:#.3g}"
     if floor in values and best != floor:
         over = paired_difference(y, columns[best], columns[floor], metric, seed=seed)
         detail += f"Predicting the {floor} alone gives {values[floor]:#.3g}; {best} differs from it by {_words(over)}. "
-        if not (_apart(over) and _better(metric, over.value)):
+        if not _apart(over) or sign * over.value > 0:
             tone = "warning"
-            sentence += _against(floor, worse=_apart(over), n=len(contest))
+            worse = (", which is", ", and both are", ", and all are")
+            poor = (", which is not", ", and neither is", ", and none is")
+            lead, tail = (worse, "worse") if _apart(over) else (poor, "clearly better")
+            sentence += f"{lead[min(len(contest), 3) - 1]} {tail} than the {floor}"
     noun = "test row" if target.level == "row" else target.level
     detail += f"Measured on {len(y)} {noun}{'' if len(y) == 1 else 's'} that every method predicts."
     if target.level != "row":  # the bootstrap draws them one by one
@@ -131,19 +128,6 @@ def too_few(y: np.ndarray, target: Target) -> str:
 
 def _apart(difference: Interval) -> bool:
     return bool(difference.low > 0 or difference.high < 0)
-
-
-def _better(metric: Metric, difference: float) -> bool:
-    return difference > 0 if metric.higher_is_better else difference < 0
-
-
-def _against(floor: str, *, worse: bool, n: int) -> str:
-    """The best of n methods beside a floor that it does not clearly beat; the others score below the best."""
-    if worse:
-        which = {1: "which is", 2: "and both are"}.get(n, "and all are")
-        return f", {which} worse than the {floor}"
-    which = {1: "which is not", 2: "and neither is"}.get(n, "and none is")
-    return f", {which} clearly better than the {floor}"
 
 
 def _words(i: Interval) -> str:

@@ -14,6 +14,7 @@ from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.board_noise import noise_ceiling
 from molgraph.evaluate.benchmark.board_overall import summarise
+from molgraph.evaluate.benchmark.recipe import Quoted
 from molgraph.evaluate.benchmark.report_markdown import board_lines
 from tests.evaluate.bench_scores import failed, made_up
 
@@ -107,7 +108,7 @@ def test_the_same_split_drawn_again_is_no_new_fold() -> None:
 def test_quoted_numbers_stand_on_their_board_and_are_not_ranked() -> None:
     quote = {"dataset": "esol", "split": "random-5x5", "method": "MPNN", "metric": "rmse", "value": 0.1}
     quote |= {"protocol": "one random split, 3 seeds", "source": "Wu et al. 2018"}
-    first, second = make_boards(made_up(METHODS, metrics=["rmse", "r2"]), quoted=[quote])
+    first, second = make_boards(made_up(METHODS, metrics=["rmse", "r2"]), quoted=[Quoted(**quote)])
     assert first.quoted[0].value == 0.1 and not second.quoted and "MPNN" not in first.methods
     assert first.primary and not second.primary
     chosen = make_boards(made_up(METHODS, metrics=["rmse", "r2"]), primary={"esol": "r2"})

@@ -26,7 +26,7 @@ def test_the_triangle_of_pairs_says_what_the_table_says() -> None:
     shown = {t.get_position(): t.get_text() for t in axis.texts}
     filled = {(round(p.get_x() + 0.48), round(p.get_y() + 0.46)): p.get_facecolor()[:3] for p in axis.patches}
     assert filled[1, 0] != filled[2, 0] == filled[2, 1], "the third is told apart from both"
-    assert shown[2, 0] == "\N{MINUS SIGN}0.2" and len(shown) == len(filled) == 3
+    assert shown[2, 0].startswith("\N{MINUS SIGN}0.2") and len(shown) == len(filled) == 3
     assert "filled where the two are told apart" in gallery(board, None, dict.fromkeys("abc", "#000000"), "x")[0][1]
     assert pairs(make_boards(made_up({"a": 1.0}))[0].ranking) == ""
 

@@ -23,7 +23,7 @@ from molgraph.evaluate.benchmark.report_data import BenchReport, gather
 from molgraph.evaluate.benchmark.report_markdown import board_lines, leaderboard
 from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run import Ran
-from molgraph.evaluate.row_count import RowCount
+from molgraph.evaluate.benchmark.unused_rows import RowCount
 from tests.evaluate.bench_scores import failed, made_up
 from tests.evaluate.bench_tables import go, recipe
 

@@ -17,8 +17,8 @@ from molgraph.data.sources.builtin import chembl2321810
 from molgraph.data.splits import split_table
 from molgraph.data.table import Entities, Table, make_table
 from molgraph.evaluate import split_report as module
-from molgraph.evaluate.shift import find_shifts
 from molgraph.evaluate.split_report import RECIPES, Xray, xray
+from molgraph.evaluate.split_summary import find_shifts
 
 
 @pytest.fixture(scope="module")

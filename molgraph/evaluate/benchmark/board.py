@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
 
 import pandas as pd
 
 from molgraph.base.errors import DataError
 from molgraph.evaluate.benchmark.board_folds import FoldScores, check_hashes, fold_scores
 from molgraph.evaluate.benchmark.ranking import ALPHA, Ranking, rank_methods
-from molgraph.evaluate.row_count import RowCount
+from molgraph.evaluate.benchmark.recipe import Quoted
+from molgraph.evaluate.benchmark.unused_rows import RowCount
 
 PLACE, CELL = ["dataset", "edition", "split"], ["repeat", "fold", "seed", "method"]
 FOREST = ("random_forest", "forest", "rf")  # names that the reference goes by, where nobody says another
-
-
-@dataclass(frozen=True)
-class QuotedRow:
-    """A number from a paper: shown in grey, never ranked."""
-
-    method: str
-    value: float
-    protocol: str
-    source: str
 
 
 @dataclass(frozen=True)
@@ -51,7 +41,7 @@ class Board:
             (largest), ``cells``, ``total_cpu_minutes`` (failed cells too).
         failures: a row a failed cell: method, fold, seed, status, reason.
         reference: the forest that every other method is held against, or empty.
-        quoted: numbers from papers.
+        quoted: numbers from papers: shown in grey, never ranked.
         ceilings: what the labels' noise allows, as far as it is known.
         primary: whether it leads: the summary over datasets counts this metric of these targets.
         alone: whether no other board leads on this dataset and split; one with numbers and classes has two that do.
@@ -70,7 +60,7 @@ class Board:
     cost: pd.DataFrame
     failures: pd.DataFrame
     reference: str = ""
-    quoted: tuple[QuotedRow, ...] = ()
+    quoted: tuple[Quoted, ...] = ()
     ceilings: tuple[Ceiling, ...] = ()
     primary: bool = False
     alone: bool = True
@@ -170,7 +160,7 @@ def make_boards(
     *,
     primary: Mapping[str, str | Sequence[str]] | None = None,
     reference: str | None = None,
-    quoted: Iterable[Mapping[str, Any]] = (),
+    quoted: Iterable[Quoted] = (),
     shares: Mapping[str, float] | None = None,
     expected: Mapping[str, Mapping[str, str]] | None = None,
     alpha: float = ALPHA,
@@ -185,7 +175,7 @@ def make_boards(
         scores: the frame of ``score_records``.
         primary: dataset -> the metrics that count in the summary; by default the first that each target has.
         reference: the method that the others are held against; by default the forest, where there is one.
-        quoted: rows with dataset, split, method, metric, value, protocol, source.
+        quoted: numbers from papers, as a recipe has them.
         shares: split -> test rows over training rows, where it has no folds that tell it; else 1/4.
         expected: dataset -> method -> why it has no cell at all.
         alpha: family-wise error rate of a board.
@@ -217,7 +207,6 @@ def make_boards(
         higher = bool(part["higher_is_better"].iloc[0])
         ranking = rank_methods(folds.folds, higher, alpha=alpha, test_over_train=share, why=folds.why)
         cost, failures = _costs(part)
-        asked = [q for q in quotes if (q["dataset"], q["split"], q["metric"]) == (dataset, split, metric)]
         names = FOREST if reference is None else (reference,)
         board = Board(
             dataset=dataset,
@@ -231,7 +220,7 @@ def make_boards(
             cost=cost,
             failures=failures,
             reference=next((name for name in names if name in ranking.table.index), ""),
-            quoted=tuple(QuotedRow(q["method"], float(q["value"]), q["protocol"], q["source"]) for q in asked),
+            quoted=tuple(q for q in quotes if (q.dataset, q.split, q.metric) == (dataset, split, metric)),
             primary=metric in leading[dataset, edition, split],
             alone=len(leading[dataset, edition, split]) == 1,
             notes=folds.notes,

@@ -16,7 +16,7 @@ from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of, report_of
 from molgraph.evaluate.benchmark.run_folder import RECIPE, Records
 from molgraph.evaluate.benchmark.scoring import SCORES, read_scores
-from molgraph.evaluate.row_count import RowCount
+from molgraph.evaluate.benchmark.unused_rows import RowCount
 
 FORMAT = "molgraph-record-1"
 ABOUT, PACKED = "about.json", f"{SCORES}.gz"

@@ -25,7 +25,7 @@ from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 from molgraph.evaluate.benchmark.report_slices import Slices, slice_records
 from molgraph.evaluate.benchmark.run_folder import Records, read_records
 from molgraph.evaluate.benchmark.scoring import score_records
-from molgraph.evaluate.row_count import RowCount
+from molgraph.evaluate.benchmark.unused_rows import RowCount
 
 LEAST_REPLICATES = 10  # degrees of freedom that the replicates' noise has to stand on
 
@@ -185,7 +185,7 @@ def boards_of(
         scores,
         primary=leading,
         reference=labels.get("random_forest"),
-        quoted=[q.model_dump() for q in recipe.quoted],
+        quoted=recipe.quoted,
         shares={s.name: s.fractions[2] / (s.fractions[0] + s.fractions[1]) for s in recipe.split if s.folds is None},
         expected={
             name: {m.row: "left out by the recipe" if name in m.skip else "not run" for m in recipe.method}

@@ -14,7 +14,7 @@ from molgraph.base.csv_text import csv_text
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.benchmark.plan import DatasetPlan
 from molgraph.evaluate.benchmark.run_folder import Record, Records
-from molgraph.evaluate.metrics import evaluate_metric, get_metric
+from molgraph.evaluate.metrics import Score, get_metric, score_target
 
 SCORES = "scores.csv"
 COLUMNS = (
@@ -78,21 +78,15 @@ def score_cell(record: Record, problem: DatasetPlan, records: Records) -> Iterat
     cost = (manifest["seconds"]["total"], manifest["cpu_seconds"], manifest["peak_mb"])
     predicted = records.predictions(cell, manifest) if status == "ok" else None
     for target in problem.targets:
-        y = p = np.empty(0)
-        measured, unlearned = 0, manifest.get("unlearned", {}).get(target.name, "")
+        metrics, measured = [get_metric(name) for name in problem.metrics[target.name]], 0
+        scores = [Score(target.name, metric.name, math.nan, 0) for metric in metrics]
         if predicted is not None:
-            columns = [predicted.p[name] for name in target.columns]
-            y, p = predicted.y[target.name], np.stack(columns, axis=1) if target.kind == "multiclass" else columns[0]
-            labelled = np.isfinite(y)
-            rows = labelled & (np.isfinite(p) if p.ndim == 1 else np.isfinite(p).all(axis=1))
-            y, p, measured = y[rows], p[rows], int(labelled.sum())
-        lost = f"{measured - len(y)} of {measured} measured rows have no prediction" if measured > len(y) else ""
-        for metric in map(get_metric, problem.metrics[target.name]):
-            value, note = evaluate_metric(metric, y, p) if predicted is not None else (math.nan, "")
-            note = "; ".join(filter(None, (note, lost)))
-            if unlearned and predicted is not None:
-                note = f"{target.name} is not learned: {unlearned}"
-            counts = (value, len(y), measured, note, status, reason)
+            y, columns = predicted.y[target.name], [predicted.p[name] for name in target.columns]
+            p = np.stack(columns, axis=1) if target.kind == "multiclass" else columns[0]
+            scores = score_target(target, y, p, metrics, manifest.get("unlearned", {}).get(target.name, ""))
+            measured = int(np.isfinite(y).sum())
+        for metric, s in zip(metrics, scores, strict=True):
+            counts = (s.value, s.n, measured, s.note, status, reason)
             yield (*head, target.name, metric.name, *counts, *cost, metric.higher_is_better)
 
 
