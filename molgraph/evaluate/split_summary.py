@@ -157,7 +157,7 @@ class SplitXray:
         row |= {"groups": None if split is None else split.groups, "leaks": None if split is None else len(split.leaks)}
         row |= {
             "leaking_rows": None if split is None else self.leaking,
-            "distance": float(np.median(self.distance)) if np.isfinite(near) else _NAN,
+            "distance": float(np.median(self.distance)) if self.distance is not None and len(self.distance) else _NAN,
             "near": near,
             "far": far,
             "shift": max((abs(s.size) for s in self.shifts if np.isfinite(s.size)), default=_NAN),

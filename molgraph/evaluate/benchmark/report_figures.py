@@ -165,7 +165,7 @@ def cost(frame: pd.DataFrame, colour: Mapping[str, str], label: str, higher: boo
     return figure
 
 
-def _places(frame: pd.DataFrame, axis: Axes) -> list[tuple[str, tuple[float, float], str]]:
+def _places(frame: pd.DataFrame, axis: Axes) -> list[tuple[str, tuple[int, int], str]]:
     """Where each point's name goes: the first of eight places that covers no name, no point, and stays inside."""
     assert axis.figure is not None
     scale = 72 / axis.figure.dpi
