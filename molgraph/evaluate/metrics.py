@@ -179,16 +179,11 @@ def score_target(
     noun: str = "row",
     weights: Weights = None,
 ) -> list[Score]:
-    """The scores of one target, with a note where measured rows have no prediction or the target was not learned.
+    """The scores of one target; a note where measured rows have no prediction, or why it was not learned.
 
     Args:
-        target: which.
         y: [n] measured values; NaN where there is none.
         p: [n] or [n, classes] predictions; NaN where there is none.
-        metrics: each gives a score.
-        unlearned: why the target was not learned; empty where it was.
-        noun: what a row is called.
-        weights: [n] weights of rows, or None for equal ones.
     """
     labelled = np.isfinite(y)
     rows = labelled & has_value(p)

@@ -31,13 +31,7 @@ def _panels(n: int) -> tuple[Figure, list[Axes]]:
 
 @drawn
 def parity(y: np.ndarray, predicted: Mapping[str, np.ndarray], name: str) -> Figure | None:
-    """Predicted against measured values, a panel a method on the same equal axes; then all methods' errors.
-
-    Args:
-        y: measured values, float [n].
-        predicted: method's name to values, float [n].
-        name: of the target, with its unit where it has one.
-    """
+    """Predicted against measured values, a panel a method on the same equal axes; then all methods' errors."""
     finite = np.isfinite(y) & np.any([np.isfinite(p) for p in predicted.values()], axis=0)
     if not finite.any():
         return None
@@ -122,11 +116,7 @@ def confusion(y: np.ndarray, predicted: Mapping[str, np.ndarray], classes: tuple
 
 @drawn
 def learning(curves: pd.DataFrame) -> Figure | None:
-    """Losses over the epochs; the lowest validation loss is marked, for its weights were kept.
-
-    Args:
-        curves: a row an epoch: ``epoch``, and columns whose names end in ``loss``; ``member`` where there are several.
-    """
+    """Losses over the epochs (of each ``member``); the lowest of validation is marked, for its weights were kept."""
     losses = [c for c in curves.columns if str(c).endswith("loss") and curves[c].notna().any()]
     if not losses or "epoch" not in curves.columns:
         return None

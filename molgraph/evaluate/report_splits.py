@@ -28,13 +28,9 @@ def draw_xray(parts: Sequence[SplitXray], targets: Sequence[str], title: str, fo
 
 
 def xray_html(parts: Sequence[SplitXray], shifts: Sequence[Mapping[str, Any]], picture: str, **about: Any) -> str:
-    """The page: the picture, the question of each split, a table of figures, shifts of labels and the leaking pairs.
+    """The page: the picture under its heading, the question of each split, a table of figures, shifts and leaks.
 
-    Args:
-        parts: the splits.
-        shifts: the figures of each split and target.
-        picture: what stands above the picture.
-        about: ``title``, ``rows`` of figures, ``counts`` of rows in words, ``targets`` and ``sampled``.
+    ``about`` has ``title``, ``rows`` of figures, ``counts`` of rows in words, ``targets`` and ``sampled``.
     """
     made = [(part.name, part.split.leaks) for part in parts if part.split is not None and part.split.leaks]
     return render(
@@ -52,13 +48,7 @@ def xray_html(parts: Sequence[SplitXray], shifts: Sequence[Mapping[str, Any]], p
 
 
 def xray_figure(parts: Sequence[SplitXray], targets: Sequence[str], title: str) -> Figure:
-    """A row a split: its sizes, how far its test lies from training, and how its labels shift.
-
-    Args:
-        parts: the splits.
-        targets: names of the table's targets.
-        title: the heading.
-    """
+    """A row a split: its sizes, how far its test lies from training, and how its labels shift."""
     shown = [(part, part.distance) for part in parts if part.split is not None and part.distance is not None]
     figure = Figure(figsize=(11, _HEAD + _ROW * len(shown)))
     inch = 1 / figure.get_figheight()

@@ -20,13 +20,8 @@ def noise_ceiling(y: np.ndarray, sd: float, metric: str, *, rows: int = 0, n: in
     Args:
         y: measured values, float [molecules].
         sd: standard deviation of one measurement, in y's unit.
-        metric: ``rmse``, ``mae``, ``r2``, ``spearman`` or ``kendall``.
+        metric: one of ``NOISY``; another has no ceiling: NaN, as without noise, or where all that y has is noise.
         rows: test rows of a fold, drawn each time; 0 for all.
-        n: draws.
-        seed: of the draws.
-
-    Returns:
-        NaN for another metric, without noise, or where the noise is all that the values have.
 
     Example:
         >>> noise_ceiling(np.arange(9.0), 0.6, "rmse")

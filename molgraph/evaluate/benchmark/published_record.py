@@ -27,14 +27,7 @@ _PLAIN = ("facts", "done", "wanted", "failed", "refused")
 def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, folder: str | Path) -> Path:
     """Write recipe, every cell's scores with the hash of its predictions, and what the report knows beside them.
 
-    Args:
-        records: of the benchmark's folder.
-        scores: the frame of ``score_records``.
-        report: what ``gather`` made of both.
-        folder: where ``recipe.toml``, ``scores.csv.gz`` and ``about.json`` go; the same input gives the same bytes.
-
-    Returns:
-        The folder.
+    The same records, scores (of ``score_records``) and report (of ``gather``) give the same bytes.
 
     Raises:
         StorageError: files of these names stand there that are no record, or the folder cannot be written.

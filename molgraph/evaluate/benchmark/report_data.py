@@ -172,14 +172,7 @@ def boards_of(
     leading: Mapping[str, str | Sequence[str]],
     rows: Mapping[str, RowCount],
 ) -> list[Board]:
-    """The boards of a recipe's scores.
-
-    Args:
-        recipe: the benchmark.
-        scores: the frame of ``score_records``.
-        leading: dataset -> the metrics that count in the summary.
-        rows: dataset -> its rows.
-    """
+    """The boards of a recipe's scores; ``leading`` are the metrics that count in the summary, by dataset."""
     labels = {method.name: method.row for method in reversed(recipe.method)}
     boards = make_boards(
         scores,

@@ -90,14 +90,7 @@ def pairs(ranking: Ranking) -> Figure | None:
 
 @drawn
 def boxes(folds: pd.DataFrame, colour: Mapping[str, str], label: str, lines: Mapping[str, float]) -> Figure | None:
-    """The folds' scores of each method: a box, and a point a fold; lines for what else is known.
-
-    Args:
-        folds: a row a fold, a column a method, best first.
-        colour: by method.
-        label: the metric.
-        lines: words -> a score to draw a line at, grey.
-    """
+    """The folds' scores (a column a method): a box, and a point a fold; grey lines at other known scores."""
     k = folds.shape[1]
     if not k:
         return None
@@ -128,14 +121,7 @@ def boxes(folds: pd.DataFrame, colour: Mapping[str, str], label: str, lines: Map
 
 @drawn
 def cost(frame: pd.DataFrame, colour: Mapping[str, str], label: str, higher: bool) -> Figure | None:
-    """Mean score against CPU-minutes of a cell on a log axis; the line joins methods that none beats at their price.
-
-    Args:
-        frame: by method: ``mean``, ``low``, ``high``, ``cpu_minutes``.
-        colour: by method.
-        label: the metric.
-        higher: is better.
-    """
+    """Mean score against CPU-minutes of a cell on a log axis; the line joins methods that none beats at their price."""
     frame = frame[np.isfinite(frame["mean"]) & (frame["cpu_minutes"] > 0)]
     if frame.empty:
         return None

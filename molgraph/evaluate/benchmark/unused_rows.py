@@ -52,10 +52,6 @@ def unused_rows(table: Table, splits: Iterable[Split]) -> dict[str, int]:
 
     Reasons are grouped: what RDKit says of each molecule that it cannot read stands in the split's own file.
 
-    Args:
-        table: the dataset.
-        splits: all of its.
-
     Example:
         >>> from molgraph.data.splits import split_table
         >>> from molgraph.data.table import make_table
