@@ -69,7 +69,9 @@ class DataSection(Section):
         None
     )
     log: Annotated[bool, Option("Learn log10 of the target.", "", ("--log",))] = False
-    standardise: Annotated[str, Option("none, desalt or standard; kept with the model.", "PRESET")] = "standard"
+    standardise: Annotated[str, Option("none, desalt, standard or canonical; kept with the model.", "PRESET")] = (
+        "standard"
+    )
 
 
 class SplitSection(Section):

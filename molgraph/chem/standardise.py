@@ -129,6 +129,16 @@ registry.register("standardiser", "standard", summary="the largest fragment, neu
 )
 
 
+def rewritten(mol: Chem.Mol) -> Chem.Mol:
+    """A copy, which is written as its canonical SMILES."""
+    return Chem.Mol(mol)
+
+
+registry.register("standardiser", "canonical", summary="standard, then canonical SMILES: one text for each molecule")(
+    Preset("canonical", bool, (largest_fragment, neutral, rewritten))
+)
+
+
 def preset(name: str) -> Preset:
     """The preset of that name, with or without its version (``standard`` or ``standard/1``).
 
@@ -154,7 +164,7 @@ def standardise_smiles(
 
     Args:
         values: n texts.
-        preset_name: ``none``, ``desalt`` or ``standard``.
+        preset_name: ``none``, ``desalt``, ``standard`` or ``canonical``.
         workers: processes; None decides by the number of texts that must be parsed.
 
     Returns:

@@ -16,7 +16,7 @@ Smiles = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given; again for several a row.")
 ]
 Sequence = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A protein sequence, for tables of pairs.")]
-Preset = Annotated[str, typer.Option(metavar="PRESET", help="none, desalt or standard.")]
+Preset = Annotated[str, typer.Option(metavar="PRESET", help="none, desalt, standard or canonical.")]
 
 
 def audit(
@@ -129,7 +129,7 @@ def split(
         str | None,
         typer.Option(
             metavar="PRESET",
-            help="none, desalt or standard; standard, and none for other people's recipes, if not given.",
+            help="none, desalt, standard or canonical; standard, and none for other people's recipes, if not given.",
         ),
     ] = None,
     smiles: Smiles = None,

@@ -23,7 +23,7 @@ def standardise(table: Table, preset: str = "standard") -> Table:
 
     Args:
         table: any table.
-        preset: ``none``, ``desalt`` or ``standard``.
+        preset: ``none``, ``desalt``, ``standard`` or ``canonical``.
 
     Returns:
         The same rows in the same order; rows whose text the step could not read are ``unreadable``. Other entities than

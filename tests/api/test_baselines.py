@@ -131,3 +131,11 @@ def test_feature_columns_that_a_method_does_not_read_are_refused_and_never_asked
     table = read_table(frame, targets="y", features=["f"])
     assert molgraph.train(table, model="knn", split="random").model.predict(["CCO"]).status.tolist() == ["ok"]
     assert molgraph.train(frame, targets="y", features=["f"], model="linear").model.feature_names == ("f",)
+
+
+def test_a_graph_model_says_where_features_depend_on_the_writing() -> None:
+    frame = pd.DataFrame({"smiles": [f"{'C' * i}[C@H](N)O" for i in range(2, 32)], "y": np.arange(30.0)})
+    options = {"epochs": 1, "baseline": False, "split": "random", "params": SMALL}
+    for standardise, said in (("standard", True), ("canonical", False)):
+        notes = molgraph.train(frame, targets="y", standardise=standardise, **options).model.card.notes
+        assert any("stereocentres" in note for note in notes) is said

@@ -111,3 +111,12 @@ def test_a_table_keeps_its_rows_and_marks_what_cannot_be_read() -> None:
     assert list(done.status) == ["ok", "missing", "unreadable", "ok"]
     assert done.reason[1] == "no molecule in this row" and "open parentheses" in done.reason[2]
     assert table.smiles[0] == "CC(=O)[O-].[Na+]"
+
+
+def test_the_canonical_preset_gives_one_text_for_each_writing_of_a_molecule() -> None:
+    """RDKit's chiral tags, which graph models read, depend on the order in which neighbours are written."""
+    alanine = Chem.MolFromSmiles("C[C@H](N)C(=O)O")
+    writings = [*{Chem.MolToSmiles(alanine, doRandom=True) for _ in range(50)}, "C[C@H](N)C(=O)[O-].[Na+]"]
+    made = standardise_smiles(writings, "canonical").values
+    assert len(writings) > 5 and set(made) == {"C[C@H](N)C(=O)O"}
+    assert standardise_smiles(["C[C@@H](N)C(=O)O"], "canonical").values[0] == "C[C@@H](N)C(=O)O"
