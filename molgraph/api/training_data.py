@@ -12,6 +12,7 @@ import numpy as np
 from molgraph.api.check_config import READING, check_config, split_file, split_name
 from molgraph.base.errors import UsageError
 from molgraph.base.run_config import RunConfig
+from molgraph.data.cells import check_units
 from molgraph.data.columns import with_kind
 from molgraph.data.editions import curate
 from molgraph.data.labels import check_targets
@@ -20,7 +21,6 @@ from molgraph.data.profile import WIDE, decades_of
 from molgraph.data.read import read_table
 from molgraph.data.replicates import find_replicates
 from molgraph.data.table import Table
-from molgraph.data.values import check_units
 
 SHOWN = 5  # targets in a line
 MAX_LOOK = 10  # different whole numbers that may be meant as classes

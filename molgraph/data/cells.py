@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import DataError, UsageError
 from molgraph.data.columns import MISSING_WORDS
 
 #: Words for the labels of a binary target. They are fixed, so that class 1 is the same in every file, whichever words
@@ -160,6 +160,25 @@ def alike(unit: str, other: str) -> bool:
         (True, False, True)
     """
     return convert(1.0, unit, other) == 1.0
+
+
+def check_units(units: Mapping[str, str], known: Mapping[str, str]) -> None:
+    """Refuse values in another unit than those that a model learns or has learnt.
+
+    Args:
+        units: the unit of each target of a table, as ``Table.units``.
+        known: those of the training table.
+
+    Raises:
+        DataError: a target whose units are both known and differ.
+    """
+    for name, unit in known.items():
+        wanted, found = (re.sub(r"^log10\((.*)\)$", r"\1", str(text)) for text in (unit, units.get(name, "")))
+        if found and wanted in UNITS and not alike(found, wanted):
+            raise DataError(
+                f"the values of {name!r} are in {found} here, and in {wanted} in the training table",
+                hint=f"--unit {wanted} (in Python unit={wanted!r}) brings them to it; none reads them as they stand",
+            )
 
 
 def commas(found: Iterable[Cell]) -> tuple[bool, bool]:

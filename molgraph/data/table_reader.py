@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
 from molgraph.base.table import EntityKind
+from molgraph.data import cells
 from molgraph.data import columns as cols
 from molgraph.data.cells import Reading
 from molgraph.data.chunks import MOLBLOCK, Chunk, Reader
@@ -22,7 +24,7 @@ from molgraph.data.log import before_log
 from molgraph.data.sdf_smi_reader import RecordReader
 from molgraph.data.table_builder import ColumnRoles, Rows, build
 from molgraph.data.targets import decide, is_settled, parse_targets
-from molgraph.data.values import NUMERIC, decimal_commas, read_numbers, read_values
+from molgraph.data.values import NUMERIC, read_numbers, read_values
 
 Targets = str | Target | Iterable[str | Target] | None
 Names = str | Sequence[str] | None
@@ -69,7 +71,7 @@ def read_rows(
     ahead = not whole and reader.rereadable  # what all rows have to say is found in a first pass over them
     commas, open_ones = set[str](), [a.column for a in asked if not is_settled(a)]
     if ahead and guess and numbers and reading.decimal is None:
-        commas = decimal_commas(reader.chunks(numbers, chunk_rows), numbers)
+        commas = _decimal_commas(reader.chunks(numbers, chunk_rows), numbers)
     found = None
     if ahead or not open_ones:
         found = decide(asked, reader.chunks(open_ones, chunk_rows) if open_ones else [])
@@ -77,7 +79,7 @@ def read_rows(
     chunks = reader.chunks(wanted, chunk_rows)
     for chunk in chain([next(chunks, none)], chunks):
         if guess and not ahead and reading.decimal is None:
-            commas |= decimal_commas([chunk], numbers)
+            commas |= _decimal_commas([chunk], numbers)
         made, notes, odd, units = read_values(chunk, valued, beside, reading, guess=guess)
         for name in numbers:
             column, more_notes = read_numbers(chunk.cells(name), name, "," if name in commas else reading.decimal)
@@ -87,6 +89,19 @@ def read_rows(
         table = build(tidy, roles, found)
         table = replace(table, notes=tuple(notes), units=units) if whole else table
         yield Rows(table, tuple(reader.names), chunk.columns.select(kept), odd)
+
+
+def _decimal_commas(chunks: Iterable[Chunk], names: Collection[str]) -> set[str]:
+    """The columns of numbers whose commas are decimal signs, as far as all rows leave no doubt."""
+    sure, not_them = set[str](), set[str]()
+    for chunk in chunks:
+        for name in {*names} - not_them:
+            found = cells.commas(map(cells.read_cell, np.unique(cols.as_text(chunk.cells(name)).astype(str)).tolist()))
+            not_them |= set() if found[0] else {name}
+            sure |= {name} if found[1] else set()
+        if not_them >= {*names}:
+            break
+    return sure - not_them
 
 
 def _find_roles(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -83,38 +83,6 @@ def read_numbers(column: pa.ChunkedArray, name: str, decimal: str | None) -> tup
         return found.read(column), found.notes
     except DataError:
         return column, []
-
-
-def decimal_commas(chunks: Iterable[Chunk], names: Collection[str]) -> set[str]:
-    """The columns of numbers whose commas are decimal signs, as far as all rows leave no doubt."""
-    sure, not_them = set[str](), set[str]()
-    for chunk in chunks:
-        for name in {*names} - not_them:
-            found = cells.commas(map(cells.read_cell, np.unique(as_text(chunk.cells(name)).astype(str)).tolist()))
-            not_them |= set() if found[0] else {name}
-            sure |= {name} if found[1] else set()
-        if not_them >= {*names}:
-            break
-    return sure - not_them
-
-
-def check_units(units: Mapping[str, str], known: Mapping[str, str]) -> None:
-    """Refuse values in another unit than those that a model learns or has learnt.
-
-    Args:
-        units: the unit of each target of a table, as ``Table.units``.
-        known: those of the training table.
-
-    Raises:
-        DataError: a target whose units are both known and differ.
-    """
-    for name, unit in known.items():
-        wanted, found = (re.sub(r"^log10\((.*)\)$", r"\1", str(text)) for text in (unit, units.get(name, "")))
-        if found and wanted in cells.UNITS and not cells.alike(found, wanted):
-            raise DataError(
-                f"the values of {name!r} are in {found} here, and in {wanted} in the training table",
-                hint=f"--unit {wanted} (in Python unit={wanted!r}) brings them to it; none reads them as they stand",
-            )
 
 
 def _check_shared(by: Column, beside: Beside, wanted: str) -> bool:

@@ -15,13 +15,13 @@ import pandas as pd
 
 from molgraph.base.contracts import Generator, Method, Prediction, PredictsGraphs, Target, Trainable
 from molgraph.base.errors import DataError, UsageError
+from molgraph.data.cells import check_units
 from molgraph.data.formats import names_file
 from molgraph.data.levels import labelled, level_of
 from molgraph.data.log import log_targets
 from molgraph.data.read import is_named, read_table
 from molgraph.data.standardise import as_given, standardise
 from molgraph.data.table import Table, make_table
-from molgraph.data.values import check_units
 from molgraph.evaluate import metrics
 from molgraph.evaluate.class_counts import few_lines
 from molgraph.train.card import ModelCard
