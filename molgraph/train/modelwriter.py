@@ -14,6 +14,7 @@ from molgraph.base import registry
 from molgraph.base.contracts import Generator, Target, Trainable
 from molgraph.base.errors import UsageError
 from molgraph.base.parameters import measure
+from molgraph.base.paths import check_names_file
 from molgraph.data.standardise import standardise
 from molgraph.train.archive import LARGEST_JSON, json_size, write_archive
 from molgraph.train.card import ModelCard
@@ -42,6 +43,7 @@ def write_model(
         ModelFileError: the model is larger than what a file may ask for when it is loaded.
     """
     path = Path(path)
+    check_names_file(path)
     path = path if path.suffix else path.with_suffix(".mgm")
     state = method.state()
     parts = {
