@@ -75,7 +75,7 @@ class TabularMethod(Method):
 
     target_model: ClassVar[type[TargetModel]]
     compares: ClassVar[bool] = False
-    reads_features = property(lambda self: not self.compares)  # type: ignore[assignment]
+    reads_features = property(lambda self: not self.compares)
     max_rows: int | None = None
     class_weights: ClassWeights = None
     seed: int = 0
