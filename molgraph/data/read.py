@@ -75,16 +75,9 @@ def read_table(
         >>> list(table.status), table.y[:, 0]
         (['ok', 'missing', 'ok'], array([1.5, 2. , nan]))
     """
-    columns: dict[str, Any] = {
-        "smiles": smiles,
-        "sequence": sequence,
-        "id": id,
-        "weight": weight,
-        "features": features,
-        "split": split,
-    }
-    more: dict[str, Any] = {"targets": targets, "need_targets": need_targets, "log": log}
-    return _handle(read_source(source, Reading(decimal, qualifiers, unit), **columns, **more).table, on_error)
+    columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "id": id, "weight": weight}
+    columns |= {"features": features, "split": split, "targets": targets, "need_targets": need_targets, "log": log}
+    return _handle(read_source(source, Reading(decimal, qualifiers, unit), **columns).table, on_error)
 
 
 def read_source(
