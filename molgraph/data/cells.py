@@ -23,19 +23,13 @@ PLAIN, COMMA, THOUSANDS = "number", "decimal comma", "thousands"
 QUALIFIER, UNIT, OTHER = "qualifier", "unit", "not a number"
 TWO_UNITS = "two units"  # one in the cell, another in the column of units
 
+_PREFIXES = {"": 0, "m": -3, "u": -6, "n": -9, "p": -12, "f": -15}
+_MASSES = {"g/L": 0, "mg/mL": 0, "mg/L": -3, "ug/mL": -3, "ug/L": -6, "ng/mL": -6}
 #: Units that can be converted into each other: the quantity, and the power of ten of its base unit.
 UNITS: dict[str, tuple[str, int]] = {
-    **{
-        f"{prefix}M": ("molar", power)
-        for prefix, power in {"": 0, "m": -3, "u": -6, "n": -9, "p": -12, "f": -15}.items()
-    },
-    **{f"{prefix}mol/L": ("molar", power) for prefix, power in {"": 0, "m": -3, "u": -6, "n": -9, "p": -12}.items()},
-    "g/L": ("mass", 0),
-    "mg/mL": ("mass", 0),
-    "mg/L": ("mass", -3),
-    "ug/mL": ("mass", -3),
-    "ug/L": ("mass", -6),
-    "ng/mL": ("mass", -6),
+    **{f"{prefix}M": ("molar", power) for prefix, power in _PREFIXES.items()},
+    **{f"{prefix}mol/L": ("molar", power) for prefix, power in _PREFIXES.items() if prefix != "f"},
+    **{unit: ("mass", power) for unit, power in _MASSES.items()},
 }
 #: Other words, in small letters, that are units behind a number; so is whatever holds a % or a /.
 _OTHER_UNITS = {"h", "hr", "min", "s", "k", "c", "°c", "da", "kda", "ev", *map(str.lower, UNITS)}
@@ -118,11 +112,10 @@ def read_cell(text: str) -> Cell:
     found = _CELL.fullmatch(text.strip()) if text.isascii() or not _foreign(text) else None
     if found is None:
         return Cell(OTHER)
-    number, qualifier, unit = found["number"], found["qualifier"].replace("=<", "<=").replace("=>", ">="), found["unit"]
-    unit = plain_unit(unit)
+    qualifier, unit = found["qualifier"].replace("=<", "<=").replace("=>", ">="), plain_unit(found["unit"])
     if unit and unit.lower() not in _OTHER_UNITS and not re.search("[/%]", unit):
         return Cell(OTHER)
-    cell = Cell(PLAIN, number, "" if qualifier == "=" else qualifier, unit)
+    cell = Cell(PLAIN, found["number"], "" if qualifier == "=" else qualifier, unit)
     return cell._replace(kind=QUALIFIER if cell.qualifier else UNIT if unit else cell.comma or PLAIN)
 
 

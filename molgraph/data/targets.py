@@ -179,14 +179,10 @@ def _clean(text: str) -> str:
 def numbers_of(column: pa.ChunkedArray, target: Target, start: int, *, words: bool = False) -> np.ndarray:
     """One target's values, float64 [n], NaN where missing; a multiclass target's are codes of its classes.
 
-    Args:
-        column: text or numbers.
-        target: what the column must hold.
-        start: number of the column's first row, from 0.
-        words: whether such words as true and false are read as 1 and 0, which they are for a binary target.
+    With ``words``, and for a binary target, such words as true and false are 1 and 0.
 
     Raises:
-        DataError: a value that the target's kind cannot have, with the column, the row and the text.
+        DataError: a value that the target's kind cannot have, with the column, the row (from ``start``) and the text.
     """
     name = target.name
     if target.kind == "multiclass":
@@ -271,23 +267,19 @@ def read_lists(column: pa.ChunkedArray, target: Target, sizes: np.ndarray) -> tu
             if size >= 0:
                 reason[i] = f"{target.name} has {len(cell)} values, the molecule {size} {target.level}s"
             cells[i] = None
+
+    def numbers(texts: list[str]) -> np.ndarray:
+        return numbers_of(pa.chunked_array([pa.array(texts, pa.string())]), target, 0)
+
     try:
-        values = _numbers([value for cell in cells if cell for value in cell], target)
+        values = numbers([value for cell in cells if cell for value in cell])
     except DataError:  # cell by cell, to find those that are at fault
-        values = np.concatenate([np.zeros(0), *(_one(cells, i, target, reason) for i in range(len(cells)))])
-    sizes = np.array([0 if cell is None else len(cell) for cell in cells], dtype=np.int64)
-    return Packed(np.concatenate([[0], np.cumsum(sizes)]), values), reason
-
-
-def _numbers(texts: list[str], target: Target) -> np.ndarray:
-    return numbers_of(pa.chunked_array([pa.array(texts, pa.string())]), target, 0)
-
-
-def _one(cells: list[list[str] | None], i: int, target: Target, reason: np.ndarray) -> np.ndarray:
-    """The values of one cell; of one that cannot be read, none, and the reason is written down."""
-    try:
-        return _numbers(cells[i] or [], target)
-    except DataError as error:
-        reason[i] = error.message.replace(" in row ", f" in {target.level} ")
-        cells[i] = None
-        return np.zeros(0)
+        parts = [np.zeros(0)]
+        for i, cell in enumerate(cells):
+            try:
+                parts.append(numbers(cell or []))
+            except DataError as error:
+                reason[i], cells[i] = error.message.replace(" in row ", f" in {target.level} "), None
+        values = np.concatenate(parts)
+    counts = np.array([len(cell or ()) for cell in cells], dtype=np.int64)
+    return Packed(np.concatenate([[0], np.cumsum(counts)]), values), reason
