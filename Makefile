@@ -11,16 +11,19 @@ WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(RUN) -m pytest -q -n $(WORKERS) $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format speed quality boards systems clean
+.PHONY: help demo test test-all check format speed quality boards systems clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(CORE)  ## set up, then train, compare, predict and report on 1,017 measured molecules
 	@$(RUN) -m molgraph demo --out demo
 
-test: $(DEV)  ## set up, then run every test, examples in docstrings included
+test: $(DEV)  ## set up, then run the fast tests, examples in docstrings included
+	@$(PYTEST) -m "not slow"
+
+test-all: $(DEV)  ## set up, then run every test
 	@$(PYTEST)
 
 check: $(DEV)  ## format, lint, types, tests: what has to pass before a change lands
