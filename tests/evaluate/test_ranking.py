@@ -116,15 +116,15 @@ def test_noise_earns_no_rank_above_a_better_mean() -> None:
 @pytest.mark.parametrize(("n", "k"), [(25, 10), (5, 4)])
 def test_at_most_6_of_100_boards_of_equal_methods_claim_a_difference(n: int, k: int) -> None:
     claims, naive = 0, 0
-    for seed in range(200):
+    for seed in range(400):  # of 1,000 boards 37 and 40 claim one; of the first 200, by chance, 12 and 13
         x = scores(seed, [0.0] * k, n=n)
         x["floor"] = -5.0 + 0.06 * np.random.default_rng(seed).normal(size=n)  # always last, and told apart from all
         found = rank_methods(x, True).pairs
         among = found[found["b"] != "floor"]
         claims += bool(among["different"].any())
         naive += n >= 20 and bool((among["wilcoxon_p"] < 0.05).any())
-    assert claims <= 12
-    assert n < 20 or naive > 60, "tests that take folds for independent claim a difference on every third board"
+    assert claims <= 24
+    assert n < 20 or naive > 120, "tests that take folds for independent claim a difference on every third board"
 
 
 def test_cross_validation_of_equal_methods_claims_none() -> None:
