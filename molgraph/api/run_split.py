@@ -15,9 +15,9 @@ from molgraph.base.packed import Packed
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split, few_of_a_class, split_table
-from molgraph.data.splits.leaks import find_leaks
 from molgraph.data.splits.make import usable_rows
 from molgraph.data.splits.split import LeftOut, content_hash, digests_of, row_contents, split_hash
+from molgraph.data.splits.structures import find_leaks
 from molgraph.data.table import Table
 from molgraph.train.model import coded
 

@@ -18,7 +18,7 @@ from molgraph.chem.scaffold import scaffolds, stereo_free_parents
 from molgraph.data.read import read_table
 from molgraph.data.sources.builtin import chembl2321810, nci
 from molgraph.data.splits import Leak, Split, kfold, split_table
-from molgraph.data.splits.leaks import find_leaks
+from molgraph.data.splits.structures import find_leaks
 from molgraph.data.table import Entities, Table, make_table
 
 OWN = ("random", "scaffold/balanced", "scaffold/generic", "cluster/butina")

@@ -118,9 +118,9 @@ def test_files_of_ids_of_rows_and_of_molgraph(table: Table, tmp_path: Path) -> N
         ("s.csv", "id,split\nzzz,train\n", "has the id 'zzz'"),
         ("s.json", "[1]", "holds no parts"),
         ("s.json", "{", "cannot read"),
-        ("s.json", '{"train": [0, "1"]}', "no part with row numbers"),
+        ("s.json", '{"train": [0, "a"]}', "no row number"),
         ("s.json", '{"learn": [0]}', "'learn' is no part"),
-        ("s.json", '{"train": [0], "test": [0]}', "row 0 twice"),
+        ("s.json", '{"train": [0], "test": [0]}', "row 0 in train and in test"),
         ("s.json", '{"train": [0], "test": [10]}', "names row 10"),
     ],
 )

@@ -16,7 +16,7 @@ from molgraph.base.registry import names
 from molgraph.base.table import Entities, Table
 from molgraph.data.graph_values import Geometry, Graph
 from molgraph.data.replicates import find_replicates
-from molgraph.data.splits.leaks import find_leaks
+from molgraph.data.splits.structures import find_leaks
 from molgraph.train.make_method import make_method
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model

@@ -1,6 +1,6 @@
-"""Splits: ``split_table``, ``kfold`` and ``repeated_kfold`` make ``Split``s; one recipe family a file."""
+"""Splits: ``split_table``, ``kfold`` and ``repeated_kfold`` make ``Split``s; recipes are grouped by what they read."""
 
-from molgraph.data.splits import cluster, columns, entities, others, published, random, scaffold, stratified
+from molgraph.data.splits import columns, groups, others, published
 from molgraph.data.splits.classes import few_of_a_class, one_class
 from molgraph.data.splits.folds import kfold, repeated_kfold
 from molgraph.data.splits.make import split_table
@@ -10,17 +10,13 @@ __all__ = [
     "Leak",
     "LeftOut",
     "Split",
-    "cluster",
     "columns",
-    "entities",
     "few_of_a_class",
+    "groups",
     "kfold",
     "one_class",
     "others",
     "published",
-    "random",
     "repeated_kfold",
-    "scaffold",
     "split_table",
-    "stratified",
 ]

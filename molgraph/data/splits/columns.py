@@ -1,12 +1,11 @@
-"""The recipes that follow the user's own data: ``time``, ``group``, ``column`` and ``file``."""
+"""The recipes that follow a column of the user's table: ``time``, ``group`` and ``column``."""
 
 from __future__ import annotations
 
 import logging
-import os
 import re
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,7 @@ import pandas as pd
 
 from molgraph.base.errors import DataError, UsageError, nearest
 from molgraph.base.packed import offsets_of
-from molgraph.data.splits.fits import check_rows
 from molgraph.data.splits.recipe import WORDS, Grouping, Parts, Task, number, register_split
-from molgraph.data.splits.split import FORMAT, PARTS, Split, read_json
 from molgraph.data.table import Table
 
 SHOWN = 10  # folds in a message
@@ -130,7 +127,7 @@ def split_by_column(task: Task) -> Parts:
     words = _words(task)
     folds = _fold_numbers(task, words)
     if folds is None:
-        return _by_words(task, words, "the split column")
+        return parts_of_words(task, words, "the split column")
     n, asked = int(folds.group_of.max()) + 1, task.params["fold"]
     if asked is None and n < 3:
         raise DataError(
@@ -169,68 +166,8 @@ def _fold_numbers(task: Task, words: list[str]) -> Grouping | None:
     return Grouping(task.rows[used], fold_of, left_out)
 
 
-@register_split(
-    "partition",
-    "file",
-    "a file of the user's: JSON of row numbers, or CSV of id and split",
-    uses_fractions=False,
-    params={"path": None},
-    asks="Whatever the file was made for.",
-)
-def split_by_file(task: Task) -> Parts:
-    """The user's own file: JSON from ``Split.save`` or with lists of row numbers, or CSV with columns id and split."""
-    path = task.params["path"]
-    if not isinstance(path, str | os.PathLike):
-        raise UsageError("the split 'file' needs a path", hint="give path=FILE")
-    try:
-        if str(path).endswith(".json"):
-            return _from_json(task, Path(path))
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise DataError(f"cannot read {path}: it is no file", hint="name a file")
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False)
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise DataError(f"cannot read {path}: {error}", hint="give a CSV with columns id and split, or JSON") from error
-    for name in ("id", "split"):
-        if name not in frame.columns:
-            raise DataError(f"{path} has no column {name!r}", hint=f"it has {', '.join(frame.columns)}")
-    if frame["id"].duplicated().any():
-        raise DataError(f"{path} has the id {frame['id'][frame['id'].duplicated()].iloc[0]!r} twice")
-    word_of = dict(zip(frame["id"], frame["split"].str.strip().str.lower(), strict=True))
-    strangers = set(word_of) - set(task.table.ids)
-    if strangers:
-        raise DataError(f"{path} has the id {min(strangers)!r}, the table does not")
-    return _by_words(task, [word_of.get(i, "") for i in task.table.ids], str(path))
-
-
-def _from_json(task: Task, path: Path) -> Parts:
-    raw = read_json(path)
-    if isinstance(raw, dict) and raw.get("format") == FORMAT:
-        split = Split.load(path)
-        check_rows(split, task.table, str(path))
-        return Parts(split.train, split.valid, split.test, {out.row: out.reason for out in split.left_out})
-    if not isinstance(raw, dict):
-        raise DataError(f"{path} holds no parts", hint='give {"train": [...], "valid": [...], "test": [...]}')
-    lists: list[list[int]] = [[], [], []]
-    for name, rows in raw.items():
-        if name not in WORDS or not isinstance(rows, list) or not all(type(r) is int for r in rows):
-            raise DataError(f"{path}: {name!r} is no part with row numbers", hint="parts: train, valid, test")
-        lists[WORDS[name]] += rows
-    words = [""] * len(task.table)
-    seen: set[int] = set()
-    for part, rows in zip(PARTS, lists, strict=True):
-        for row in rows:
-            if not 0 <= row < len(words):
-                raise DataError(f"{path} names row {row}, the table has {len(words)} rows")
-            if row in seen:
-                raise DataError(f"{path} has row {row} twice")
-            seen.add(row)
-            words[row] = part
-    return _by_words(task, words, str(path))
-
-
-def _by_words(task: Task, words: list[str], source: str) -> Parts:
+def parts_of_words(task: Task, words: Sequence[str], source: str) -> Parts:
+    """The parts that a word for each row of the table names; rows without one are left out."""
     part_of = np.full(len(task.rows), -1)
     left_out: dict[int, str] = {}
     for i, row in enumerate(task.rows.tolist()):

@@ -8,11 +8,9 @@ import numpy as np
 
 from molgraph.base.errors import DataError
 from molgraph.base.registry import names
-from molgraph.data.splits.split import Split, content_hash, digests_of, row_contents
+from molgraph.data.splits.split import ANEW, Split, content_hash, digests_of, row_contents
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
-
-_ANEW = "split this table anew, or give the one that the split was made for"
 
 
 def check_rows(split: Split, table: Table, source: str = "the split") -> None:
@@ -29,44 +27,37 @@ def check_rows(split: Split, table: Table, source: str = "the split") -> None:
     Raises:
         DataError: the cause (the number of rows, their order, or the first one that differs) and what to do.
     """
+    made = f"{source} was made for"
     if len(table) != split.n_rows:
-        raise DataError(f"{source} was made for a table of {split.n_rows} rows, this one has {len(table)}", hint=_ANEW)
+        raise DataError(f"{made} a table of {split.n_rows} rows, this one has {len(table)}", hint=ANEW)
+    tried = f"{ANEW}; tried with the standardisers {', '.join(names('standardiser'))}"
     closest: np.ndarray | None = None
     for contents in _forms(table):
         if not split.content or content_hash(contents) == split.content:
             return
         mine, theirs = digests_of(contents), split.digests
-        if len(mine) == len(theirs):
-            found, asked = (np.array([text[i : i + 2] for i in range(0, len(text), 2)]) for text in (mine, theirs))
-            differs = found != asked
-            if differs.any() and sorted(found) == sorted(asked):
-                row = int(differs.argmax())
-                raise DataError(
-                    f"{source} was made for the same rows in another order, from row {row + 1} "
-                    f"(id {str(table.ids[row])!r}) on",
-                    hint=f"{_ANEW}; a split kept as a .csv of ids knows no order",
-                )
-            if differs.any() and (closest is None or differs.sum() < closest.sum()):
-                closest = differs
-    raise _other_rows(table, source, closest)
-
-
-def _other_rows(table: Table, source: str, differs: np.ndarray | None) -> DataError:
-    tried = f"{_ANEW}; tried with the standardisers {', '.join(names('standardiser'))}"
-    if differs is None:
-        return DataError(
-            f"{source} was made for other rows: ids or molecules differ, or stand in another order", hint=tried
-        )
-    if differs.mean() > 0.9:  # a digest is one of 256, so that a few are equal by chance
-        return DataError(
-            f"{source} was made for other rows: not one has the id and molecule that it had",
+        if len(mine) != len(theirs) or mine == theirs:  # a file of an earlier version has none
+            continue
+        found, asked = (np.array([text[i : i + 2] for i in range(0, len(text), 2)]) for text in (mine, theirs))
+        differs = found != asked
+        if sorted(found) == sorted(asked):
+            row = int(differs.argmax())
+            raise DataError(
+                f"{made} the same rows in another order, from row {row + 1} (id {str(table.ids[row])!r}) on",
+                hint=f"{ANEW}; a split kept as a .csv of ids knows no order",
+            )
+        closest = differs if closest is None or differs.sum() < closest.sum() else closest
+    if closest is None:
+        raise DataError(f"{made} other rows: ids or molecules differ, or stand in another order", hint=tried)
+    if closest.mean() > 0.9:  # a digest is one of 256, so that a few are equal by chance
+        raise DataError(
+            f"{made} other rows: not one has the id and molecule that it had",
             hint=f"were the ids read from another column then (--id)? Else {tried}",
         )
-    row, more = int(differs.argmax()), int(differs.sum()) - 1
-    return DataError(
-        f"{source} was made for other rows: row {row + 1} (id {str(table.ids[row])!r}) has another id or molecule"
-        + (f", and {more:,} more have" if more else ""),
-        hint=tried,
+    row, more = int(closest.argmax()), int(closest.sum()) - 1
+    others = f", and {more:,} more have" if more else ""
+    raise DataError(
+        f"{made} other rows: row {row + 1} (id {str(table.ids[row])!r}) has another id or molecule{others}", hint=tried
     )
 
 

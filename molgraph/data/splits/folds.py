@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from molgraph.base.registry import get, names
 from molgraph.base.seeds import derive
 from molgraph.data.splits.assign import fill_evenly, fill_folds
 from molgraph.data.splits.classes import class_counts, hopeless, one_class_folds
-from molgraph.data.splits.make import Usable, freeze, usable_rows
-from molgraph.data.splits.recipe import Grouping, Splitter, Task, agreed
+from molgraph.data.splits.make import freeze, usable_rows
+from molgraph.data.splits.recipe import Splitter, Task, agreed
 from molgraph.data.splits.split import Split, row_contents
 from molgraph.data.table import Table
 
@@ -48,9 +48,7 @@ def kfold(
         UsageError: an unknown recipe, one that makes its own parts, or a k that is too small.
         DataError: fewer groups than folds.
     """
-    with_valid = k >= 3 if with_valid is None else with_valid
-    course = _prepare(table, k, recipe, seed, with_valid, params)
-    return list(_repeat(course, k, seed, with_valid, {}))
+    return list(_folds(table, None, k, recipe, int(seed), k >= 3 if with_valid is None else with_valid, params))
 
 
 def repeated_kfold(
@@ -96,25 +94,13 @@ def repeated_kfold(
     """
     if repeats < 1:
         raise UsageError(f"repeats is {repeats}", hint="repeat once or more")
-    course = _prepare(table, k, recipe, seed, with_valid, params)
-    if repeats > 1 and course.recipe.own_folds:
-        raise UsageError("folds of the table's own column are not drawn anew", hint="leave the repeats out")
-    return [s for r in range(repeats) for s in _repeat(course, k, seed, with_valid, {"repeat": r})]
+    return list(_folds(table, repeats, k, recipe, int(seed), with_valid, params))
 
 
-class _Course(NamedTuple):
-    """What all folds and repeats of one cross-validation share."""
-
-    task: Task
-    recipe: Splitter
-    usable: Usable
-    grouping: Grouping
-    sizes: list[np.ndarray]
-    contents: list[str]
-    hopeless: frozenset[str]
-
-
-def _prepare(table: Table, k: int, recipe: str, seed: int, with_valid: bool, params: dict[str, Any]) -> _Course:
+def _folds(
+    table: Table, repeats: int | None, k: int, recipe: str, seed: int, with_valid: bool, params: dict[str, Any]
+) -> Iterator[Split]:
+    """The folds of each repeat; ``repeats`` is None for plain folds, which are not numbered by repeat."""
     known: Splitter = get("split", recipe)
     divide = known.group or known.own_folds
     if divide is None:
@@ -123,9 +109,9 @@ def _prepare(table: Table, k: int, recipe: str, seed: int, with_valid: bool, par
     if k < 2 + with_valid:
         raise UsageError(f"k is {k}", hint=f"use {2 + with_valid} folds or more")
     usable = usable_rows(table, known)
-    task = Task(table, usable.rows, (1 - 1 / k, 0.0, 1 / k), int(seed), known.settings(params))
+    task = Task(table, usable.rows, (1 - 1 / k, 0.0, 1 / k), seed, known.settings(params))
     grouping = divide(task)
-    sizes = grouping.sizes
+    sizes, group_of = grouping.sizes, grouping.group_of
     n = min(map(len, sizes))
     if known.own_folds and n != k:
         raise DataError(f"{k} folds were asked for, the split column holds {n}", hint=f"ask for {n}")
@@ -134,43 +120,39 @@ def _prepare(table: Table, k: int, recipe: str, seed: int, with_valid: bool, par
             f"{k} folds need {k} groups, {recipe!r} finds {n} in {len(grouping.rows)} rows",
             hint="use fewer folds or another recipe such as 'random'",
         )
-    lost = hopeless(table, grouping.rows, grouping.group_of, k)
-    return _Course(task, known, usable, grouping, sizes, row_contents(table), lost)
+    if (repeats or 1) > 1 and known.own_folds:
+        raise UsageError("folds of the table's own column are not drawn anew", hint="leave the repeats out")
+    counts = class_counts(table, grouping.rows, group_of) if known.stratified else None
 
+    def draw(fold_seed: int) -> np.ndarray:
+        """int8 [k, rows]: the part of each row in each fold."""
+        if known.own_folds:
+            return _parts(group_of, k, with_valid)
+        fold_of = fill_folds(sizes[0], k, fold_seed) if counts is None else fill_evenly(counts, [1 / k] * k, fold_seed)
+        parts = _parts(fold_of[group_of], k, with_valid)
+        if grouping.second is None:
+            return parts
+        second = fill_folds(sizes[1], k, derive(fold_seed, "second"))[grouping.second]
+        return agreed(parts, _parts(second, k, with_valid))
 
-def _repeat(course: _Course, k: int, seed: int, with_valid: bool, extra: dict[str, Any]) -> Iterator[Split]:
-    repeat = extra.get("repeat", 0)
-    best: tuple[int, np.ndarray, list[dict[str, list[str]]]] | None = None
-    grouping = course.grouping
-    draws, most = 0, 1 if course.recipe.own_folds else MOST_DRAWS
-    while best is None or (best[0] and draws < most):
-        first = draws == repeat == 0
-        fold_seed = int(seed) if first else derive(seed, "repeat", repeat, "draw", draws)
-        fold_of = grouping.group_of
-        if course.recipe.stratified:
-            counts = class_counts(course.task.table, grouping.rows, fold_of)
-            fold_of = fill_evenly(counts, [1 / k] * k, fold_seed)[fold_of]
-        elif not course.recipe.own_folds:
-            fold_of = fill_folds(course.sizes[0], k, fold_seed)[fold_of]
-        parts = _parts(fold_of, k, with_valid)
-        if grouping.second is not None:
-            second = fill_folds(course.sizes[1], k, derive(fold_seed, "second"))[grouping.second]
-            parts = agreed(parts, _parts(second, k, with_valid))
-        marks = one_class_folds(course.task.table, grouping.rows, parts)
-        bad = sum(len(set(found) - course.hopeless) for fold in marks for found in fold.values())
-        draws += 1
-        if best is None or bad < best[0]:
-            best = bad, parts, marks
-    _, parts, marks = best
-    # One draw without a mark is told only where repeats are asked for: the hashes of plain folds stay what they were.
-    told = {"draws": draws} if "repeat" in extra or draws > 1 else {}
-    for fold in range(k):
-        made = grouping.parts(parts[fold])
-        params = {"k": k, "fold": fold} | extra | told
-        if marks[fold]:
-            params["one_class"] = {part: ", ".join(found) for part, found in marks[fold].items()}
-        n_groups = sum(map(len, course.sizes))
-        yield freeze(course.task, course.recipe, course.usable, made, n_groups, params, course.contents)
+    contents, lost = row_contents(table), hopeless(table, grouping.rows, group_of, k)
+    for repeat in range(repeats or 1):
+        fewest = draws = 0
+        while not draws or (fewest and draws < (1 if known.own_folds else MOST_DRAWS)):
+            found = draw(seed if draws == repeat == 0 else derive(seed, "repeat", repeat, "draw", draws))
+            told = one_class_folds(table, grouping.rows, found)
+            bad = sum(len(set(targets) - lost) for fold in told for targets in fold.values())
+            if not draws or bad < fewest:
+                fewest, parts, marks = bad, found, told
+            draws += 1
+        # One draw without a mark is told only where repeats are asked for: hashes of plain folds stay what they were.
+        numbered = {} if repeats is None else {"repeat": repeat}
+        numbered |= {} if repeats is None and draws == 1 else {"draws": draws}
+        for fold in range(k):
+            extra: dict[str, Any] = {"k": k, "fold": fold, **numbered}
+            if marks[fold]:
+                extra["one_class"] = {part: ", ".join(found) for part, found in marks[fold].items()}
+            yield freeze(task, known, usable, grouping.parts(parts[fold]), sum(map(len, sizes)), extra, contents)
 
 
 def _parts(fold_of: np.ndarray, k: int, with_valid: bool) -> np.ndarray:

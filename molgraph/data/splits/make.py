@@ -16,7 +16,6 @@ from molgraph.base.seeds import derive
 from molgraph.chem.scaffold import stereo_free_parents
 from molgraph.data.splits.assign import fill_evenly, fill_parts
 from molgraph.data.splits.classes import class_counts
-from molgraph.data.splits.leaks import find_leaks
 from molgraph.data.splits.recipe import Grouping, Parts, Splitter, Task, agreed
 from molgraph.data.splits.split import (
     PARTS,
@@ -28,6 +27,7 @@ from molgraph.data.splits.split import (
     row_contents,
     split_hash,
 )
+from molgraph.data.splits.structures import find_leaks, reasons_by_row
 from molgraph.data.table import Table
 
 
@@ -72,12 +72,15 @@ def split_table(
         raise UsageError(f"seed is {seed}, {recipe!r} takes 0 to {2**32 - 1}", hint="as in seed 0")
     usable = usable_rows(table, known)
     task = Task(table, usable.rows, fractions, int(seed), known.settings(params))
+    n_groups: int | None = None
     if known.group is not None:
         grouping = known.group(task)
-        _enough(grouping, known, task)
+        if not len(grouping.rows):
+            row, why = next(iter(grouping.left_out.items()))
+            raise DataError(f"the split {known.name!r} can use none of {len(task.rows)} rows; row {row + 1}: {why}")
         parts, n_groups = _fill(grouping, known, task), sum(map(len, grouping.sizes))
     elif known.partition is not None:
-        parts, n_groups = known.partition(task), None
+        parts = known.partition(task)
     check_parts([getattr(parts, name) for name in PARTS], len(table), f"the split {recipe!r}")
     asked = fractions if known.uses_fractions else (1.0, 0.0, fractions[2])
     for name, fraction in zip(PARTS, asked, strict=True):
@@ -122,18 +125,12 @@ def usable_rows(table: Table, recipe: Splitter) -> Usable:
         keys = stereo_free_parents(table.smiles[rows])
         parents = np.full(len(table), "", dtype=object)
         parents[rows] = keys.values
-        left_out |= {int(row): str(why) for row, why in zip(rows, keys.reasons, strict=True) if why}
-        rows = rows[[not why for why in keys.reasons]]
+        left_out |= reasons_by_row(rows, keys.reasons)
+        rows = rows[keys.reasons == ""]
     if not len(rows):
         first = f"; row 1: {left_out[0]}" if 0 in left_out else ""
         raise DataError(f"none of the table's {len(table)} rows can be used{first}", hint="look at their reasons")
     return Usable(rows, left_out, parents)
-
-
-def _enough(grouping: Grouping, recipe: Splitter, task: Task) -> None:
-    if not len(grouping.rows):
-        row, why = next(iter(grouping.left_out.items()))
-        raise DataError(f"the split {recipe.name!r} can use none of {len(task.rows)} rows; row {row + 1}: {why}")
 
 
 def _fill(grouping: Grouping, recipe: Splitter, task: Task) -> Parts:
@@ -158,11 +155,10 @@ def freeze(
     contents: Sequence[str] | None = None,
 ) -> Split:
     """Parts as a split with its hash and leaks; ``contents`` are the table's ``row_contents`` where they are known."""
-    contents = row_contents(task.table) if contents is None else contents
+    table, contents = task.table, row_contents(task.table) if contents is None else contents
     arrays = {name: np.sort(np.asarray(getattr(parts, name), dtype=np.int64)) for name in PARTS}
-    table = task.table
-    named = {k: v for k, v in task.params.items() if k not in recipe.sources}
-    params = {k: v for k, v in named.items() if isinstance(v, str | int | float | bool)} | dict(extra)
+    plain = {k: v for k, v in task.params.items() if k not in recipe.sources and isinstance(v, str | int | float)}
+    params = plain | dict(extra)
     settings = {"recipe": recipe.name, "seed": task.seed, "fractions": list(task.fractions), "params": params}
     left_out = tuple(LeftOut(row, why) for row, why in sorted({**usable.left_out, **parts.left_out}.items()))
     return Split(

@@ -1,60 +1,87 @@
-"""Reproduce the scaffold splits of other projects exactly, each under its owner's name.
+"""Reproduce the splits of other projects exactly, each under its owner's name.
 
 They do not group the forms of a molecule: what leaks from train into test is found, carried and printed.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from math import floor
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
 
+from molgraph.base.errors import UsageError, nearest
 from molgraph.chem.scaffold import scaffolds
 from molgraph.data.splits.recipe import Parts, Task, number, register_split
+from molgraph.data.splits.structures import reasons_by_row
+
+TEN = 10  # rows that DeepChem's stratified splitter deals at a time
+_scaffold_recipe = partial(register_split, "partition", reads=True, reproduces=True)
 
 
 class _Scaffolds(NamedTuple):
-    """Rows that can be read, the scaffold of each, rows and first row of each scaffold, and what was left out."""
+    """Rows that can be read, the scaffold of each (numbered by first appearance), and what was left out."""
 
     rows: np.ndarray
     scaffold_of: np.ndarray
-    sizes: np.ndarray
-    first: np.ndarray
     left_out: Mapping[int, str]
 
-    def parts(self, part_of: np.ndarray) -> Parts:
-        """The parts from the part of each scaffold: 0 train, 1 valid, 2 test."""
+    @classmethod
+    def of(cls, task: Task, *, unmap: bool = False, chiral: bool = False) -> _Scaffolds:
+        keys = scaffolds(task.table.smiles[task.rows], unmap=unmap, chiral=chiral)
+        use = keys.reasons == ""
+        return cls(task.rows[use], number(keys.values[use]), reasons_by_row(task.rows, keys.reasons))
+
+    def sizes(self) -> np.ndarray:
+        """Rows of each scaffold."""
+        return np.bincount(self.scaffold_of)
+
+    def parts(self, order: Iterable[int], rule: Callable[[list[int], int], int]) -> Parts:
+        """The parts (0 train, 1 valid, 2 test), filled scaffold by scaffold.
+
+        Args:
+            order: the scaffolds.
+            rule: the part of the next one, from the rows that each part has and the scaffold's own.
+        """
+        sizes, filled = self.sizes(), [0, 0, 0]
+        part_of = np.empty(len(sizes), dtype=np.int64)
+        for g in order:
+            size = int(sizes[g])
+            part_of[g] = part = rule(filled, size)
+            filled[part] += size
         return Parts.of(self.rows, part_of[self.scaffold_of], self.left_out)
 
 
-@register_split(
-    "partition",
+@_scaffold_recipe(
     "scaffold/deepchem",
     "DeepChem's ScaffoldSplitter, exactly; forms of a molecule may leak",
     "Wu et al. 2018, Chem. Sci. 9:513",
-    reads=True,
-    reproduces=True,
     asks="The rarest scaffolds: common ones train, and most tested ones occur once. No seed: one split.",
 )
-def split_like_deepchem(task: Task) -> Parts:
+def split_like_deepchem(task: Task, chiral: bool = False) -> Parts:
     """The sets of DeepChem's ``ScaffoldSplitter`` (2.8.0): largest scaffolds first, cut off at the fractions.
 
-    All acyclic molecules are one scaffold there. Rows that cannot be read do not count: the loaders there, such as
-    ``load_bbbp``, drop them before they split. The seed plays no part.
+    Of scaffolds of one size that which begins later comes first. All acyclic molecules are one scaffold there. Rows
+    that cannot be read do not count: the loaders there, such as ``load_bbbp``, drop them before they split. The seed
+    plays no part.
     """
-    return _largest_first(_scaffolds_of(task), task.fractions)
+    found = _Scaffolds.of(task, chiral=chiral)
+    n, sizes = len(found.rows), found.sizes()
+    train, valid = task.fractions[0] * n, (task.fractions[0] + task.fractions[1]) * n
+
+    def rule(filled: list[int], size: int) -> int:
+        return 0 if filled[0] + size <= train else 2 if filled[0] + filled[1] + size > valid else 1
+
+    return found.parts(np.lexsort((np.arange(len(sizes)), sizes))[::-1].tolist(), rule)
 
 
-@register_split(
-    "partition",
+@_scaffold_recipe(
     "scaffold/gem-chiral",
     "GEM's and Hu et al.'s scaffold split, exactly: DeepChem's with chiral scaffolds; forms of a molecule may leak",
     "Fang et al. 2022, Nat. Mach. Intell. 4:127; Hu et al. 2020, ICLR",
-    reads=True,
-    reproduces=True,
     asks="The rarest scaffolds, where another stereoisomer of a scaffold that trained counts as new.",
 )
 def split_like_gem(task: Task) -> Parts:
@@ -63,16 +90,13 @@ def split_like_gem(task: Task) -> Parts:
     DeepChem's rule, but scaffolds keep their stereo, so that stereoisomers fall into different ones; papers on
     pre-training report their numbers on it. Rows that cannot be read do not count: the loaders there drop them first.
     """
-    return _largest_first(_scaffolds_of(task, chiral=True), task.fractions)
+    return split_like_deepchem(task, chiral=True)
 
 
-@register_split(
-    "partition",
+@_scaffold_recipe(
     "scaffold/chemprop",
     "chemprop 2's scaffold_balanced, exactly; forms of a molecule may leak",
     "Yang et al. 2019, J. Chem. Inf. Model. 59:3370",
-    reads=True,
-    reproduces=True,
     asks="New scaffolds at random, small ones first; other forms of a training molecule may be tested.",
 )
 def split_like_chemprop(task: Task) -> Parts:
@@ -81,41 +105,33 @@ def split_like_chemprop(task: Task) -> Parts:
     Scaffolds that fit into the smaller part are shuffled by the seed, larger ones follow from small to large; each
     goes to test where it fits, then to valid, else to train. All acyclic molecules are one scaffold there.
     """
-    found = _scaffolds_of(task, unmap=True)
-    rows, scaffold_of = found.rows, found.scaffold_of
+    found = _Scaffolds.of(task, unmap=True)
     train, valid, test = task.fractions
-    if train == 1.0:
-        return Parts(rows, rows[:0], rows[:0], found.left_out)
-    swapped = test == 0.0
-    if swapped:
-        valid, test = test, valid
+    first, second = 2, 1
+    if test == 0.0:
+        first, second, valid, test = 1, 2, test, valid
     whole = train + test + valid
     if whole != 1.0:  # as there: valid keeps its fraction
         train, test = (train / whole, test / whole) if valid else (train / whole, 1.0 - train / whole)
-    n_train, n_valid, n_test = (floor(len(rows) * f) for f in (train, valid, test))
+    n_train, n_valid, n_test = (floor(len(found.rows) * f) for f in (train, valid, test))
     shuffled_up_to = min(n_test, n_valid) if valid else min(n_train, n_test)
-    size_of = Counter(scaffold_of.tolist())
-    by_size = sorted(size_of, key=lambda g: size_of[g])
-    small = [g for g in by_size if size_of[g] <= shuffled_up_to]
+    sizes = found.sizes()
+    by_size = np.argsort(sizes, kind="stable")
+    small, large = (each.tolist() for each in np.split(by_size, [(sizes <= shuffled_up_to).sum()]))
     np.random.default_rng(seed=task.seed).shuffle(small)
-    part_of = np.empty(len(size_of), dtype=np.int64)
-    filled = [0, 0, 0]
-    for g in [*small, *(g for g in by_size if size_of[g] > shuffled_up_to)]:
-        room = [part for part, most in ((2, n_test), (1, n_valid)) if filled[part] + size_of[g] <= most]
-        part_of[g] = room[0] if room else 0
-        filled[part_of[g]] += size_of[g]
-    if swapped:
-        part_of = np.array([0, 2, 1])[part_of]
-    return found.parts(part_of)
+
+    def rule(filled: list[int], size: int) -> int:
+        if task.fractions[0] == 1.0:
+            return 0
+        return first if filled[first] + size <= n_test else second if filled[second] + size <= n_valid else 0
+
+    return found.parts([*small, *large], rule)
 
 
-@register_split(
-    "partition",
+@_scaffold_recipe(
     "scaffold/chemprop1",
     "chemprop 1's and GROVER's scaffold_balanced, exactly; forms of a molecule may leak",
     "Yang et al. 2019, J. Chem. Inf. Model. 59:3370; Rong et al. 2020, NeurIPS",
-    reads=True,
-    reproduces=True,
     asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
 )
 def split_like_chemprop1(task: Task) -> Parts:
@@ -124,18 +140,15 @@ def split_like_chemprop1(task: Task) -> Parts:
     Scaffolds of more rows than half of valid or of test come first, then the others, both shuffled by the seed;
     each goes to train where it fits, then to valid, else to test. Targets of the parts are fractions of a row there.
     """
-    found = _scaffolds_of(task)
+    found = _Scaffolds.of(task)
     n_train, n_valid, n_test = (f * len(found.rows) for f in task.fractions)
-    return found.parts(_large_then_small(found.sizes, n_train, n_valid, n_test, task.seed))
+    return _large_then_small(found, n_train, n_valid, n_test, task.seed)
 
 
-@register_split(
-    "partition",
+@_scaffold_recipe(
     "scaffold/tdc",
     "the Therapeutics Data Commons' scaffold split, exactly; forms of a molecule may leak",
     "Huang et al. 2021, NeurIPS Datasets and Benchmarks",
-    reads=True,
-    reproduces=True,
     asks="New scaffolds at random, large series in train: closer to training than DeepChem's.",
 )
 def split_like_tdc(task: Task) -> Parts:
@@ -144,54 +157,68 @@ def split_like_tdc(task: Task) -> Parts:
     The targets of train and valid are rounded down and test has the rest. Without a test fraction whatever does not
     fit into train is valid. Their leaderboards ask for 0.7, 0.1, 0.2.
     """
-    found = _scaffolds_of(task)
+    found = _Scaffolds.of(task)
     n = len(found.rows)
     n_train, n_valid = int(n * task.fractions[0]), int(n * task.fractions[1])
-    part_of = _large_then_small(found.sizes, n_train, n_valid, n - n_train - n_valid, task.seed)
-    return found.parts(np.minimum(part_of, 1) if task.fractions[2] == 0 else part_of)
+    return _large_then_small(
+        found, n_train, n_valid, n - n_train - n_valid, task.seed, last=1 if task.fractions[2] == 0 else 2
+    )
 
 
-def _scaffolds_of(task: Task, *, unmap: bool = False, chiral: bool = False) -> _Scaffolds:
-    keys = scaffolds(task.table.smiles[task.rows], unmap=unmap, chiral=chiral)
-    bad = np.array([bool(r) for r in keys.reasons], dtype=bool)
-    left_out = {int(row): str(why) for row, why in zip(task.rows[bad], keys.reasons[bad], strict=True)}
-    scaffold_of = number(keys.values[~bad])
-    first = np.unique(scaffold_of, return_index=True)[1]
-    sizes = np.bincount(scaffold_of, minlength=len(first))
-    return _Scaffolds(task.rows[~bad], scaffold_of, sizes, first, left_out)
-
-
-def _largest_first(found: _Scaffolds, fractions: tuple[float, float, float]) -> Parts:
-    """Largest scaffold first, of equal ones that which begins later; cut off at shares of the rows that can be read."""
-    n = len(found.rows)
-    train_cutoff, valid_cutoff = fractions[0] * n, (fractions[0] + fractions[1]) * n
-    part_of = np.empty(len(found.sizes), dtype=np.int64)
-    filled = [0, 0, 0]
-    for g in np.lexsort((found.first, found.sizes))[::-1]:
-        size = int(found.sizes[g])
-        if filled[0] + size <= train_cutoff:
-            part = 0
-        else:
-            part = 2 if filled[0] + filled[1] + size > valid_cutoff else 1
-        part_of[g] = part
-        filled[part] += size
-    return found.parts(part_of)
-
-
-def _large_then_small(sizes: np.ndarray, n_train: float, n_valid: float, n_test: float, seed: int) -> np.ndarray:
-    """The part of each scaffold, numbered in order of first appearance as their dictionaries are."""
-    from random import Random
-
-    large = sizes > min(n_valid, n_test) / 2
+def _large_then_small(
+    found: _Scaffolds, n_train: float, n_valid: float, n_test: float, seed: int, last: int = 2
+) -> Parts:
+    """Scaffolds of more rows than half a part, then the others, each shuffled; what does not fit goes to ``last``."""
+    large = found.sizes() > min(n_valid, n_test) / 2
     order, shuffled = [], Random(seed)  # their generator, whose shuffles depend on how many there are and on the seed
     for chosen in (np.flatnonzero(large).tolist(), np.flatnonzero(~large).tolist()):
         shuffled.shuffle(chosen)
         order += chosen
-    part_of = np.empty(len(sizes), dtype=np.int64)
-    filled = [0, 0, 0]
-    for g in order:
-        size = int(sizes[g])
-        part = 0 if filled[0] + size <= n_train else 1 if filled[1] + size <= n_valid else 2
-        part_of[g] = part
-        filled[part] += size
-    return part_of
+
+    def rule(filled: list[int], size: int) -> int:
+        return 0 if filled[0] + size <= n_train else 1 if filled[1] + size <= n_valid else last
+
+    return found.parts(order, rule)
+
+
+@register_split(
+    "partition",
+    "stratified/deepchem",
+    "DeepChem's SingletaskStratifiedSplitter, exactly: all parts have the same range of values",
+    "Wu et al. 2018, Chem. Sci. 9:513",
+    reproduces=True,
+    params={"target": None},
+    asks="Molecules between those that trained: every range of values trains and is tested in the same shares.",
+)
+def split_by_value(task: Task) -> Parts:
+    """The sets of DeepChem's ``SingletaskStratifiedSplitter`` (Wu et al. 2018, Chem. Sci. 9:513), for the same seed.
+
+    Rows are sorted by one target; of every ten in that order 8, 1 and 1 (or what the fractions say) are drawn for
+    train, valid and test. Rows over at the upper end, fewer than ten, are in no part, as there. DeepChem's QM7 and
+    QM7b sort by the first target, which is the default of ``target`` here.
+    """
+    tenths = np.rint(TEN * np.array(task.fractions)).astype(int)
+    if not np.allclose(TEN * np.array(task.fractions), tenths, rtol=0, atol=1e-6):
+        raise UsageError(
+            f"'stratified/deepchem' deals ten rows at a time, and {list(task.fractions)} are no tenths",
+            hint="give tenths, such as 0.8, 0.1, 0.1",
+        )
+    names = [t.name for t in task.table.row_targets]
+    if not names or task.table.y is None:
+        raise UsageError(
+            "'stratified/deepchem' needs a target to sort by", hint="name one: --target COLUMN, targets=[COLUMN]"
+        )
+    target = task.params["target"] or names[0]
+    if target not in names:
+        raise UsageError(f"the table has no target {target!r}", hint=nearest(str(target), names))
+    y = task.table.y[task.rows, names.index(target)]
+    left_out = {int(row): f"no value of {target}" for row in task.rows[np.isnan(y)]}
+    rows = task.rows[~np.isnan(y)]
+    rows = rows[np.argsort(y[~np.isnan(y)])]
+    dealt = len(rows) - len(rows) % TEN
+    left_out |= {int(row): "among the last rows by value, fewer than ten" for row in rows[dealt:]}
+    draw = np.random.RandomState(task.seed)  # their generator, which their rows depend on
+    part_of = np.empty(dealt, dtype=np.int64)
+    for ten in part_of.reshape(-1, TEN):
+        ten[draw.permutation(TEN)] = np.repeat([0, 1, 2], tenths)
+    return Parts.of(rows[:dealt], part_of, left_out)

@@ -1,4 +1,4 @@
-"""The recipe ``index/file``: use row numbers as somebody published them, leaks included."""
+"""The recipes that read lists of rows: ``file``, the user's own, and ``index/file``, as somebody published them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,46 @@ import pandas as pd
 
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.registry import full_name, names
+from molgraph.data.splits.columns import parts_of_words
+from molgraph.data.splits.fits import check_rows
 from molgraph.data.splits.recipe import WORDS, Parts, Task, register_split
-from molgraph.data.splits.split import FORMAT, PARTS, read_json
+from molgraph.data.splits.split import FORMAT, PARTS, Split, read_json
 
 ENDINGS = (".json", ".npz", ".npy", ".csv", ".csv.gz", ".txt", ".txt.gz", ".idx", "")
+
+
+@register_split(
+    "partition",
+    "file",
+    "a file of the user's: JSON of row numbers, or CSV of id and split",
+    uses_fractions=False,
+    params={"path": None},
+    asks="Whatever the file was made for.",
+)
+def split_by_file(task: Task) -> Parts:
+    """The user's own file: JSON from ``Split.save`` or with lists of row numbers, or CSV with columns id and split."""
+    path = _path(task)
+    if path.suffix != ".json":
+        return parts_of_words(task, _words_of_ids(path, task.table.ids), str(path))
+    if _mapping(path).get("format") != FORMAT:
+        return _parts(task, _from_path(path), str(path))
+    split = Split.load(path)
+    check_rows(split, task.table, str(path))
+    return Parts(split.train, split.valid, split.test, {out.row: out.reason for out in split.left_out})
+
+
+def _words_of_ids(path: Path, ids: np.ndarray) -> list[str]:
+    """The word that a csv of id and split has for each id; empty where it has none."""
+    frame = _frame(path, keep_default_na=False)
+    for name in ("id", "split"):
+        if name not in frame.columns:
+            raise DataError(f"{path} has no column {name!r}", hint=f"it has {', '.join(frame.columns)}")
+    word_of = frame.set_index("id")["split"].str.strip().str.lower()
+    if word_of.index.has_duplicates:
+        raise DataError(f"{path} has the id {word_of.index[word_of.index.duplicated()][0]!r} twice")
+    if strangers := set(word_of.index) - set(ids):
+        raise DataError(f"{path} has the id {min(strangers)!r}, the table does not")
+    return word_of.reindex(ids, fill_value="").tolist()
 
 
 @register_split(
@@ -40,19 +76,23 @@ def split_by_index(task: Task) -> Parts:
     JT-VAE's lists.
     """
     given = {name: task.params[name] for name in PARTS if task.params[name] is not None}
-    path = task.params["path"]
-    if (path is None) == (not given):
+    if (task.params["path"] is None) == (not given):
         raise UsageError(
             "the split 'index/file' needs its row numbers",
             hint="give path=FILE_OR_FOLDER, or train=FILE, valid=FILE and test=FILE",
         )
-    if path is not None:
-        if not isinstance(path, str | os.PathLike):
-            raise UsageError(f"the split 'index/file' needs a path, it is {path!r}", hint="give path=FILE_OR_FOLDER")
-        found = _from_path(Path(path))
+    if given:
+        found, source = {name: _numbers(lists, name) for name, lists in given.items()}, "the lists"
     else:
-        found = {name: _numbers(source, name) for name, source in given.items()}
-    return _parts(task, found, str(path) if path is not None else "the lists")
+        found, source = _from_path(path := _path(task)), str(path)
+    return _parts(task, found, source, int(task.params["first"]), others_train=True)
+
+
+def _path(task: Task) -> Path:
+    path = task.params["path"]
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError("the split needs a path" + f", not {path!r}" * (path is not None), hint="give path=FILE")
+    return Path(path)
 
 
 def recipe_or_file(name: str) -> tuple[str, dict[str, Any]]:
@@ -76,8 +116,11 @@ def recipe_or_file(name: str) -> tuple[str, dict[str, Any]]:
     return "file" if mark in head else "index/file", {"path": path}
 
 
-def _parts(task: Task, found: Mapping[str, np.ndarray], source: str) -> Parts:
-    first, n = int(task.params["first"]), len(task.table)
+def _parts(
+    task: Task, found: Mapping[str, np.ndarray], source: str, first: int = 0, *, others_train: bool = False
+) -> Parts:
+    """The parts from the row numbers of each, counted from ``first``; ``others_train`` where no list of training is."""
+    n = len(task.table)
     part_of = np.full(n, -1)
     for k, name in enumerate(PARTS):
         rows = found.get(name, np.zeros(0, dtype=np.int64)) - first
@@ -94,24 +137,20 @@ def _parts(task: Task, found: Mapping[str, np.ndarray], source: str) -> Parts:
         if len(both):
             raise DataError(f"{source} names row {both[0] + first} in {PARTS[part_of[both[0]]]} and in {name}")
         part_of[rows] = k
-    if "train" not in found:
+    if others_train and "train" not in found:
         part_of[part_of < 0] = 0
     mine = part_of[task.rows]
     return Parts.of(task.rows, mine, {int(row): f"in no part of {source}" for row in task.rows[mine < 0]})
 
 
 def _from_path(path: Path) -> dict[str, np.ndarray]:
+    """The row numbers of each part, from a file of all parts or a folder with a file for each."""
     if path.is_dir():
         return _from_folder(path)
-    if os.path.exists(path) and not path.is_file():
-        raise DataError(f"cannot read {path}: it is no file", hint="name a file or a folder")
     if path.name.endswith((".json", ".npz")):
         held = _mapping(path)
     elif path.name.endswith((".csv", ".csv.gz")):
-        try:
-            frame = pd.read_csv(path, dtype=str)
-        except (OSError, ValueError) as error:
-            raise _unreadable(path, error) from error
+        frame = _frame(path)
         held = {str(name): frame[name].dropna().tolist() for name in frame.columns if _word(str(name)) is not None}
     else:
         raise UsageError(
@@ -137,8 +176,9 @@ def _from_folder(path: Path) -> dict[str, np.ndarray]:
     except OSError as error:
         raise _unreadable(path, error) from error
     for file in inside:
-        part = _word(file.name.split(".")[0])
-        if part is None or not file.is_file() or file.name[len(file.name.split(".")[0]) :] not in ENDINGS:
+        stem, dot, ending = file.name.partition(".")
+        part = _word(stem)
+        if part is None or not file.is_file() or dot + ending not in ENDINGS:
             continue
         if part in found:
             raise DataError(f"{path} has two files for {part}: {found[part].name} and {file.name}", hint="name one")
@@ -155,17 +195,18 @@ def _word(name: str) -> str | None:
 
 
 def _numbers(source: Any, name: str) -> np.ndarray:
+    """The row numbers of one part, from a file of them or as they are."""
     if not isinstance(source, str | os.PathLike):
         return _whole(source, name)
     path = Path(source)
+    if path.suffix == ".npz":
+        held = _mapping(path)
+        if len(held) != 1:
+            raise DataError(f"{path} holds {len(held)} arrays, expected one", hint="give it as path=FILE")
+        return _whole(next(iter(held.values())), str(path))
     try:
         if path.suffix == ".npy":
             return _whole(np.load(path, allow_pickle=False), str(path))
-        if path.suffix == ".npz":
-            held = _mapping(path)
-            if len(held) != 1:
-                raise DataError(f"{path} holds {len(held)} arrays, expected one", hint="give it as path=FILE")
-            return _whole(next(iter(held.values())), str(path))
         if path.suffix == ".json":
             return _whole(read_json(path), str(path))
         return _whole(pd.read_csv(path, header=None, dtype=str, skip_blank_lines=True)[0], str(path))
@@ -186,6 +227,15 @@ def _mapping(path: Path) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise DataError(f"{path} holds no parts", hint='give {"train": [...], "valid": [...], "test": [...]}')
     return raw
+
+
+def _frame(path: Path, **options: Any) -> pd.DataFrame:
+    if path.exists() and not path.is_file():
+        raise DataError(f"cannot read {path}: it is no file", hint="name a file")
+    try:
+        return pd.read_csv(path, dtype=str, **options)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
@@ -161,12 +161,12 @@ def agreed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return np.where(first == second, first, -1)
 
 
-def number(keys: np.ndarray) -> np.ndarray:
+def number(keys: Iterable[Any]) -> np.ndarray:
     """int64 [n]: equal keys get equal numbers 0, 1, ... in order of first appearance.
 
     Example:
-        >>> number(np.array(["b", "a", "b"], dtype=object)).tolist()
+        >>> number(["b", "a", "b"]).tolist()
         [0, 1, 0]
     """
     code_of: dict[Any, int] = {}
-    return np.fromiter((code_of.setdefault(k, len(code_of)) for k in keys), np.int64, len(keys))
+    return np.fromiter((code_of.setdefault(key, len(code_of)) for key in keys), np.int64)

@@ -21,6 +21,7 @@ from molgraph.data.table import Table
 
 FORMAT = "molgraph-split-1"
 PARTS = ("train", "valid", "test")
+ANEW = "split this table anew, or give the one that the split was made for"
 _WAY_OUT = "where a benchmark's run wrote it, delete its folder and run again"
 
 
@@ -117,13 +118,12 @@ class Split:
         """Raise ``DataError`` unless the table has the ids and structures that the split was made for."""
         if len(table) != self.n_rows:
             raise DataError(
-                f"the split was made for a table of {self.n_rows} rows, this one has {len(table)}",
-                hint="split this table anew, or give the one that the split was made for",
+                f"the split was made for a table of {self.n_rows} rows, this one has {len(table)}", hint=ANEW
             )
         if self.content and content_hash(row_contents(table)) != self.content:
             raise DataError(
                 "the split was made for other rows: ids or structures differ, or stand in another order",
-                hint="split this table anew, or give the one that the split was made for, standardised as it was then",
+                hint=f"{ANEW}, standardised as it was then",
             )
 
     def text(self, n_leaks: int = 5) -> str:
@@ -163,9 +163,7 @@ class Split:
                 raise ValueError(f"its format is not {FORMAT!r}")
             parts = [np.asarray(raw[name], dtype=np.int64).reshape(-1) for name in PARTS]
             split = cls(
-                train=parts[0],
-                valid=parts[1],
-                test=parts[2],
+                *parts,
                 recipe=str(raw["recipe"]),
                 seed=int(raw["seed"]),
                 fractions=tuple(float(f) for f in raw["fractions"]),
@@ -182,10 +180,7 @@ class Split:
             raise DataError(f"cannot read the split {path}: {error.strerror}", hint=_WAY_OUT) from error
         except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise DataError(f"{path} is not a molgraph split: {error}", hint=_WAY_OUT) from error
-        try:
-            check_parts(parts, split.n_rows, str(path))
-        except DataError as error:
-            raise DataError(error.message, hint=_WAY_OUT) from error
+        check_parts(parts, split.n_rows, str(path), hint=_WAY_OUT)
         return split
 
     def __repr__(self) -> str:
@@ -205,15 +200,15 @@ def read_json(path: str | os.PathLike[str]) -> Any:
     return parse_json(Path(path).read_text(encoding="utf-8"))
 
 
-def check_parts(parts: Iterable[np.ndarray], n_rows: int, source: str) -> None:
+def check_parts(parts: Iterable[np.ndarray], n_rows: int, source: str, hint: str = "") -> None:
     """Raise ``DataError`` where a row is outside the table or in two parts."""
     rows = np.concatenate([np.asarray(p, dtype=np.int64) for p in parts])
     outside = rows[(rows < 0) | (rows >= n_rows)]
     if len(outside):
-        raise DataError(f"{source} names row {outside[0]}, the table has {n_rows} rows")
+        raise DataError(f"{source} names row {outside[0]}, the table has {n_rows} rows", hint=hint)
     values, counts = np.unique(rows, return_counts=True)
     if (counts > 1).any():
-        raise DataError(f"{source} has row {values[counts > 1][0]} twice")
+        raise DataError(f"{source} has row {values[counts > 1][0]} twice", hint=hint)
 
 
 _quoted = json.encoder.encode_basestring_ascii

@@ -1,13 +1,23 @@
-"""Group the rows of a table that hold forms of one molecule: those of one stereo-free parent."""
+"""Group the rows of a table that hold forms of one molecule, and find such rows on both sides of a split."""
 
 from __future__ import annotations
+
+from collections import defaultdict
 
 import numpy as np
 import pandas as pd
 
-from molgraph.chem.scaffold import stereo_free_parents
+from molgraph.chem.scaffold import relate, stereo_free_parents
 from molgraph.data.splits.recipe import Grouping, Task, number
+from molgraph.data.splits.split import Leak
 from molgraph.data.table import Entities, Table
+
+MOST_PER_TEST_ROW = 10  # a molecule that stands in training a thousand times is named ten times
+
+
+def reasons_by_row(rows: np.ndarray, reasons: np.ndarray) -> dict[int, str]:
+    """Row and reason of the rows that have one."""
+    return {int(row): str(why) for row, why in zip(rows, reasons, strict=True) if why}
 
 
 def group_by_parent(task: Task, column: Entities | None = None) -> tuple[Grouping, np.ndarray]:
@@ -21,12 +31,11 @@ def group_by_parent(task: Task, column: Entities | None = None) -> tuple[Groupin
         The grouping, and the stereo-free parent of each group (object array [n_groups]).
     """
     keys = stereo_free_parents((column or task.table.entity("molecule")).values[task.rows])
-    bad = np.array([bool(r) for r in keys.reasons], dtype=bool)
-    left_out = {int(row): str(why) for row, why in zip(task.rows[bad], keys.reasons[bad], strict=True)}
-    parents = keys.values[~bad]
+    use = keys.reasons == ""
+    parents = keys.values[use]
     group_of = number(parents)
     first = np.unique(group_of, return_index=True)[1]
-    return Grouping(task.rows[~bad], group_of, left_out), parents[first]
+    return Grouping(task.rows[use], group_of, reasons_by_row(task.rows, keys.reasons)), parents[first]
 
 
 def entity_keys(table: Table, rows: np.ndarray) -> np.ndarray:
@@ -47,3 +56,35 @@ def entity_keys(table: Table, rows: np.ndarray) -> np.ndarray:
         columns.append(np.array([*same, ""], dtype=object)[code])
     joined = ["\0".join(parts) if all(parts) else "" for parts in zip(*columns, strict=True)]
     return np.array(joined, dtype=object)
+
+
+def find_leaks(
+    table: Table, train: np.ndarray, test: np.ndarray, parents: np.ndarray | None = None
+) -> tuple[Leak, ...]:
+    """Pairs of a training and a test row with the same stereo-free parent, in order of the test rows.
+
+    Args:
+        table: all rows. In a table of pairs both entities must be the same; graphs and geometries have no such pairs.
+        train: int64, training rows.
+        test: int64, test rows.
+        parents: object array [n], stereo-free parents of all rows, where they are known already.
+
+    Returns:
+        The pairs, at most ten training rows for each test row, with what ties them: ``duplicate``, ``salt form``,
+        ``stereoisomer`` or ``isotopologue``.
+    """
+    smiles = next((e.values for e in table.entities if e.kind == "molecule"), None)
+    if parents is None or len(table.entities) > 1:
+        rows = np.concatenate([train, test]).astype(np.int64)
+        parents = np.full(len(table), "", dtype=object)
+        parents[rows] = entity_keys(table, rows)
+    rows_of: dict[str, list[int]] = defaultdict(list)
+    for row in train:
+        if parents[row] and len(rows_of[parents[row]]) < MOST_PER_TEST_ROW:
+            rows_of[parents[row]].append(int(row))
+    leaks = []
+    for row in test:
+        for other in rows_of.get(parents[row], ()) if parents[row] else ():
+            tie = "duplicate" if smiles is None else relate(smiles[other], smiles[row])
+            leaks.append(Leak(str(table.ids[other]), str(table.ids[row]), tie))
+    return tuple(leaks)
