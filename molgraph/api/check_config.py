@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.base.errors import UsageError
+from molgraph.base.options import Keyword, fill, optional
 from molgraph.base.paths import missing_file
 from molgraph.base.recipe_keys import KEYS
 from molgraph.base.registry import full_name, get
@@ -31,6 +32,14 @@ def recipe_of(recipe: RunConfig | str | Path | None, given: Mapping[str, Any]) -
     if recipe is None and "split" not in given and (advised := advised_split(given.get("path"))):
         values.setdefault("split", {})["recipe"] = advised
     return RunConfig.from_dict(values)
+
+
+def corpus_keywords(
+    known: Mapping[str, Keyword], options: Mapping[str, Any], data: Any, params: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The keywords of a verb that learns from a corpus, those that were given; a path of data is one of them."""
+    given = fill(optional(known), options) | {"params": params, "path": data if isinstance(data, str) else None}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def with_start(config: RunConfig) -> RunConfig:

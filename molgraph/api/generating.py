@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from molgraph.api.check_config import recipe_of
-from molgraph.api.prediction import load
+from molgraph.api.check_config import corpus_keywords, recipe_of
+from molgraph.api.prediction import load, set_running
 from molgraph.api.pretraining import corpus_split, learn_corpus
 from molgraph.base.contracts import Generator
 from molgraph.base.errors import UsageError
-from molgraph.base.options import fill, optional, takes
+from molgraph.base.options import optional, takes
 from molgraph.base.parameters import check_params
 from molgraph.base.recipe_keys import DEFAULTS, GENERATOR_KEYWORDS, GRADIENT_DESCENT
 from molgraph.base.registry import get
@@ -58,13 +58,8 @@ def train_generator(
         >>> len(found), found.to_frame().columns.tolist()
         (20, ['smiles', 'valid', 'novel', 'reason'])
     """
-    given = fill(optional(GENERATOR_KEYWORDS), options) | {"params": params}
-    given = {name: value for name, value in given.items() if value is not None}
-    if isinstance(data, str):
-        given["path"] = data
-    config = generator_recipe(recipe, given)
-    generator = make_generator(config)
-    model, table = learn_corpus(data, config, generator, "a generator of molecules", workdir)
+    config = generator_recipe(recipe, corpus_keywords(GENERATOR_KEYWORDS, options, data, params))
+    model, table = learn_corpus(data, config, make_generator(config), "a generator of molecules", workdir)
     model.trained_on = distinct(molecule_hashes(table))
     return model
 
@@ -83,12 +78,10 @@ def make_generator(config: RunConfig) -> Generator:
     """The recipe's generator with the training options that it takes; a warning names those that it does not use."""
     name, told = config.model.name, config.training
     cls = get("generator", name)
-    known = {*cls.param_names()}
-    options = told.model_dump(include=known if cls.gradient_descent else known - {*GRADIENT_DESCENT})
-    idle = sorted(
-        key for key in told.model_fields_set - {*options, "seed"} if getattr(told, key) != getattr(DEFAULTS, key)
-    )
-    if idle:
+    known = {*cls.param_names()} - {*(() if cls.gradient_descent else GRADIENT_DESCENT)}
+    options = told.model_dump(include=known)
+    changed = {key for key in told.model_fields_set if getattr(told, key) != getattr(DEFAULTS, key)}
+    if idle := sorted(changed - {*options, "seed"}):
         logger.warning("%s has no %s: not used", name, " and no ".join(idle))
     params = options | config.model.params
     check_params(cls, params, owner=name)
@@ -125,10 +118,9 @@ def generate(
         raise UsageError(
             f"{loaded.kind} predicts molecules and proposes none", hint="train one: molgraph train-generator CORPUS"
         )
-    given = {"temperature": temperature, "device": device, "threads": threads}
     before = generator.get_params()
     try:
-        generator.set_params(**{name: value for name, value in given.items() if value is not None})
+        set_running(generator, {"temperature": temperature, "device": device, "threads": threads})
         smiles = generator.sample(n, seed)
     finally:
         generator.set_params(**before)

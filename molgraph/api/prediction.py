@@ -44,7 +44,7 @@ def load(
         >>> molgraph.load("model.mgm", device="auto").predict(["CCO"]).to_frame()  # doctest: +SKIP
     """
     model = load_model(Path(path))
-    _set_running(model.method, {"device": device, "threads": threads, "precision": precision})
+    set_running(model.method, {"device": device, "threads": threads, "precision": precision})
     return model
 
 
@@ -119,7 +119,7 @@ def embed(
     if out is not None:
         hashed = "" if isinstance(model, Model) else f"embed {hash_of(model)}"
         return _stream(encoder, data, out, hashed, running or {}, columns, on_error=on_error, keep_columns=keep_columns)
-    _set_running(method, running or {})
+    set_running(method, running or {})
     return encoder.predict(data, **columns)
 
 
@@ -127,7 +127,7 @@ def _stream(
     model: Model, data: Any, out: Any, hashed: str, running: Mapping[str, Any], columns: Mapping[str, Any], **how: Any
 ) -> Streamed:
     """Predict a file; a killed run goes on where ``hashed`` tells the model from others."""
-    _set_running(model.method, running)
+    set_running(model.method, running)
     hashed = hashed and f"{hashed} {sorted(running.items())}"
     return predict_stream(model, data, out, model_hash=hashed, **how, **model.how_read(dict(columns)))
 
@@ -146,7 +146,7 @@ def evaluate(
     return (model if isinstance(model, Model) else load(model)).evaluate(data, report=report, **columns)
 
 
-def _set_running(method: Trainable, running: Mapping[str, Any]) -> None:
+def set_running(method: Trainable, running: Mapping[str, Any]) -> None:
     """Set where and how a fitted method runs; what is None or unknown to it stays as it is."""
     given = {name: value for name, value in running.items() if value is not None}
     for part in method.with_members:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from molgraph.api.baselines import method_of
-from molgraph.api.check_config import check_config, recipe_of, with_start
+from molgraph.api.check_config import check_config, corpus_keywords, recipe_of, with_start
 from molgraph.api.training import run_folder
 from molgraph.api.training_data import read_for_training
 from molgraph.base.contracts import Trainable
 from molgraph.base.errors import DataError, UsageError
-from molgraph.base.options import fill, optional, takes
+from molgraph.base.options import optional, takes
 from molgraph.base.recipe_keys import PRETRAIN_KEYWORDS
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
@@ -69,11 +69,7 @@ def pretrain(
         >>> bool(losses.iloc[1] < losses.iloc[0]), molgraph.embed(model, ["CCO"]).value.shape
         (True, (1, 16))
     """
-    given = fill(optional(PRETRAIN_KEYWORDS), options) | {"params": params}
-    given = {name: value for name, value in given.items() if value is not None}
-    if isinstance(data, str):
-        given["path"] = data
-    config = pretraining_recipe(recipe, given)
+    config = pretraining_recipe(recipe, corpus_keywords(PRETRAIN_KEYWORDS, options, data, params))
     method = method_of(config)
     if not isinstance(method, GraphMethod):
         raise UsageError(f"{config.model.name} has no encoder to pretrain", hint="choose one: molgraph models")
@@ -90,15 +86,8 @@ def learn_corpus(
 ) -> tuple[Model, Table]:
     """Fit a method or a generator on a table whose targets are not read, or are the tasks of its objective.
 
-    Args:
-        data: the table, in any form; None for the recipe's path.
-        config: the recipe.
-        learner: fitted here.
-        what: the model in words, for its card.
-        workdir: a folder for what a resume needs, or None.
-
     Returns:
-        The model without targets, and the standardised rows.
+        The model without targets, whose card has ``what`` it is in words, and the standardised rows.
     """
     check_config(config)
     table = _read(data if data is not None else config.data.path, config)
@@ -134,12 +123,13 @@ def pretraining_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str
     told = recipe_of(recipe, {})
     own = {} if "objective" in told.training.model_fields_set else {"objective": OBJECTIVE}
     config = with_start(recipe_of(recipe, {**corpus_split(told), **own, **given}))
-    if get("objective", config.training.objective).labelled:
-        able = ", ".join(name for name in names("objective") if not get("objective", name).labelled)
-        raise UsageError(f"{config.training.objective} learns targets", hint=f"for pretraining: {able}")
-    if "targets" in given and not get("objective", config.training.objective).tasks:
+    name = config.training.objective
+    if get("objective", name).labelled:
+        able = ", ".join(each for each in names("objective") if not get("objective", each).labelled)
+        raise UsageError(f"{name} learns targets", hint=f"for pretraining: {able}")
+    if "targets" in given and not get("objective", name).tasks:
         hint = "leave them out, or take each for a task: --objective maml"
-        raise UsageError(f"{config.training.objective} reads no targets", hint=hint)
+        raise UsageError(f"{name} reads no targets", hint=hint)
     if config.training.ensemble > 1:
         raise UsageError("one encoder is pretrained at a time", hint="leave ensemble out")
     return config

@@ -61,10 +61,9 @@ class TrainingResult:
     def scores(self) -> pd.DataFrame:
         """Scores on the test part: a row for each method, a column for each metric (target and metric, if several)."""
         rows = self._rows
-        keys = ["target", "metric"] if rows["target"].nunique() > 1 else ["metric"]
-        asked = list(rows[keys].drop_duplicates().itertuples(index=False, name=None))  # what no metric fits is no row
+        keys = ["target", "metric"] if rows["target"].nunique() > 1 else "metric"
         wide = rows.pivot(index="method", columns=keys, values="value")
-        return wide.loc[rows["method"].unique(), asked if len(keys) > 1 else [metric for (metric,) in asked]]
+        return wide.loc[rows["method"].unique(), rows.set_index(keys).index.unique()]  # in the order of the rows
 
     @property
     def means(self) -> dict[str, list[TaskMean]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -124,20 +124,16 @@ def _fetched(name: str, known: Card, again: bool) -> str:
 
 
 def _grid(frame: pd.DataFrame) -> Table:
-    from rich.table import Table
-    from rich.text import Text
+    from molgraph.cli.show import grid
 
-    grid = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
-    for name in ("name", "task", "rows", "metric", "split", "grade", "found"):
-        justify: Literal["left", "right"] = "right" if name == "rows" else "left"
-        grid.add_column(name, justify=justify, overflow="fold", no_wrap=name != "found")
+    shown = grid("", "name", "task", "rows", "metric", "split", "grade", "found")
+    shown.box, shown.columns[2].justify = None, "right"
+    for column in shown.columns[:-1]:
+        column.no_wrap = True
     colours = {"A": "green", "B": "yellow", "C": "red"}
     for collection, part in frame.groupby("collection", sort=False):
-        grid.add_row(Text(str(collection), style="bold cyan"))
+        shown.add_row(f"[bold]{collection}[/bold]")
         for row in part.itertuples():
-            task = str(row.task).replace("regression", "value")
-            cells = [row.Index, task, f"{row.rows:,}", row.metric or "-", row.split, row.grade, row.found]
-            texts = [Text(str(cell)) for cell in cells]
-            texts[5].stylize(colours[row.grade])
-            grid.add_row(*texts)
-    return grid
+            grade, task = f"[{colours[row.grade]}]{row.grade}", str(row.task).replace("regression", "value")
+            shown.add_row(row.Index, task, f"{row.rows:,}", row.metric or "-", row.split, grade, row.found)
+    return shown

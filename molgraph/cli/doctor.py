@@ -33,44 +33,29 @@ def doctor(
 def show(report: dict[str, Any]) -> None:
     """Print the report for people."""
     from rich.console import Console
-    from rich.table import Table
 
-    from molgraph.cli import machine
+    from molgraph.cli.machine import count
+    from molgraph.cli.show import grid
 
-    console = Console(highlight=False)
-    table = Table(
-        title="Versions", title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False
-    )
-    table.add_column(style="cyan", no_wrap=True, min_width=20)
-    table.add_column()
+    versions, machine = (grid(title, "", "", show_header=False) for title in ("Versions", "\nMachine"))
     for name, found in report["versions"].items():
         note = ""
         if name == "cuik-molmaker-pin" and found:
             note = "  matches rdkit" if report["featuriser_matches_rdkit"] else "  [red]built for another rdkit[/red]"
-        table.add_row(name, f"{found}{note}" if found else "[dim]not installed[/dim]")
-    console.print(table)
-    console.print()
-
-    table = Table(
-        title="Machine", title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False
-    )
-    table.add_column(style="cyan", no_wrap=True, min_width=20)
-    table.add_column()
+        versions.add_row(f"{name:20}", f"{found}{note}" if found else "[dim]not installed[/dim]")
     for device in report["devices"]:
-        size = _gigabytes(device["memory_bytes"])
-        counts = ", ".join(machine.count(report[f"{word}s"], word) for word in ("core", "thread"))
+        counts = ", ".join(count(report[f"{word}s"], word) for word in ("core", "thread"))
         more = f", {counts}" if device["device"] == "cpu" else ""
-        table.add_row(device["device"], f"{device['name']}{more}, {size}")
-    speed = report["speed"]
-    table.add_row("reading SMILES", f"{speed['smiles_per_second']:,.0f} molecules/s a core (RDKit)")
+        machine.add_row(device["device"], f"{device['name']}{more}, {_gigabytes(device['memory_bytes'])}")
+    speed, cache, data = report["speed"], report["cache"], report["data"]
     products = f"{speed['float32_gflops']:,.0f} GFLOP/s float32, {speed['bfloat16_gflops']:,.0f} GFLOP/s bfloat16"
-    table.add_row("products, width 300", products)
-    table.add_row("memory", f"{speed['memory_gigabytes_per_second']:.1f} GB/s copied")
-    table.add_row("cache", f"{report['cache']['path']}  ({_gigabytes(report['cache']['free_bytes'])} free)")
-    table.add_row("MOLGRAPH_DATA", report["data"]["found"] or report["data"]["named"] or "[dim]not set[/dim]")
-    console.print(table)
-    console.print()
-
+    machine.add_row(f"{'reading SMILES':20}", f"{speed['smiles_per_second']:,.0f} molecules/s a core (RDKit)")
+    machine.add_row("products, width 300", products)
+    machine.add_row("memory", f"{speed['memory_gigabytes_per_second']:.1f} GB/s copied")
+    machine.add_row("cache", f"{cache['path']}  ({_gigabytes(cache['free_bytes'])} free)")
+    machine.add_row("MOLGRAPH_DATA", data["found"] or data["named"] or "[dim]not set[/dim]")
+    console = Console(highlight=False)
+    console.print(versions, machine, "")
     for sentence in report["advice"]:
         console.print(f"[yellow]![/yellow] {sentence}")
     if not report["advice"]:

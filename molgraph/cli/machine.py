@@ -101,10 +101,9 @@ def facts() -> dict[str, Any]:
     """All of it, with advice."""
     import torch
 
-    found = versions()
-    cache = cache_dir()
+    found, cache, data = versions(), cache_dir(), data_dir()
     there = next(folder for folder in (cache, *cache.parents) if folder.exists())
-    named, data = os.environ.get("MOLGRAPH_DATA"), data_dir()
+    free, writable = shutil.disk_usage(there).free, os.access(there, os.W_OK)
     report: dict[str, Any] = {
         "versions": found,
         "featuriser_matches_rdkit": featuriser_matches(found),
@@ -113,12 +112,8 @@ def facts() -> dict[str, Any]:
         "cores": cores(),
         "threads": torch.get_num_threads(),
         "speed": speeds(),
-        "cache": {
-            "path": str(cache),
-            "writable": os.access(there, os.W_OK),
-            "free_bytes": shutil.disk_usage(there).free,
-        },
-        "data": {"named": named, "found": None if data is None else str(data)},
+        "cache": {"path": str(cache), "writable": writable, "free_bytes": free},
+        "data": {"named": os.environ.get("MOLGRAPH_DATA"), "found": None if data is None else str(data)},
     }
     return report | {"advice": advice(report)}
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from molgraph.cli.show import grid
 
 if TYPE_CHECKING:
     from molgraph.base.registry import Entry
@@ -58,7 +59,7 @@ def models(
     if search is not None and not (found := [each for each in found if matches(each, search)]):
         raise UsageError(f"no {kind} has all the words {search!r}", hint="use fewer words; molgraph models lists all")
     if as_json:
-        print(json.dumps([_plain(each) for each in found], indent=2))
+        print(json.dumps([_plain(each) for each in found], indent=2, default=repr))
     elif name is not None:
         show_one(found[0])
     else:
@@ -73,8 +74,7 @@ def show_all(found: list[Entry], kind: str) -> None:
 
     console = Console(highlight=False)
     if kind == "metric":
-        console.print(_metrics(found))
-        return
+        return console.print(_metrics(found))
     shown = [each for each in found if kind != "model" or each.name != GRAPH_METHOD]
     papers = [short_paper(each.paper) for each in shown]
     room = console.width - max(len(each.name) for each in shown) - max(map(len, papers)) - 4
@@ -82,16 +82,15 @@ def show_all(found: list[Entry], kind: str) -> None:
     wide = room - max(map(len, tags)) - 2 >= TAGGED and any(tags)
     room -= (max(map(len, tags)) + 2) * wide
     title = "Models" if kind == "model" else kind.capitalize() + "s"
-    table = _table(title, "name", "what it is", "from", *["tags"] * wide)
+    table = grid(title, "name", "what it is", "from", *["tags"] * wide)
     for each, paper, own in zip(shown, papers, tags, strict=True):
         table.add_row(each.name, brief(each.summary, room), paper, *[own] * wide)
     console.print(table)
-    settings = {each.name: _settings(each.value.params) for each in shown if kind == "split" and each.value.params}
-    if settings:
-        console.print()
-        table = _table("Parameters, with defaults", "name", "in a benchmark: params = { NAME = VALUE }")
-        for row in settings.items():
-            table.add_row(*row)
+    if kind == "split":
+        table = grid("\nParameters, with defaults", "name", "in a benchmark: params = { NAME = VALUE }")
+        for each in filter(lambda each: each.value.params, shown):
+            settings = (key if value is None else f"{key} = {value}" for key, value in each.value.params.items())
+            table.add_row(each.name, ", ".join(settings))
         console.print(table)
     of = "" if kind == "model" else f" --kind {kind}"
     console.print(f"\n[dim]one of them, whole: molgraph models {shown[0].name}{of}[/dim]")
@@ -121,15 +120,10 @@ def short_paper(paper: str) -> str:
     return " ".join(found.groups()) if found else paper.partition(",")[0]
 
 
-def _settings(params: Mapping[str, Any]) -> str:
-    """Names of parameters with their defaults, a bare name where there is none."""
-    return ", ".join(name if value is None else f"{name} = {value}" for name, value in params.items())
-
-
 def _metrics(found: list[Entry]) -> Any:
     """The table of metrics: which way is better, what they judge, what they need."""
     judges = {("regression", "bounded"): "numbers", ("binary", "multiclass"): "classes"}
-    table = _table("Metrics", "name", "what it is", "better", "judges", "needs")
+    table = grid("Metrics", "name", "what it is", "better", "judges", "needs")
     for each in found:
         better = "higher" if each.value.higher_is_better else "lower"
         what = judges.get(each.value.kinds, ", ".join(each.value.kinds))
@@ -155,7 +149,7 @@ def show_one(entry: Entry) -> None:
         _show_line(console, entry)
     for title, rows in _parameters(entry).items():
         explained = any(row["meaning"] for row in rows)
-        table = _table(title, "parameter", "default", *["meaning"] * explained)
+        table = grid(title, "parameter", "default", *["meaning"] * explained)
         for row in rows:
             table.add_row(row["name"], repr(row["default"]), *[row["meaning"]] * explained)
         console.print(table)
@@ -164,27 +158,15 @@ def show_one(entry: Entry) -> None:
 
 def _show_line(console: Any, entry: Entry) -> None:
     """Print a graph model's line of the design's table; where no word of it may be cut, downwards."""
-    table = _table("", *LINE)
+    table = grid("", *LINE)
     table.add_row(*entry.line)
     least = console.measure(table, options=console.options.update(width=1000)).minimum
     if least + 2 * len(table.columns) > console.width:  # rich leaves the room between columns out
-        table = _table("", "part", "what it is")
+        table = grid("", "part", "what it is")
         for row in zip(LINE, entry.line, strict=True):
             table.add_row(*row)
     console.print(table)
     console.print()
-
-
-def _table(title: str, *columns: str) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    table.show_edge = table.pad_edge = False
-    table.padding = (0, 1, 0, 0)
-    for i, column in enumerate(columns):
-        table.add_column(column, style="cyan" if not i else None, no_wrap=not i, header_style="dim", overflow="fold")
-    return table
 
 
 def _parameters(entry: Entry) -> dict[str, list[dict[str, Any]]]:
@@ -209,16 +191,11 @@ def _parameters(entry: Entry) -> dict[str, list[dict[str, Any]]]:
 def _plain(entry: Entry) -> dict[str, Any]:
     from molgraph.api.catalogue import tags_of
 
-    tables = _parameters(entry)
-    rows = [row for table in tables.values() for row in table]
+    rows = [row for table in _parameters(entry).values() for row in table]
     line = dict(zip(LINE, entry.line, strict=True)) if entry.line else None
     plain = {name: getattr(entry, name) for name in ("name", "kind", "summary", "paper", "system")}
     plain |= {"tags": list(tags_of(entry)), "line": line}
     if entry.kind == "metric":
         direction = "higher" if entry.value.higher_is_better else "lower"
         plain |= {"direction": direction, "kinds": list(entry.value.kinds), "needs": entry.value.needs}
-    return plain | {"parameters": {row["name"]: _json(row["default"]) for row in rows}}
-
-
-def _json(value: Any) -> Any:
-    return value if isinstance(value, bool | int | float | str | None) else repr(value)
+    return plain | {"parameters": {row["name"]: row["default"] for row in rows}}

@@ -66,6 +66,19 @@ def table(frame: pd.DataFrame, *, title: str = "", marks: Collection[tuple[int, 
     console(err=err).print(shown)
 
 
+def grid(title: str = "", *columns: str, **options: Any) -> Any:
+    """An empty table of rich, as wide as its words: the first column coloured and whole, a line under the heads."""
+    from rich import box
+    from rich.table import Table
+
+    shown = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, **options)
+    shown.show_edge = shown.pad_edge = False
+    shown.padding = (0, 1, 0, 0)
+    for i, column in enumerate(columns):
+        shown.add_column(column, style="cyan" if not i else None, no_wrap=not i, header_style="dim", overflow="fold")
+    return shown
+
+
 def number(value: Any) -> str:
     """A number as people read it; a dash for none.
 
