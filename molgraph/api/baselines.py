@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.api.check_config import split_name
-from molgraph.base.contracts import Method, Prediction
+from molgraph.base.contracts import Method, Prediction, Trainable
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT
 from molgraph.base.registry import get
@@ -37,14 +37,7 @@ logger = logging.getLogger("molgraph")
 
 @dataclass(frozen=True)
 class MethodRun:
-    """A fitted method, its predictions of the test part, and the seconds that it took to fit.
-
-    Args:
-        name: the registered name of the method, or of its encoder.
-        method: fitted.
-        prediction: of the test part.
-        seconds: wall time of the fit.
-    """
+    """A fitted method, its predictions of the test part, and the seconds that it took to fit."""
 
     name: str
     method: Method
@@ -52,16 +45,9 @@ class MethodRun:
     seconds: float
 
 
-def _known(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The training options that have the same meaning for a method as in a recipe."""
-    made = make_method(name)
-    taken = set(made.param_names()) - set(() if made.gradient_descent else GRADIENT_DESCENT)
-    return {key: value for key, value in options.items() if key in taken}
-
-
-def _shared(config: RunConfig) -> dict[str, Any]:
-    """Training options that the baseline shares with the method."""
-    return config.training.model_dump(include={"seed", "threads", "class_weights"})
+def known_options(learner: Trainable | type[Trainable]) -> set[str]:
+    """The training options that have the same meaning for a learner as in a recipe."""
+    return set(learner.param_names()) - set(() if learner.gradient_descent else GRADIENT_DESCENT)
 
 
 def _check_idle(config: RunConfig, idle: Mapping[str, Any]) -> None:
@@ -91,10 +77,9 @@ def method_of(config: RunConfig) -> Method:
         UsageError: an unknown name, a value that no fit can have, or a training option that means something else to
             this method.
     """
-    options = config.training.model_dump(exclude={"ensemble", "baseline"})
-    known = _known(config.model.name, options)
-    _check_idle(config, {key: value for key, value in options.items() if key not in known})
-    params = known | config.model.params
+    known = known_options(make_method(config.model.name))
+    _check_idle(config, config.training.model_dump(exclude={"ensemble", "baseline", *known}))
+    params = config.training.model_dump(include=known) | config.model.params
     if config.model.init is not None:
         params["init"] = config.model.init
     method: Method
@@ -111,13 +96,7 @@ def method_of(config: RunConfig) -> Method:
 
 
 def baselines_for(config: RunConfig, method: Method, table: Table | None = None) -> list[str]:
-    """Names of the baselines of a method: a forest for a graph model of molecules unless refused, and the trivial one.
-
-    Args:
-        config: the run.
-        method: what it trains.
-        table: what it learns from; None takes it for molecules.
-    """
+    """Names of a method's baselines: a forest for a graph model of molecules unless refused, and the trivial one."""
     molecules = table is None or ([e.kind for e in table.entities] == ["molecule"] and not table.packed)
     baseline = [BASELINE] if config.training.baseline and is_graph(method) and molecules else []
     return [*baseline, *[TRIVIAL] * (config.model.name != TRIVIAL)]
@@ -141,17 +120,11 @@ def check_keep(config: RunConfig, keep: str) -> None:
 
 
 def run_methods(config: RunConfig, method: Method, parts: list[Table], folder: Path | None) -> list[MethodRun]:
-    """Fit a method and its baselines one after the other, and predict the test part with each.
-
-    Args:
-        config: the recipe.
-        method: its method, not fitted yet.
-        parts: train, valid and test part.
-        folder: where the method keeps what a resume needs, or None.
-    """
+    """Fit a method and its baselines one after the other, and predict the test part with each."""
     made = [_run(config.model.name, method, parts, folder)]
     for name in baselines_for(config, method, parts[0]):
-        made.append(_run(name, make_method(name, **_known(name, _shared(config))), parts, None))
+        shared = {"seed", "threads", "class_weights"} & known_options(make_method(name))
+        made.append(_run(name, make_method(name, **config.training.model_dump(include=shared)), parts, None))
     return made
 
 
@@ -180,14 +153,7 @@ def model_of(
 ) -> Model:
     """The model of a run, with its card and the hashes of the molecules that it was trained on.
 
-    Args:
-        run: the run.
-        table: all rows as they were read.
-        config: the recipe.
-        divided: its split.
-        scores: of all runs on the test part.
-        hashes: of all rows (``molgraph.train.training_molecules.molecule_hashes``).
-        before: those of the model that a graph model started from.
+    ``hashes`` are those of all rows, ``before`` those of the model that a graph model started from.
     """
     learnt = np.concatenate([divided.train, divided.valid]) if run.method.uses_valid else divided.train
     own = scores[scores["method"] == run.name].drop(columns="method").assign(part="test")

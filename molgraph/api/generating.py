@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from molgraph.api.baselines import known_options
 from molgraph.api.check_config import corpus_keywords, recipe_of
 from molgraph.api.prediction import load, set_running
 from molgraph.api.pretraining import corpus_split, learn_corpus
@@ -15,7 +16,7 @@ from molgraph.base.contracts import Generator
 from molgraph.base.errors import UsageError
 from molgraph.base.options import optional, takes
 from molgraph.base.parameters import check_params
-from molgraph.base.recipe_keys import DEFAULTS, GENERATOR_KEYWORDS, GRADIENT_DESCENT
+from molgraph.base.recipe_keys import DEFAULTS, GENERATOR_KEYWORDS
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
 from molgraph.generate.generated import Generated, judge
@@ -78,8 +79,7 @@ def make_generator(config: RunConfig) -> Generator:
     """The recipe's generator with the training options that it takes; a warning names those that it does not use."""
     name, told = config.model.name, config.training
     cls = get("generator", name)
-    known = {*cls.param_names()} - {*(() if cls.gradient_descent else GRADIENT_DESCENT)}
-    options = told.model_dump(include=known)
+    options = told.model_dump(include=known_options(cls))
     changed = {key for key in told.model_fields_set if getattr(told, key) != getattr(DEFAULTS, key)}
     if idle := sorted(changed - {*options, "seed"}):
         logger.warning("%s has no %s: not used", name, " and no ".join(idle))

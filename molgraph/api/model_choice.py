@@ -16,12 +16,7 @@ from molgraph.train.model import Model
 
 @dataclass(frozen=True)
 class Choice:
-    """The model that the validation part prefers.
-
-    Args:
-        model: the model; its card's notes say how it was chosen.
-        sentence: how it was chosen, in words.
-    """
+    """The model that the validation part prefers."""
 
     model: Model
     sentence: str
@@ -30,9 +25,7 @@ class Choice:
 def choose(models: Sequence[Model], valid: Table) -> Choice:
     """The model with the better main metric on the validation rows; of several targets, that for more of them.
 
-    Args:
-        models: the model that was asked for, first, then its baseline; the first is chosen where nothing tells.
-        valid: the rows that none of them was fitted to, with molecules as they were given.
+    The first model is the one that was asked for; it is kept where nothing tells.
     """
     first = models[0]
     if len(models) == 1:

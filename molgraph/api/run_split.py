@@ -55,12 +55,6 @@ def _is_split_of_another(path: Path, table: Table) -> bool:
 def divide_before(n: int, clean: Table, table: Table, config: RunConfig) -> Split:
     """Split the first n rows into train and valid; the others are the test part.
 
-    Args:
-        n: rows of the table that is learnt from.
-        clean: all rows with standardised molecules.
-        table: all rows with molecules as they were read.
-        config: the recipe.
-
     Raises:
         DataError: the split has a test part of its own, or no test row can be read.
     """

@@ -9,7 +9,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from molgraph.base.contracts import Method, Prediction, Target
+from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import DataError, UsageError
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.labels import check_targets, check_weights
@@ -37,7 +37,7 @@ class _MoleculeEstimator(BaseEstimator):
         for name, value in own.items():
             setattr(self, name, value)
         if params:
-            _make(self.model, params)  # refuses a name that the model does not know
+            make_method(self.model, **params)  # refuses a name that the model does not know
             self._params = self._params | params
         return self
 
@@ -48,7 +48,7 @@ class _MoleculeEstimator(BaseEstimator):
         try:
             table = make_table(as_smiles(X), targets=targets, y=y, weights=_weights(sample_weight, len(y)))
             check_weights(table)
-            method = _make(self.model, self._params)
+            method = make_method(self.model, **self._params)
             measured = ~np.isnan(y).all(axis=1)  # another row teaches nothing
             table = self._readable(table, measured)
             for name, why in check_targets(table).unlearned.items():  # scikit-learn has no word for half an answer
@@ -62,7 +62,6 @@ class _MoleculeEstimator(BaseEstimator):
 
     def _readable(self, table: Table, measured: np.ndarray) -> Table:
         """The measured rows whose molecule can be read; with ``invalid="raise"`` one that cannot is an error."""
-
         reasons = np.array([parse_smiles(text).reason for text in table.smiles], dtype=object)
         bad = np.flatnonzero(((reasons != "") | ~table.ok).astype(bool))
         if len(bad) and self.invalid == "raise":
@@ -176,26 +175,21 @@ def as_smiles(X: Any) -> list[Any]:
     """The SMILES or RDKit molecules of a list, Series, or array of one dimension or one column."""
     if isinstance(X, str):
         raise InputError("X is one text, expected a sequence of SMILES", hint=f"write [{X!r}]")
-    values = np.asarray(X, dtype=object)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
+    values = _flat(np.asarray(X, dtype=object))
     if values.ndim != 1:
         raise InputError(f"X has shape {values.shape}, expected (n,) or (n, 1)", hint="one SMILES a row")
     return values.tolist()
 
 
-def _make(model: str, params: dict[str, Any]) -> Method:
-
-    return make_method(model, **params)
+def _flat(values: np.ndarray) -> np.ndarray:
+    """One column as an array of one dimension."""
+    return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
 
 
 def _values(y: Any, n: int) -> np.ndarray:
     """Values [n, targets], those that are missing in any of Python's ways NaN."""
-    try:
-        given = np.asarray(y, dtype=object)
-        values = np.where(pd.isna(given), np.nan, given).astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"y is not numbers: {error}", hint="for labels use MoleculeClassifier") from None
+    given = np.asarray(y, dtype=object)
+    values = _floats(np.where(pd.isna(given), np.nan, given), "y", "for labels use MoleculeClassifier")
     if values.ndim not in (1, 2) or len(values) != n:
         raise InputError(f"y has shape {values.shape}, X has {n} molecules", hint="one row of y a molecule")
     return _known(values, np.isnan(values)).reshape(n, -1)
@@ -203,9 +197,7 @@ def _values(y: Any, n: int) -> np.ndarray:
 
 def _labels(y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     """The measured labels, and bool [n]: which rows have one."""
-    labels = y if isinstance(y, np.ndarray) else np.asarray(y, dtype=object)
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
+    labels = _flat(y if isinstance(y, np.ndarray) else np.asarray(y, dtype=object))
     if labels.ndim != 1 or len(labels) != n:
         raise InputError(f"y has shape {labels.shape}, expected ({n},)", hint="one label a molecule")
     missing = pd.isna(labels)
@@ -224,13 +216,17 @@ def _known(y: np.ndarray, missing: np.ndarray) -> np.ndarray:
     return y
 
 
+def _floats(values: Any, name: str, hint: str) -> np.ndarray:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} is not numbers: {error}", hint=hint) from None
+
+
 def _weights(sample_weight: Any, n: int) -> np.ndarray | None:
     if sample_weight is None:
         return None
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"sample_weight is not numbers: {error}", hint="one weight a molecule") from None
+    weights = _floats(sample_weight, "sample_weight", "one weight a molecule")
     if weights.shape != (n,):
         raise InputError(f"sample_weight has shape {weights.shape}, expected ({n},)", hint="one weight a molecule")
     return weights

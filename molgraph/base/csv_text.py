@@ -1,8 +1,11 @@
-"""Write a pandas frame as CSV text, quoting every cell that needs quotes."""
+"""Write a pandas frame as CSV, quoting every cell that needs quotes."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+from molgraph.base.paths import atomic_write
 
 _END = "\r\n"  # Python before 3.13 quotes a carriage return in a cell only where it is part of a line's end
 
@@ -17,9 +20,6 @@ class _Lines(list[str]):
 def csv_text(frame: Any) -> str:
     """A pandas frame as csv without its index; cells with a comma, a quote or any end of line in them are quoted.
 
-    Args:
-        frame: the rows.
-
     Example:
         >>> import pandas as pd
         >>> csv_text(pd.DataFrame({"id": ["a\\rb"], "y": [1.5]}))
@@ -28,3 +28,9 @@ def csv_text(frame: Any) -> str:
     lines = _Lines()
     frame.to_csv(lines, index=False, lineterminator=_END)
     return "".join(lines)
+
+
+def write_csv(path: Path, frame: Any) -> None:
+    """Write a frame as a csv file without its index."""
+    with atomic_write(path, "w") as file:
+        file.write(csv_text(frame))

@@ -40,15 +40,7 @@ def fail_rows(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values, status and reasons in which every row that is ``ok`` has a finite number in every learned column.
 
-    Args:
-        columns: names of the columns.
-        value: float64 [n, columns].
-        learned: bool [columns]; the others are empty on purpose.
-        status: object array [n]; ``ok``, or why there is no value.
-        reason: object array [n].
-
-    Returns:
-        The three given, or copies in which a number that is not finite is NaN and its row has a reason.
+    The three given, or copies in which a number that is not finite is NaN and its row has a reason.
 
     Example:
         >>> status, reason = np.array(["ok"], dtype=object), np.array([""], dtype=object)

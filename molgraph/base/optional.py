@@ -22,10 +22,6 @@ EXTRAS = {  # importable name -> the extra of molgraph that brings it
 def need(library: str, what: str = "this method") -> Any:
     """Import an optional library.
 
-    Args:
-        library: its importable name.
-        what: who needs it, for the error.
-
     Raises:
         UsageError: it cannot be imported; the hint installs it.
     """

@@ -32,11 +32,6 @@ _WORDS = {
 def check_params(cls: type, params: Mapping[str, Any], *, owner: str = "") -> None:
     """Refuse hyper-parameters that a constructor does not have, or of another type or range than it declares.
 
-    Args:
-        cls: the class whose constructor takes the parameters.
-        params: values by name; the constructor's other parameters keep their defaults.
-        owner: the name for messages, such as ``dmpnn``; the class's own name where empty.
-
     Raises:
         UsageError: the constructor has no such parameter, or the value is of another type or out of its range.
 
@@ -77,7 +72,7 @@ def check_types(cls: type, params: Mapping[str, Any], *, owner: str = "") -> Non
     """
     known, hints = _arguments(cls), type_hints(cls)
     for name, value in params.items():
-        if not _in_range(value):
+        if not _in_64_bits(value):
             raise UsageError(f"{owner or cls.__name__}: {name} is {repr(value)[:40]}, which is too large")
         if name in known and not _fits(value, hints.get(name, Any)):
             default = known[name].default
@@ -105,12 +100,12 @@ def _arguments(cls: type) -> dict[str, inspect.Parameter]:
     return {name: p for name, p in inspect.signature(cls.__init__).parameters.items() if name != "self"}  # type: ignore[misc]
 
 
-def _in_range(value: Any) -> bool:
+def _in_64_bits(value: Any) -> bool:
     """Whether all whole numbers, also nested ones, fit into 64 bits, as libraries in C take them."""
     if isinstance(value, Mapping):
-        return all(map(_in_range, value.values()))
+        return all(map(_in_64_bits, value.values()))
     if isinstance(value, list | tuple):
-        return all(map(_in_range, value))
+        return all(map(_in_64_bits, value))
     return not isinstance(value, int) or -(2**63) <= value < 2**63
 
 

@@ -120,13 +120,7 @@ def storage_error(what: str, error: OSError) -> StorageError:
 
 
 def temporary_error(error: Exception) -> StorageError:
-    """The error for a temporary file that cannot be made or written.
-
-    Example:
-        >>> print(temporary_error(OSError(errno.ENOSPC, "No space left on device")))
-        cannot write a temporary file: No space left on device
-          make room for it, or let TMPDIR name another folder
-    """
+    """The error for a temporary file that cannot be made or written."""
     words = getattr(error, "strerror", None) or error
     return StorageError(
         f"cannot write a temporary file: {words}", hint="make room for it, or let TMPDIR name another folder"
@@ -148,16 +142,10 @@ def missing_file(path: str | os.PathLike[str], what: str = "file") -> StorageErr
     here = sorted(beside, key=lambda name: (Path(name).suffix != path.suffix, name))
     stems = {Path(name).stem: name for name in reversed(here)}  # an ending in common makes no two names alike
     close = [stems[stem] for stem in alike(path.stem, dict.fromkeys(Path(name).stem for name in here))]
-    hint = did_you_mean(close) if close else _listed(path.parent, here)
+    more = f" and {len(here) - 5:,} more" if len(here) > 5 else ""
+    holds = f"holds {', '.join(here[:5])}{more}" if here else "is empty"
+    hint = did_you_mean(close) if close else f"the folder {str(path.parent)!r} {holds}"
     return StorageError(f"there is no {what} {str(path)!r}", hint=hint)
-
-
-def _listed(folder: Path, names: list[str]) -> str:
-    """A few of the files in a folder."""
-    if not names:
-        return f"the folder {str(folder)!r} is empty"
-    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return f"the folder {str(folder)!r} holds {', '.join(names[:5])}{more}"
 
 
 def expanded(name: str) -> Path:

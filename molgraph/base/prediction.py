@@ -71,7 +71,9 @@ class Prediction:
             status, reason = self._check_packed(below)
         if not learned.all() or below:
             value, reason = np.where(learned, value, np.nan), reason.copy()
-            reason[(status == "ok") & (reason == "")] = _not_learned(self.unlearned)
+            words = [f"{name} ({why})" for name, why in self.unlearned.items()]
+            more = [f"and {len(words) - _NAMED} more"] * (len(words) > _NAMED)
+            reason[(status == "ok") & (reason == "")] = "not learned: " + "; ".join(words[:_NAMED] + more)
         found = fail_rows(self.columns, value, learned, status, reason)
         for name, array in zip(("value", "status", "reason"), found, strict=True):
             object.__setattr__(self, name, array)  # frozen for everybody else
@@ -149,8 +151,8 @@ class Prediction:
         return pd.DataFrame({**out, "status": self.status, "reason": self.reason}, index=self.index)
 
     def __repr__(self) -> str:
-        names = [target.name for target in self.targets]
-        shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+        more = f" and {len(self.targets) - _SHOWN} more" if len(self.targets) > _SHOWN else ""
+        shown = ", ".join(target.name for target in self.targets[:_SHOWN]) + more
         lost = f"{int((~self.ok).sum()):,} without a value"
         unlearned = f", not learned: {', '.join(self.unlearned)}" if self.unlearned else ""
         rows = self.to_frame().head(_SHOWN).to_string(max_colwidth=32, max_cols=10)
@@ -158,9 +160,3 @@ class Prediction:
 
     def _repr_html_(self) -> str:
         return self.to_frame()._repr_html_()
-
-
-def _not_learned(unlearned: Mapping[str, str]) -> str:
-    words = [f"{name} ({why})" for name, why in unlearned.items()]
-    more = [f"and {len(words) - _NAMED} more"] * (len(words) > _NAMED)
-    return "not learned: " + "; ".join(words[:_NAMED] + more)

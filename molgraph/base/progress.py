@@ -106,29 +106,21 @@ def _display() -> Progress:
     from rich.table import Column
     from rich.text import Text
 
-    class Rate(ProgressColumn):
-        """Steps a second, or seconds a step where they are slow."""
-
-        def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            if not speed:
-                return Text("", style="progress.data.speed")
-            words = f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s" if speed >= 1 else f"{1 / speed:.1f} s each"
-            return Text(words, style="progress.data.speed")
-
     class Count(ProgressColumn):
-        """Steps done of all steps."""
+        """Steps done of all steps, and steps a second, or seconds a step where they are slow."""
 
         def render(self, task: Task) -> Text:
-            done = f"{int(task.completed):,}"
-            return Text(done if task.total is None else f"{done} of {int(task.total):,}", style="progress.download")
+            done, speed = f"{int(task.completed):,}", task.finished_speed or task.speed or 0.0
+            rate = f"{speed:,.0f}/s" if speed >= 10 else f"{speed:.1f}/s" if speed >= 1 else ""
+            rate = rate or (f"{1 / speed:.1f} s each" if speed else "")
+            return Text(
+                f"{done if task.total is None else f'{done} of {int(task.total):,}'} {rate}", "progress.download"
+            )
 
-    def whole() -> Column:
-        return Column(no_wrap=True)  # a number cut short is worse than a label cut short
-
+    whole = Column(no_wrap=True)  # a number cut short is worse than a label cut short
     label = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis"))
-    left = TimeRemainingColumn(compact=True, table_column=whole())
-    numbers = (Count(table_column=whole()), Rate(table_column=whole()), left, TextColumn("left", table_column=whole()))
     console = Console(file=sys.stderr)
+    columns = (Count(whole), TimeRemainingColumn(compact=True, table_column=whole.copy()))
     bar_width = 40 if console.width >= 120 else 20
-    return Progress(label, BarColumn(bar_width), *numbers, console=console, transient=True)
+    left = TextColumn("left", table_column=whole.copy())
+    return Progress(label, BarColumn(bar_width), *columns, left, console=console, transient=True)

@@ -49,18 +49,8 @@ _plugins_loaded = False
 _kinds_loaded: set[str] = set()
 
 
-def register(
-    kind: str,
-    name: str,
-    *,
-    summary: str = "",
-    paper: str = "",
-    line: tuple[str, ...] = (),
-    system: str = "",
-    tags: tuple[str, ...] = (),
-    command: str = "",
-) -> Callable[[T], T]:
-    """Register the decorated object under ``kind`` and ``name``; the keywords are those of ``Entry``.
+def register(kind: str, name: str, **fields: Any) -> Callable[[T], T]:
+    """Register the decorated object under ``kind`` and ``name``; the keywords are other fields of ``Entry``.
 
     A definition that is run again, as a notebook's cell is, takes the place of the one before.
 
@@ -78,7 +68,7 @@ def register(
         known = _entries.setdefault(kind, {})
         if name in known and known[name].value is not value and not _same_place(known[name].value, value):
             raise UsageError(f"the {kind} {name!r} is registered twice", hint="choose another name for yours")
-        known[name] = Entry(kind, name, value, summary, paper, line, system, tags, command)
+        known[name] = Entry(kind, name, value, **fields)
         return value
 
     return add

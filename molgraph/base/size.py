@@ -48,8 +48,9 @@ class Size:
         words = ("bytes", "operations", "bytes a row", "operations a row")
         for word, asked, limit in zip(words, astuple(self), astuple(most), strict=True):
             if not 0 <= asked <= limit:
+                shown = f"{asked:,}" if abs(asked) < 10**30 else "more than 10^30"
                 raise ModelFileError(
-                    f"the model asks for {_shown(asked)} {word}, at most {limit:,} may be",
+                    f"the model asks for {shown} {word}, at most {limit:,} may be",
                     hint="train it on fewer rows, or with smaller settings",
                 )
 
@@ -61,13 +62,8 @@ def together(sizes: Iterable[Size]) -> Size:
         >>> together([Size(row_bytes=1, operations=2), Size(bytes=5, operations=3)])
         Size(bytes=5, operations=5, row_bytes=1, row_operations=0)
     """
-    found = [Size(), *sizes]
-    return Size(
-        max(each.bytes for each in found),
-        sum(each.operations for each in found),
-        max(each.row_bytes for each in found),
-        sum(each.row_operations for each in found),
-    )
+    memory, work, row_memory, row_work = zip(*map(astuple, [Size(), *sizes]), strict=True)
+    return Size(max(memory), sum(work), max(row_memory), sum(row_work))
 
 
 def by_owner(values: Mapping[str, V]) -> dict[str, dict[str, V]]:
@@ -82,7 +78,3 @@ def by_owner(values: Mapping[str, V]) -> dict[str, dict[str, V]]:
         owner, dot, rest = name.partition(".")
         found.setdefault(owner if dot else "", {})[rest if dot else name] = value
     return found
-
-
-def _shown(number: int) -> str:
-    return f"{number:,}" if abs(number) < 10**30 else "more than 10^30"

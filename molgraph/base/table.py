@@ -19,6 +19,7 @@ LevelName = Literal["row", "atom", "bond"]
 VALUES: tuple[Kind, ...] = ("regression", "bounded")  # kinds whose labels are measured, so that repeats may differ
 EntityKind = Literal["molecule", "reaction", "sequence", "graph", "geometry"]
 OK, UNREADABLE, MISSING = "ok", "unreadable", "missing"
+_COLUMNS = ("ids", "status", "reason", "y", "weights", "features", "split", "index")  # a value a row, or None
 _SHOWN = 5  # rows and targets in a plain shell
 
 
@@ -104,8 +105,7 @@ class Table:
 
     def __post_init__(self) -> None:
         n = len(self.ids)
-        sized: dict[str, Any] = {"status": self.status, "reason": self.reason, "y": self.y, "weights": self.weights}
-        sized |= {"features": self.features, "split": self.split, "index": self.index}
+        sized: dict[str, Any] = {name: getattr(self, name) for name in _COLUMNS}
         sized |= {f"column {e.name!r}": e.values for e in self.entities}
         sized |= {f"target {name!r}": packed for name, packed in self.packed.items()}
         for name, values in sized.items():
@@ -139,17 +139,16 @@ class Table:
 
     def entity(self, kind: EntityKind = "molecule") -> Entities:
         """The first entity column of a kind; raises ``DataError`` where there is none."""
-        for column in self.entities:
-            if column.kind == kind:
-                return column
+        if found := next((column for column in self.entities if column.kind == kind), None):
+            return found
         raise DataError(f"the table has no {kind} column", hint=f"it has: {[e.kind for e in self.entities]}")
 
     def column(self, name: str) -> Entities:
         """The entity column of a name; raises ``DataError`` where there is none."""
-        for column in self.entities:
-            if column.name == name:
-                return column
-        raise DataError(f"the table has no entity column {name!r}", hint=nearest(name, [e.name for e in self.entities]))
+        known = {column.name: column for column in self.entities}
+        if name not in known:
+            raise DataError(f"the table has no entity column {name!r}", hint=nearest(name, known))
+        return known[name]
 
     def check_one_molecule(self, reader: str) -> None:
         """Refuse a table that holds more than one column of molecules and targets of whole rows.
@@ -191,22 +190,12 @@ class Table:
         """The table of those rows (indices or a bool mask), in that order."""
         rows = np.asarray(rows)
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
-
-        def pick(values: np.ndarray | None) -> np.ndarray | None:
-            return None if values is None else values[rows]
-
+        columns = {name: getattr(self, name) for name in _COLUMNS}
         return replace(
             self,
-            ids=self.ids[rows],
             entities=tuple(replace(e, values=e.values[rows]) for e in self.entities),
-            status=self.status[rows],
-            reason=self.reason[rows],
-            y=pick(self.y),
             packed={name: p.take(rows) for name, p in self.packed.items()},
-            weights=pick(self.weights),
-            features=pick(self.features),
-            split=pick(self.split),
-            index=None if self.index is None else self.index[rows],
+            **{name: None if values is None else values[rows] for name, values in columns.items()},
         )
 
     def with_status(self, rows: np.ndarray, status: str, reasons: np.ndarray) -> Table:
@@ -243,11 +232,9 @@ class Table:
         import pandas as pd
 
         given = [(e.name, e.values) for e in self.entities]
-        if self.y is not None:
-            given += [(t.name, self.y[:, j]) for j, t in enumerate(self.row_targets)]
+        given += zip([t.name for t in self.row_targets], () if self.y is None else self.y.T, strict=False)
         given += [(name, packed.lists()) for name, packed in self.packed.items()]
-        if self.features is not None:
-            given += [(name, self.features[:, j]) for j, name in enumerate(self.feature_names)]
+        given += zip(self.feature_names, () if self.features is None else self.features.T, strict=False)
         own = {"weight": self.weights, "split": self.split, "status": self.status, "reason": self.reason}
         own = {name: values for name, values in own.items() if values is not None}
         out = {"id": self.ids}

@@ -59,7 +59,7 @@ def curate(
     """
     import gzip
 
-    from molgraph.base.csv_text import csv_text
+    from molgraph.base.csv_text import csv_text, write_csv
     from molgraph.base.errors import UsageError
     from molgraph.base.paths import atomic_write
     from molgraph.cli.show import command, say
@@ -82,10 +82,9 @@ def curate(
     with atomic_write(out) as file:
         file.write(gzip.compress(written, mtime=0) if out.suffix == ".gz" else written)
     if removed is not None:
-        with atomic_write(removed, "w") as file:
-            listed = made.taken_out.replace({"kept_row": {0: ""}})
-            numbered = all(str(one) == str(row) for row, one in enumerate(table.ids))  # no ids of the source's own
-            file.write(csv_text(listed.drop(columns=["id", "kept_as"] if numbered else [])))
+        numbered = all(str(one) == str(row) for row, one in enumerate(table.ids))  # no ids of the source's own
+        listed = made.taken_out.replace({"kept_row": {0: ""}})
+        write_csv(removed, listed.drop(columns=["id", "kept_as"] if numbered else []))
     for note in notes:
         say(note, "dim", err=True)
     say(made.sentence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -54,8 +54,7 @@ def audit(
         return
     import re
 
-    from molgraph.base.csv_text import csv_text
-    from molgraph.base.paths import atomic_write
+    from molgraph.base.csv_text import write_csv
     from molgraph.cli.show import console, say
     from molgraph.data.audit import audit as look
 
@@ -63,8 +62,7 @@ def audit(
     text = found.text(width=console().width).rstrip()
     say(text)
     if out is not None:
-        with atomic_write(out, "w") as file:
-            file.write(csv_text(found.to_frame()))
+        write_csv(out, found.to_frame())
         say(f"list written to {out}", err=True)
     elif re.search(r"and \d+ more", text):
         say("the whole list, as csv: -o odd.csv", "dim", err=True)
@@ -160,6 +158,9 @@ def split(
         molgraph data split assay.csv --split published.npz -o split.json
         molgraph data split pairs.csv --sequence protein --split cold-both -o split.json
     """
+    import pandas as pd
+
+    from molgraph.base.csv_text import write_csv
     from molgraph.base.errors import UsageError
     from molgraph.base.registry import get
     from molgraph.cli.show import say, steps
@@ -177,7 +178,9 @@ def split(
         raise UsageError("--repeats counts how often folds are drawn", hint="as in --folds 5 --repeats 5")
     names = [f"r{r}-{k}" if repeats > 1 else str(k) for r in range(repeats) for k in range(folds or 1)]
     paths = [out.with_name(f"{out.stem}-{name}{out.suffix}") if folds else out for name in names] if out else []
-    _check_split_files(paths, data)
+    check_writable(*paths, inputs=[data])
+    if out is not None and out.suffix not in (".json", ".csv"):
+        raise UsageError(f"cannot write {out.name!r}: unknown ending", hint="known: .json, .csv")
     table = read_table(data, smiles=smiles, sequence=sequence, id=id, targets=target, split=split_column)
     clean = standardise_table(table, standardise or ("none" if known.reproduces else "standard"))
     with steps():
@@ -188,7 +191,10 @@ def split(
         else:
             made = [split_table(clean, recipe, fractions=shares, seed=seed, **params)]
     for one, path in zip(made, paths, strict=False):  # written before a word is said: the reader of a pipe may leave
-        _write_split(one, table, path)
+        if path.suffix == ".json":
+            one.save(path)
+        else:
+            write_csv(path, pd.DataFrame({"id": table.ids, "split": one.words}))
     for k, one in enumerate(made):
         sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in one.sizes.items())
         say(f"{f'fold {names[k]}, ' if folds else ''}{one.recipe}: {sizes}   hash {one.hash[:16]}")
@@ -249,28 +255,3 @@ def featurize(
     if bad:
         say(f"{bad:,} cannot be read: molgraph data audit {data}", "yellow")
     say(f"store written to {out} ({store.featuriser}, {time.perf_counter() - started:.1f} s)", err=True)
-
-
-def _check_split_files(paths: list[Path], data: str) -> None:
-    """Refuse before the table is read what could not be written after it."""
-    from molgraph.base.errors import UsageError
-
-    check_writable(*paths, inputs=[data])
-    for path in paths:
-        if path.suffix not in (".json", ".csv"):
-            raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .json, .csv")
-
-
-def _write_split(split: Any, table: Any, path: Path) -> None:
-    """As JSON, or as a csv of ids and words where the file is named so."""
-    import pandas as pd
-
-    from molgraph.base.csv_text import csv_text
-    from molgraph.base.paths import atomic_write
-
-    if path.suffix == ".json":
-        split.save(path)
-        return
-
-    with atomic_write(path, "w") as file:
-        file.write(csv_text(pd.DataFrame({"id": table.ids, "split": split.words})))

@@ -39,7 +39,7 @@ def demo(
     """
     from molgraph.base.errors import StorageError
     from molgraph.base.paths import storage_error
-    from molgraph.cli.show import say
+    from molgraph.cli.show import command, say
 
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,15 @@ def demo(
     result = _train(model, report, epochs, seed)
     prediction = _predict(model, new, predicted)
     result.report(report, new=prediction)
-    _farewell(out, model, report)
+    say("")
+    say(f"Written to {out}: {', '.join(sorted(p.name for p in out.iterdir()))}", "bold green")
+    say(f"Open {report} in a browser: parity plot, worst errors drawn, what a repeat needs.")
+    say("")
+    say("Next", "bold")
+    command(["molgraph", "verify", model], "the file still answers as it was saved")
+    command(["molgraph", "data", "audit", "yours.csv", "--target", "Y"], "look before you learn")
+    command(["molgraph", "train", "yours.csv", "--target", "Y", "--ensemble", "5"], "your own, with a spread")
+    command(["molgraph", "models"], "what else there is")
 
 
 def _train(model: Path, report: Path, epochs: int | None, seed: int) -> Any:
@@ -75,18 +83,16 @@ def _write_new(new: Path, *others: Path) -> None:
     """Write the new molecules first, as the mark of a demo's folder; refuse files of these names in another one."""
     import pandas as pd
 
-    from molgraph.base.csv_text import csv_text
+    from molgraph.base.csv_text import csv_text, write_csv
     from molgraph.base.errors import StorageError
-    from molgraph.base.paths import atomic_write
 
-    text = csv_text(pd.DataFrame(NEW, columns=["id", "smiles"]))
-    if new.is_file() and new.read_bytes() == text.encode():
+    frame = pd.DataFrame(NEW, columns=["id", "smiles"])
+    if new.is_file() and new.read_bytes() == csv_text(frame).encode():
         return
     for path in (new, *others):
         if path.is_file():
             raise StorageError(f"{path} is no file of an earlier demo", hint="name another folder with --out")
-    with atomic_write(new, "w") as file:
-        file.write(text)
+    write_csv(new, frame)
 
 
 def _predict(model: Path, new: Path, predicted: Path) -> Any:
@@ -98,24 +104,11 @@ def _predict(model: Path, new: Path, predicted: Path) -> Any:
     api.predict_file(model, new, predicted)
     prediction = loaded.predict(new)
     frame = prediction.to_frame().set_index("id")
-    frame["reason"] = [_short(text, max(console().width - 70, 24)) for text in frame["reason"]]
+    room = max(console().width - 70, 24)
+    frame["reason"] = [text if len(text) <= room else text[: room - 3] + "..." for text in frame["reason"]]
     table(frame.drop(columns="status").rename(columns={"input": "smiles"}))
     say("The last one is not a molecule: it stays a row, with the reason, and nothing stops.", "dim")
     return prediction
-
-
-def _farewell(out: Path, model: Path, report: Path) -> None:
-    from molgraph.cli.show import command, say
-
-    say("")
-    say(f"Written to {out}: {', '.join(sorted(p.name for p in out.iterdir()))}", "bold green")
-    say(f"Open {report} in a browser: parity plot, worst errors drawn, what a repeat needs.")
-    say("")
-    say("Next", "bold")
-    command(["molgraph", "verify", model], "the file still answers as it was saved")
-    command(["molgraph", "data", "audit", "yours.csv", "--target", "Y"], "look before you learn")
-    command(["molgraph", "train", "yours.csv", "--target", "Y", "--ensemble", "5"], "your own, with a spread")
-    command(["molgraph", "models"], "what else there is")
 
 
 def _heading(text: str, words: list[Any]) -> None:
@@ -124,7 +117,3 @@ def _heading(text: str, words: list[Any]) -> None:
     say("")
     say(text, "bold")
     command(words)
-
-
-def _short(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."

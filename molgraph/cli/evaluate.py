@@ -39,21 +39,17 @@ def evaluate(
     """
     check_writable(out, report, inputs=(model, data))
     from molgraph import api
-    from molgraph.base.csv_text import csv_text
-    from molgraph.base.paths import atomic_write
+    from molgraph.base.csv_text import write_csv
     from molgraph.cli.show import say, steps, table
 
     given = {"smiles": smiles, "sequence": sequence, "qualifiers": qualifiers, "decimal": decimal, "unit": unit}
     with steps():
         scores = api.evaluate(model, data, report=report, **{name: value for name, value in given.items() if value})
-    notes = [note for note in dict.fromkeys(scores["note"]) if note]
-    shown = scores.set_index("target").drop(columns="note")
-    table(shown)
-    for note in notes:
+    table(scores.set_index("target").drop(columns="note"))
+    for note in filter(None, dict.fromkeys(scores["note"])):
         say(f"note: {note}", "yellow", err=True)
     if out is not None:
-        with atomic_write(out, "w") as file:
-            file.write(csv_text(scores))
+        write_csv(out, scores)
         say(f"scores written to {out}", err=True)
     if report is not None:
         say(f"report written to {report}", err=True)

@@ -56,17 +56,7 @@ def pretrain(
 
 
 def learn_corpus(verb: str, plan: RunConfig, recipe: Path | None, out: Path | None, default: Path) -> Path:
-    """Train on a table without targets by a verb of ``molgraph.api``, write the model, and say how it went.
-
-    Args:
-        verb: ``pretrain`` or ``train_generator``.
-        plan: the whole run.
-        recipe: the recipe's file, which is not written over.
-        out, default: the file to write, and what it is called where none is named.
-
-    Returns:
-        The file that was written.
-    """
+    """Train on a table without targets by a verb of ``molgraph.api``, and write the model, whose file is returned."""
     from molgraph import api
     from molgraph.cli.show import say
 

@@ -41,14 +41,7 @@ def command(words: Sequence[Any], note: str = "", *, err: bool = False) -> None:
 
 
 def table(frame: pd.DataFrame, *, title: str = "", marks: Collection[tuple[int, int]] = (), err: bool = False) -> None:
-    """Print a frame: numbers right, with three decimals; marked cells bold and starred.
-
-    Args:
-        frame: what to print, its index as the first column.
-        title: a line above.
-        marks: (row, column) of the cells to mark.
-        err: on standard error.
-    """
+    """Print a frame: numbers right, with three decimals; marked cells bold and starred."""
     from rich.table import Table
     from rich.text import Text
 

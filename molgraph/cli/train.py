@@ -114,17 +114,7 @@ def baseline_file(out: Path) -> Path:
 
 
 def learn(plan: RunConfig, out: Path, keep: str = "model") -> tuple[Any, dict[str, Path]]:
-    """Train and write model files.
-
-    Args:
-        plan: the whole run.
-        out: the model file; a resume's folder stands beside it until it is written.
-        keep: ``model``; ``baseline``; ``best``, the one of them that the validation part prefers; or ``all``, the
-            baseline in a file beside the model's.
-
-    Returns:
-        The result, and the files that were written, by what is in them.
-    """
+    """Train and write model files, by ``--keep``; the result, and the files that were written by what is in them."""
     from molgraph import api
     from molgraph.api.baselines import check_keep  # imports torch: what needs none has been checked
 

@@ -12,17 +12,11 @@ from molgraph.base.seeds import generator
 def fill_parts(
     sizes: np.ndarray, fractions: tuple[float, float, float], seed: int, *, balanced: bool = False
 ) -> np.ndarray:
-    """The part (0 train, 1 valid, 2 test) of each group.
+    """The part (0 train, 1 valid, 2 test) of each group; ``sizes`` int64 [n_groups] are their rows.
 
     Balanced: groups larger than half of the smallest part that was asked for go to train, largest first, as long as
     they fit there. All other groups are shuffled by the seed; each goes to the first of train, valid and
     test that it fits in, and where it fits in none to the one that lacks most rows (train before the others).
-
-    Args:
-        sizes: int64 [n_groups], rows in each group.
-        fractions: train, valid, test; a part of fraction 0 gets nothing.
-        seed: what the shuffle begins from.
-        balanced: whether large groups go to train.
 
     Example:
         >>> int(fill_parts(np.array([8, 1, 1]), (0.8, 0.1, 0.1), seed=0, balanced=True)[0])
@@ -53,17 +47,11 @@ def fill_parts(
 def fill_evenly(counts: np.ndarray, shares: Sequence[float], seed: int) -> np.ndarray:
     """The part or fold of each group, so that each gets its share of every column, as well as whole groups allow.
 
+    ``counts`` int64 [n_groups, n_columns], such as rows, and rows of each class; a part of share 0 gets nothing.
+
     The greedy rule of scikit-learn's ``StratifiedGroupKFold``, for shares that differ: groups that hold most of any
     column come first, ties shuffled by the seed; each goes where the squared deviations from the shares, relative to
     them, become smallest. Then a part that has nothing of a column gets a group from one that can spare it.
-
-    Args:
-        counts: int64 [n_groups, n_columns], such as rows, and rows of each class.
-        shares: of each part; a part of share 0 gets nothing.
-        seed: what the shuffle begins from.
-
-    Returns:
-        int64 [n_groups], numbers of parts.
 
     Example:
         >>> counts = np.array([[6, 0], [1, 1], [1, 1], [1, 1], [1, 0]])  # rows; hits

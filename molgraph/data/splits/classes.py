@@ -26,22 +26,16 @@ def one_class(table: Table, split: Split) -> dict[str, list[str]]:
         >>> one_class(t, split_table(t, "column", column=["train", "train", "test", "test"]))
         {'test': ['toxic']}
     """
-    found = {}
-    for part in PARTS:
-        rows = getattr(split, part)
-        if len(rows):
-            found[part] = [name for name, y in _labels(table, rows) if len(np.unique(y[np.isfinite(y)])) < 2]
+    found = {
+        part: [name for name, y in _labels(table, rows) if len(np.unique(y[np.isfinite(y)])) < 2]
+        for part in PARTS
+        if len(rows := getattr(split, part))
+    }
     return {part: names for part, names in found.items() if names}
 
 
 def one_class_folds(table: Table, rows: np.ndarray, parts: np.ndarray) -> list[dict[str, list[str]]]:
-    """``one_class`` of each fold of a cross-validation, of its train and test parts.
-
-    Args:
-        table: all rows.
-        rows: int64 [m], the rows that are divided.
-        parts: int [k, m], the part of each of them in each fold: 0 train, 1 valid, 2 test.
-    """
+    """``one_class`` of each fold's train and test parts; ``parts`` [k, m] has the part of each of the rows [m]."""
     found: list[dict[str, list[str]]] = [{} for _ in parts]
     for name, y in _labels(table, rows):
         known = np.isfinite(y)
@@ -61,9 +55,8 @@ def hopeless(table: Table, rows: np.ndarray, group_of: np.ndarray, k: int) -> fr
     out = set()
     for name, y in _labels(table, rows):
         known = np.isfinite(y)
-        values, codes = np.unique(y[known], return_inverse=True)
-        groups = [len(np.unique(group_of[known][codes != c])) for c in range(len(values))]
-        if len(values) < 2 or min(groups) < k:
+        others = [len(np.unique(group_of[known & (y != c)])) for c in np.unique(y[known])]
+        if len(others) < 2 or min(others) < k:
             out.add(name)
     return frozenset(out)
 

@@ -22,15 +22,7 @@ _NOT_USED = {"", "nan", "none", "na", "-"}
 
 
 def column_values(table: Table, column: Any) -> np.ndarray:
-    """A column of the table by name, or the values themselves; None is the split column that was read.
-
-    Args:
-        table: the rows.
-        column: a feature's, target's or entity's name, ``id``, one value a row, or None.
-
-    Returns:
-        [n] values, numbers or text.
-    """
+    """A column of the table by name, or the values themselves, one a row; None is the split column that was read."""
     if column is None:
         if table.split is None:
             raise UsageError(
@@ -70,17 +62,15 @@ def split_by_time(task: Task) -> Parts:
     Numbers stay numbers; text is read as dates. Each cut falls between two times, at the place nearest to the
     fraction asked for.
     """
-    values = column_values(task.table, task.params["column"])[task.rows]
-    moments = _as_numbers(values)
+    moments = _as_numbers(column_values(task.table, task.params["column"])[task.rows])
     known = np.isfinite(moments)
-    left_out = {int(row): "no time in this row" for row in task.rows[~known]}
+    left_out = dict.fromkeys(task.rows[~known].tolist(), "no time in this row")
     rows, moments = task.rows[known], moments[known]
     _, when, counts = np.unique(moments, return_inverse=True, return_counts=True)
     ends = offsets_of(counts)
     wanted = np.cumsum(task.fractions)[:2] * len(rows)
     first, second = (int(np.abs(ends - w).argmin()) for w in wanted)
-    part_of = (when >= first).astype(int) + (when >= max(first, second))
-    return Parts.of(rows, part_of, left_out)
+    return Parts.of(rows, (when >= first).astype(int) + (when >= max(first, second)), left_out)
 
 
 @register_split(
@@ -93,15 +83,14 @@ def split_by_time(task: Task) -> Parts:
 def group_by_column(task: Task) -> Grouping:
     """One group a value of the column; rows without a value are left out."""
     values = column_values(task.table, task.params["column"])[task.rows]
-    missing = np.asarray(pd.isna(values)) | np.array([isinstance(v, str) and not v.strip() for v in values], bool)
-    left_out = {int(row): "no group in this row" for row in task.rows[missing]}
+    missing = _empty(values)
+    left_out = dict.fromkeys(task.rows[missing].tolist(), "no group in this row")
     return Grouping(task.rows[~missing], number(values[~missing]), left_out)
 
 
 def folds_of_column(task: Task) -> Grouping:
     """The folds that the column numbers from 0; rows without one are left out."""
-    words = _words(task)
-    folds = _fold_numbers(task, words)
+    folds = _fold_numbers(task, _words(task))
     if folds is None:
         raise DataError(
             "the split column holds words, no fold numbers", hint="number the folds 0, 1, ..., or leave the folds out"
@@ -158,33 +147,30 @@ def _fold_numbers(task: Task, words: list[str]) -> Grouping | None:
     numbers, fold_of = np.unique(found.astype(np.int64), return_inverse=True)
     if numbers[0] != 0 or numbers[-1] != len(numbers) - 1:
         shown = ", ".join(map(str, numbers[:SHOWN])) + ", ..." * (len(numbers) > SHOWN)
-        raise DataError(
-            f"the split column holds the folds {shown}",
-            hint=f"number them 0 to {len(numbers) - 1}, without gaps",
-        )
-    left_out = {int(row): "in no fold of the split column" for row in task.rows[~used]}
+        hint = f"number them 0 to {len(numbers) - 1}, without gaps"
+        raise DataError(f"the split column holds the folds {shown}", hint=hint)
+    left_out = dict.fromkeys(task.rows[~used].tolist(), "in no fold of the split column")
     return Grouping(task.rows[used], fold_of, left_out)
 
 
 def parts_of_words(task: Task, words: Sequence[str], source: str) -> Parts:
     """The parts that a word for each row of the table names; rows without one are left out."""
-    part_of = np.full(len(task.rows), -1)
-    left_out: dict[int, str] = {}
-    for i, row in enumerate(task.rows.tolist()):
-        word = words[row]
-        if word in WORDS:
-            part_of[i] = WORDS[word]
-        elif word in _NOT_USED:
-            left_out[row] = f"in no part of {source}"
-        else:
-            raise DataError(f"{source} says {word!r} in row {row + 1}", hint="use train, valid or test")
-    return Parts.of(task.rows, part_of, left_out)
+    for row in task.rows.tolist():
+        if words[row] not in WORDS and words[row] not in _NOT_USED:
+            raise DataError(f"{source} says {words[row]!r} in row {row + 1}", hint="use train, valid or test")
+    part_of = np.array([WORDS.get(words[row], -1) for row in task.rows], np.int64)
+    return Parts.of(task.rows, part_of, dict.fromkeys(task.rows[part_of < 0].tolist(), f"in no part of {source}"))
+
+
+def _empty(values: np.ndarray) -> np.ndarray:
+    """bool [n]: rows without a value."""
+    return np.asarray(pd.isna(values)) | np.array([isinstance(v, str) and not v.strip() for v in values], bool)
 
 
 def _as_numbers(values: np.ndarray) -> np.ndarray:
     """float64: numbers as they are, dates as seconds; NaN where there is none."""
     numbers = pd.to_numeric(pd.Series(values), errors="coerce")
-    given = ~(pd.isna(values) | np.array([str(v).strip() == "" for v in values], bool))
+    given = ~_empty(values)
     if numbers[given].notna().all() and not np.issubdtype(np.asarray(values).dtype, np.datetime64):
         return numbers.to_numpy(np.float64)
     first = _day_first([str(v) for v in values[given]])

@@ -19,11 +19,6 @@ def check_rows(split: Split, table: Table, source: str = "the split") -> None:
     Row numbers mean the same rows before and after standardising, so that one file serves ``train`` (which
     standardises) and a benchmark (which does not).
 
-    Args:
-        split: as it was read from a file.
-        table: the rows.
-        source: the file, for the message.
-
     Raises:
         DataError: the cause (the number of rows, their order, or the first one that differs) and what to do.
     """

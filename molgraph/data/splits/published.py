@@ -140,7 +140,7 @@ def _parts(
     if others_train and "train" not in found:
         part_of[part_of < 0] = 0
     mine = part_of[task.rows]
-    return Parts.of(task.rows, mine, {int(row): f"in no part of {source}" for row in task.rows[mine < 0]})
+    return Parts.of(task.rows, mine, dict.fromkeys(task.rows[mine < 0].tolist(), f"in no part of {source}"))
 
 
 def _from_path(path: Path) -> dict[str, np.ndarray]:

@@ -21,15 +21,7 @@ def reasons_by_row(rows: np.ndarray, reasons: np.ndarray) -> dict[int, str]:
 
 
 def group_by_parent(task: Task, column: Entities | None = None) -> tuple[Grouping, np.ndarray]:
-    """Group rows by stereo-free parent; rows whose molecule cannot be read are left out with RDKit's reason.
-
-    Args:
-        task: the rows.
-        column: the molecule column; the table's first one where not given.
-
-    Returns:
-        The grouping, and the stereo-free parent of each group (object array [n_groups]).
-    """
+    """Group rows by stereo-free parent; rows whose molecule cannot be read are left out with RDKit's reason."""
     keys = stereo_free_parents((column or task.table.entity("molecule")).values[task.rows])
     use = keys.reasons == ""
     parents = keys.values[use]
