@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from molgraph.cli.data import Preset, Sequence, Smiles
-from molgraph.cli.options import Decimal, Qualifiers, Unit, check_writable
+from molgraph.cli.options import Decimal, Ids, Preset, Qualifiers, Sequence, Smiles, Unit, check_writable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +39,7 @@ def curate(
     unit: Unit = None,
     smiles: Smiles = None,
     sequence: Sequence = None,
-    id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, named in the list.")] = None,
+    id: Ids = None,
 ) -> None:
     """Merge duplicates, take unreadable rows out; write the rest, and a list why.
 

@@ -7,16 +7,11 @@ from typing import Annotated
 
 import typer
 
-from molgraph.cli.options import Decimal, Unit, check_whole, check_writable, numbers
+from molgraph.cli.options import Decimal, Ids, Preset, Sequence, Smiles, Unit, check_whole, check_writable, numbers
 
 Data = Annotated[
     str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or dataset:NAME.")
 ]
-Smiles = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given; again for several a row.")
-]
-Sequence = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A protein sequence, for tables of pairs.")]
-Preset = Annotated[str, typer.Option(metavar="PRESET", help="none, desalt, standard or canonical.")]
 
 
 def audit(
@@ -29,7 +24,7 @@ def audit(
     ] = None,
     smiles: Smiles = None,
     sequence: Sequence = None,
-    id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, shown in the lists.")] = None,
+    id: Ids = None,
     decimal: Decimal = None,
     unit: Unit = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The whole list, as csv.")] = None,
@@ -132,7 +127,7 @@ def split(
     ] = None,
     smiles: Smiles = None,
     sequence: Sequence = None,
-    id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, kept in a csv.")] = None,
+    id: Ids = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE", help=".json (row numbers, hash) or .csv (id, split)."),

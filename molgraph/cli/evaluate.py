@@ -7,16 +7,14 @@ from typing import Annotated
 
 import typer
 
-from molgraph.cli.options import Decimal, Qualifiers, Unit, check_writable
+from molgraph.cli.options import Decimal, Qualifiers, Sequence, Smiles, Unit, check_writable
 
 
 def evaluate(
     model: Annotated[str, typer.Argument(help="A model file (.mgm).")],
     data: Annotated[str, typer.Argument(help="A table that has the model's target columns; - for standard input.")],
-    smiles: Annotated[list[str] | None, typer.Option(help="Column of SMILES; else found; again for several.")] = None,
-    sequence: Annotated[
-        list[str] | None, typer.Option(help="Column of protein sequences; as in the training if not given.")
-    ] = None,
+    smiles: Smiles = None,
+    sequence: Sequence = None,
     qualifiers: Qualifiers = None,
     decimal: Decimal = None,
     unit: Unit = None,

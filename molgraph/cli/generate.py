@@ -10,7 +10,7 @@ import typer
 
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe_keys import GENERATOR_KEYWORDS
-from molgraph.cli.options import check_whole, check_writable
+from molgraph.cli.options import Device, Threads, check_whole, check_writable
 from molgraph.cli.pretrain import learn_corpus
 from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
 
@@ -59,8 +59,8 @@ def generate(
         float | None,
         typer.Option(metavar="T", help="Below 1: likely molecules more often; the model's own if not given."),
     ] = None,
-    device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda or auto; cpu if not given.")] = None,
-    threads: Annotated[int | None, typer.Option(metavar="N", help="CPU threads; all if not given.")] = None,
+    device: Device = None,
+    threads: Threads = None,
 ) -> None:
     """Propose molecules; tell which are valid, unique and novel.
 

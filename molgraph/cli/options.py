@@ -21,6 +21,17 @@ Qualifiers: TypeAlias = Annotated[
     str | None, typer.Option("--qualifiers", metavar="refuse|drop|strip", help=_QUALIFIERS)
 ]
 
+Device: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda or auto; cpu if not given.")]
+Threads: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="CPU threads; all if not given.")]
+Ids: TypeAlias = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, written as they are.")]
+Smiles: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given; again for several a row.")
+]
+Sequence: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="A protein sequence, for tables of pairs.")
+]
+Preset: TypeAlias = Annotated[str, typer.Option(metavar="PRESET", help="none, desalt, standard or canonical.")]
+
 
 def numbers(option: str, text: str) -> tuple[float, float, float]:
     """Three numbers with commas between them.

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from molgraph.base.recipe_keys import PRECISION
-from molgraph.cli.options import Decimal, check_whole, check_writable
+from molgraph.cli.options import Decimal, Device, Ids, Sequence, Smiles, Threads, check_whole, check_writable
 
 
 def predict(
@@ -21,20 +21,16 @@ def predict(
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE", help="csv, tsv, parquet or sdf, csv.gz ...; - for the screen.")
     ] = "-",
-    smiles: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given; again for several.")
-    ] = None,
-    sequence: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Protein sequences; as in the training if not given.")
-    ] = None,
-    id: Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, written as they are.")] = None,
+    smiles: Smiles = None,
+    sequence: Sequence = None,
+    id: Ids = None,
     decimal: Decimal = None,
     keep_columns: Annotated[
         bool, typer.Option("--keep-columns", help="Write the input's own columns before the predictions.")
     ] = False,
     on_error: Annotated[str, typer.Option(metavar="keep|drop|stop", help="Rows that cannot be predicted.")] = "keep",
-    device: Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda or auto; cpu if not given.")] = None,
-    threads: Annotated[int | None, typer.Option(metavar="N", help="CPU threads; all if not given.")] = None,
+    device: Device = None,
+    threads: Threads = None,
     precision: Annotated[
         str | None, typer.Option(metavar="TYPE", help=f"{PRECISION}; as trained if not given.")
     ] = None,

@@ -22,6 +22,8 @@ from molgraph.data.table import Table
 FORMAT = "molgraph-split-1"
 PARTS = ("train", "valid", "test")
 ANEW = "split this table anew, or give the one that the split was made for"
+_SAVED = ("recipe", "seed", "fractions", "params", "n_rows", "groups", "content", "hash", "digests", *PARTS)
+_SAVED += ("left_out", "leaks")  # the order of the file
 _WAY_OUT = "where a benchmark's run wrote it, delete its folder and run again"
 
 
@@ -145,11 +147,8 @@ class Split:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the split as JSON, one line a part."""
-        head = {"format": FORMAT, "recipe": self.recipe, "seed": self.seed, "fractions": list(self.fractions)}
-        head |= {"params": dict(self.params), "n_rows": self.n_rows, "groups": self.groups}
-        head |= {"content": self.content, "hash": self.hash, "digests": self.digests}
-        fields: dict[str, Any] = head | {name: getattr(self, name).tolist() for name in PARTS}
-        fields |= {"left_out": self.left_out, "leaks": self.leaks}
+        fields: dict[str, Any] = {"format": FORMAT} | {name: getattr(self, name) for name in _SAVED}
+        fields |= {name: fields[name].tolist() for name in PARTS} | {"params": dict(self.params)}
         body = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in fields.items())
         with atomic_write(Path(path), "wb") as file:
             file.write(f"{{\n{body}\n}}\n".encode())
