@@ -179,12 +179,6 @@ class PredictsGraphs(Protocol):
         """The entity columns that are read (``molgraph.train.inputs.Input``); none where graphs cannot be shared."""
 
 
-class Oracle(Protocol):
-    """What a search maximises: a pure function of SMILES."""
-
-    def __call__(self, smiles: Sequence[str]) -> np.ndarray: ...
-
-
 @dataclass(frozen=True)
 class Metric:
     """What judges predictions.

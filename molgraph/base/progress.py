@@ -4,46 +4,32 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sized
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
 T = TypeVar("T")
-_REFRESH_SECONDS = 0.1
 _shown: list[Progress] = []  # the display on the terminal, where there is one: bars inside bars share it
 
 
 class Bar:
-    """One line of progress; ``advance`` costs next to nothing, so loops may call it for every item."""
+    """One line of progress, or none; ``advance`` takes a microsecond, so loops may call it for every item."""
 
-    def __init__(self, progress: Progress | None, label: str, total: int | None) -> None:
-        self._progress, self._pending, self._due = progress, 0, 0.0
-        self._task = None if progress is None else progress.add_task(label, total=total)
+    def __init__(self, progress: Progress | None = None, task: Any = None) -> None:
+        self._progress, self._task = progress, task
 
     def advance(self, n: int = 1) -> None:
         """Count ``n`` more steps as done."""
-        if self._progress is None or self._task is None:
-            return
-        self._pending += n
-        now = time.monotonic()
-        if now >= self._due:
-            self._progress.advance(self._task, self._pending)
-            self._pending, self._due = 0, now + _REFRESH_SECONDS
+        if self._progress is not None:
+            self._progress.advance(self._task, n)
 
     def describe(self, text: str) -> None:
         """Show another text before the bar."""
-        if self._progress is not None and self._task is not None:
+        if self._progress is not None:
             self._progress.update(self._task, description=text)
-
-    def close(self) -> None:
-        """Take the line off the display."""
-        if self._progress is not None and self._task is not None:
-            self._progress.remove_task(self._task)
-            self._task = None
 
 
 def visible(quiet: bool | None = None) -> bool:
@@ -69,18 +55,18 @@ def bar(label: str = "", total: int | None = None, quiet: bool | None = None) ->
         ...         progress.advance()
     """
     if not visible(quiet) or total == 0:
-        yield Bar(None, label, total)
+        yield Bar()
         return
     outermost = not _shown
     if outermost:
-        display = _display()
-        display.start()
-        _shown.append(display)
-    line = Bar(_shown[-1], label, total)
+        _shown.append(_display())
+        _shown[-1].start()
+    display = _shown[-1]
+    task = display.add_task(label, total=total)
     try:
-        yield line
+        yield Bar(display, task)
     finally:
-        line.close()
+        display.remove_task(task)
         if outermost:
             _shown.pop().stop()
 

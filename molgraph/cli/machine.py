@@ -6,9 +6,9 @@ import os
 import platform
 import shutil
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
+from timeit import Timer
 from typing import Any
 
 from molgraph.base.cores import cores
@@ -68,8 +68,8 @@ def devices() -> list[dict[str, Any]]:
     return found
 
 
-def speeds(seconds: float = 0.4) -> dict[str, float]:
-    """This machine's speed at what molgraph does most, each measured for about ``seconds``.
+def speeds() -> dict[str, float]:
+    """This machine's speed at what molgraph does most, each measured for about a third of a second.
 
     Returns:
         ``smiles_per_second`` read by RDKit on one core; ``float32_gflops`` and ``bfloat16_gflops`` of a
@@ -84,16 +84,16 @@ def speeds(seconds: float = 0.4) -> dict[str, float]:
         for text in _SMILES:
             parse_smiles(text)
 
-    found = {"smiles_per_second": len(_SMILES) * _rate(read, seconds)}
+    found = {"smiles_per_second": len(_SMILES) * _rate(read)}
     flops = 2 * _ROWS * _WIDTH * _WIDTH
     for dtype in (torch.float32, torch.bfloat16):
         x, w = torch.ones(_ROWS, _WIDTH, dtype=dtype), torch.ones(_WIDTH, _WIDTH, dtype=dtype)
         out = torch.empty(_ROWS, _WIDTH, dtype=dtype)
-        rate = _rate(lambda x=x, w=w, out=out: torch.mm(x, w, out=out), seconds)  # type: ignore[misc]
+        rate = _rate(lambda x=x, w=w, out=out: torch.mm(x, w, out=out))  # type: ignore[misc]
         found[f"{str(dtype).removeprefix('torch.')}_gflops"] = flops * rate / 1e9
     source = np.ones(16_000_000)  # 128 MB: larger than any cache
     copy = np.empty_like(source)
-    rate = _rate(lambda: np.copyto(copy, source), seconds)
+    rate = _rate(lambda: np.copyto(copy, source))
     return found | {"memory_gigabytes_per_second": 2 * source.nbytes * rate / 1e9}
 
 
@@ -160,17 +160,10 @@ def count(n: int, word: str) -> str:
     return f"{n} {word}{'' if n == 1 else 's'}"
 
 
-def _rate(work: Callable[[], object], seconds: float) -> float:
-    """Calls a second: the best of several short runs, so that a busy moment does not count."""
-    work()
-    begin, best = time.perf_counter(), 0.0
-    while time.perf_counter() - begin < seconds:
-        start, calls = time.perf_counter(), 0
-        while (spent := time.perf_counter() - start) < seconds / 8 or not calls:
-            work()
-            calls += 1
-        best = max(best, calls / spent) if spent else best
-    return best
+def _rate(work: Callable[[], object]) -> float:
+    """Calls a second, over about a third of a second."""
+    calls, seconds = Timer(work).autorange()
+    return calls / seconds
 
 
 def _cpu_name() -> str:

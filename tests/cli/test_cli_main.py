@@ -248,13 +248,6 @@ def test_standard_streams_may_be_closed_or_full(words: str, streams: str, code: 
     assert said in done.stderr
 
 
-@pytest.fixture
-def quick_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    measure = machine.speeds
-    monkeypatch.setattr(machine, "speeds", lambda: measure(seconds=0.02))
-
-
-@pytest.mark.usefixtures("quick_machine")
 def test_doctor_tells_versions_devices_and_speed() -> None:
     result = run(app, ["doctor", "--json"])
     assert result.exit_code == 0, result.output
