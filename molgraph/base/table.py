@@ -191,11 +191,12 @@ class Table:
         rows = np.asarray(rows)
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
         columns = {name: getattr(self, name) for name in _COLUMNS}
+        picked: dict[str, Any] = {name: None if each is None else each[rows] for name, each in columns.items()}
         return replace(
             self,
             entities=tuple(replace(e, values=e.values[rows]) for e in self.entities),
             packed={name: p.take(rows) for name, p in self.packed.items()},
-            **{name: None if values is None else values[rows] for name, values in columns.items()},
+            **picked,
         )
 
     def with_status(self, rows: np.ndarray, status: str, reasons: np.ndarray) -> Table:

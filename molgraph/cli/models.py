@@ -146,27 +146,16 @@ def show_one(entry: Entry) -> None:
         console.print(entry.value.asks)
     console.print()
     if entry.line:
-        _show_line(console, entry)
+        table = grid("", "part", "what it is")
+        for row in zip(LINE, entry.line, strict=True):
+            table.add_row(*row)
+        console.print(table, "")
     for title, rows in _parameters(entry).items():
         explained = any(row["meaning"] for row in rows)
         table = grid(title, "parameter", "default", *["meaning"] * explained)
         for row in rows:
             table.add_row(row["name"], repr(row["default"]), *[row["meaning"]] * explained)
-        console.print(table)
-        console.print()
-
-
-def _show_line(console: Any, entry: Entry) -> None:
-    """Print a graph model's line of the design's table; where no word of it may be cut, downwards."""
-    table = grid("", *LINE)
-    table.add_row(*entry.line)
-    least = console.measure(table, options=console.options.update(width=1000)).minimum
-    if least + 2 * len(table.columns) > console.width:  # rich leaves the room between columns out
-        table = grid("", "part", "what it is")
-        for row in zip(LINE, entry.line, strict=True):
-            table.add_row(*row)
-    console.print(table)
-    console.print()
+        console.print(table, "")
 
 
 def _parameters(entry: Entry) -> dict[str, list[dict[str, Any]]]:

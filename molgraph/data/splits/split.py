@@ -22,8 +22,8 @@ from molgraph.data.table import Table
 FORMAT = "molgraph-split-1"
 PARTS = ("train", "valid", "test")
 ANEW = "split this table anew, or give the one that the split was made for"
-_SAVED = ("recipe", "seed", "fractions", "params", "n_rows", "groups", "content", "hash", "digests", *PARTS)
-_SAVED += ("left_out", "leaks")  # the order of the file
+_SAVED = ("recipe", "seed", "fractions", "params", "n_rows", "groups", "content", "hash", "digests")
+_LAST = ("left_out", "leaks")  # the fields in the order of the file
 _WAY_OUT = "where a benchmark's run wrote it, delete its folder and run again"
 
 
@@ -147,7 +147,7 @@ class Split:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the split as JSON, one line a part."""
-        fields: dict[str, Any] = {"format": FORMAT} | {name: getattr(self, name) for name in _SAVED}
+        fields: dict[str, Any] = {"format": FORMAT} | {name: getattr(self, name) for name in (*_SAVED, *PARTS, *_LAST)}
         fields |= {name: fields[name].tolist() for name in PARTS} | {"params": dict(self.params)}
         body = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in fields.items())
         with atomic_write(Path(path), "wb") as file:
@@ -160,9 +160,9 @@ class Split:
             raw = read_json(path)
             if not isinstance(raw, dict) or raw.get("format") != FORMAT:
                 raise ValueError(f"its format is not {FORMAT!r}")
-            parts = [np.asarray(raw[name], dtype=np.int64).reshape(-1) for name in PARTS]
+            parts: dict[str, Any] = {name: np.asarray(raw[name], dtype=np.int64).reshape(-1) for name in PARTS}
             split = cls(
-                *parts,
+                **parts,
                 recipe=str(raw["recipe"]),
                 seed=int(raw["seed"]),
                 fractions=tuple(float(f) for f in raw["fractions"]),
@@ -179,7 +179,7 @@ class Split:
             raise DataError(f"cannot read the split {path}: {error.strerror}", hint=_WAY_OUT) from error
         except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise DataError(f"{path} is not a molgraph split: {error}", hint=_WAY_OUT) from error
-        check_parts(parts, split.n_rows, str(path), hint=_WAY_OUT)
+        check_parts(parts.values(), split.n_rows, str(path), hint=_WAY_OUT)
         return split
 
     def __repr__(self) -> str:
