@@ -147,8 +147,8 @@ def show_one(entry: Entry) -> None:
     console.print()
     if entry.line:
         table = grid("", "part", "what it is")
-        for row in zip(LINE, entry.line, strict=True):
-            table.add_row(*row)
+        for part in zip(LINE, entry.line, strict=True):
+            table.add_row(*part)
         console.print(table, "")
     for title, rows in _parameters(entry).items():
         explained = any(row["meaning"] for row in rows)
