@@ -49,7 +49,11 @@ def another(table: Table) -> Table:
     [
         (lambda t: t.take(np.arange(29)), "a table of 30 rows, this one has 29", "split this table anew"),
         (swapped, "the same rows in another order, from row 1 (id '1') on", "as a .csv of ids"),
-        (another, "other rows: row 5 (id '4') has another id or molecule", "the standardisers canonical, desalt, none, standard"),
+        (
+            another,
+            "other rows: row 5 (id '4') has another id or molecule",
+            "the standardisers canonical, desalt, none, standard",
+        ),
         (other_ids, "not one has the id and molecule", "--id"),
     ],
 )
