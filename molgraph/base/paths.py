@@ -8,6 +8,7 @@ import re
 import secrets
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
@@ -105,6 +106,14 @@ def sweep_temporaries(path: Path) -> None:
     with suppress(OSError), os.scandir(path.parent) as entries:
         for name in [entry.name for entry in entries if pattern.fullmatch(entry.name)]:
             path.with_name(name).unlink(missing_ok=True)
+
+
+def sweep_old_temporaries(folder: Path) -> None:
+    """Remove temporary files and folders that killed runs left more than a day ago."""
+    for path in folder.glob(".*.tmp"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > 24 * 3600:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def storage_error(what: str, error: OSError) -> StorageError:

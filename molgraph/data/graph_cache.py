@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import StorageError
+from molgraph.data.content import text_digests
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.featurize import Molecules
-from molgraph.data.graph_io import cached, content_key, load_store, save_store
+from molgraph.data.graph_io import MANIFEST, load_store, save_store
 from molgraph.data.graph_store import GraphStore, InputSpec, Level
 from molgraph.data.table import Entities, Table
 
@@ -78,47 +79,27 @@ def graphs_of(
     graph_of_row = np.full(len(table), -1, dtype=np.int64)
     values = column.values[rows]
     text = all(isinstance(value, str) for value in values)
-    codes, distinct = pd.factorize(values if text else np.array([featuriser.key(v) for v in values], dtype=object))
+    codes, _ = pd.factorize(values if text else np.array([featuriser.key(v) for v in values], dtype=object))
+    distinct = list(values[np.unique(codes, return_index=True)[1]])
     graph_of_row[rows] = codes
     if cache is None or not text:
-        first = np.full(len(distinct), len(values), np.int64)
-        np.minimum.at(first, codes, np.arange(len(values)))
-        return Graphs(featuriser.featurise(list(values[first]), spec=spec, workers=workers), graph_of_row)
-    texts, versions = list(distinct), featuriser.versions
-    key, marks = content_key(texts, *versions), marks_of(texts, *versions)
-    if not (cache / key).exists():
-        for folder in sorted(path.parent for path in cache.glob("*/store.json")):
-            found = _within(folder, marks)
-            if found is not None:
-                graph_of_row[rows] = found[1][codes]
-                return Graphs(found[0], graph_of_row)
-
-    def make() -> GraphStore:
-        return marked(featuriser.featurise(texts, spec=spec, workers=workers), texts, *versions)
-
-    return Graphs(cached(cache, key, make), graph_of_row)
+        return Graphs(featuriser.featurise(distinct, spec=spec, workers=workers), graph_of_row)
+    marks = text_digests(distinct, *featuriser.versions)
+    key = hashlib.blake2b(marks.tobytes(), digest_size=16).hexdigest()
+    for folder in sorted((path.parent for path in cache.glob(f"*/{MANIFEST}")), key=lambda path: path.name != key):
+        found = _within(folder, marks)
+        if found is not None:
+            graph_of_row[rows] = found[1][codes]
+            return Graphs(found[0], graph_of_row)
+    store = marked(featuriser.featurise(distinct, spec=spec, workers=workers), distinct, *featuriser.versions)
+    save_store(store, cache / key)
+    return Graphs(store, graph_of_row)
 
 
 def marked(store: GraphStore, texts: Sequence[str], *versions: str) -> GraphStore:
     """The store with a mark of each entity's text, by which ``graphs_of`` finds it among others."""
-    return replace(store, extra={**store.extra, MARKS: marks_of(texts, *versions)})
-
-
-def marks_of(texts: Sequence[str], *versions: str) -> np.ndarray:
-    """128 bits for each text and for what reads it (by default the molecules' featuriser), uint64 [n, 2].
-
-    Example:
-        >>> marks_of(["CCO", "C"]).shape
-        (2, 2)
-    """
-    words = "".join(f"{version} " for version in versions or Molecules().versions)
-    base = hashlib.blake2b(words.encode(), digest_size=16)
-    out = bytearray()
-    for text in texts:
-        one = base.copy()
-        one.update(text.encode("utf-8", "surrogatepass"))
-        out += one.digest()
-    return np.frombuffer(bytes(out), dtype=np.uint64).reshape(-1, 2)
+    marks = text_digests(texts, *(versions or Molecules().versions))
+    return replace(store, extra={**store.extra, MARKS: marks})
 
 
 def _within(folder: Path, marks: np.ndarray) -> tuple[GraphStore, np.ndarray] | None:
@@ -129,8 +110,6 @@ def _within(folder: Path, marks: np.ndarray) -> tuple[GraphStore, np.ndarray] | 
             return None
         order = np.argsort(known[:, 0], kind="stable")
         place = order[np.minimum(np.searchsorted(known[order, 0], marks[:, 0]), len(known) - 1)]
-        if not (known[place] == marks).all():
-            return None
-        return load_store(folder), place
+        return (load_store(folder), place) if (known[place] == marks).all() else None
     except StorageError:  # damaged, or another process took it away: it is not needed
         return None

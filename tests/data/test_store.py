@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from molgraph.base.errors import StorageError
-from molgraph.data import graph_io
 from molgraph.data.featurize import featurize
 from molgraph.data.graph_cache import MARKS, load_store, marked, save_store, store_for
 from molgraph.data.graph_store import GraphStore
@@ -40,7 +39,7 @@ def assert_equal(a: GraphStore, b: GraphStore) -> None:
 
 
 def left_over(folder: Path) -> list[str]:
-    return [p.name for p in folder.iterdir() if p.name.endswith(".part")]
+    return [p.name for p in folder.iterdir() if p.name.endswith(".tmp")]
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -214,7 +213,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills by signal")
-def test_a_killed_run_leaves_no_half_store_and_its_remains_are_swept(tmp_path: Path) -> None:
+def test_a_killed_run_leaves_no_half_store_and_its_remains_are_swept_a_day_later(tmp_path: Path) -> None:
     process = run(
         """
         import sys, time
@@ -222,14 +221,14 @@ def test_a_killed_run_leaves_no_half_store_and_its_remains_are_swept(tmp_path: P
         from molgraph.data.graph_cache import store_for
         from molgraph.data.table import make_table
         from pathlib import Path
-        plain, done = stored._write_array, []
-        def slow(path, array):
+        plain, done = stored.atomic_write, []
+        def slow(path, *mode):
             if len(done) == 3:
                 print("half", flush=True)
                 time.sleep(100)
             done.append(path)
-            return plain(path, array)
-        stored._write_array = slow
+            return plain(path, *mode)
+        stored.atomic_write = slow
         store_for(make_table(["CCO", "C"]), cache=Path(sys.argv[1]))
         """,
         tmp_path,
@@ -239,18 +238,18 @@ def test_a_killed_run_leaves_no_half_store_and_its_remains_are_swept(tmp_path: P
     process.kill()
     process.wait()
     assert len(left_over(tmp_path)) == 1 and len(list(tmp_path.iterdir())) == 1
+    os.utime(tmp_path / left_over(tmp_path)[0], (time.time() - 2 * 86400,) * 2)
     graphs = store_for(make_table(["CCO", "C"]), cache=tmp_path)
     assert_equal(graphs.store, featurize(["CCO", "C"]))
     assert left_over(tmp_path) == [] and len(list(tmp_path.iterdir())) == 1
 
 
 def test_a_living_writers_folder_is_not_swept(tmp_path: Path) -> None:
-
-    mine = tmp_path / f".x.{graph_io._host()}.{os.getpid()}.00000000.part"
-    old, other = tmp_path / ".x.elsewhere.1.00000000.part", tmp_path / ".unrelated.part"
+    mine, old, other = tmp_path / ".x.0000000a.tmp", tmp_path / ".y.0000000b.tmp", tmp_path / ".unrelated"
     for folder in (mine, old, other):
         folder.mkdir()
-    os.utime(old, (time.time() - 2 * 86400,) * 2)
+    for folder in (old, other):
+        os.utime(folder, (time.time() - 2 * 86400,) * 2)
     save_store(featurize(["C"]), tmp_path / "s")
     assert mine.exists() and other.exists() and not old.exists()
 
