@@ -104,26 +104,12 @@ def bond_rows(keys: np.ndarray) -> np.ndarray:
     return ((keys[:, None] >> np.arange(D_BOND)) & 1).astype(np.float32)
 
 
-def _atom_weights() -> np.ndarray:
-    """float32 [72]: a row times these is its key's low half.
-
-    All are integers under 2^24, so that single precision is exact in any order of summation.
-    """
-    weights = np.zeros(D_ATOM, dtype=np.float32)
-    start = 0
-    for width, shift in zip(ATOM_BLOCKS[:-1], _SHIFTS, strict=False):
-        weights[start : start + width] = np.arange(width) * 2**shift
-        start += width
-    weights[start] = 2 ** _SHIFTS[-1]
-    return weights
-
-
-ATOM_WEIGHTS = _atom_weights()
-
-
-def low_halves(rows: np.ndarray) -> np.ndarray:
-    """float32 [n]: the low halves of the keys of float32 rows [n, 72], as exact whole numbers."""
-    return np.einsum("ij,j->i", rows, ATOM_WEIGHTS)  # a BLAS would wake its threads for so little
+ATOM_WEIGHTS = np.array(
+    [i << shift for width, shift in zip(ATOM_BLOCKS[:-1], _SHIFTS, strict=False) for i in range(width)]
+    + [1 << _SHIFTS[-1], 0],
+    dtype=np.float32,
+)
+"""A row times these is its key's low half: integers under 2^24, exact in single precision in any order of summation."""
 
 
 def join_halves(low: np.ndarray, mass: np.ndarray) -> np.ndarray:
@@ -133,7 +119,8 @@ def join_halves(low: np.ndarray, mass: np.ndarray) -> np.ndarray:
 
 def atom_keys(rows: np.ndarray) -> np.ndarray:
     """int64 [n]: the keys of float32 rows [n, 72] of this layout; the inverse of ``atom_rows``."""
-    return join_halves(low_halves(rows), rows[:, -1])
+    low = np.einsum("ij,j->i", rows, ATOM_WEIGHTS)  # a BLAS would wake its threads for so little
+    return join_halves(low, rows[:, -1])
 
 
 def check_layout(atoms: np.ndarray, bonds: np.ndarray) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from rdkit import rdBase
 
 from molgraph.base.errors import UsageError, nearest
-from molgraph.base.progress import bar
 from molgraph.base.registry import register
+from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import check_smiles, parse_smiles, quiet
 from molgraph.data import featurize_cuik, featurize_rdkit
 from molgraph.data.feature_layout import FEATURISER, atom_rows, bond_rows
@@ -21,10 +22,6 @@ from molgraph.data.table import OK, UNREADABLE
 
 Backend = Literal["auto", "cuik", "rdkit"]
 BACKENDS = ("auto", "cuik", "rdkit")
-CHUNK = 1_024
-"""Molecules a call of a backend; they are packed together."""
-BLOCK = 20_000
-"""Molecules that a worker process gets at a time."""
 
 
 def featurize(smiles: Sequence[str], *, backend: Backend = "auto", workers: int = 1) -> GraphStore:
@@ -50,13 +47,8 @@ def featurize(smiles: Sequence[str], *, backend: Backend = "auto", workers: int 
     _runner(backend)
     reason = np.array([check_smiles(text) for text in smiles], dtype=object)
     texts = ["" if why else text for text, why in zip(smiles, reason, strict=True)]
-    blocks = [texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK)]
-    found: list[PackedGraphs] = []
-    with bar("graphs", total=len(texts), quiet=len(texts) < BLOCK) as progress:
-        for block, pieces in zip(blocks, _each(blocks, backend, workers), strict=True):
-            found += pieces
-            progress.advance(len(block))
-    counts = np.concatenate([p.n_atoms for p in found]) if found else np.zeros(0, np.int64)
+    found = map_texts(partial(_pieces, backend), texts, label="graphs", workers=workers) or featurize_rdkit.pieces([])
+    counts = np.concatenate([p.n_atoms for p in found])
     for i in np.flatnonzero(counts == 0):
         reason[i] = reason[i] or parse_smiles(texts[i]).reason or "a molecule of no atoms"
     status = np.where(counts > 0, OK, UNREADABLE).astype(object)
@@ -86,20 +78,9 @@ def rdkit_version() -> str:
     return rdBase.rdkitVersion
 
 
-def _each(blocks: list[list[str]], backend: str, workers: int) -> Iterator[list[PackedGraphs]]:
-    if workers <= 1 or len(blocks) <= 1:
-        return (_block(block, backend) for block in blocks)
-    # joblib's processes need no __main__ guard in a user's script and no fork beside torch's threads
-    from joblib import Parallel, delayed
-
-    run = Parallel(n_jobs=min(workers, len(blocks)), return_as="generator")
-    return run(delayed(_block)(block, backend) for block in blocks)
-
-
-def _block(texts: list[str], backend: str) -> list[PackedGraphs]:
-    run = _runner(backend)
+def _pieces(backend: str, texts: Sequence[str]) -> list[PackedGraphs]:
     with quiet():
-        return [piece for start in range(0, len(texts), CHUNK) for piece in run(texts[start : start + CHUNK])]
+        return _runner(backend)(list(texts))
 
 
 def _runner(backend: str) -> Callable[[list[str]], list[PackedGraphs]]:

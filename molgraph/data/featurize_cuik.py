@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from molgraph.base.packed import offsets_of
 from molgraph.data.feature_layout import ATOM_WEIGHTS, D_ATOM, D_BOND, check_layout, join_halves
 from molgraph.data.packing import PackedGraphs
 
@@ -61,60 +62,38 @@ def _library() -> tuple[Any, np.ndarray, np.ndarray, np.ndarray]:
     return library, choices, floats, columns
 
 
-class _Read(NamedTuple):
-    """What one call of the library gave: atoms, and chemical bonds by their two ends; of features two sums a row."""
-
-    n_atoms: np.ndarray
-    atoms: np.ndarray
-    bonds: np.ndarray
-    ends: np.ndarray
-
-
 def pieces(smiles: list[str]) -> list[PackedGraphs]:
     """Packed graphs of the molecules, in order; what can't be read has no atoms."""
     reads = [read for start in range(0, len(smiles), CALL) for read in _reads(smiles[start : start + CALL])]
-    if not reads:
-        return []
     n_atoms, atoms, bonds, ends = zip(*reads, strict=True)
-    sizes = [len(part) for part in atoms]
-    shift = np.repeat(np.cumsum(sizes) - sizes, [len(part) for part in bonds])
+    shift = np.repeat(offsets_of([len(part) for part in atoms])[:-1], [len(part) for part in bonds])
     low, mass = np.concatenate(atoms).T
-    atom_keys, bond_keys = join_halves(low, np.ascontiguousarray(mass)), _bond_keys(np.concatenate(bonds))
+    bond_keys, order = np.concatenate(bonds).astype(np.int64).T
+    # the library puts every bond that is neither single, double, triple nor aromatic (dative, quadruple, unspecified)
+    # into the aromatic column; the bond order, 1.5 for aromatic bonds alone, tells them apart
+    bond_keys &= ~((order != _AROMATIC_ORDER) * np.int64(_AROMATIC_BIT))
+    atom_keys = join_halves(low, np.ascontiguousarray(mass))
     return [
         PackedGraphs.from_bonds(np.concatenate(n_atoms), atom_keys, bond_keys, np.concatenate(ends, axis=1) + shift)
     ]
 
 
-def _reads(smiles: list[str]) -> list[_Read]:
-    """Call the library, which raises for all molecules of a call where one of them does not sanitise.
+def _reads(smiles: list[str]) -> list[tuple[np.ndarray, ...]]:
+    """For each call of the library: atoms a molecule; of atoms and of bonds two sums a row; the two ends of each bond.
 
-    Such a call is repeated in pieces of an eighth, until that molecule stands alone: most are read again but once.
+    The library raises for all molecules of a call where one of them does not sanitise. Such a call is repeated in
+    pieces of an eighth, until that molecule stands alone: most are read again but once.
     """
+    library, choices, floats, columns = _library()
     try:
-        return [_read(smiles)]
+        atoms, bonds, ends, _, graph_of = library.batch_mol_featurizer(
+            smiles, choices, floats, columns, False, False, False, False
+        )
     except RuntimeError:
         if len(smiles) == 1:
             none = np.zeros((0, 2), np.float32)
-            return [_Read(np.zeros(1, np.int64), none, none, np.zeros((2, 0), np.int64))]
-    size = -(-len(smiles) // 8)
-    return [read for start in range(0, len(smiles), size) for read in _reads(smiles[start : start + size])]
-
-
-def _read(smiles: list[str]) -> _Read:
-    library, choices, floats, columns = _library()
-    atoms, bonds, ends, _, graph_of = library.batch_mol_featurizer(
-        smiles, choices, floats, columns, False, False, False, False
-    )
+            return [(np.zeros(1, np.int64), none, none, np.zeros((2, 0), np.int64))]
+        size = -(-len(smiles) // 8)
+        return [read for start in range(0, len(smiles), size) for read in _reads(smiles[start : start + size])]
     # a molecule that can't be read leaves a gap in graph_of, so counting gives it no atoms
-    n_atoms = np.bincount(graph_of, minlength=len(smiles))
-    return _Read(n_atoms, atoms @ _ATOM_SUMS, bonds @ _BOND_SUMS, ends)
-
-
-def _bond_keys(sums: np.ndarray) -> np.ndarray:
-    """int64 [n]: keys of bonds from their flags and twice their order, float32 [n, 2].
-
-    The library puts every bond that is neither single, double, triple nor aromatic (dative, quadruple,
-    unspecified) into the aromatic column; the bond order, 1.5 for aromatic bonds alone, tells them apart.
-    """
-    keys, order = sums.astype(np.int64).T
-    return keys & ~((order != _AROMATIC_ORDER) * np.int64(_AROMATIC_BIT))
+    return [(np.bincount(graph_of, minlength=len(smiles)), atoms @ _ATOM_SUMS, bonds @ _BOND_SUMS, ends)]

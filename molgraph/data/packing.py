@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import pandas as pd
@@ -14,30 +14,22 @@ from molgraph.data.graph_store import BOND_INDEX, GraphStore, Level
 
 @dataclass(frozen=True)
 class PackedGraphs:
-    """Packed graphs of some molecules; feature rows are named by code into short lists of keys.
+    """Packed graphs of some molecules.
 
     Args:
         n_atoms, n_bonds: int64 [g], rows of each graph (directed bonds).
-        atom_code: int32 [n], into ``atom_keys``; bond_code: int32 [e], into ``bond_keys``.
+        atom_key: int64 [n]; bond_key: int64 [e], the features of each row.
         source, target: [e], atom numbers within the graph; sorted by graph, then target.
         reverse: [e], number of the opposite bond within the graph.
     """
 
     n_atoms: np.ndarray
     n_bonds: np.ndarray
-    atom_keys: np.ndarray
-    bond_keys: np.ndarray
-    atom_code: np.ndarray
-    bond_code: np.ndarray
+    atom_key: np.ndarray
+    bond_key: np.ndarray
     source: np.ndarray
     target: np.ndarray
     reverse: np.ndarray
-
-    @classmethod
-    def empty(cls, n_graphs: int) -> PackedGraphs:
-        """Graphs without a single atom: molecules that could not be read."""
-        none, counts = np.zeros(0, np.int64), np.zeros(n_graphs, np.int64)
-        return cls(counts, counts, none, none, none, none, none, none, none)
 
     @classmethod
     def from_bonds(
@@ -58,17 +50,13 @@ class PackedGraphs:
         order = np.argsort(target, kind="stable")
         place = np.empty(len(order), np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)
-        degree = np.bincount(target, minlength=n)
-        last_atom, bonds_to = np.cumsum(n_atoms), np.append(0, np.cumsum(degree))
-        n_bonds = np.diff(bonds_to[last_atom], prepend=0)
+        atoms, bonds_to = offsets_of(n_atoms), offsets_of(np.bincount(target, minlength=n))
+        n_bonds = np.diff(bonds_to[atoms])
         narrow = smallest(int(max(n_atoms.max(initial=0), n_bonds.max(initial=0))))
-        first_atom = np.repeat((last_atom - n_atoms).astype(np.int32), n_bonds)
-        first_bond = np.repeat((np.cumsum(n_bonds) - n_bonds).astype(np.int32), n_bonds)
-        atom_code, atom_keys = pd.factorize(atom_key)
-        bond_code, bond_keys = pd.factorize(bond_key)
+        first_atom = np.repeat(atoms[:-1].astype(np.int32), n_bonds)
+        first_bond = np.repeat(bonds_to[atoms[:-1]].astype(np.int32), n_bonds)
         return cls(
-            n_atoms, n_bonds, atom_keys, bond_keys,
-            atom_code.astype(np.int32), bond_code.astype(np.int32)[order >> 1],
+            n_atoms, n_bonds, atom_key, bond_key[order >> 1],
             (source[order] - first_atom).astype(narrow), (target[order] - first_atom).astype(narrow),
             (place[order ^ 1] - first_bond).astype(narrow),
         )  # fmt: skip
@@ -89,41 +77,25 @@ def pack(
     """One store of all pieces; equal inputs give equal stores however they were cut.
 
     Args:
-        pieces: graphs in order.
+        pieces: graphs in order, one or more.
         status, reason: object [g], of all graphs.
         featuriser: name and version of the features.
         atom_rows, bond_rows: from int64 keys to the float32 rows of the tables.
     """
-    n_atoms = _joined([p.n_atoms for p in pieces], np.dtype(np.int64))
-    n_bonds = _joined([p.n_bonds for p in pieces], np.dtype(np.int64))
-    atom_keys, atom_code = _merge([p.atom_keys for p in pieces], [p.atom_code for p in pieces])
-    bond_keys, bond_code = _merge([p.bond_keys for p in pieces], [p.bond_code for p in pieces])
+    whole = {f.name: np.concatenate([getattr(p, f.name) for p in pieces]) for f in fields(PackedGraphs)}
+    n_atoms, n_bonds = whole["n_atoms"], whole["n_bonds"]
+    atom_code, atom_keys = pd.factorize(whole["atom_key"], sort=True)
+    bond_code, bond_keys = pd.factorize(whole["bond_key"], sort=True)
     local = smallest(int(max(n_atoms.max(initial=0), n_bonds.max(initial=0))))
-    bonds = {name: _joined([getattr(p, name) for p in pieces], local) for name in ("source", "target", "reverse")}
+    bonds = {name: whole[name].astype(local, copy=False) for name in BOND_INDEX}
+    bonds["code"] = bond_code.astype(smallest(len(bond_keys)))
     return GraphStore(
         levels={
-            "atom": Level(offsets_of(n_atoms), {"code": atom_code}),
-            "bond": Level(offsets_of(n_bonds), bonds | {"code": bond_code}, BOND_INDEX),
+            "atom": Level(offsets_of(n_atoms), {"code": atom_code.astype(smallest(len(atom_keys)))}),
+            "bond": Level(offsets_of(n_bonds), bonds, BOND_INDEX),
         },
         tables={"atom": atom_rows(atom_keys), "bond": bond_rows(bond_keys)},
         status=status,
         reason=reason,
         featuriser=featuriser,
     )
-
-
-def _merge(keys: list[np.ndarray], codes: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted distinct keys of all pieces, and every code counted in them."""
-    distinct = np.unique(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
-    kind = smallest(len(distinct))
-    parts = [np.searchsorted(distinct, k).astype(kind)[c] if len(k) else c for k, c in zip(keys, codes, strict=True)]
-    return distinct, _joined(parts, kind)
-
-
-def _joined(parts: list[np.ndarray], kind: np.dtype) -> np.ndarray:
-    out = np.empty(sum(map(len, parts)), kind)
-    start = 0
-    for part in parts:
-        out[start : start + len(part)] = part
-        start += len(part)
-    return out

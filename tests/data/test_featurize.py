@@ -14,7 +14,7 @@ from rdkit import Chem, RDConfig
 from torch_geometric.data import Data
 
 from molgraph.base.errors import UsageError
-from molgraph.data import featurize as module
+from molgraph.chem import parallel
 from molgraph.data import featurize_cuik
 from molgraph.data.feature_layout import D_ATOM, D_BOND, atom_keys, atom_keys_of, atom_rows, check_layout
 from molgraph.data.featurize import featurize
@@ -204,14 +204,11 @@ def test_no_atom_and_no_bond_at_all() -> None:
     assert featurize(["C"]).levels["bond"].offsets.tolist() == [0, 0]
 
 
-def test_cut_into_chunks_or_not_is_the_same(monkeypatch: pytest.MonkeyPatch, nci_store: GraphStore) -> None:
-    monkeypatch.setattr(module, "CHUNK", 7)
-    monkeypatch.setattr(module, "BLOCK", 100)
+def test_cut_into_chunks_or_not_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     part = nci()[:500]
-    small = featurize(part)
-    monkeypatch.setattr(module, "CHUNK", 10_000)
-    monkeypatch.setattr(module, "BLOCK", 10_000)
-    assert_same(small, featurize(part))
+    whole = featurize(part)
+    monkeypatch.setattr(parallel, "PIECE", 7)
+    assert_same(featurize(part), whole)
 
 
 @pytest.mark.parametrize("backend", ["rdkit", pytest.param("cuik", marks=needs_cuik)])
@@ -227,7 +224,7 @@ def test_a_piece_of_more_atoms_than_16_bits_count(backend: str) -> None:
 def test_workers_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     smiles = [*nci()[:300], "", "CN(C)(C)C", "C" * 500]
     alone = featurize(smiles)
-    monkeypatch.setattr(module, "BLOCK", 100)
+    monkeypatch.setattr(parallel, "PIECE", 100)
     assert_same(alone, featurize(smiles, workers=2))
 
 
