@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from molgraph.base.packed import ranges
 from molgraph.data.graph_store import GraphStore
 
 T = TypeVar("T")
 _SMALL_TABLE = 4096
-_Picked = tuple[slice | np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -172,12 +172,12 @@ def collate(store: GraphStore, graphs: np.ndarray) -> GraphBatch:
     graphs = np.asarray(graphs, dtype=np.int64)
     if len(graphs) and not 0 <= graphs.min() <= graphs.max() < len(store):
         raise IndexError(f"graphs {graphs.min()} to {graphs.max()} of a store of {len(store)}")
-    contiguous = _contiguous(graphs)
-    picked = {name: _rows(level.offsets, graphs, contiguous) for name, level in store.levels.items()}
+    starts = {name: level.offsets for name, level in store.levels.items()}
+    picked = {name: ranges(of[graphs], of[graphs + 1]) for name, of in starts.items()}
     levels = {}
     for name, level in store.levels.items():
-        rows, counts, offsets = picked[name]
-        first = {of: picked[of][2][:-1].repeat(counts) for of in set(level.index.values())}
+        rows, offsets = picked[name]
+        first = {of: picked[of][1][:-1].repeat(np.diff(offsets)) for of in set(level.index.values())}
         arrays, table = {}, store.tables.get(name)
         for key, values in level.arrays.items():
             of = level.index.get(key)
@@ -186,7 +186,7 @@ def collate(store: GraphStore, graphs: np.ndarray) -> GraphBatch:
             elif of is not None:
                 array = values[rows] + first[of].reshape(-1, *[1] * (values.ndim - 1))
             else:
-                array = np.array(values[rows])
+                array = values[rows]
             arrays[key] = torch.from_numpy(array)
         levels[name] = BatchLevel(torch.from_numpy(offsets), arrays, None if table is None else torch.from_numpy(table))
     return GraphBatch(len(graphs), levels)
@@ -198,21 +198,3 @@ def _coded(code: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]
         return code.astype(np.int64), table
     used, code = np.unique(code, return_inverse=True)
     return code.astype(np.int64), table[used]
-
-
-def _contiguous(graphs: np.ndarray) -> bool:
-    n = len(graphs)
-    return n > 0 and graphs[-1] - graphs[0] == n - 1 and bool((graphs[1:] > graphs[:-1]).all())
-
-
-def _rows(offsets: np.ndarray, graphs: np.ndarray, contiguous: bool) -> _Picked:
-    """Which rows of a level these graphs have, how many each, and their offsets in the batch."""
-    new = np.zeros(len(graphs) + 1, np.int64)
-    if contiguous:
-        first, last = int(graphs[0]), int(graphs[-1]) + 1
-        np.subtract(offsets[first + 1 : last + 1], offsets[first], out=new[1:])
-        return slice(offsets[first], offsets[last]), new[1:] - new[:-1], new
-    starts = offsets[graphs]
-    counts = offsets[graphs + 1] - starts
-    np.cumsum(counts, out=new[1:])
-    return np.arange(new[-1]) + (starts - new[:-1]).repeat(counts), counts, new

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from queue import Full, Queue
-from threading import Event, Thread
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
@@ -54,38 +54,14 @@ def make_ahead(pieces: Sequence[T], make: Callable[[T], R], ahead: int = 3) -> I
         >>> sum(batch.n_atoms for batch in make_ahead(order, lambda rows: collate(store, rows)))
         6
     """
-    if len(pieces) < 2:
-        yield from map(make, pieces)
-        return
-    waiting: Queue[tuple[R | None, BaseException | None]] = Queue(ahead)
-    stop = Event()
-
-    def put(item: tuple[R | None, BaseException | None]) -> bool:
-        while not stop.is_set():
-            try:
-                waiting.put(item, timeout=0.1)
-                return True
-            except Full:
-                continue
-        return False
-
-    def work() -> None:
-        for piece in pieces:
-            try:
-                item: tuple[R | None, BaseException | None] = (make(piece), None)
-            except BaseException as error:
-                item = (None, error)
-            if not put(item) or item[1] is not None:
-                return
-
-    worker = Thread(target=work, name="molgraph-batches", daemon=True)
-    worker.start()
+    pool = ThreadPoolExecutor(1, "molgraph-batches")
+    waiting: deque[Future[R]] = deque()
     try:
-        for _ in range(len(pieces)):
-            made, error = waiting.get()
-            if error is not None:
-                raise error
-            yield made  # type: ignore[misc]
+        for piece in pieces:
+            waiting.append(pool.submit(make, piece))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
     finally:
-        stop.set()
-        worker.join()
+        pool.shutdown(cancel_futures=True)
