@@ -14,7 +14,7 @@ from molgraph.base.resources import recipe_path, shipped_dir
 from molgraph.data import datasets
 from molgraph.data.cards import Card, card, card_html, card_names, card_text, read_card
 from molgraph.data.sources.dataset_files import look
-from molgraph.data.sources.hashes import sha256_of
+from molgraph.data.sources.download import sha256_of
 from molgraph.data.sources.layouts import LAYOUTS
 
 MOLECULENET = [

@@ -13,7 +13,7 @@ from molgraph.base.paths import data_dir, expanded
 from molgraph.data.card_parts import UNVERIFIED, Source
 from molgraph.data.cards import Card
 from molgraph.data.sources import download_log
-from molgraph.data.sources.hashes import sha256_of
+from molgraph.data.sources.download import sha256_of
 
 DOWNLOAD = "download"
 """The edition of a dataset that is what its address gives, whatever the card says of its content."""
@@ -119,18 +119,13 @@ def whereabouts(card: Card) -> str:
     return word
 
 
-def deepchem_dir() -> Path | None:
-    """The folder where DeepChem's own loaders keep what they downloaded, where the user has named one."""
-    named = os.environ.get("DEEPCHEM_DATA_DIR")
-    return expanded(named) if named else None
-
-
 def _of_deepchem(source: Source) -> dict[str, Path] | None:
     """What DeepChem's loaders left of a place's addresses, or None where they are others or a file is missing."""
     if not all(DEEPCHEM in url for url in source.files.values()):
         return None
     names = {role: Path(urlsplit(url).path).name for role, url in source.files.items()}
-    return _below(deepchem_dir(), source.model_copy(update={"files": names}))
+    named = os.environ.get("DEEPCHEM_DATA_DIR")
+    return _below(expanded(named) if named else None, source.model_copy(update={"files": names}))
 
 
 def _below(folder: Path | None, source: Source) -> dict[str, Path] | None:

@@ -10,13 +10,13 @@ import re
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from filelock import FileLock
 
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import storage_error
@@ -31,17 +31,7 @@ MAX_BYTES = 20 * 10**9
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
-@dataclass(frozen=True)
-class Downloaded:
-    """A file that came whole."""
-
-    path: Path
-    sha256: str
-    md5: str
-    size: int
-
-
-def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: str = "") -> Downloaded:
+def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: str = "") -> str:
     """Download a file, with progress, resume and checksum.
 
     What came is kept beside ``path`` under the name ``.part``: a later try asks for the rest alone (HTTP ``Range``
@@ -56,7 +46,7 @@ def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: st
         label: what the progress bar says.
 
     Returns:
-        Path, hashes and size.
+        Its sha256.
 
     Raises:
         DataError: the file that came has another hash; both are named, and nothing is kept.
@@ -64,15 +54,16 @@ def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: st
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise StorageError(f"{url} is no http address", hint="the card is at fault")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error(f"cannot make the folder {path.parent}", error) from error
     part = path.with_name(f"{path.name}.part")
     there = path.is_file()
-    with _alone(part):
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path.with_name(f".{part.name}.lock")).acquire()  # so that two processes don't write one file
+    except OSError as error:
+        raise storage_error(f"cannot write into {path.parent}", error) from error
+    with lock:
         if path.is_file() and not there:  # another process fetched it while this one waited
-            return _hashes(path, path)
+            return sha256_of(path)
         for attempt in range(TRIES):
             try:
                 if _receive(url, part, label or path.name, hashed=bool(sha256 or md5)):
@@ -82,8 +73,8 @@ def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: st
             time.sleep(WAIT_SECONDS * attempt)
         else:
             raise StorageError(f"the connection to {urlsplit(url).netloc} keeps breaking", hint=_kept(part))
-        done = _hashes(part, path)
-        for name, stated, found in (("sha256", sha256, done.sha256), ("md5", md5, done.md5)):
+        came = sha256_of(part)
+        for name, stated, found in (("sha256", sha256, came), ("md5", md5, md5 and _digest(part, "md5"))):
             if stated and stated != found:
                 _forget(part)
                 raise DataError(
@@ -92,7 +83,24 @@ def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: st
                 )
         os.replace(part, path)
         _forget(part)
-    return done
+    return came
+
+
+def sha256_of(path: Path) -> str:
+    """sha256 of a file's bytes, in hexadecimal digits.
+
+    Raises:
+        StorageError: it cannot be read.
+    """
+    try:
+        return _digest(path, "sha256")
+    except OSError as error:
+        raise storage_error(f"cannot read {path}", error) from error
+
+
+def _digest(path: Path, kind: str) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, kind).hexdigest()
 
 
 def _receive(url: str, part: Path, label: str, *, hashed: bool) -> bool:
@@ -124,16 +132,14 @@ def _receive(url: str, part: Path, label: str, *, hashed: bool) -> bool:
             )
         if total is not None and total > MAX_BYTES:
             raise StorageError(f"{url} has {total:,} bytes", hint=f"molgraph downloads files of up to {MAX_BYTES:,}")
-        _note(part, url, _validator(response))
-        with (
-            part.open("ab" if have else "wb") as file,
-            bar(f"{label} (kB)", None if not total else total // 1000) as line,
-        ):
-            line.advance(have // 1000)
-            came = have
+        noted = json.dumps({"url": url, "validator": _validator(response)})
+        part.with_suffix(".json").write_text(noted, encoding="utf-8")
+        came = have
+        with part.open("ab" if have else "wb") as file, bar(f"{label} (bytes)", total or None) as line:
+            line.advance(have)
             while piece := response.read(PIECE):
                 file.write(piece)
-                line.advance((came + len(piece)) // 1000 - came // 1000)
+                line.advance(len(piece))
                 came += len(piece)
                 if came > MAX_BYTES:
                     raise StorageError(f"{url} has more than {MAX_BYTES:,} bytes", hint="the card is at fault")
@@ -162,10 +168,6 @@ def _validator(response: Any) -> str:
     return etag if etag and not etag.startswith("W/") else response.headers.get("Last-Modified", "")
 
 
-def _note(part: Path, url: str, validator: str) -> None:
-    part.with_suffix(".json").write_text(json.dumps({"url": url, "validator": validator}), encoding="utf-8")
-
-
 def _progress(part: Path, url: str) -> tuple[int, str]:
     """Bytes of an earlier try that can be gone on with, and what to ask by."""
     with suppress(OSError, ValueError, AttributeError):
@@ -180,30 +182,18 @@ def _forget(part: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _hashes(part: Path, path: Path) -> Downloaded:
-    sha256, md5, size = hashlib.sha256(), hashlib.md5(usedforsecurity=False), 0
-    with part.open("rb") as file:
-        while piece := file.read(1 << 20):
-            sha256.update(piece)
-            md5.update(piece)
-            size += len(piece)
-    return Downloaded(path, sha256.hexdigest(), md5.hexdigest(), size)
-
-
 def _give_up(url: str, part: Path, error: Exception, *, last: bool) -> None:
     """Raise for what another try would not mend, or at the last one."""
+    changed = "the address may have changed; set MOLGRAPH_DATA to a folder that has the file"
     if isinstance(error, urllib.error.HTTPError):
-        if (error.code < 500 and error.code not in (408, 429)) or last:
-            raise StorageError(
-                f"{url} cannot be had: the server answers {error.code} {error.reason}",
-                hint="the address may have changed; set MOLGRAPH_DATA to a folder that has the file",
-            ) from None
+        if last or (error.code < 500 and error.code not in (408, 429)):
+            words = f"{url} cannot be had: the server answers {error.code} {error.reason}"
+            raise StorageError(words, hint=changed) from None
         return
     if isinstance(error, OSError) and error.errno in _DISK:
         raise storage_error(f"cannot write {part}", error) from error
-    if isinstance(error, ValueError):  # an address, a header or a length that is none; another try would not mend it
-        hint = "the address may have changed; set MOLGRAPH_DATA to a folder that has the file"
-        raise StorageError(f"{url} cannot be had: its server's answer makes no sense: {error}", hint=hint) from None
+    if isinstance(error, ValueError):  # an address, a header or a length that is none
+        raise StorageError(f"{url} cannot be had: its server's answer makes no sense: {error}", hint=changed) from None
     reason = getattr(error, "reason", None) or error
     unreachable = isinstance(error, urllib.error.URLError) and not isinstance(reason, ConnectionError | TimeoutError)
     if last or unreachable:
@@ -213,18 +203,3 @@ def _give_up(url: str, part: Path, error: Exception, *, last: bool) -> None:
 def _kept(part: Path) -> str:
     size = part.stat().st_size if part.is_file() else 0
     return f"{size:,} bytes are kept: the same command goes on from there" if size else "is there a network?"
-
-
-@contextmanager
-def _alone(part: Path) -> Iterator[None]:
-    """Hold a lock, so that two processes don't write one file; a lock dies with its process, its file stays."""
-    try:
-        lock = part.with_name(f".{part.name}.lock").open("w")
-    except OSError as error:
-        raise storage_error(f"cannot write into {part.parent}", error) from error
-    with lock as file:
-        with suppress(ImportError):  # where there is no fcntl, os.replace still keeps the file whole
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -13,8 +13,7 @@ from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import atomic_write, cache_dir
 from molgraph.data.card_parts import UNVERIFIED, Source
 from molgraph.data.cards import Card
-from molgraph.data.sources.download import download
-from molgraph.data.sources.hashes import sha256_of
+from molgraph.data.sources.download import download, sha256_of
 
 RECORD = "downloads.json"
 
@@ -39,12 +38,9 @@ def cached(card: Card, source: Source) -> dict[str, Path] | None:
     files = paths_of(card, source)
     if not files or not all(path.is_file() for path in files.values()):
         return None
-    noted = _read(card)["files"]
     for role, path in files.items():
-        found = sha256_of(path)
-        _compare(card, path, found, source.sha256.get(role, UNVERIFIED), noted.get(path.name, {}).get("sha256", ""))
-        if path.name not in noted:  # put there by hand: this is its first time
-            _note_file(card, path.name, {"url": source.files[role], "sha256": found})
+        hint = f"remove {path} and fetch it again: molgraph data get {card.name}"
+        _check(card, source, role, sha256_of(path), hint)
     return files
 
 
@@ -55,23 +51,33 @@ def fetch(card: Card, source: Source) -> dict[str, Path]:
         DataError: a file is another one than at its first download, or than the card says.
         StorageError: it cannot be had.
     """
-    files = {}
-    for role, path in paths_of(card, source).items():
-        url = source.files[role]
+    files = paths_of(card, source)
+    for role, path in files.items():
         stated = source.sha256.get(role, UNVERIFIED)
-        known = _read(card)["files"].get(path.name, {}).get("sha256", "")
         fresh = path.with_name(f"new-{path.name}")  # what is there stays until the new one is known to be the same
         expected = stated if stated != UNVERIFIED else ""
-        came = download(url, fresh, sha256=expected, md5=source.md5.get(role, ""), label=card.name)
+        came = download(source.files[role], fresh, sha256=expected, md5=source.md5.get(role, ""), label=card.name)
         try:
-            _compare(card, path, came.sha256, stated, known, hint=f"remove {path.parent} to take the new file instead")
+            _check(card, source, role, came, f"remove {path.parent} to take the new file instead")
         except DataError:
             fresh.unlink()
             raise
         fresh.replace(path)
-        _note_file(card, path.name, {"url": url, "sha256": came.sha256, "md5": came.md5, "bytes": came.size})
-        files[role] = path
     return files
+
+
+def _check(card: Card, source: Source, role: str, found: str, hint: str) -> None:
+    """Compare a file's sha256 with the card and with its first time, which this is where none is on record."""
+    name, record = paths_of(card, source)[role].name, _read(card)
+    noted = record["files"].get(name, {}).get("sha256", UNVERIFIED)
+    for expected, who in ((source.sha256.get(role, UNVERIFIED), "the card has"), (noted, "its first download had")):
+        if expected not in (UNVERIFIED, found):
+            words = f"{name} of {card.name} has changed: its sha256 is {found}, {who} {expected}"
+            raise DataError(words, hint=hint)
+    if name not in record["files"]:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        record["files"][name] = {"url": source.files[role], "sha256": found, "first": now}
+        _write(card, record)
 
 
 def recorded_content(card: Card, edition: str) -> str:
@@ -84,22 +90,6 @@ def record_content(card: Card, edition: str, digest: str) -> None:
     values = _read(card)
     values["content"][edition] = digest
     _write(card, values)
-
-
-def _compare(card: Card, path: Path, found: str, stated: str, noted: str, hint: str = "") -> None:
-    for expected, who in ((stated, "the card has"), (noted, "its first download had")):
-        if expected not in ("", UNVERIFIED, found):
-            raise DataError(
-                f"{path.name} of {card.name} has changed: its sha256 is {found}, {who} {expected}",
-                hint=hint or f"remove {path} and fetch it again: molgraph data get {card.name}",
-            )
-
-
-def _note_file(card: Card, name: str, values: Mapping[str, Any]) -> None:
-    record = _read(card)
-    first = record["files"].get(name, {}).get("first") or datetime.now(UTC).isoformat(timespec="seconds")
-    record["files"][name] = {**values, "first": first}
-    _write(card, record)
 
 
 def _read(card: Card) -> dict[str, Any]:
