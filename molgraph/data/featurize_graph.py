@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
-from torch_geometric.data import Data
 
 from molgraph.base.registry import register
-from molgraph.base.table import OK, UNREADABLE, EntityKind
+from molgraph.base.table import EntityKind
 from molgraph.data.content import value_digest
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.graph_store import GraphStore, InputSpec
 from molgraph.data.graph_values import Graph
-from molgraph.data.pyg import from_pyg
+from molgraph.data.pyg import store_of_edges
 
 MAX_DEGREE = 64
 PATH = Graph(3, np.array([[0, 1], [1, 0], [1, 2], [2, 1]], np.int32))
@@ -39,19 +37,17 @@ class Graphs(Featuriser):
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One graph a value; one with an edge to a node that it has not is ``unreadable``."""
         reason = np.array([_wrong(value) for value in values], dtype=object)
-        settings = (
-            _settings([v for v, why in zip(values, reason, strict=True) if not why])
-            if spec is None
-            else dict(spec.settings)
-        )
+        settings = dict(spec.settings) if spec else _settings([values[i] for i in np.flatnonzero(reason == "")])
         for i in np.flatnonzero(reason == ""):
             reason[i] = _unfit(values[int(i)], settings)
         none = Graph(0, np.zeros((0, 2), np.int32))
-        made = [_data(none if why else value, settings) for value, why in zip(values, reason, strict=True)]
-        store = from_pyg(made)
-        status = np.where(reason == "", OK, UNREADABLE).astype(object)
-        tables = store.tables if len(values) else _no_rows(settings)
-        return GraphStore(store.levels, tables, status, reason, self.versions[0], settings=settings)
+        graphs = [none if why else value for value, why in zip(values, reason, strict=True)]
+        edges = [np.asarray(graph.edges).reshape(-1, 2) for graph in graphs]
+        return store_of_edges(
+            np.array([graph.n_nodes for graph in graphs], dtype=np.int64), edges,
+            _rows(graphs, "node", settings), _rows(graphs, "edge", settings),
+            featuriser=self.versions[0], reason=reason, settings=settings,
+        )  # fmt: skip
 
     def key(self, value: Any) -> str:
         """A hash of all that the graph holds."""
@@ -101,25 +97,24 @@ def _unfit(graph: Graph, settings: dict[str, int]) -> str:
     return ""
 
 
-def _no_rows(settings: dict[str, int]) -> dict[str, np.ndarray]:
-    """Tables of the right widths for no graph at all."""
-    nodes = settings["node_labels"] + settings["node_features"] + settings["degrees"]
-    edges = settings["edge_labels"] + settings["edge_features"] or 1
-    return {name: np.zeros((0, width), np.float32) for name, width in (("atom", nodes), ("bond", edges))}
+def _rows(graphs: Sequence[Graph], name: str, settings: dict[str, int]) -> np.ndarray:
+    """float32 [rows, d]: the features of all nodes or edges."""
+
+    def given(what: str) -> list[np.ndarray]:
+        return [values for graph in graphs if (values := getattr(graph, f"{name}_{what}")) is not None]
+
+    parts = []
+    if name == "node" and settings["degrees"]:
+        degrees = [np.bincount(graph.edges[:, 0], minlength=graph.n_nodes) for graph in graphs]
+        parts.append(_one_hot(degrees, settings["degrees"]))
+    if settings[f"{name}_labels"]:
+        parts.append(_one_hot(given("label"), settings[f"{name}_labels"]))
+    if settings[f"{name}_features"]:
+        none = np.zeros((0, settings[f"{name}_features"]))
+        parts.append(np.concatenate([none, *given("features")], dtype=np.float32))
+    n = sum(len(graph.edges) for graph in graphs)
+    return np.concatenate(parts, axis=1) if parts else np.ones((n, 1), np.float32)
 
 
-def _data(graph: Graph, settings: dict[str, int]) -> Data:
-    named: dict[str, Any] = {}
-    degree = np.minimum(np.bincount(graph.edges[:, 0], minlength=graph.n_nodes), settings["degrees"] - 1)
-    for name, key in (("node", "x"), ("edge", "edge_attr")):
-        n, width = settings[f"{name}_labels"], settings[f"{name}_features"]
-        size = graph.n_nodes if name == "node" else len(graph.edges)
-        label, features = getattr(graph, f"{name}_label"), getattr(graph, f"{name}_features")
-        parts = [] if not n else [np.eye(n, dtype=np.float32)[np.zeros(0, int) if label is None else label]]
-        parts += [] if not width else [np.zeros((size, width), np.float32) if features is None else features]
-        if name == "node" and settings["degrees"]:
-            parts = [np.eye(settings["degrees"], dtype=np.float32)[degree]]
-        if parts:
-            named[key] = torch.from_numpy(np.concatenate(parts, axis=1).astype(np.float32, copy=False))
-    edges = torch.from_numpy(graph.edges.astype(np.int64).T.copy())
-    return Data(edge_index=edges, num_nodes=graph.n_nodes, **named)
+def _one_hot(codes: Sequence[np.ndarray], width: int) -> np.ndarray:
+    return np.eye(width, dtype=np.float32)[np.minimum(np.concatenate([np.zeros(0, np.int64), *codes]), width - 1)]

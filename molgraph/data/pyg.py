@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,44 +89,56 @@ def from_pyg(graphs: Sequence[Data]) -> GraphStore:
         ([1, 2, 0, 2, 1, 0], [0, 0, 1, 1, 2, 2])
     """
     n_nodes = np.array([data.num_nodes or 0 for data in graphs], dtype=np.int64)
-    n_edges = np.array([0 if data.edge_index is None else data.num_edges for data in graphs], dtype=np.int64)
-    edges = _joined([_edges(data) for data in graphs], (0, 2), np.int64)
-    graph_of = np.arange(len(graphs)).repeat(n_edges)
-    outside = (edges < 0).any(1) | (edges >= n_nodes[graph_of][:, None]).any(1)
+    edges = [np.zeros((0, 2), np.int64) if d.edge_index is None else d.edge_index.cpu().numpy().T for d in graphs]
+    n_edges = np.array([len(each) for each in edges], dtype=np.int64)
+    further = _further(graphs, n_nodes, n_edges)
+    nodes, bonds = _features(graphs, "x", n_nodes), _features(graphs, "edge_attr", n_edges)
+    return store_of_edges(n_nodes, edges, nodes, bonds, featuriser="pyg", further=further)
+
+
+def store_of_edges(
+    n_nodes: np.ndarray, edges: Sequence[np.ndarray], nodes: np.ndarray, bonds: np.ndarray, *, featuriser: str,
+    reason: np.ndarray | None = None, settings: Mapping[str, int] | None = None,
+    further: Mapping[str, Mapping[str, np.ndarray]] | None = None,
+) -> GraphStore:  # fmt: skip
+    """A store of graphs from the edges of each (int [e, 2]) and the features of all nodes and all edges.
+
+    ``further`` holds arrays of the levels ``atom`` and ``bond`` and of whole ``graph``s; ``reason``, why a graph could
+    not be read, is by default that it has no nodes.
+    """
+    n_edges = np.array([len(each) for each in edges], dtype=np.int64)
+    ends = np.concatenate([np.zeros((0, 2), np.int64), *edges])
+    graph_of = np.arange(len(n_nodes)).repeat(n_edges)
+    outside = (ends < 0).any(1) | (ends >= n_nodes[graph_of][:, None]).any(1)
     if outside.any():
         i = int(graph_of[outside.argmax()])
         raise DataError(f"graph {i} has an edge to a node that it has not ({n_nodes[i]} nodes)")
-    first = np.cumsum(n_nodes) - n_nodes
-    source, target = (edges + first[graph_of][:, None]).T
-    levels = _further(graphs, n_nodes, n_edges)
-    atom_code, atom_table, _ = _table(_features(graphs, "x", n_nodes))
-    bond_code, bond_table, bond_value = _table(_features(graphs, "edge_attr", n_edges))
+    atoms_at, bonds_at = offsets_of(n_nodes), offsets_of(n_edges)
+    source, target = (ends + atoms_at[graph_of][:, None]).T
+    atom_code, atom_table, _ = _table(nodes)
+    bond_code, bond_table, bond_value = _table(bonds)
     order = np.argsort(target, kind="stable")
     reverse = _reverse(source, target, bond_value)
     local = smallest(int(max(n_nodes.max(initial=0), n_edges.max(initial=0))))
-    bonds = {"source": edges[order, 0].astype(local), "target": edges[order, 1].astype(local)}
+    arrays = {"source": ends[order, 0].astype(local), "target": ends[order, 1].astype(local)}
     if reverse is not None:
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        first_edge = (np.cumsum(n_edges) - n_edges)[graph_of]
-        bonds["reverse"] = (place[reverse[order]] - first_edge).astype(local)
-    bonds |= {"code": bond_code[order]} | {name: values[order] for name, values in levels["bond"].items()}
-    read = n_nodes > 0
+        arrays["reverse"] = (place[reverse[order]] - bonds_at[graph_of]).astype(local)
+    index = {name: of for name, of in BOND_INDEX.items() if name in arrays}
+    more = further or {"atom": {}, "bond": {}, "graph": {}}
+    arrays |= {"code": bond_code[order]} | {name: values[order] for name, values in more["bond"].items()}
+    if reason is None:
+        reason = np.where(n_nodes > 0, "", "a graph of no nodes").astype(object)
     return GraphStore(
-        levels={
-            "atom": Level(offsets_of(n_nodes), {"code": atom_code} | levels["atom"]),
-            "bond": Level(offsets_of(n_edges), bonds, {name: of for name, of in BOND_INDEX.items() if name in bonds}),
-        },
+        levels={"atom": Level(atoms_at, {"code": atom_code, **more["atom"]}), "bond": Level(bonds_at, arrays, index)},
         tables={"atom": atom_table, "bond": bond_table},
-        status=np.where(read, OK, UNREADABLE).astype(object),
-        reason=np.where(read, "", "a graph of no nodes").astype(object),
-        featuriser="pyg",
-        extra=levels["graph"],
+        status=np.where(reason == "", OK, UNREADABLE).astype(object),
+        reason=reason,
+        featuriser=featuriser,
+        extra=more["graph"],
+        settings=settings or {},
     )
-
-
-def _edges(data: Data) -> np.ndarray:
-    return np.zeros((0, 2), np.int64) if data.edge_index is None else data.edge_index.cpu().numpy().T
 
 
 def _features(graphs: Sequence[Data], name: str, counts: np.ndarray) -> np.ndarray:
@@ -192,7 +204,3 @@ def _further(graphs: Sequence[Data], n_nodes: np.ndarray, n_edges: np.ndarray) -
         else:
             raise DataError(f"{name!r} has neither a row a node, nor one an edge, nor one shape in all graphs")
     return out
-
-
-def _joined(parts: list[np.ndarray], empty: tuple[int, ...], kind: Any) -> np.ndarray:
-    return np.concatenate(parts) if parts else np.zeros(empty, kind)

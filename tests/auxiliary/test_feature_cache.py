@@ -11,8 +11,9 @@ import pytest
 from molgraph.auxiliary import RandomForest
 from molgraph.auxiliary.tabular.feature_cache import WRITTEN_FROM, cached_features
 from molgraph.auxiliary.tabular.features import Features
-from molgraph.auxiliary.tabular.table_featuriser import CHOICES, FeatureRows, TableFeaturiser
+from molgraph.auxiliary.tabular.table_featuriser import CHOICES, TableFeaturiser
 from molgraph.base.errors import StorageError
+from molgraph.chem.fingerprints import Fingerprints
 from tests.train.tiny import series
 
 SMILES = [f"{'C' * i}{tail}" for i in range(1, 11) for tail in ("O", "N", "Cl")]
@@ -25,14 +26,14 @@ class Counting:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def __call__(self, smiles: list[str], threads: int) -> FeatureRows:
+    def __call__(self, smiles: list[str], threads: int) -> Fingerprints:
         self.asked += smiles
         ok = np.array([text != "bad" for text in smiles])
         x = np.array([[len(text), text.count("C"), 0.5] for text in smiles], dtype=np.float32).reshape(-1, WIDTH)
-        return FeatureRows(x, ok, np.where(ok, "", "not read").astype(object))
+        return Fingerprints(x, ok, np.where(ok, "", "not read").astype(object))
 
 
-def ask(folder: Path | None, smiles: list[str]) -> tuple[FeatureRows, list[str]]:
+def ask(folder: Path | None, smiles: list[str]) -> tuple[Fingerprints, list[str]]:
     compute = Counting()
     return cached_features(TableFeaturiser("example", WIDTH, compute), smiles, 1, folder), compute.asked
 

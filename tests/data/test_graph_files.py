@@ -13,10 +13,9 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
 from molgraph.data.featurize_graph import Graphs
 from molgraph.data.graph_values import Graph
-from molgraph.data.sources import archives
-from molgraph.data.sources.geometries import read_npz
+from molgraph.data.sources import graph_files
 from molgraph.data.sources.graph_files import read_dgcnn, read_tu
-from molgraph.data.sources.pairs import read_deepdta
+from molgraph.data.sources.layouts import read_deepdta, read_npz
 from pipelines.cards.graph_codes import graph_codes
 
 TWO = Target("class", "multiclass", classes=("-1", "1"))
@@ -73,7 +72,7 @@ def test_an_archive_can_neither_escape_nor_grow_nor_lie(tmp_path: Path, monkeypa
     evil = zipped(tmp_path / "evil.zip", TINY, folder="../../")
     assert len(read_tu(evil, "T", TWO)) == 2
     assert sorted(p.name for p in tmp_path.parent.parent.glob("T_*")) == []
-    monkeypatch.setattr(archives, "MAX_MEMBER_BYTES", 20)
+    monkeypatch.setattr(graph_files, "MAX_MEMBER_BYTES", 20)
     with pytest.raises(DataError, match="larger than 20 bytes"):
         read_tu(evil, "T", TWO)
     (tmp_path / "no.zip").write_bytes(b"PK\x03\x04 cut short")

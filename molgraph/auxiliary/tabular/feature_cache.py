@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import time
 import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,11 +13,12 @@ import numpy as np
 
 from molgraph.auxiliary.tabular.table_featuriser import FeatureRows, TableFeaturiser
 from molgraph.base.errors import StorageError
-from molgraph.base.paths import atomic_write, storage_error
+from molgraph.base.paths import atomic_write, storage_error, sweep_old_temporaries
+from molgraph.chem.fingerprints import Fingerprints
+from molgraph.data.content import text_digests
 
 FORMAT = 1
 WRITTEN_FROM = 16  # entities; fewer are computed again sooner than a file is opened
-_STALE_SECONDS = 24 * 3600
 
 
 def cached_features(
@@ -40,74 +39,51 @@ def cached_features(
     """
     if folder is None or not len(texts):
         return featuriser.compute(list(texts), threads)
-    width = featuriser.width
     place = folder / "features" / f"{featuriser.name}-f{FORMAT}-rdkit{version('rdkit')}"
-    keys = np.array(
-        [hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest() for text in texts], "V16"
-    )
-    distinct, first, back = np.unique(keys, return_index=True, return_inverse=True)
-    found = np.zeros(len(distinct), dtype=bool)
-    x: np.ndarray | None = None
-    for path in sorted(place.glob("*.npz")) if place.is_dir() else ():
-        x = _read(path, distinct, found, x, width)
-    left = np.flatnonzero(~found)
-    ok, reasons = found.copy(), np.full(len(distinct), "", dtype=object)
+    keys, first, back = np.unique(text_digests(texts).view("V16").ravel(), return_index=True, return_inverse=True)
+    ok, reasons = np.zeros(len(keys), dtype=bool), np.full(len(keys), "", dtype=object)
+    x = np.zeros((len(keys), featuriser.width), np.uint8 if featuriser.counts else np.float32)
+    for path in sorted(place.glob("*.npz")):
+        _read(path, keys, ok, x)
+    left = np.flatnonzero(~ok)
     if len(left):
         made = featuriser.compute([texts[i] for i in first[left]], threads)
-        x = np.zeros((len(distinct), width), made.x.dtype) if x is None else x
         x[left], ok[left], reasons[left] = made.x, made.ok, made.reasons
         good = left[made.ok]
         if len(good) >= WRITTEN_FROM:
-            _write(place, distinct[good], x[good])
-    assert x is not None
-    return FeatureRows(x[back], ok[back], reasons[back])
+            _write(place, keys[good], x[good])
+    return Fingerprints(x[back], ok[back], reasons[back])
 
 
-def _read(path: Path, wanted: np.ndarray, found: np.ndarray, x: np.ndarray | None, width: int) -> np.ndarray | None:
+def _read(path: Path, wanted: np.ndarray, found: np.ndarray, x: np.ndarray) -> None:
     """Fill in the rows of a file that are wanted and not found yet."""
     try:
         with open(path, "rb") as raw, np.load(raw, allow_pickle=False) as file:
             keys = file["keys"]
             at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             new = (keys[at] == wanted) & ~found
-            if not new.any():
-                return x
-            rows = file["x"]
-        if rows.shape != (len(keys), width) or keys.dtype != wanted.dtype:
-            raise ValueError("of another shape")
-    except (ValueError, KeyError, EOFError, IndexError, zipfile.BadZipFile, zipfile.error):
+            if new.any():
+                x[new] = file["x"][at[new]]
+                found |= new
+    except (ValueError, TypeError, KeyError, EOFError, IndexError, zipfile.BadZipFile):
         with suppress(OSError):
             path.unlink()
-        return x
     except OSError as error:
-        if not path.exists():  # another process found it damaged
-            return x
-        raise storage_error(f"cannot read {path}", error) from error
-    x = np.zeros((len(wanted), width), rows.dtype) if x is None else x
-    x[new] = rows[at[new]]
-    found |= new
-    return x
+        if path.exists():  # else another process found it damaged
+            raise storage_error(f"cannot read {path}", error) from error
 
 
 def _write(place: Path, keys: np.ndarray, x: np.ndarray) -> None:
     """Add a file; the same molecules give the same name, so that two processes write one."""
+    path = place / f"{hashlib.blake2b(keys.tobytes(), digest_size=12).hexdigest()}.npz"
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise storage_error(f"cannot make the folder {place}", error) from error
-    _sweep(place)
-    name = hashlib.blake2b(keys.tobytes(), digest_size=12).hexdigest()
+    sweep_old_temporaries(place)
     try:
-        with atomic_write(place / f"{name}.npz") as file:
+        with atomic_write(path) as file:
             np.savez_compressed(file, keys=keys, x=x)
     except StorageError:
-        if not (place / f"{name}.npz").is_file():
+        if not path.is_file():
             raise
-
-
-def _sweep(place: Path) -> None:
-    """Remove temporary files that a killed run left a day ago."""
-    for path in place.glob(".*.tmp"):
-        with suppress(OSError):
-            if time.time() - os.stat(path).st_mtime > _STALE_SECONDS:
-                path.unlink()

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.table import EntityKind
 from molgraph.chem.descriptors import NAMES, Descriptors, rdkit_descriptors
@@ -19,19 +17,8 @@ CHOICES = ("morgan", "morgan+descriptors", "maplight")
 DESCRIPTORS: dict[str, tuple[str, ...]] = {"morgan+descriptors": NAMES, "maplight": NAMES_200}
 
 
-@dataclass(frozen=True)
-class FeatureRows:
-    """Features of a list of texts.
-
-    Args:
-        x: [n, width]; unreadable rows hold no features.
-        ok: bool [n], rows that could be read.
-        reasons: object array [n], one line for each row that could not be read, else empty.
-    """
-
-    x: np.ndarray
-    ok: np.ndarray
-    reasons: np.ndarray
+FeatureRows = Fingerprints | Descriptors
+"""Features ``x`` of n texts, bool ``ok`` where they could be read, and ``reasons`` where they could not."""
 
 
 @dataclass(frozen=True)
@@ -74,24 +61,16 @@ def featurisers_of(choice: str, radius: int, n_bits: int) -> tuple[TableFeaturis
     bits = TableFeaturiser(
         f"morgan{'-counts' * counts}-{radius}-{n_bits}",
         n_bits,
-        lambda texts, threads: _rows(morgan(texts, radius, n_bits, counts, threads=threads)),
+        lambda texts, n: morgan(texts, radius, n_bits, counts, threads=n),
         counts=True,
     )
     if choice == "morgan":
         return (bits,)
     if choice == "morgan+descriptors":
-        return bits, TableFeaturiser(
-            "descriptors", len(NAMES), lambda texts, n: _rows(rdkit_descriptors(texts, workers=n))
-        )
+        return bits, TableFeaturiser("descriptors", len(NAMES), lambda texts, n: rdkit_descriptors(texts, workers=n))
     return (
         bits,
-        TableFeaturiser(
-            f"avalon-counts-{n_bits}", n_bits, lambda texts, n: _rows(avalon_counts(texts, n_bits)), counts=True
-        ),
-        TableFeaturiser("erg", ERG_WIDTH, lambda texts, n: _rows(erg(texts))),
-        TableFeaturiser("rdkit200", len(NAMES_200), lambda texts, n: _rows(descriptors_200(texts, workers=n))),
+        TableFeaturiser(f"avalon-counts-{n_bits}", n_bits, lambda texts, _: avalon_counts(texts, n_bits), counts=True),
+        TableFeaturiser("erg", ERG_WIDTH, lambda texts, _: erg(texts)),
+        TableFeaturiser("rdkit200", len(NAMES_200), lambda texts, n: descriptors_200(texts, workers=n)),
     )
-
-
-def _rows(found: Fingerprints | Descriptors) -> FeatureRows:
-    return FeatureRows(found.x, found.ok, found.reasons)

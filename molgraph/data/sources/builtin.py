@@ -71,11 +71,6 @@ def nci() -> Table:
 _BUILTIN: dict[str, Callable[[], Table]] = {"chembl2321810": chembl2321810, "nci": nci}
 
 
-def names() -> list[str]:
-    """Names of the built-in tables."""
-    return sorted(_BUILTIN)
-
-
 def load(name: str) -> Table:
     """The built-in table of that name.
 
@@ -84,5 +79,5 @@ def load(name: str) -> Table:
     """
     key = name.strip().lower()
     if key not in _BUILTIN:
-        raise UsageError(f"no built-in table is named {name!r}", hint=nearest(key, names()))
+        raise UsageError(f"no built-in table is named {name!r}", hint=nearest(key, sorted(_BUILTIN)))
     return _BUILTIN[key]()

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
+from molgraph.base.table import EntityKind
 from molgraph.data.graph_values import Graph
-from molgraph.data.sources.archives import member, open_zip
 from molgraph.data.table import OK, Entities, Table
+
+MAX_MEMBER_BYTES = 4 * 10**9
 
 
 def read_tu(path: Path, name: str, target: Target) -> Table:
@@ -20,34 +25,27 @@ def read_tu(path: Path, name: str, target: Target) -> Table:
 
     Edges are made unique and sorted; labels of nodes, edges and classes are numbered in the order of their values.
     """
-    with open_zip(path) as archive:
-        edges = _numbers(member(archive, f"{name}_A.txt"), np.int64)
-        graph_of = _column(member(archive, f"{name}_graph_indicator.txt")) - 1
-        classes = _column(member(archive, f"{name}_graph_labels.txt"))
-        node_label = member(archive, f"{name}_node_labels.txt", optional=True)
-        edge_label = member(archive, f"{name}_edge_labels.txt", optional=True)
-        features = member(archive, f"{name}_node_attributes.txt", optional=True)
+    names = ("A", "graph_indicator", "graph_labels", "node_labels", "edge_labels", "node_attributes")
+    data = dict(zip(names, _members(path, *(f"{name}_{each}.txt" for each in names), optional=3), strict=True))
+    edges = _numbers(data["A"], np.int64)
+    graph_of, classes = _column(data["graph_indicator"]) - 1, _column(data["graph_labels"])
     n_graphs, n_nodes = len(classes), len(graph_of)
     edges = edges - 1
     if len(edges) and (edges.min() < 0 or edges.max() >= n_nodes):
         raise DataError(f"{path.name} has an edge to a node that it has not ({n_nodes} nodes)")
     if (np.diff(graph_of) < 0).any() or graph_of[0] != 0 or graph_of[-1] != n_graphs - 1:
         raise DataError(f"{path.name}: nodes do not stand graph by graph, or not for each of the {n_graphs} graphs")
-    labels = None if edge_label is None else _codes(_column(edge_label))
     order = np.lexsort((edges[:, 1], edges[:, 0]))
     first = np.ones(len(order), dtype=bool)
     first[1:] = (np.diff(edges[order], axis=0) != 0).any(axis=1)
     order = order[first]  # some files list each directed edge twice
-    edges, labels = edges[order], None if labels is None else labels[order]
+    arrays = {
+        "node_label": None if data["node_labels"] is None else _codes(_column(data["node_labels"])),
+        "node_features": None if data["node_attributes"] is None else _numbers(data["node_attributes"], np.float32),
+        "edge_label": None if data["edge_labels"] is None else _codes(_column(data["edge_labels"]))[order],
+    }
     counts = np.bincount(graph_of, minlength=n_graphs)
-    graphs = _cut(
-        edges,
-        counts,
-        node_label=None if node_label is None else _codes(_column(node_label)),
-        node_features=None if features is None else _numbers(features, np.float32),
-        edge_label=labels,
-    )
-    return _graph_table(graphs, _codes(classes), target)
+    return classes_table(_cut(edges[order], counts, arrays), classes, target)
 
 
 def read_dgcnn(path: Path, name: str, target: Target) -> Table:
@@ -55,12 +53,11 @@ def read_dgcnn(path: Path, name: str, target: Target) -> Table:
 
     A node's line is its tag, its number of neighbours and the neighbours; edges are made unique and sorted.
     """
-    with open_zip(path) as archive:
-        text = member(archive, f"{name}.txt") or b""
+    (text,) = _members(path, f"{name}.txt")
     graphs: list[Graph] = []
     classes: list[int] = []
     try:
-        words = np.fromstring(text, dtype=np.int64, sep=" ")
+        words = np.fromstring(text or b"", dtype=np.int64, sep=" ")
         at = 1
         for _ in range(words[0]):
             n, label = words[at : at + 2].tolist()
@@ -71,7 +68,7 @@ def read_dgcnn(path: Path, name: str, target: Target) -> Table:
             raise ValueError("there is more text than graphs")
     except (ValueError, IndexError, OverflowError) as error:
         raise DataError(f"{path.name}, graph {len(graphs)}: {error or 'the text ends early'}") from None
-    return _graph_table(graphs, _codes(np.array(classes)), target)
+    return classes_table(graphs, np.array(classes), target)
 
 
 def _nodes(words: np.ndarray, at: int, n: int) -> tuple[np.ndarray, int]:
@@ -94,19 +91,54 @@ def _nodes(words: np.ndarray, at: int, n: int) -> tuple[np.ndarray, int]:
     return np.column_stack([both // max(n, 1), both % max(n, 1)]).astype(np.int32), at
 
 
-def _graph_table(graphs: list[Graph], codes: np.ndarray, target: Target) -> Table:
+def classes_table(graphs: list[Graph], classes: np.ndarray, target: Target) -> Table:
+    """Graphs with their classes, numbered in the order of their values."""
+    codes = _codes(classes)
     if codes.max(initial=0) >= len(target.classes):
         raise DataError(f"{codes.max() + 1} classes, the card names {len(target.classes)}")
-    n = len(graphs)
-    values = np.empty(n, dtype=object)
-    values[:] = graphs
-    ids = np.array([str(i) for i in range(n)], dtype=object)
-    status, reason = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
-    y = codes.astype(np.float64)[:, None]
-    return Table(ids, (Entities("graph", "graph", values),), status, reason, (target,), y)
+    return plain_table({"graph": graphs}, (target,), codes)
 
 
-def _cut(edges: np.ndarray, counts: np.ndarray, **arrays: np.ndarray | None) -> list[Graph]:
+def plain_table(
+    columns: Mapping[EntityKind, Any], targets: tuple[Target, ...], y: np.ndarray, split: np.ndarray | None = None
+) -> Table:
+    """A table of entity columns, one of each kind, without a gap; ids are row numbers."""
+    n = len(y)
+    entities = []
+    for kind, values in columns.items():
+        array = np.empty(n, dtype=object)
+        array[:] = values
+        entities.append(Entities("smiles" if kind == "molecule" else kind, kind, array))
+    ids, status, reason = np.array([str(i) for i in range(n)], object), np.full(n, OK, object), np.full(n, "", object)
+    return Table(ids, tuple(entities), status, reason, targets, y.reshape(n, -1).astype(np.float64), split=split)
+
+
+def _members(path: Path, *names: str, optional: int = 0) -> list[bytes | None]:
+    """The bytes of members of a zip file by their last names, in whatever folder they stand; nothing is unpacked.
+
+    The last ``optional`` of them may be missing.
+    """
+    out: list[bytes | None] = []
+    try:
+        with zipfile.ZipFile(path) as archive:
+            infos = [one for one in archive.infolist() if not one.is_dir() and "__MACOSX" not in one.filename]
+            for i, name in enumerate(names):
+                found = [one for one in infos if PurePosixPath(one.filename).name == name]
+                if not found and i >= len(names) - optional:
+                    out.append(None)
+                    continue
+                if len(found) != 1:
+                    raise DataError(f"{path} has {len(found)} members named {name}, expected one")
+                with archive.open(found[0]) as stream:
+                    out.append(stream.read(MAX_MEMBER_BYTES + 1))
+                if len(out[-1] or b"") > MAX_MEMBER_BYTES:  # whatever size the archive states
+                    raise DataError(f"{name} in {path} is larger than {MAX_MEMBER_BYTES:,} bytes")
+    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+        raise DataError(f"{path} cannot be read as a zip file: {error}", hint="download it again") from None
+    return out
+
+
+def _cut(edges: np.ndarray, counts: np.ndarray, arrays: Mapping[str, np.ndarray | None]) -> list[Graph]:
     """All nodes and edges cut into graphs; edges are sorted by source, so each graph's stand together."""
     ends = np.cumsum(counts)
     starts = ends - counts

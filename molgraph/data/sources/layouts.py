@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import io
+import json
+import zipfile
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
+from molgraph.base.table import EntityKind
 from molgraph.data.cards import Card
 from molgraph.data.cells import Reading
+from molgraph.data.graph_values import Geometry
 from molgraph.data.sources import builtin
 from molgraph.data.sources.dataset_files import Found
-from molgraph.data.sources.geometries import read_npz
-from molgraph.data.sources.graph_files import read_dgcnn, read_tu
-from molgraph.data.sources.pairs import read_deepdta
+from molgraph.data.sources.graph_files import plain_table, read_dgcnn, read_tu
 from molgraph.data.sources.pyg import read_pyg
 from molgraph.data.table import Table
 from molgraph.data.table_reader import read_rows
 
 PARTS = ("valid", "test")
+NANOMOLAR = 1e9
 
 
 def read_layout(card: Card, found: Found) -> Table:
@@ -40,20 +47,15 @@ def _table(card: Card, found: Found) -> Table:
 
 def _joined(card: Card, found: Found) -> Table:
     """Several tables, one after another in the card's order; each file's role is its rows' part."""
-    tables = {role: _read(card, found, path) for role, path in found.files.items()}
-    first, *rest = tables.values()
-    entity = first.entity("molecule")
-    ids = np.array([str(i) for i in range(sum(map(len, tables.values())))], dtype=object)
-    values = np.concatenate([table.smiles for table in tables.values()])
-    return Table(
-        ids,
-        (replace(entity, values=values),),
-        np.concatenate([table.status for table in tables.values()]),
-        np.concatenate([table.reason for table in tables.values()]),
-        first.targets,
-        None if first.y is None else np.concatenate([first.y, *(table.y for table in rest)]),
-        split=np.concatenate([np.full(len(table), role, dtype=object) for role, table in tables.items()]),
+    tables = [_read(card, found, path) for path in found.files.values()]
+    first, words = tables[0], np.array([*found.files], dtype=object).repeat([len(table) for table in tables])
+    ids = np.array([str(i) for i in range(len(words))], dtype=object)
+    values, status, reason = (
+        np.concatenate([getattr(table, name) for table in tables]) for name in ("smiles", "status", "reason")
     )
+    y = None if first.y is None else np.concatenate([table.y for table in tables if table.y is not None])
+    entities = (replace(first.entity("molecule"), values=values),)
+    return Table(ids, entities, status, reason, first.targets, y, split=words)
 
 
 def _read(card: Card, found: Found, path: Path) -> Table:
@@ -71,38 +73,104 @@ def _row_numbers(path: Path, n: int) -> np.ndarray:
         rows = np.array(path.read_text(encoding="utf-8").split(), dtype=np.int64)
     except ValueError as error:
         raise DataError(f"{path.name} is no list of row numbers: {error}", hint="download it again") from None
+    return _inside(rows, n, f"{path.name} names row")
+
+
+def read_npz(path: Path, targets: tuple[Target, ...], columns: Mapping[str, str]) -> Table:
+    """Molecules packed one after another: ``N`` atoms of each, ``Z`` and ``R`` of all, a value of each a key.
+
+    Args:
+        path: a numpy archive; arrays of objects are refused, since they are pickles.
+        targets: what is read.
+        columns: target -> its key, where the two differ.
+
+    Returns:
+        A table with a column of geometries, and one of SMILES where the file has them.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            values = {key: stored[key] for key in stored.files}
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path.name} cannot be read: {error}", hint="copy or download it again") from None
+    keys = [columns.get(t.name, t.name) for t in targets]
+    if lacking := [key for key in ("N", "Z", "R", *keys) if key not in values]:
+        raise DataError(f"{path.name} has no {lacking[0]!r}", hint=f"it has: {', '.join(values)}")
+    ends = np.cumsum(values["N"].astype(np.int64))
+    n = len(ends)
+    if n == 0 or not ends[-1] == len(values["Z"]) == len(values["R"]):
+        raise DataError(f"{path.name}: atoms of Z and R are not as many as N says")
+    cuts = zip(np.split(values["Z"], ends[:-1]), np.split(values["R"], ends[:-1]), strict=True)
+    columns: dict[EntityKind, Any] = {"molecule": values["smiles"]} if "smiles" in values else {}
+    columns["geometry"] = [Geometry(z.astype(np.uint8), r.astype(np.float32)) for z, r in cuts]
+    return plain_table(columns, targets, np.column_stack([values[key] for key in keys]))
+
+
+def read_deepdta(files: Mapping[str, Path], target: Target, *, molar: bool) -> Table:
+    """Measured pairs in row-major order of the affinity matrix, as the published folds count them.
+
+    Args:
+        files: ``ligands`` and ``proteins`` (JSON, name -> text, in the matrix's order), ``affinity`` (a matrix as
+            text, nan where nobody measured), and maybe ``test`` and ``train`` (JSON: positions of the published folds).
+        target: the affinity.
+        molar: whether values are Kd in nM, to become -log10(Kd / 1 M).
+
+    Returns:
+        A table of two entity columns; ``split`` holds the published test fold, and the first training fold as valid.
+    """
+    ligands, proteins = (list(_json(files[role]).values()) for role in ("ligands", "proteins"))
+    matrix = _matrix(files["affinity"])
+    if matrix.shape != (len(ligands), len(proteins)):
+        raise DataError(f"the matrix is {matrix.shape}, but there are {len(ligands)} ligands, {len(proteins)} proteins")
+    rows, columns_of = np.nonzero(np.isfinite(matrix))
+    y = matrix[rows, columns_of]
+    y = -np.log10(y / NANOMOLAR) if molar else y
+    columns: dict[EntityKind, np.ndarray] = {
+        "molecule": np.array(ligands, dtype=object)[rows],
+        "sequence": np.array(proteins, dtype=object)[columns_of],
+    }
+    return plain_table(columns, (target,), y, _words(files, len(y)))
+
+
+def _words(files: Mapping[str, Path], n: int) -> np.ndarray | None:
+    if "test" not in files or "train" not in files:
+        return None
+    words = np.full(n, "train", dtype=object)
+    words[_inside(_json(files["train"])[0], n, "a fold names pair")] = "valid"
+    words[_inside(_json(files["test"]), n, "a fold names pair")] = "test"
+    return words
+
+
+def _inside(rows: Any, n: int, what: str) -> np.ndarray:
+    rows = np.asarray(rows, dtype=np.int64)
     if len(rows) and (rows.min() < 0 or rows.max() >= n):
-        raise DataError(f"{path.name} names row {rows.max()}, the table has {n}")
+        raise DataError(f"{what} {rows.max()}, there are {n}")
     return rows
 
 
-def _tu(card: Card, found: Found) -> Table:
-    return read_tu(found.files["zip"], found.source.member, card.targets[0])
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{path.name} is not JSON: {error}", hint="download it again") from None
 
 
-def _dgcnn(card: Card, found: Found) -> Table:
-    return read_dgcnn(found.files["zip"], found.source.member, card.targets[0])
-
-
-def _deepdta(card: Card, found: Found) -> Table:
-    return read_deepdta(found.files, card.targets[0], molar="log10" in card.units[card.targets[0].name])
-
-
-def _npz(card: Card, found: Found) -> Table:
-    return read_npz(found.files["npz"], card.targets, found.source.columns)
-
-
-def _builtin(card: Card, found: Found) -> Table:
-    return builtin.load(found.source.files["table"])
+def _matrix(path: Path) -> np.ndarray:
+    try:
+        text = path.read_text(encoding="utf-8")
+        return pd.read_csv(io.StringIO(text), sep=r"\s+", header=None, na_values=["nan"]).to_numpy(dtype=np.float64)
+    except (ValueError, pd.errors.ParserError) as error:
+        raise DataError(f"{path.name} is no matrix: {error}", hint="download it again") from None
 
 
 LAYOUTS: dict[str, Callable[[Card, Found], Table]] = {
     "table": _table,
     "joined": _joined,
-    "tu": _tu,
-    "dgcnn": _dgcnn,
-    "deepdta": _deepdta,
-    "npz": _npz,
-    "builtin": _builtin,
+    "tu": lambda card, found: read_tu(found.files["zip"], found.source.member, card.targets[0]),
+    "dgcnn": lambda card, found: read_dgcnn(found.files["zip"], found.source.member, card.targets[0]),
+    "deepdta": lambda card, found: read_deepdta(
+        found.files, card.targets[0], molar="log10" in card.units[card.targets[0].name]
+    ),
+    "npz": lambda card, found: read_npz(found.files["npz"], card.targets, found.source.columns),
+    "builtin": lambda card, found: builtin.load(found.source.files["table"]),
     "pyg": read_pyg,
 }

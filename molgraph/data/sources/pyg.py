@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, StorageError, nearest
 from molgraph.data.cards import Card
 from molgraph.data.graph_values import Graph
 from molgraph.data.sources.dataset_files import Found
-from molgraph.data.table import OK, Entities, Table
+from molgraph.data.sources.graph_files import classes_table, plain_table
+from molgraph.data.table import Table
 
 LOADERS = ("TUDataset", "QM7b")
 
@@ -35,16 +35,10 @@ def read_pyg(card: Card, found: Found) -> Table:
         raise StorageError(
             f"PyG's loader cannot have {card.name}: {error}", hint="is there a network? nothing of it is kept"
         ) from None
-    values = np.empty(len(graphs), dtype=object)
-    values[:] = _graphs(graphs)
-    y = np.stack([np.asarray(data.y).reshape(-1) for data in graphs]).astype(np.float64)
-    targets = card.targets
-    if targets[0].kind == "multiclass":
-        y = _codes(y[:, 0], targets[0])[:, None]
-    n = len(values)
-    ids = np.array([str(i) for i in range(n)], dtype=object)
-    status, reason = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
-    return Table(ids, (Entities("graph", "graph", values),), status, reason, targets, y)
+    y = np.stack([np.asarray(data.y).reshape(-1) for data in graphs])
+    if card.targets[0].kind == "multiclass":
+        return classes_table(_graphs(graphs), y[:, 0], card.targets[0])
+    return plain_table({"graph": _graphs(graphs)}, card.targets, y)
 
 
 def _load(name: str, root: Path, member: str) -> Any:
@@ -86,10 +80,3 @@ def _renumbered(graphs: list[Graph], name: str) -> list[Graph]:
     codes = np.unique(np.concatenate(labels), return_inverse=True)[1].reshape(-1).astype(np.int32)
     parts: list[Any] = np.split(codes, np.cumsum([len(each) for each in labels])[:-1])
     return [replace(graph, **{name: part}) for graph, part in zip(graphs, parts, strict=True)]
-
-
-def _codes(values: np.ndarray, target: Target) -> np.ndarray:
-    found = np.unique(values, return_inverse=True)[1].reshape(-1)
-    if found.max(initial=0) >= len(target.classes):
-        raise DataError(f"{found.max() + 1} classes, the card names {len(target.classes)}")
-    return found.astype(np.float64)
