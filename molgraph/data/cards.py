@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
-from functools import cache
 from html import escape
 from pathlib import Path
 from typing import Annotated, Literal
@@ -142,15 +141,8 @@ def read_card(path: str | Path) -> Card:
         DataError: it is not TOML, or not a card; the message names the key.
     """
     path = Path(path)
-    stat = path.stat()
-    return _read(path, stat.st_mtime_ns, stat.st_size)
-
-
-@cache
-def _read(path: Path, _changed: int, _size: int) -> Card:
     try:
-        values = parse_toml(path.read_text(encoding="utf-8"))
-        return Card.model_validate(values)
+        return Card.model_validate(parse_toml(path.read_text(encoding="utf-8")))
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(map(str, problem["loc"]))
@@ -179,7 +171,7 @@ def card_lines(card: Card) -> Iterator[tuple[str, str]]:
         for what, n in edition.changes.items():
             how = f" ({_contradiction(card, _tolerance(card))})" if what.endswith("contradictory") else ""
             yield "", f"- {what}{how}: {n:,}"
-        by = f" (a value by more than {_tolerance(card)})" if _kinds(card)[1] else ""
+        by = f" (a value by more than {_tolerance(card)})" if any(t.kind in VALUES for t in card.targets) else ""
         yield "", edition.rule.replace(" (a value by more than the tolerance)", by)
     if not card.edition and card.target and card.entity == "molecule":
         values = any(t.kind in VALUES and t.name not in card.tolerances for t in card.targets)
@@ -202,17 +194,11 @@ def _tolerance(card: Card) -> str:
     return stated.pop() if len(stated) == 1 else "its tolerance" if stated else "nothing"
 
 
-def _kinds(card: Card) -> tuple[bool, bool]:
-    """Whether the card has targets of classes, and of values."""
-    values = [target.kind in VALUES for target in card.targets]
-    return not all(values), any(values)
-
-
 def _contradiction(card: Card, line: str = "") -> str:
     """What sets contradictory labels apart; ``line`` is how far values may lie apart, empty for not at all."""
-    classes, values = _kinds(card)
+    values = [target.kind in VALUES for target in card.targets]
     apart = f"values more than {line} apart" if line else "values that differ at all"
-    return " or ".join(["different labels"] * classes + [apart] * values)
+    return " or ".join(["different labels"] * (not all(values)) + [apart] * any(values))
 
 
 def _task(card: Card) -> str:
@@ -229,10 +215,8 @@ def audit_lines(card: Card) -> Iterator[tuple[str, str]]:
     if found is None:
         return
     edition = "" if found.edition == "raw" else f"of {card.name}@{found.edition}: "
-    yield (
-        "audit",
-        f"{edition}{found.distinct:,} different {_THINGS[card.entity]} in {found.rows:,} rows (rdkit {found.rdkit})",
-    )
+    different = f"{found.distinct:,} different {_THINGS[card.entity]}"
+    yield "audit", f"{edition}{different} in {found.rows:,} rows (rdkit {found.rdkit})"
     lost = [f"{n:,} {word}" for n, word in ((found.unreadable, "unreadable"), (found.missing, "missing")) if n]
     if lost:
         yield "", f"{', '.join(lost)} rows"
@@ -264,8 +248,7 @@ def card_text(card: Card, width: int = 100) -> str:
     """
     lines = [f"{card.name}: {card.title}", ""]
     for label, text in card_lines(card):
-        first, rest = f"{label:<{LABEL_WIDTH}}", " " * LABEL_WIDTH
-        rest += "  " * text.startswith("- ")
+        first, rest = f"{label:<{LABEL_WIDTH}}", " " * (LABEL_WIDTH + 2 * text.startswith("- "))
         wrapped = textwrap.wrap(text, max(width, 40), initial_indent=first, subsequent_indent=rest)
         lines += wrapped or [first.rstrip()]
     return "\n".join(lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -167,22 +166,8 @@ def datasets() -> pd.DataFrame:
         >>> frame.loc["esol", "metric"]
         'rmse'
     """
-    rows: list[dict[str, Any]] = []
-    for name in card_names():
-        one = card(name)
-        rows.append(
-            {
-                "name": name,
-                "title": one.title,
-                "collection": one.collection,
-                "task": one.task,
-                "rows": one.rows,
-                "metric": one.metric,
-                "split": one.split,
-                "grade": one.grade,
-                "found": whereabouts(one),
-            }
-        )
-    order = {word: i for i, word in enumerate(COLLECTIONS)}
-    rows.sort(key=lambda row: (order.get(row["collection"], len(order)), row["name"]))
-    return pd.DataFrame(rows).set_index("name")
+    columns = ("name", "title", "collection", "task", "rows", "metric", "split", "grade")
+    cards = map(card, card_names())
+    frame = pd.DataFrame([{c: getattr(one, c) for c in columns} | {"found": whereabouts(one)} for one in cards])
+    place = frame["collection"].map({word: i for i, word in enumerate(COLLECTIONS)}).fillna(len(COLLECTIONS))
+    return frame.assign(place=place).sort_values(["place", "name"]).drop(columns="place").set_index("name")

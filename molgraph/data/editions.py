@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,11 +25,7 @@ RULES = {
     )
 }
 COLUMNS = ["row", "id", "smiles", "action", "target", "reason", "kept_as", "kept_row"]
-REPLICATES: dict[str, Callable[[np.ndarray], Any]] = {
-    "mean": np.mean,
-    "median": np.median,
-    "drop": np.mean,
-}  # dropped where they differ at all
+REPLICATES = ("mean", "median", "drop")  # dropped where they differ at all
 Note = tuple[int, str, str, str, int | None]  # row, action, target, reason, the row that stands for it
 ROUNDING = 1 + 1e-9  # 1.6 - 1.0 is more than 0.6 by the last bit
 
@@ -129,20 +124,28 @@ def curate(
     others = partners(table)
     groups: dict[Hashable, list[int]] = {}
     for row, one in enumerate(who):
-        unreadable, bare = one is None or one.reason != "", one is not None and not one.carbon
-        if (unreadable or bare) and replicates_alone:
-            key: Hashable = row if unreadable or one is None else (one.parent, _condition(table, others, row))
-            groups.setdefault(key, []).append(row)
-        elif unreadable or one is None:
-            notes.append((row, "out", "", f"unreadable; {one.reason if one else table.reason[row]}", None))
-        elif bare:
+        if one is None or one.reason:
+            if replicates_alone:
+                groups[row] = [row]
+            else:
+                notes.append((row, "out", "", f"unreadable; {one.reason if one else table.reason[row]}", None))
+        elif not one.carbon and not replicates_alone:
             notes.append((row, "out", "", f"no carbon; its largest fragment is {one.parent}", None))
         else:
             groups.setdefault((one.parent, _condition(table, others, row)), []).append(row)
     y = np.empty((len(table), 0)) if table.y is None else table.y.copy()
     weights = np.ones(len(table)) if table.weights is None else table.weights.copy()
-    merge = _Merge(table, y, weights, who, _bounds(table, replicates, tolerance), REPLICATES[replicates], notes)
-    kept = [rows[0] for rows in groups.values() if (replicates_alone and len(rows) == 1) or merge(rows)]
+    bounds = _bounds(table, replicates, tolerance)
+    kept = []
+    for rows in groups.values():
+        if not (replicates_alone and len(rows) == 1):
+            first = who[rows[0]]
+            settled, found = _settle(table, y, weights, rows, bounds, replicates, first.parent if first else "")
+            notes += found
+            if settled is None:
+                continue
+            y[rows[0]], weights[rows[0]] = settled, weights[rows].sum()
+        kept.append(rows[0])
     at = np.array(sorted(kept), dtype=np.int64)
     made = replace(table, y=None if table.y is None else y, weights=None if table.weights is None else weights).take(at)
     return Curated(made if replicates_alone else standardise(made, standardiser), _frame(table, notes), at)
@@ -164,45 +167,31 @@ def _condition(table: Table, others: np.ndarray, row: int) -> Hashable:
     return others[row].tobytes(), features, None if table.split is None else table.split[row]
 
 
-@dataclass(frozen=True)
-class _Merge:
-    """Settles the labels and weights of one molecule's rows in those of its first row; says whether that row stays."""
-
-    table: Table
-    y: np.ndarray
-    weights: np.ndarray
-    who: list[Identity | None]
-    bounds: Mapping[str, float]
-    average: Callable[[np.ndarray], Any]
-    notes: list[Note]
-
-    def __call__(self, rows: list[int]) -> bool:
-        settled = self.y[rows[0]].copy()
-        differing: list[str] = []
-        for j, target in enumerate(self.table.row_targets):
-            values, weights = self.y[rows, j], self.weights[rows]
-            use = ~np.isnan(values)
-            use &= (weights > 0) | ~(use & (weights > 0)).any()  # rows without weight count where no others do
-            values, weights = values[use], weights[use]
-            spread = values.max() - values.min() if len(values) else 0.0
-            if spread > self.bounds[target.name] * ROUNDING:
-                settled[j] = np.nan
-                differing.append(target.name)
-            elif self.average is np.mean and weights.any() and np.ptp(weights):
-                settled[j] = np.average(values, weights=weights)
-            elif len(values):
-                settled[j] = self.average(values)
-        one = self.who[rows[0]]
-        parent = "" if one is None else one.parent
-        where = f"contradictory; {len(rows)} rows of {parent}"
-        if self.table.row_targets and np.isnan(settled).all():
-            why = where if differing else "no label; no target has a value"
-            self.notes.extend((row, "out", "", why, None) for row in rows)
-            return False
-        self.notes.extend((rows[0], "label out", name, where, rows[0]) for name in differing)
-        self.notes.extend((row, "merged", "", f"replicate; of {parent}", rows[0]) for row in rows[1:])
-        self.y[rows[0]], self.weights[rows[0]] = settled, self.weights[rows].sum()
-        return True
+def _settle(
+    table: Table, y: np.ndarray, weights: np.ndarray, rows: list[int], bounds: dict[str, float], how: str, parent: str
+) -> tuple[np.ndarray | None, list[Note]]:
+    """The labels of one molecule's rows as those of its first row, None where that row is out too; and why."""
+    settled = y[rows[0]].copy()
+    differing: list[str] = []
+    for j, target in enumerate(table.row_targets):
+        values, weight = y[rows, j], weights[rows]
+        use = ~np.isnan(values)
+        use &= (weight > 0) | ~(use & (weight > 0)).any()  # rows without weight count where no others do
+        values, weight = values[use], weight[use]
+        spread = values.max() - values.min() if len(values) else 0.0
+        if spread > bounds[target.name] * ROUNDING:
+            settled[j] = np.nan
+            differing.append(target.name)
+        elif how != "median" and weight.any() and np.ptp(weight):
+            settled[j] = np.average(values, weights=weight)
+        elif len(values):
+            settled[j] = np.median(values) if how == "median" else np.mean(values)
+    where = f"contradictory; {len(rows)} rows of {parent}"
+    if table.row_targets and np.isnan(settled).all():
+        why = where if differing else "no label; no target has a value"
+        return None, [(row, "out", "", why, None) for row in rows]
+    notes: list[Note] = [(rows[0], "label out", name, where, rows[0]) for name in differing]
+    return settled, notes + [(row, "merged", "", f"replicate; of {parent}", rows[0]) for row in rows[1:]]
 
 
 def _frame(table: Table, notes: list[Note]) -> pd.DataFrame:
