@@ -11,7 +11,7 @@ from molgraph.base.toml_config import Section
 
 UNVERIFIED = "unverified"
 Sha256 = Annotated[str, Field(pattern=r"^([0-9a-f]{64}|unverified)$")]
-Place = Literal["data", "url", "rdkit", "pyg"]
+Place = Literal["data", "url", "rdkit"]
 
 
 class TargetCard(Section):
@@ -38,8 +38,8 @@ class Source(Section):
 
     Args:
         place: ``data`` (the folder that MOLGRAPH_DATA names), ``url`` (also found where DeepChem's own loader left
-            it), ``rdkit`` (inside that package), or ``pyg``, that library's loader.
-        files: what each file is -> its path below that folder, its address, or the loader's name.
+            it) or ``rdkit`` (inside that package).
+        files: what each file is -> its path below that folder, or its address.
         sha256: the same -> the sha256 of its bytes, or ``unverified``.
         layout: how the files are read.
         edition: ``raw``, or another word where the content is another one than that of the raw edition.
@@ -47,7 +47,7 @@ class Source(Section):
         rows: how many rows this place's files give; None where nobody has counted them.
         smiles: the column of molecules, where it differs from the card's.
         columns: target -> its column or key in this place's files, where that differs.
-        member: the name of what is read inside an archive or by a loader.
+        member: the name of what is read inside an archive.
         note: what differs from the other places.
     """
 

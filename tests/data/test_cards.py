@@ -60,7 +60,7 @@ def test_a_card_is_whole(name: str) -> None:
     assert len({t.name for t in one.targets}) == len(one.targets)
     for source in one.source:
         assert source.layout in LAYOUTS
-        assert source.place == "rdkit" or set(source.sha256) >= set(source.files) or source.place == "pyg"
+        assert source.place == "rdkit" or set(source.sha256) >= set(source.files)
         assert source.place != "url" or all(url.startswith("https://") for url in source.files.values())
         assert source.place != "data" or source.verified
         assert source.edition == "raw" or source.note, "another edition says what differs"

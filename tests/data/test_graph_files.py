@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.io
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
@@ -15,7 +16,7 @@ from molgraph.data.featurize_graph import Graphs
 from molgraph.data.graph_values import Graph
 from molgraph.data.sources import graph_files
 from molgraph.data.sources.graph_files import read_dgcnn, read_tu
-from molgraph.data.sources.layouts import read_deepdta, read_npz
+from molgraph.data.sources.layouts import read_coulomb, read_deepdta, read_npz
 from pipelines.cards.graph_codes import graph_codes
 
 TWO = Target("class", "multiclass", classes=("-1", "1"))
@@ -161,3 +162,25 @@ def test_geometries_are_cut_where_each_molecule_ends_and_pickles_are_refused(tmp
         read_npz(path, (Target("e"),), {"e": "E"})
     with pytest.raises(DataError, match="has no 'x'"):
         read_npz(path, (Target("x"),), {})
+
+
+def test_coulomb_matrices_are_the_graphs_of_all_pairs_of_atoms_that_pyg_makes(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    from torch_geometric.datasets import QM7b
+
+    matrices = np.zeros((2, 23, 23), dtype=np.float32)
+    matrices[0, :3, :3] = rng.random((3, 3)) + 1
+    matrices[1, :2, :2] = 1.0
+    path = tmp_path / "qm7b" / "raw" / "qm7b.mat"
+    path.parent.mkdir(parents=True)
+    scipy.io.savemat(path, {"X": matrices, "T": np.arange(28.0).reshape(2, 14)})
+    table = read_coulomb(path, tuple(Target(f"y{i}") for i in range(14)))
+    for graph, data in zip(table.entity("graph").values, QM7b(str(tmp_path / "qm7b")), strict=True):
+        assert graph.n_nodes == data.num_nodes
+        np.testing.assert_array_equal(graph.edges.T, data.edge_index)
+        np.testing.assert_array_equal(graph.edge_features[:, 0], data.edge_attr)
+    assert table.y.tolist() == np.arange(28.0).reshape(2, 14).tolist()
+    path.write_bytes(b"MATLAB")
+    with pytest.raises(DataError, match="cannot be read"):
+        read_coulomb(path, table.targets)

@@ -37,7 +37,7 @@ class Found:
 
 
 def find(card: Card, edition: str = "raw") -> Found:
-    """Find a dataset's files: in MOLGRAPH_DATA, in the cache, by download, or by the loader of another library.
+    """Find a dataset's files: in MOLGRAPH_DATA, in the cache, or by download.
 
     Args:
         card: the dataset's card.
@@ -57,8 +57,6 @@ def find(card: Card, edition: str = "raw") -> Found:
                 return Found(source, download_log.fetch(card, source), "the cache")
             except StorageError as error:
                 raise StorageError(f"{card.name} is not here, and {error.message}", hint=advice(card, error)) from None
-        if source.place == "pyg":
-            return Found(source, {"root": download_log.folder_of(card) / "pyg"}, "PyG's loader")
     raise StorageError(f"{card.name} is not here", hint=advice(card))
 
 

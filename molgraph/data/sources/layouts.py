@@ -18,11 +18,10 @@ from molgraph.base.errors import DataError
 from molgraph.base.table import EntityKind
 from molgraph.data.cards import Card
 from molgraph.data.cells import Reading
-from molgraph.data.graph_values import Geometry
+from molgraph.data.graph_values import Geometry, Graph
 from molgraph.data.sources import builtin
 from molgraph.data.sources.dataset_files import Found
 from molgraph.data.sources.graph_files import plain_table, read_dgcnn, read_tu
-from molgraph.data.sources.pyg import read_pyg
 from molgraph.data.table import Table
 from molgraph.data.table_reader import read_rows
 
@@ -105,6 +104,27 @@ def read_npz(path: Path, targets: tuple[Target, ...], columns: Mapping[str, str]
     return plain_table(columns, targets, np.column_stack([values[key] for key in keys]))
 
 
+def read_coulomb(path: Path, targets: tuple[Target, ...]) -> Table:
+    """MATLAB's file of Coulomb matrices ``X`` and values ``T``: a graph of all pairs of atoms of each molecule.
+
+    An edge's feature is its entry of the matrix; there are no edges where that is 0.
+    """
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
+    try:
+        data = loadmat(path, variable_names=["X", "T"])
+        matrices, y = data["X"], data["T"].astype(np.float32)
+        edges = [np.argwhere(matrix) for matrix in matrices]
+        graphs = [
+            Graph(int(ends.max()) + 1, ends.astype(np.int32), edge_features=matrix[tuple(ends.T)][:, None])
+            for matrix, ends in zip(matrices, edges, strict=True)
+        ]
+    except (MatReadError, ValueError, KeyError, TypeError, OSError, NotImplementedError) as error:
+        raise DataError(f"{path.name} cannot be read: {error}", hint="download it again") from None
+    return plain_table({"graph": graphs}, targets, y)
+
+
 def read_deepdta(files: Mapping[str, Path], target: Target, *, molar: bool) -> Table:
     """Measured pairs in row-major order of the affinity matrix, as the published folds count them.
 
@@ -172,5 +192,5 @@ LAYOUTS: dict[str, Callable[[Card, Found], Table]] = {
     ),
     "npz": lambda card, found: read_npz(found.files["npz"], card.targets, found.source.columns),
     "builtin": lambda card, found: builtin.load(found.source.files["table"]),
-    "pyg": read_pyg,
+    "coulomb": lambda card, found: read_coulomb(found.files["mat"], card.targets),
 }
