@@ -134,7 +134,7 @@ def refine_bonds(
         rows, first = _distinct(colour[pairs])
         links.append(Links(rows, pair_offsets, len(first)))
         bonds.append(pairs[first])
-        pairs, pair_offsets = _next_bonds(bonds[-1], source, reverse, offsets)
+        pairs, pair_offsets = next_bonds(source, reverse, offsets, bonds[-1])
     seen = np.concatenate([pairs, *bonds])
     rows, first = _distinct(own[seen])
     rows, *initial_row = np.split(rows, np.cumsum([len(pairs), *map(len, bonds)])[:-1])
@@ -187,9 +187,16 @@ def refine_atoms(
     return AtomRefinement(atoms, tuple(steps[::-1]), atom_row, n_rows)
 
 
-def next_bonds(source: np.ndarray, reverse: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For every directed bond v->w, the bonds u->v with u other than w: their numbers, and offsets over bonds."""
-    return _next_bonds(np.arange(len(source)), source, reverse, offsets)
+def next_bonds(
+    source: np.ndarray, reverse: np.ndarray, offsets: np.ndarray, bonds: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """For directed bonds v->w (all by default), the bonds u->v with u other than w: their numbers, and offsets."""
+    bonds = np.arange(len(source)) if bonds is None else bonds
+    middle = source[bonds]
+    arriving, spans = ranges(offsets[middle], offsets[middle + 1])
+    sizes = np.diff(spans)
+    keep = arriving != np.repeat(reverse[bonds], sizes)
+    return arriving[keep], offsets_of(sizes - 1)  # the reverse bond is always among those that arrive
 
 
 def transpose(source: np.ndarray, offsets: np.ndarray, n_source: int) -> tuple[np.ndarray, np.ndarray]:
@@ -205,16 +212,6 @@ def transpose(source: np.ndarray, offsets: np.ndarray, n_source: int) -> tuple[n
     return target[order], offsets_of(np.bincount(source, minlength=n_source))
 
 
-def _next_bonds(
-    bonds: np.ndarray, source: np.ndarray, reverse: np.ndarray, offsets: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    middle = source[bonds]
-    arriving, spans = ranges(offsets[middle], offsets[middle + 1])
-    sizes = np.diff(spans)
-    keep = arriving != np.repeat(reverse[bonds], sizes)
-    return arriving[keep], offsets_of(sizes - 1)  # the reverse bond is always among those that arrive
-
-
 def _mix(h: np.ndarray) -> np.ndarray:
     h = h + _OWN
     h ^= h >> np.uint64(30)
@@ -226,8 +223,7 @@ def _mix(h: np.ndarray) -> np.ndarray:
 
 
 def _sums(h: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    total = np.zeros(len(h) + 1, np.uint64)
-    np.cumsum(h, out=total[1:])
+    total = np.append(np.uint64(0), np.cumsum(h))
     return total[offsets[1:]] - total[offsets[:-1]]
 
 

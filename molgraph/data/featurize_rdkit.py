@@ -23,7 +23,7 @@ def pieces(smiles: list[str]) -> list[PackedGraphs]:
     atoms = np.array([_atom(atom) for mol in mols for atom in mol.GetAtoms()], np.float64).reshape(-1, 8).T
     bonds = np.array([_bond(bond) for mol in mols for bond in mol.GetBonds()], np.int64).reshape(-1, 6).T
     ends = bonds[:2] + np.repeat(np.cumsum(n_atoms) - n_atoms, n_bonds)
-    atom_keys = atom_keys_of(*atoms[:-1].astype(np.int64), atoms[-1])
+    atom_keys = atom_keys_of(*[*atoms[:-1].astype(np.int64), atoms[-1]])
     return [PackedGraphs.from_bonds(n_atoms, atom_keys, bond_keys_of(*bonds[2:]), ends)]
 
 

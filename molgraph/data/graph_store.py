@@ -69,12 +69,8 @@ class InputSpec:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "featuriser": self.featuriser,
-            "widths": dict(self.widths),
-            "arrays": {name: list(shape) for name, shape in self.arrays.items()},
-            "settings": dict(self.settings),
-        }
+        arrays = {name: list(shape) for name, shape in self.arrays.items()}
+        return {**vars(self), "widths": dict(self.widths), "arrays": arrays, "settings": dict(self.settings)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> InputSpec:

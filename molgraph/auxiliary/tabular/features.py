@@ -83,10 +83,9 @@ class Features:
         """
         own = replace(self, extra=tuple(table.feature_names))
         counts, other, rows, status, reason = own._raw(table, threads, store)
-        known = np.isfinite(other)
         fill = np.zeros(other.shape[1], dtype=np.float32)
-        for j in np.flatnonzero(known.any(axis=0)):
-            fill[j] = np.median(other[known[:, j], j])
+        for j, known in enumerate(np.isfinite(other).T):
+            fill[j] = np.median(other[known, j]) if known.any() else 0
         own = replace(own, fill=fill)
         return own, Matrix(own._filled(counts, other), rows, status, reason)
 
@@ -125,7 +124,7 @@ class Features:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Bits and counts, the other columns with gaps, their rows, and the table's status and reasons."""
         rows, folder = np.flatnonzero(table.ok), None if store is None else store_folder(store)
-        parts = list[np.ndarray]()
+        parts: list[np.ndarray] = []
         for each in self.featurisers:
             texts = list(table.entity(each.entity).values[rows])
             found = cached_features(each, texts, threads, folder)
@@ -133,13 +132,12 @@ class Features:
                 table = table.with_status(rows[~found.ok], UNREADABLE, found.reasons[~found.ok])
                 rows, parts = rows[found.ok], [part[found.ok] for part in parts]
             parts.append(found.x[found.ok])
-        is_count = [each.counts for each in self.featurisers]
-        counts = [part for part, kind in zip(parts, is_count, strict=True) if kind]
-        other = [part for part, kind in zip(parts, is_count, strict=True) if not kind]
         if self.extra:
-            other.append(self._extra(table)[rows].astype(np.float32))
-        empty = np.empty((len(rows), 0), dtype=np.float32)
-        return np.concatenate(counts, axis=1), np.concatenate([empty, *other], axis=1), rows, table.status, table.reason
+            parts.append(self._extra(table)[rows].astype(np.float32))
+        n = sum(each.counts for each in self.featurisers)  # those of bits and counts come first
+        counts = np.concatenate(parts[:n], axis=1)
+        other = np.concatenate([np.empty((len(rows), 0), np.float32), *parts[n:]], axis=1)
+        return counts, other, rows, table.status, table.reason
 
     def _extra(self, table: Table) -> np.ndarray:
         have = list(table.feature_names)
@@ -153,7 +151,4 @@ class Features:
             return table.features[:, [have.index(name) for name in self.extra]]
 
     def _filled(self, counts: np.ndarray, other: np.ndarray) -> np.ndarray:
-        x = np.empty((len(counts), self.width), dtype=np.float32)
-        x[:, : self.n_counts] = counts
-        x[:, self.n_counts :] = np.where(np.isfinite(other), other, self.fill)
-        return x
+        return np.hstack([counts, np.where(np.isfinite(other), other, self.fill)], dtype=np.float32)

@@ -18,6 +18,12 @@ from molgraph.data.sources.download import sha256_of
 DOWNLOAD = "download"
 """The edition of a dataset that is what its address gives, whatever the card says of its content."""
 BUILT_IN = "chembl2321810, nci"
+ORIGINS = {
+    "built in": "the rdkit package",
+    "here": "MOLGRAPH_DATA",
+    "cache": "the cache",
+    "deepchem": "DeepChem's data folder",
+}
 DEEPCHEM = "deepchemdata"  # in the addresses whose files DeepChem's own loaders keep by their last name
 
 
@@ -69,19 +75,36 @@ def places(card: Card, edition: str = "raw") -> list[Source]:
 
 
 def look(card: Card, source: Source) -> Found | None:
-    """A place's files where they are on this machine; nothing is downloaded."""
+    """A place's files where they are on this machine, checked; nothing is downloaded."""
+    word, files = _here(card, source)
+    if word == "cache":
+        files = download_log.cached(card, source) or {}
+    for role, path in files.items() if word in ("here", "deepchem") else ():
+        stated = source.sha256.get(role, UNVERIFIED)
+        if stated != UNVERIFIED and (found := sha256_of(path)) != stated:
+            raise DataError(
+                f"{path} is not the file of {card.name}'s card: its sha256 is {found}, the card has {stated}",
+                hint="copy or download the file again; no board takes data that nobody has checked",
+            )
+    return Found(source, files, ORIGINS[word]) if word else None
+
+
+def _here(card: Card, source: Source) -> tuple[str, dict[str, Path]]:
+    """Where a place's files are on this machine, in a word (empty: nowhere), and the files; nothing is hashed."""
     if source.place == "rdkit":
-        return Found(source, origin="the rdkit package")
-    if source.place == "data" and (files := _below(data_dir(), source)):
-        _check(card, source, files)
-        return Found(source, files, "MOLGRAPH_DATA")
-    if source.place == "url":
-        if found := download_log.cached(card, source):
-            return Found(source, found, "the cache")
-        if files := _of_deepchem(source):
-            _check(card, source, files)
-            return Found(source, files, "DeepChem's data folder")
-    return None
+        return "built in", {}
+    if source.place == "data":
+        files = _below(data_dir(), source)
+        return "here" if files else "", files
+    files = download_log.paths_of(card, source)
+    if all(path.is_file() for path in files.values()):
+        return "cache", files
+    named = os.environ.get("DEEPCHEM_DATA_DIR")
+    if named and all(DEEPCHEM in url for url in source.files.values()):
+        names = {role: Path(urlsplit(url).path).name for role, url in source.files.items()}
+        files = _below(expanded(named), source.model_copy(update={"files": names}))
+        return "deepchem" if files else "", files
+    return "", {}
 
 
 def advice(card: Card, error: StorageError | None = None) -> str:
@@ -105,38 +128,17 @@ def whereabouts(card: Card) -> str:
     """
     word = "download" if card.verified else UNVERIFIED
     for source in card.source:
-        if source.place == "rdkit":
-            return "built in"
-        here = source.place == "data" and _below(data_dir(), source) is not None
-        if source.place == "url" and all(path.is_file() for path in download_log.paths_of(card, source).values()):
-            word = "cache"
-        elif source.place == "url" and source.edition == "raw" and _of_deepchem(source):
-            word = "deepchem"
-        if here:
-            return "here" if source.edition == "raw" else f"{word}; here: @{source.edition}"
+        here, _ = _here(card, source)
+        if here == "built in" or (here == "here" and source.edition == "raw"):
+            return here
+        if here == "here":
+            return f"{word}; here: @{source.edition}"
+        if here == "cache" or (here == "deepchem" and source.edition == "raw"):
+            word = here
     return word
 
 
-def _of_deepchem(source: Source) -> dict[str, Path] | None:
-    """What DeepChem's loaders left of a place's addresses, or None where they are others or a file is missing."""
-    if not all(DEEPCHEM in url for url in source.files.values()):
-        return None
-    names = {role: Path(urlsplit(url).path).name for role, url in source.files.items()}
-    named = os.environ.get("DEEPCHEM_DATA_DIR")
-    return _below(expanded(named) if named else None, source.model_copy(update={"files": names}))
-
-
-def _below(folder: Path | None, source: Source) -> dict[str, Path] | None:
-    """The files of a place below a folder, or None where one of them is missing."""
+def _below(folder: Path | None, source: Source) -> dict[str, Path]:
+    """The files of a place below a folder; none where one of them is missing."""
     files = {} if folder is None else {role: folder / name for role, name in source.files.items()}
-    return files if files and all(path.is_file() for path in files.values()) else None
-
-
-def _check(card: Card, source: Source, files: Mapping[str, Path]) -> None:
-    for role, path in files.items():
-        stated = source.sha256.get(role, UNVERIFIED)
-        if stated != UNVERIFIED and (found := sha256_of(path)) != stated:
-            raise DataError(
-                f"{path} is not the file of {card.name}'s card: its sha256 is {found}, the card has {stated}",
-                hint="copy or download the file again; no board takes data that nobody has checked",
-            )
+    return files if all(path.is_file() for path in files.values()) else {}

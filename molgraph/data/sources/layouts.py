@@ -99,9 +99,9 @@ def read_npz(path: Path, targets: tuple[Target, ...], columns: Mapping[str, str]
     if n == 0 or not ends[-1] == len(values["Z"]) == len(values["R"]):
         raise DataError(f"{path.name}: atoms of Z and R are not as many as N says")
     cuts = zip(np.split(values["Z"], ends[:-1]), np.split(values["R"], ends[:-1]), strict=True)
-    columns: dict[EntityKind, Any] = {"molecule": values["smiles"]} if "smiles" in values else {}
-    columns["geometry"] = [Geometry(z.astype(np.uint8), r.astype(np.float32)) for z, r in cuts]
-    return plain_table(columns, targets, np.column_stack([values[key] for key in keys]))
+    entities: dict[EntityKind, Any] = {"molecule": values["smiles"]} if "smiles" in values else {}
+    entities["geometry"] = [Geometry(z.astype(np.uint8), r.astype(np.float32)) for z, r in cuts]
+    return plain_table(entities, targets, np.column_stack([values[key] for key in keys]))
 
 
 def read_coulomb(path: Path, targets: tuple[Target, ...]) -> Table:
