@@ -37,7 +37,8 @@ class Graphs(Featuriser):
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One graph a value; one with an edge to a node that it has not is ``unreadable``."""
         reason = np.array([_wrong(value) for value in values], dtype=object)
-        settings = dict(spec.settings) if spec else _settings([v for v, why in zip(values, reason, strict=True) if not why])
+        sound = [value for value, why in zip(values, reason, strict=True) if not why]
+        settings = dict(spec.settings) if spec else _settings(sound)
         for i in np.flatnonzero(reason == ""):
             reason[i] = _unfit(values[int(i)], settings)
         none = Graph(0, np.zeros((0, 2), np.int32))

@@ -27,9 +27,9 @@ class _Tokens(Featuriser):
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One row a letter; a text with a letter outside the alphabet is ``unreadable``."""
-        texts = [self.clean(value) for value in values]
-        reason = np.array([self.check(text) for text in texts], dtype=object)
-        sound = ["" if why else text for text, why in zip(texts, reason, strict=True)]
+        read = [self.letters(value) for value in values]
+        reason = np.array([why for _, why in read], dtype=object)
+        sound = ["" if why else text for text, why in read]
         lookup = np.zeros(256, np.uint8)
         lookup[[ord(letter) for letter in self.alphabet]] = np.arange(len(self.alphabet))
         code = lookup[np.frombuffer("".join(sound).encode("latin-1"), np.uint8)]
@@ -38,12 +38,8 @@ class _Tokens(Featuriser):
         table = np.eye(len(self.alphabet), dtype=np.float32)
         return GraphStore({"token": Level(offsets, {"code": code})}, {"token": table}, status, reason, self.versions[0])
 
-    def clean(self, value: Any) -> str:
-        """The text whose letters are the tokens."""
-        return str(value)
-
-    def check(self, text: str) -> str:
-        """Why a text cannot be read; empty where it can."""
+    def letters(self, value: Any) -> tuple[str, str]:
+        """The text whose letters are the tokens, and why it cannot be read (empty where it can)."""
         raise NotImplementedError
 
 
@@ -57,18 +53,15 @@ class Residues(_Tokens):
     examples = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
     alphabet = RESIDUES
 
-    def clean(self, value: Any) -> str:
-        """Letters alone, in capitals; a stop sign at the end is dropped."""
-        return "".join(str(value).split()).upper().removesuffix("*")
-
-    def check(self, text: str) -> str:
-        """Why a text is no protein."""
+    def letters(self, value: Any) -> tuple[str, str]:
+        """Letters alone, in capitals, a stop sign at the end dropped; and why they are no protein."""
+        text = "".join(str(value).split()).upper().removesuffix("*")
         if not text:
-            return "an empty sequence"
+            return text, "an empty sequence"
         if len(text) > MAX_RESIDUES:
-            return f"a sequence of {len(text):,} letters, of which {MAX_RESIDUES:,} are read at most"
+            return text, f"a sequence of {len(text):,} letters, of which {MAX_RESIDUES:,} are read at most"
         odd = sorted(set(text) - set(self.alphabet))
-        return f"{odd[0]!r} is no amino acid (X stands for an unknown one)" if odd else ""
+        return text, f"{odd[0]!r} is no amino acid (X stands for an unknown one)" if odd else ""
 
 
 @register("featuriser", "smiles_characters", summary="the characters of a SMILES text, one-hot")
@@ -81,10 +74,7 @@ class SmilesCharacters(_Tokens):
     examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
     alphabet = CHARACTERS
 
-    def clean(self, value: Any) -> str:
-        """The text without what may follow the SMILES."""
-        return str(value).strip().partition(" ")[0]
-
-    def check(self, text: str) -> str:
-        """Why a text is no molecule."""
-        return why_unreadable(text)
+    def letters(self, value: Any) -> tuple[str, str]:
+        """The text without what may follow the SMILES, and why that is no molecule."""
+        text = str(value).strip().partition(" ")[0]
+        return text, why_unreadable(text)

@@ -15,10 +15,10 @@ from molgraph.data.content import text_digests
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.featurize import Molecules
 from molgraph.data.graph_io import MANIFEST, load_store, save_store
-from molgraph.data.graph_store import GraphStore, InputSpec, Level
+from molgraph.data.graph_store import GraphStore, InputSpec
 from molgraph.data.table import Entities, Table
 
-__all__ = ["GraphStore", "Graphs", "Level", "graphs_of", "load_store", "marked", "save_store", "store_for"]
+__all__ = ["Graphs", "graphs_of", "load_store", "marked", "save_store", "store_for"]
 
 MARKS = "smiles_mark"
 

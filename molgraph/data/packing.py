@@ -45,7 +45,7 @@ class PackedGraphs:
         """
         n = len(atom_key)
         small = n <= 1 << 16  # numpy sorts 16-bit numbers by radix
-        source = ends.T.astype(np.uint16 if small else np.int64, order="C").ravel()
+        source: np.ndarray = ends.T.astype(np.uint16 if small else np.int64, order="C").ravel()
         target = source.reshape(-1, 2)[:, ::-1].ravel()  # the bond in row i has its opposite in row i ^ 1
         order = np.argsort(target, kind="stable")
         place = np.empty(len(order), np.int32)

@@ -53,9 +53,8 @@ def fetch(card: Card, source: Source) -> dict[str, Path]:
     """
     files = paths_of(card, source)
     for role, path in files.items():
-        stated = source.sha256.get(role, UNVERIFIED)
         fresh = path.with_name(f"new-{path.name}")  # what is there stays until the new one is known to be the same
-        expected = stated if stated != UNVERIFIED else ""
+        expected = source.sha256.get(role, UNVERIFIED).replace(UNVERIFIED, "")
         came = download(source.files[role], fresh, sha256=expected, md5=source.md5.get(role, ""), label=card.name)
         try:
             _check(card, source, role, came, f"remove {path.parent} to take the new file instead")
