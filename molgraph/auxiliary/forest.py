@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from molgraph.auxiliary.tabular import TabularMethod, TargetData
-from molgraph.auxiliary.tabular.features import Features
 from molgraph.auxiliary.tabular.table_featuriser import Choice
-from molgraph.auxiliary.tabular.tree_models import MeanOfTrees
-from molgraph.auxiliary.tabular.trees import Trees
+from molgraph.auxiliary.tabular.trees import MeanOfTrees, Nodes
 from molgraph.base.cores import cores
 from molgraph.base.ranges import Bits, Count, Radius, Range, Share
 from molgraph.base.registry import register
@@ -29,6 +29,7 @@ STEP = 25  # trees grown between two ticks of the progress bar
     summary="Morgan bits and RDKit descriptors into a random forest; the baseline",
     paper="Breiman 2001, Mach. Learn. 45:5; Rogers and Hahn 2010, J. Chem. Inf. Model. 50:742",
 )
+@dataclass(eq=False)
 class RandomForest(TabularMethod):
     """Random forest (Breiman 2001) on Morgan bits, RDKit descriptors and the table's own feature columns.
 
@@ -45,8 +46,7 @@ class RandomForest(TabularMethod):
         class_weights: None, ``balanced``, or a weight for each class label, as for graph models.
         seed: the same seed gives the same forest, for any number of threads.
         threads: cores to use; None for all.
-        store: a folder that keeps features, so that they are made once for all splits and methods; auto for one in
-            molgraph's cache; None keeps none.
+        store: a folder that keeps features for all splits and methods; auto for molgraph's cache; None keeps none.
 
     Example:
         >>> from molgraph.base.contracts import Target
@@ -61,25 +61,16 @@ class RandomForest(TabularMethod):
     small = MappingProxyType({"n_estimators": 5, "n_bits": 256})
     target_model = MeanOfTrees
 
-    def __init__(
-        self,
-        n_estimators: Count = 300,
-        features: Choice = "morgan+descriptors",
-        radius: Radius = 2,
-        n_bits: Bits = 2048,
-        max_features: Count | Share | Literal["sqrt", "log2"] | None = None,
-        min_samples_leaf: Count | Annotated[float, Range(0, 1, above=True, below=True)] = 1,
-        class_weights: ClassWeights = None,
-        seed: int = 0,
-        threads: int | None = None,
-        store: str | None = None,
-    ) -> None:
-        self.n_estimators, self.features, self.radius, self.n_bits = n_estimators, features, radius, n_bits
-        self.max_features, self.min_samples_leaf = max_features, min_samples_leaf
-        self.class_weights, self.seed, self.threads, self.store = class_weights, seed, threads, store
-
-    def feature_choice(self) -> Features:
-        return Features(self.features, self.radius, self.n_bits)
+    n_estimators: Count = 300
+    features: Choice = "morgan+descriptors"
+    radius: Radius = 2
+    n_bits: Bits = 2048
+    max_features: Count | Share | Literal["sqrt", "log2"] | None = None
+    min_samples_leaf: Count | Annotated[float, Range(0, 1, above=True, below=True)] = 1
+    class_weights: ClassWeights = None
+    seed: int = 0
+    threads: int | None = None
+    store: str | None = None
 
     def n_steps(self) -> int:
         return self.n_estimators
@@ -100,10 +91,11 @@ class RandomForest(TabularMethod):
             grown += step
             forest.set_params(n_estimators=grown).fit(data.x, y, sample_weight=data.weights)
             data.advance(step)
-        columns = None
+        columns = [0]
         if classes:
             columns = forest.classes_ if target.kind == "multiclass" else np.where(forest.classes_ == 1, 0, -1)
-        return MeanOfTrees(Trees.from_sklearn(forest.estimators_, data.x.shape[1], columns, len(target.columns)))
+        trees = (nodes_of_sklearn(each.tree_, columns, len(target.columns)) for each in forest.estimators_)
+        return MeanOfTrees.from_nodes(target, trees, data.x.shape[1])
 
     def space(self) -> Space:
         """Columns that a split looks at, leaves, and the features."""
@@ -112,3 +104,18 @@ class RandomForest(TabularMethod):
             "min_samples_leaf": Int(1, 10, log=True),
             "features": Categorical(("morgan+descriptors", "morgan")),
         }
+
+
+def nodes_of_sklearn(tree: Any, columns: Sequence[int], k: int) -> Nodes:
+    """Read a fitted tree of scikit-learn of one output.
+
+    Args:
+        tree: the estimator's ``tree_``.
+        columns: for each of its classes the column of the values it goes to, -1 for none; [0] for a regression.
+        k: number of columns of the values.
+    """
+    value = np.zeros((tree.node_count, k))
+    for c, column in enumerate(columns):
+        if column >= 0:
+            value[:, column] = tree.value[:, 0, c]
+    return Nodes(tree.children_left, tree.children_right, tree.feature, tree.threshold, value)

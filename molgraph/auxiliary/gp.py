@@ -9,9 +9,8 @@ from typing import Annotated, Any, Self
 import numpy as np
 
 from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
-from molgraph.auxiliary.tabular.features import Features
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
-from molgraph.auxiliary.tabular.target_model import clip_to_bounds, n_classes
+from molgraph.auxiliary.tabular.target_model import n_classes, values_of_scores
 from molgraph.base.contracts import Target
 from molgraph.base.optional import need
 from molgraph.base.ranges import LARGEST, Bits, Radius, Range
@@ -54,24 +53,25 @@ class Posterior(TargetModel):
         variance = self._variance(like)
         if not n_classes(self.target):
             spread = np.sqrt(variance + self.noise.mean(axis=0)) * self.unit[1]
-            return TargetPrediction(clip_to_bounds(self.target, f * self.unit[1] + self.unit[0]), spread)
+            return TargetPrediction(values_of_scores(self.target, f * self.unit[1] + self.unit[0]), spread)
         if self.target.kind == "binary":
-            gap = (f[:, 1] - f[:, 0]) / np.sqrt(1 + MacKay * variance.sum(axis=1))
-            return TargetPrediction(0.5 * (1.0 + np.tanh(0.5 * gap))[:, None])
-        f = f / np.sqrt(1 + MacKay * variance)
-        p = np.exp(f - f.max(axis=1, keepdims=True))
-        return TargetPrediction(p / p.sum(axis=1, keepdims=True))
+            score = ((f[:, 1] - f[:, 0]) / np.sqrt(1 + MacKay * variance.sum(axis=1)))[:, None]
+        else:
+            score = f / np.sqrt(1 + MacKay * variance)
+        return TargetPrediction(values_of_scores(self.target, score))
 
     def _variance(self, like: np.ndarray) -> np.ndarray:
         """float64 [n, k]: ``s - s k (s K + noise)^-1 s k`` of each row; the factor is made anew, too large to keep."""
-        kernel = self.index.among(self.rows)
-        out = np.empty((len(like), len(self.signal)))
-        for c, s in enumerate(self.signal):
-            if c and s == self.signal[c - 1] and (self.noise[:, c] == self.noise[:, c - 1]).all():
-                out[:, c] = out[:, c - 1]
-                continue
-            factor = _factor(kernel, s, self.noise[:, c])
-            out[:, c] = np.maximum(s - _whiten(factor, s * like.T), 0.0)
+        import torch
+
+        from molgraph.train.runtime import torch_settings
+
+        kernel, out = self.index.among(self.rows), np.empty((len(like), len(self.signal)))
+        with torch_settings(1):
+            for c, s in enumerate(self.signal):
+                columns = torch.from_numpy(np.ascontiguousarray(s * like.T))
+                solved = torch.linalg.solve_triangular(_factor(kernel, s, self.noise[:, c]), columns, upper=False)
+                out[:, c] = np.maximum(s - solved.square_().sum(dim=0).numpy(), 0.0)
         return out
 
     @classmethod
@@ -98,6 +98,7 @@ class Posterior(TargetModel):
     summary="Gaussian process on the Tanimoto kernel, with its own uncertainty",
     paper="Rasmussen and Williams 2006, MIT Press; Milios et al. 2018, NeurIPS; Griffiths et al. 2023, NeurIPS",
 )
+@dataclass(eq=False)
 class GaussianProcess(TabularMethod):
     """Exact Gaussian process (Rasmussen and Williams 2006) with a Tanimoto kernel, as molecules have it in GAUCHE.
 
@@ -119,8 +120,7 @@ class GaussianProcess(TabularMethod):
         seed: of the draws.
         threads: cores that make fingerprints; None for all. The linear algebra stays on one, so that it adds up the
             same for any number.
-        store: a folder that keeps fingerprints, so that they are made once for all splits and methods; auto for one in
-            molgraph's cache; None keeps none.
+        store: a folder that keeps fingerprints for all splits and methods; auto for molgraph's cache; None keeps none.
 
     Example:
         >>> GaussianProcess(max_rows=2000).get_params()["radius"]
@@ -131,31 +131,25 @@ class GaussianProcess(TabularMethod):
     small = MappingProxyType({"n_bits": 256})
     target_model = Posterior
     compares = True
-    max_rows: int
     needs = ("gpytorch",)
 
-    def __init__(
-        self,
-        radius: Radius = 2,
-        n_bits: Bits = 2048,
-        max_rows: Annotated[int, Range(2, LARGEST)] = 5_000,
-        tune_rows: Annotated[int, Range(2, LARGEST)] = 500,
-        steps: Annotated[int, Range(0, LARGEST)] = 50,
-        pseudo_count: Annotated[float, Range(0, 1, above=True, below=True)] = 0.01,
-        seed: int = 0,
-        threads: int | None = None,
-        store: str | None = None,
-    ) -> None:
-        self.radius, self.n_bits, self.max_rows, self.tune_rows = radius, n_bits, max_rows, tune_rows
-        self.steps, self.pseudo_count, self.seed = steps, pseudo_count, seed
-        self.threads, self.store = threads, store
-
-    def feature_choice(self) -> Features:
-        return Features("morgan", self.radius, self.n_bits)
+    radius: Radius = 2
+    n_bits: Bits = 2048
+    max_rows: Annotated[int, Range(2, LARGEST)] = 5_000
+    tune_rows: Annotated[int, Range(2, LARGEST)] = 500
+    steps: Annotated[int, Range(0, LARGEST)] = 50
+    pseudo_count: Annotated[float, Range(0, 1, above=True, below=True)] = 0.01
+    seed: int = 0
+    threads: int | None = None
+    store: str | None = None
 
     def fit_target(self, data: TargetData) -> Posterior:
-        assert data.index is not None
+        import torch
+
+        from molgraph.train.runtime import torch_settings
+
         need("gpytorch")
+        assert data.index is not None
         n, unit = data.n_classes, np.array([0.0, 1.0])
         weights = np.ones(len(data.y)) if data.scaled_weights is None else data.scaled_weights
         if n:
@@ -163,7 +157,7 @@ class GaussianProcess(TabularMethod):
             known = np.log1p(1 / count)  # Milios et al. 2018, equation 4: variance, and below the mean, of log-gamma
             y, known = np.log(count) - known / 2, known / weights[:, None]
         else:
-            unit = np.array([np.average(data.y, weights=weights), max(float(data.y.std()), 1e-12)])
+            unit = np.array(data.mean_and_sd())
             y, known = ((data.y - unit[0]) / unit[1])[:, None], None
         few = np.sort(generator(self.seed, "tune").permutation(len(y))[: self.tune_rows])
         kernel = data.kernel()
@@ -176,8 +170,10 @@ class GaussianProcess(TabularMethod):
             signal.append(s)
             noise[:, c] = e / weights if fixed is None else fixed
         alpha = np.empty_like(y)
-        for c in range(y.shape[1]):
-            alpha[:, c] = _solve(_factor(kernel, signal[c], noise[:, c]), y[:, c] - mean[c])
+        with torch_settings(1):
+            for c, m in enumerate(mean):
+                rest = torch.from_numpy(y[:, c] - m)[:, None]
+                alpha[:, c] = torch.cholesky_solve(rest, _factor(kernel, signal[c], noise[:, c]))[:, 0].numpy()
         return Posterior(data.target, data.index, data.rows, alpha, noise, np.array(mean), np.array(signal), unit)
 
     def space(self) -> Space:
@@ -241,32 +237,9 @@ def tune(kernel: np.ndarray, y: np.ndarray, noise: np.ndarray | None, steps: int
 
 
 def _factor(kernel: np.ndarray, signal: float, noise: np.ndarray) -> Any:
-    """The lower Cholesky factor of ``signal * kernel + diag(noise)``, a tensor, on one thread."""
+    """The lower Cholesky factor of ``signal * kernel + diag(noise)``, a tensor."""
     import torch
 
-    from molgraph.train.runtime import torch_settings
-
-    with torch_settings(1):
-        whole = torch.from_numpy(kernel) * signal
-        whole.diagonal().add_(torch.from_numpy(noise + JITTER * signal))
-        return torch.linalg.cholesky(whole)
-
-
-def _solve(factor: Any, y: np.ndarray) -> np.ndarray:
-    import torch
-
-    from molgraph.train.runtime import torch_settings
-
-    with torch_settings(1):
-        return torch.cholesky_solve(torch.from_numpy(y)[:, None], factor)[:, 0].numpy()
-
-
-def _whiten(factor: Any, columns: np.ndarray) -> np.ndarray:
-    """Squared length of ``factor^-1 column`` for each column."""
-    import torch
-
-    from molgraph.train.runtime import torch_settings
-
-    with torch_settings(1):
-        solved = torch.linalg.solve_triangular(factor, torch.from_numpy(np.ascontiguousarray(columns)), upper=False)
-        return solved.square_().sum(dim=0).numpy()
+    whole = torch.from_numpy(kernel) * signal
+    whole.diagonal().add_(torch.from_numpy(noise + JITTER * signal))
+    return torch.linalg.cholesky(whole)

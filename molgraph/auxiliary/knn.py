@@ -9,11 +9,9 @@ from typing import Self
 import numpy as np
 
 from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
-from molgraph.auxiliary.tabular.features import Features
 from molgraph.base.ranges import Bits, Count, NotNegative, Radius
 from molgraph.base.registry import register
 from molgraph.base.search_space import Categorical, Int, Space
-from molgraph.base.size import Shapes, Size
 
 
 @dataclass(frozen=True)
@@ -50,10 +48,6 @@ class Neighbours(TargetModel):
             raise ValueError("the settings or weights of neighbours that cannot be")
         return cls(rows, stored.array("says", len(rows), len(stored.target.columns)), weights, settings)
 
-    @classmethod
-    def size(cls, shapes: Shapes, width: int) -> Size:
-        return Size(row_operations=10 * shapes["rows"][0])
-
 
 @register(
     "method",
@@ -62,6 +56,7 @@ class Neighbours(TargetModel):
     summary="the most similar training molecules (Tanimoto on Morgan bits) vote",
     paper="Cover and Hart 1967, IEEE Trans. Inf. Theory 13:21; Willett et al. 1998, J. Chem. Inf. Comput. Sci. 38:983",
 )
+@dataclass(eq=False)
 class NearestNeighbours(TabularMethod):
     """The k nearest neighbours of a molecule (Cover and Hart 1967) by the Tanimoto similarity of Morgan bits.
 
@@ -74,8 +69,7 @@ class NearestNeighbours(TabularMethod):
         radius: of the fingerprint.
         n_bits: of the fingerprint.
         threads: cores that make fingerprints; None for all.
-        store: a folder that keeps fingerprints, so that they are made once for all splits and methods; auto for one in
-            molgraph's cache; None keeps none.
+        store: a folder that keeps fingerprints for all splits and methods; auto for molgraph's cache; None keeps none.
 
     Example:
         >>> from molgraph.base.contracts import Target
@@ -90,20 +84,12 @@ class NearestNeighbours(TabularMethod):
     target_model = Neighbours
     compares = True
 
-    def __init__(
-        self,
-        k: Count = 5,
-        power: NotNegative = 3.0,
-        radius: Radius = 2,
-        n_bits: Bits = 2048,
-        threads: int | None = None,
-        store: str | None = None,
-    ) -> None:
-        self.k, self.power, self.radius, self.n_bits = k, power, radius, n_bits
-        self.threads, self.store = threads, store
-
-    def feature_choice(self) -> Features:
-        return Features("morgan", self.radius, self.n_bits)
+    k: Count = 5
+    power: NotNegative = 3.0
+    radius: Radius = 2
+    n_bits: Bits = 2048
+    threads: int | None = None
+    store: str | None = None
 
     def fit_target(self, data: TargetData) -> Neighbours:
         says = data.y[:, None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Self
@@ -10,14 +9,12 @@ from typing import Self
 import numpy as np
 
 from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
-from molgraph.auxiliary.tabular.features import Features
 from molgraph.auxiliary.tabular.table_featuriser import Choice
 from molgraph.auxiliary.tabular.target_model import values_of_scores
 from molgraph.base.contracts import Target
 from molgraph.base.ranges import Bits, Positive, Radius
 from molgraph.base.registry import register
 from molgraph.base.search_space import Categorical, Float, Space
-from molgraph.base.size import Shapes, Size
 from molgraph.train.outputs import ClassWeights
 
 FAR = 5.0  # deviations; a descriptor further out counts as that far, so that no molecule is predicted by one number
@@ -51,10 +48,6 @@ class Plane(TargetModel):
         shapes = {"mean": (width,), "scale": (width,), "slope": (width, k), "height": (k,)}
         return cls(stored.target, **{name: stored.array(name, *shape) for name, shape in shapes.items()})
 
-    @classmethod
-    def size(cls, shapes: Shapes, width: int) -> Size:
-        return Size(row_operations=math.prod(shapes["slope"]))
-
 
 @register(
     "method",
@@ -63,6 +56,7 @@ class Plane(TargetModel):
     summary="ridge regression for numbers, logistic regression for classes",
     paper="Hoerl and Kennard 1970, Technometrics 12:55; Cox 1958, J. R. Stat. Soc. B 20:215",
 )
+@dataclass(eq=False)
 class Linear(TabularMethod):
     """Ridge regression (Hoerl and Kennard 1970) for numbers, logistic regression (Cox 1958) for classes.
 
@@ -76,8 +70,7 @@ class Linear(TabularMethod):
         n_bits: of the fingerprint.
         class_weights: None, ``balanced``, or a weight for each class label.
         threads: cores that make features; None for all.
-        store: a folder that keeps features, so that they are made once for all splits and methods; auto for one in
-            molgraph's cache; None keeps none.
+        store: a folder that keeps features for all splits and methods; auto for molgraph's cache; None keeps none.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -90,21 +83,13 @@ class Linear(TabularMethod):
     small = MappingProxyType({"n_bits": 256})
     target_model = Plane
 
-    def __init__(
-        self,
-        alpha: Positive = 300.0,
-        features: Choice = "morgan+descriptors",
-        radius: Radius = 2,
-        n_bits: Bits = 2048,
-        class_weights: ClassWeights = None,
-        threads: int | None = None,
-        store: str | None = None,
-    ) -> None:
-        self.alpha, self.features, self.radius, self.n_bits = alpha, features, radius, n_bits
-        self.class_weights, self.threads, self.store = class_weights, threads, store
-
-    def feature_choice(self) -> Features:
-        return Features(self.features, self.radius, self.n_bits)
+    alpha: Positive = 300.0
+    features: Choice = "morgan+descriptors"
+    radius: Radius = 2
+    n_bits: Bits = 2048
+    class_weights: ClassWeights = None
+    threads: int | None = None
+    store: str | None = None
 
     def fit_target(self, data: TargetData) -> Plane:
         from threadpoolctl import threadpool_limits
@@ -146,9 +131,7 @@ def _logistic_regression(x: np.ndarray, data: TargetData, alpha: float) -> tuple
     n = data.n_classes
     slope, height = np.zeros((x.shape[1], n)), np.full(n, -np.inf)
     coef, intercept = model.coef_, model.intercept_
-    if (
-        len(model.classes_) == 2
-    ):  # of two classes that were seen among more, scikit-learn keeps the second's plane alone
+    if len(coef) == 1:  # of two classes that were seen among more, scikit-learn keeps the second's plane alone
         coef, intercept = np.concatenate([-coef / 2, coef / 2]), np.concatenate([-intercept / 2, intercept / 2])
     slope[:, model.classes_], height[model.classes_] = coef.T, intercept
     return slope, np.where(np.isfinite(height), height, height[model.classes_].min() - 50.0)

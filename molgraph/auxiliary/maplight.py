@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from molgraph.auxiliary.tabular import TabularMethod, TargetData
-from molgraph.auxiliary.tabular.features import Features
-from molgraph.auxiliary.tabular.tree_models import SumOfTrees, nodes_of_catboost
-from molgraph.auxiliary.tabular.trees import Trees
+from molgraph.auxiliary.tabular.trees import Nodes, SumOfTrees
 from molgraph.base.cores import cores
 from molgraph.base.optional import need
 from molgraph.base.paths import temporary_error
@@ -22,8 +22,6 @@ from molgraph.base.registry import register
 from molgraph.base.search_space import Float, Int, Space
 from molgraph.base.seeds import derive
 from molgraph.train.outputs import ClassWeights
-
-LOSSES = ("RMSE", "MAE")
 
 
 @register(
@@ -34,6 +32,7 @@ LOSSES = ("RMSE", "MAE")
     summary="Morgan and Avalon counts, ErG and 200 descriptors into CatBoost; leads many ADMET boards",
     paper="Notwell and Wood 2023, arXiv:2310.00174; Prokhorenkova et al. 2018, NeurIPS",
 )
+@dataclass(eq=False)
 class MapLight(TabularMethod):
     """CatBoost (Prokhorenkova et al. 2018) on MapLight's features (Notwell and Wood 2023), without its GNN print.
 
@@ -60,8 +59,7 @@ class MapLight(TabularMethod):
         class_weights: None, ``balanced``, or a weight for each class label.
         seed: the same seed gives the same trees, for any number of threads.
         threads: cores to use; None for all.
-        store: a folder that keeps features, so that they are made once for all splits and methods; auto for one in
-            molgraph's cache; None keeps none.
+        store: a folder that keeps features for all splits and methods; auto for molgraph's cache; None keeps none.
 
     Example:
         >>> MapLight(iterations=1000).get_params()["depth"]
@@ -71,33 +69,23 @@ class MapLight(TabularMethod):
     name = "maplight"
     small = MappingProxyType({"iterations": 8, "depth": 3, "n_bits": 64})
     target_model = SumOfTrees
+    features = "maplight"
     needs = ("catboost",)
 
-    def __init__(
-        self,
-        iterations: Count = 500,
-        learning_rate: Share | None = None,
-        depth: Annotated[int, Range(1, 12)] = 6,
-        random_strength: NotNegative = 2.0,
-        l2_leaf_reg: NotNegative = 3.0,
-        column_share: Share = 0.2,
-        borders: Annotated[int, Range(1, 65_535)] = 32,
-        loss: Literal["RMSE", "MAE"] = "RMSE",
-        radius: Radius = 2,
-        n_bits: Bits = 1024,
-        class_weights: ClassWeights = None,
-        seed: int = 0,
-        threads: int | None = None,
-        store: str | None = None,
-    ) -> None:
-        self.iterations, self.learning_rate, self.depth = iterations, learning_rate, depth
-        self.random_strength, self.l2_leaf_reg = random_strength, l2_leaf_reg
-        self.column_share, self.borders, self.loss = column_share, borders, loss
-        self.radius, self.n_bits, self.class_weights = radius, n_bits, class_weights
-        self.seed, self.threads, self.store = seed, threads, store
-
-    def feature_choice(self) -> Features:
-        return Features("maplight", self.radius, self.n_bits)
+    iterations: Count = 500
+    learning_rate: Share | None = None
+    depth: Annotated[int, Range(1, 12)] = 6
+    random_strength: NotNegative = 2.0
+    l2_leaf_reg: NotNegative = 3.0
+    column_share: Share = 0.2
+    borders: Annotated[int, Range(1, 65_535)] = 32
+    loss: Literal["RMSE", "MAE"] = "RMSE"
+    radius: Radius = 2
+    n_bits: Bits = 1024
+    class_weights: ClassWeights = None
+    seed: int = 0
+    threads: int | None = None
+    store: str | None = None
 
     def fit_target(self, data: TargetData) -> SumOfTrees:
         catboost = need("catboost")
@@ -138,7 +126,7 @@ class MapLight(TabularMethod):
         start = np.zeros(k)
         start[:] = (np.array(bias, dtype=np.float64) if len(bias) in (1, k) else np.zeros(k)) * scale + mean
         trees = [nodes_of_catboost(t, columns, k, factor * scale) for t in whole["oblivious_trees"]]
-        return SumOfTrees(target, Trees.from_nodes(trees, data.x.shape[1]), start)
+        return SumOfTrees.from_nodes(target, trees, data.x.shape[1], bias=start)
 
     def space(self) -> Space:
         """The usual parameters of boosted trees."""
@@ -149,3 +137,27 @@ class MapLight(TabularMethod):
             "l2_leaf_reg": Float(1.0, 30.0, log=True),
             "column_share": Float(0.05, 1.0, log=True),
         }
+
+
+def nodes_of_catboost(tree: Mapping[str, Any], columns: np.ndarray, k: int, scale: float) -> Nodes:
+    """Read a tree of catboost's JSON, which has one split a level, as a full binary tree.
+
+    Args:
+        tree: its splits (the first is the leaf number's lowest bit) and the leaves' values, leaf after leaf.
+        columns: the column of each of the leaves' values.
+        k: number of columns.
+        scale: factor of the values.
+    """
+    splits = list(reversed(tree.get("splits") or ()))
+    depth = len(splits)
+    inner, n = 2**depth - 1, 2 ** (depth + 1) - 1
+    place = np.arange(n)
+    level = np.frexp(place + 1.0)[1] - 1  # of a node counted by rows from the root: 0, 1 1, 2 2 2 2
+    leaf = place >= inner
+    feature = np.array([s["float_feature_index"] for s in splits] + [0])[np.minimum(level, depth)]
+    border = np.array([s["border"] for s in splits] + [0.0])[np.minimum(level, depth)]
+    value = np.zeros((n, k))
+    value[inner:, columns] = np.array(tree["leaf_values"], dtype=np.float64).reshape(2**depth, -1) * scale
+    children = np.where(leaf, -1, 2 * place + 1)
+    # both libraries compare in float32: a threshold between two of its numbers means the lower
+    return Nodes(children, np.where(leaf, -1, children + 1), feature, border.astype(np.float32).astype(float), value)

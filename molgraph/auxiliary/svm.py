@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Self
@@ -10,14 +9,12 @@ from typing import Annotated, Self
 import numpy as np
 
 from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, TargetModel, TargetPrediction
-from molgraph.auxiliary.tabular.features import Features
 from molgraph.auxiliary.tabular.target_model import clip_to_bounds, n_classes
 from molgraph.base.contracts import Target
 from molgraph.base.ranges import LARGEST, Bits, NotNegative, Radius, Range
 from molgraph.base.registry import register
 from molgraph.base.search_space import Float, Int, Space
 from molgraph.base.seeds import generator
-from molgraph.base.size import Shapes, Size
 
 FOLDS = 3  # of the decisions that probabilities are fitted to
 CACHE_MB = 200
@@ -46,19 +43,14 @@ class SupportVectorSum(TargetModel):
         if not n_classes(self.target):
             return TargetPrediction(clip_to_bounds(self.target, f))
         p = 0.5 * (1.0 - np.tanh(0.5 * (self.sigmoid[0] * f + self.sigmoid[1])))
-        return TargetPrediction(
-            p if self.target.kind == "binary" else p / np.maximum(p.sum(axis=1, keepdims=True), 1e-300)
-        )
+        several = self.target.kind == "multiclass"
+        return TargetPrediction(p / np.maximum(p.sum(axis=1, keepdims=True), 1e-300) if several else p)
 
     @classmethod
     def load(cls, stored: StoredTarget) -> Self:
         rows, k = stored.rows(), len(stored.target.columns)
         weight, height = stored.array("weight", len(rows), k), stored.array("height", k)
         return cls(stored.target, rows, weight, height, stored.array("sigmoid", 2, k))
-
-    @classmethod
-    def size(cls, shapes: Shapes, width: int) -> Size:
-        return Size(row_operations=math.prod(shapes["weight"]))
 
 
 @register(
@@ -68,6 +60,7 @@ class SupportVectorSum(TargetModel):
     summary="support vector machine on the Tanimoto kernel",
     paper="Cortes and Vapnik 1995, Mach. Learn. 20:273; Ralaivola et al. 2005, Neural Netw. 18:1093",
 )
+@dataclass(eq=False)
 class SupportVectors(TabularMethod):
     """Support vector machine (Cortes and Vapnik 1995) with the Tanimoto kernel of Ralaivola et al. 2005.
 
@@ -82,8 +75,7 @@ class SupportVectors(TabularMethod):
         max_rows: the most training rows; of more, so many are drawn by the seed. Memory grows with their square.
         seed: of that draw and of the folds.
         threads: cores that make fingerprints; None for all.
-        store: a folder that keeps fingerprints, so that they are made once for all splits and methods; auto for one in
-            molgraph's cache; None keeps none.
+        store: a folder that keeps fingerprints for all splits and methods; auto for molgraph's cache; None keeps none.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -96,24 +88,15 @@ class SupportVectors(TabularMethod):
     small = MappingProxyType({"n_bits": 256})
     target_model = SupportVectorSum
     compares = True
-    max_rows: int
 
-    def __init__(
-        self,
-        cost: Annotated[float, Range(0, 1e6, above=True)] = 3.0,
-        epsilon: NotNegative = 0.1,
-        radius: Radius = 2,
-        n_bits: Bits = 2048,
-        max_rows: Annotated[int, Range(2, LARGEST)] = 8_000,
-        seed: int = 0,
-        threads: int | None = None,
-        store: str | None = None,
-    ) -> None:
-        self.cost, self.epsilon, self.radius, self.n_bits = cost, epsilon, radius, n_bits
-        self.max_rows, self.seed, self.threads, self.store = max_rows, seed, threads, store
-
-    def feature_choice(self) -> Features:
-        return Features("morgan", self.radius, self.n_bits)
+    cost: Annotated[float, Range(0, 1e6, above=True)] = 3.0
+    epsilon: NotNegative = 0.1
+    radius: Radius = 2
+    n_bits: Bits = 2048
+    max_rows: Annotated[int, Range(2, LARGEST)] = 8_000
+    seed: int = 0
+    threads: int | None = None
+    store: str | None = None
 
     def fit_target(self, data: TargetData) -> SupportVectorSum:
         kernel = data.kernel()
@@ -170,7 +153,7 @@ class SupportVectors(TabularMethod):
         from sklearn.svm import SVC
 
         model = SVC(kernel="precomputed", C=self.cost, cache_size=CACHE_MB)
-        model.fit(kernel, is_one, sample_weight=_mean_one(weights))
+        model.fit(kernel, is_one, sample_weight=None if weights is None else weights / weights.mean())
         weight = np.zeros(len(kernel))
         weight[model.support_] = model.dual_coef_[0]
         return weight, float(model.intercept_[0])
@@ -208,7 +191,3 @@ def platt(decision: np.ndarray, is_one: np.ndarray, weights: np.ndarray | None =
     start = np.array([-1.0, np.log((zeros + 1) / (ones + 1))])
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(None, 0.0), (None, None)])
     return float(found.x[0]), float(found.x[1])
-
-
-def _mean_one(weights: np.ndarray | None) -> np.ndarray | None:
-    return None if weights is None else weights / weights.mean()

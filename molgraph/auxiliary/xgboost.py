@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from molgraph.auxiliary.tabular import TabularMethod, TargetData
-from molgraph.auxiliary.tabular.features import Features
 from molgraph.auxiliary.tabular.table_featuriser import Choice
-from molgraph.auxiliary.tabular.tree_models import SumOfTrees, nodes_of_xgboost
-from molgraph.auxiliary.tabular.trees import Trees
+from molgraph.auxiliary.tabular.trees import Nodes, SumOfTrees
 from molgraph.base.cores import cores
 from molgraph.base.optional import need
 from molgraph.base.ranges import LARGEST, Bits, Count, NotNegative, Probability, Radius, Range, Share
@@ -29,6 +29,7 @@ from molgraph.train.outputs import ClassWeights
     summary="gradient-boosted trees (XGBoost) on Morgan bits and RDKit descriptors",
     paper="Chen and Guestrin 2016, KDD; Sheridan et al. 2016, J. Chem. Inf. Model. 56:2353",
 )
+@dataclass(eq=False)
 class XGBoost(TabularMethod):
     """Gradient-boosted trees of XGBoost (Chen and Guestrin 2016) on Morgan bits, descriptors and the table's columns.
 
@@ -50,8 +51,7 @@ class XGBoost(TabularMethod):
         class_weights: None, ``balanced``, or a weight for each class label.
         seed: the same seed gives the same trees, for any number of threads.
         threads: cores to use; None for all.
-        store: a folder that keeps features, so that they are made once for all splits and methods; auto for one in
-            molgraph's cache; None keeps none.
+        store: a folder that keeps features for all splits and methods; auto for molgraph's cache; None keeps none.
 
     Example:
         >>> XGBoost(max_depth=4).get_params()["max_depth"]
@@ -63,32 +63,21 @@ class XGBoost(TabularMethod):
     target_model = SumOfTrees
     needs = ("xgboost",)
 
-    def __init__(
-        self,
-        n_estimators: Count = 300,
-        learning_rate: Probability = 0.05,
-        max_depth: Count = 6,
-        min_child_weight: NotNegative = 1.0,
-        subsample: Share = 0.8,
-        colsample: Share = 0.3,
-        reg_lambda: NotNegative = 1.0,
-        max_bin: Annotated[int, Range(2, LARGEST)] = 64,
-        features: Choice = "morgan+descriptors",
-        radius: Radius = 2,
-        n_bits: Bits = 2048,
-        class_weights: ClassWeights = None,
-        seed: int = 0,
-        threads: int | None = None,
-        store: str | None = None,
-    ) -> None:
-        self.n_estimators, self.learning_rate, self.max_depth = n_estimators, learning_rate, max_depth
-        self.min_child_weight, self.subsample, self.colsample = min_child_weight, subsample, colsample
-        self.reg_lambda, self.max_bin = reg_lambda, max_bin
-        self.features, self.radius, self.n_bits = features, radius, n_bits
-        self.class_weights, self.seed, self.threads, self.store = class_weights, seed, threads, store
-
-    def feature_choice(self) -> Features:
-        return Features(self.features, self.radius, self.n_bits)
+    n_estimators: Count = 300
+    learning_rate: Probability = 0.05
+    max_depth: Count = 6
+    min_child_weight: NotNegative = 1.0
+    subsample: Share = 0.8
+    colsample: Share = 0.3
+    reg_lambda: NotNegative = 1.0
+    max_bin: Annotated[int, Range(2, LARGEST)] = 64
+    features: Choice = "morgan+descriptors"
+    radius: Radius = 2
+    n_bits: Bits = 2048
+    class_weights: ClassWeights = None
+    seed: int = 0
+    threads: int | None = None
+    store: str | None = None
 
     def fit_target(self, data: TargetData) -> SumOfTrees:
         xgboost = need("xgboost")
@@ -125,7 +114,7 @@ class XGBoost(TabularMethod):
         for tree in trees:
             tree.value[:] *= scale
         bias = np.array([mean]) if not n else np.array([np.log(share / (1 - share))]) if k == 1 else np.zeros(k)
-        return SumOfTrees(target, Trees.from_nodes(trees, data.x.shape[1]), bias)
+        return SumOfTrees.from_nodes(target, trees, data.x.shape[1], bias=bias)
 
     def space(self) -> Space:
         """The parameters that Sheridan et al. 2016 found to matter, and the learning rate."""
@@ -137,3 +126,14 @@ class XGBoost(TabularMethod):
             "subsample": Float(0.5, 1.0),
             "colsample": Float(0.1, 1.0),
         }
+
+
+def nodes_of_xgboost(tree: Mapping[str, Any], column: int, k: int) -> Nodes:
+    """Read a tree of xgboost's JSON: rows below a threshold go left, so those up to the next smaller float32."""
+    left = np.array(tree["left_children"], dtype=np.int64)
+    condition = np.array(tree["split_conditions"], dtype=np.float32)  # of a leaf, its value
+    value = np.zeros((len(left), k))
+    value[:, column] = condition
+    below = np.nextafter(condition, np.float32(-np.inf)).astype(np.float64)
+    right = np.array(tree["right_children"], dtype=np.int64)
+    return Nodes(left, right, np.array(tree["split_indices"], dtype=np.int64), below, value)

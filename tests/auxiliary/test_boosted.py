@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from molgraph.auxiliary import MapLight, XGBoost
+from molgraph.auxiliary.maplight import nodes_of_catboost
 from molgraph.auxiliary.tabular.features import Features
-from molgraph.auxiliary.tabular.tree_models import nodes_of_catboost, nodes_of_xgboost
-from molgraph.auxiliary.tabular.trees import Trees
+from molgraph.auxiliary.tabular.trees import MeanOfTrees
+from molgraph.auxiliary.xgboost import nodes_of_xgboost
 from molgraph.base.contracts import Method, Target
 from molgraph.base.errors import UsageError
 from molgraph.data.table import make_table
@@ -112,11 +113,11 @@ def test_thresholds_are_those_of_the_libraries_on_their_very_edge() -> None:
     x = np.array([[np.nextafter(edge, np.float32(-1))], [edge], [np.nextafter(edge, np.float32(1))]], dtype=np.float32)
     tree = {"left_children": [1, -1, -1], "right_children": [2, -1, -1], "split_indices": [0, 0, 0]}
     tree["split_conditions"] = [float(edge), 1.0, 2.0]
-    ours = Trees.from_nodes([nodes_of_xgboost(tree, 0, 1)], 1)
-    assert ours.predict(x).ravel().tolist() == [1.0, 2.0, 2.0], "xgboost: less goes left"
+    ours = MeanOfTrees.from_nodes(Target("y"), [nodes_of_xgboost(tree, 0, 1)], 1)
+    assert ours.mean(x).ravel().tolist() == [1.0, 2.0, 2.0], "xgboost: less goes left"
     tree = {"splits": [{"float_feature_index": 0, "border": float(edge)}], "leaf_values": [1.0, 2.0]}
-    ours = Trees.from_nodes([nodes_of_catboost(tree, np.arange(1), 1, 1.0)], 1)
-    assert ours.predict(x).ravel().tolist() == [1.0, 1.0, 2.0], "catboost: greater goes right"
+    ours = MeanOfTrees.from_nodes(Target("y"), [nodes_of_catboost(tree, np.arange(1), 1, 1.0)], 1)
+    assert ours.mean(x).ravel().tolist() == [1.0, 1.0, 2.0], "catboost: greater goes right"
 
 
 def test_a_saved_model_predicts_without_the_library(monkeypatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -10,9 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
+from molgraph.auxiliary.forest import nodes_of_sklearn
+from molgraph.auxiliary.tabular import StoredTarget
 from molgraph.auxiliary.tabular import trees as trees_module
-from molgraph.auxiliary.tabular.trees import Trees
+from molgraph.auxiliary.tabular.trees import MeanOfTrees
+from molgraph.base.contracts import Target
 from molgraph.base.errors import ModelFileError
+
+
+def _flat(forest: RandomForestRegressor | RandomForestClassifier, columns: Sequence[int] = (0,)) -> MeanOfTrees:
+    """The trees of a fitted forest; ``columns`` of its classes."""
+    nodes = [nodes_of_sklearn(each.tree_, columns, max(columns) + 1) for each in forest.estimators_]
+    return MeanOfTrees.from_nodes(Target("y"), nodes, forest.n_features_in_)
+
+
+def _load(arrays: Mapping[str, np.ndarray], width: int) -> MeanOfTrees:
+    return MeanOfTrees.load(StoredTarget(Target("y"), arrays, width))
 
 
 def _data(seed: int, n: int = 150, graded: int = 4, bits: int = 20) -> tuple[np.ndarray, np.ndarray]:
@@ -26,49 +39,47 @@ def _data(seed: int, n: int = 150, graded: int = 4, bits: int = 20) -> tuple[np.
 def test_regression_is_scikit_learns(seed: int, n: int, leaf: int) -> None:
     x, y = _data(seed, n)
     forest = RandomForestRegressor(8, min_samples_leaf=leaf, random_state=seed).fit(x, y)
-    own = Trees.from_sklearn(forest.estimators_, x.shape[1])
+    own = _flat(forest)
     fresh, _ = _data(seed + 1, 60)
     for rows in (x, fresh):  # the training rows stand next to the thresholds
-        np.testing.assert_allclose(own.predict(rows)[:, 0], forest.predict(rows), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(own.mean(rows)[:, 0], forest.predict(rows), rtol=1e-12, atol=1e-12)
 
 
 def test_values_on_a_threshold_go_where_scikit_learn_sends_them() -> None:
     x, y = _data(0)
     forest = RandomForestRegressor(20, random_state=0).fit(x, y)
-    own = Trees.from_sklearn(forest.estimators_, x.shape[1])
+    own = _flat(forest)
     rows = np.repeat(x[:1], len(own.left), axis=0)
     rows[np.arange(len(rows)), own.feature] = own.threshold.astype(np.float32)  # rounded to above, at or below
-    np.testing.assert_allclose(own.predict(rows)[:, 0], forest.predict(rows), rtol=1e-12)
+    np.testing.assert_allclose(own.mean(rows)[:, 0], forest.predict(rows), rtol=1e-12)
 
 
 def test_classes_are_scikit_learns_and_absent_ones_have_no_share() -> None:
     x, y = _data(1)
     labels = np.digitize(y, [0.5, 1.5]) * 2  # classes 0, 2, 4 of 5
     forest = RandomForestClassifier(15, random_state=0).fit(x, labels)
-    own = Trees.from_sklearn(forest.estimators_, x.shape[1], forest.classes_, 5)
-    found = own.predict(x)
+    own = _flat(forest, [*forest.classes_])
+    found = own.mean(x)
     np.testing.assert_allclose(found[:, [0, 2, 4]], forest.predict_proba(x), rtol=1e-12, atol=1e-15)
     assert not found[:, [1, 3]].any()
 
 
 def test_a_rows_prediction_does_not_depend_on_its_company(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = _data(2)
-    own = Trees.from_sklearn(RandomForestRegressor(60, random_state=0).fit(x, y).estimators_, x.shape[1])
-    whole = own.predict(x)
+    own = _flat(RandomForestRegressor(60, random_state=0).fit(x, y))
+    whole = own.mean(x)
     for pairs in (1, 60 * 7, 60 * 64):
         monkeypatch.setattr(trees_module, "PAIRS", pairs)
-        np.testing.assert_array_equal(own.predict(x), whole)
-    np.testing.assert_array_equal(np.concatenate([own.predict(x[i : i + 1]) for i in range(len(x))]), whole)
+        np.testing.assert_array_equal(own.mean(x), whole)
+    np.testing.assert_array_equal(np.concatenate([own.mean(x[i : i + 1]) for i in range(len(x))]), whole)
 
 
 def test_arrays_round_trip_to_the_bit_and_no_rows_are_no_rows() -> None:
     x, y = _data(3)
-    own = Trees.from_sklearn(RandomForestRegressor(5, random_state=0).fit(x, y).estimators_, x.shape[1])
-    again = Trees.from_arrays(own.arrays(), x.shape[1])
-    np.testing.assert_array_equal(again.predict(x), own.predict(x))
-    assert own.predict(x[:0]).shape == (0, 1)
-    with pytest.raises(ValueError, match="expected"):
-        own.predict(x[:, :-1])
+    own = _flat(RandomForestRegressor(5, random_state=0).fit(x, y))
+    again = _load(own.arrays(), x.shape[1])
+    np.testing.assert_array_equal(again.mean(x), own.mean(x))
+    assert own.mean(x[:0]).shape == (0, 1)
 
 
 def _stump() -> dict[str, np.ndarray]:
@@ -82,8 +93,8 @@ def _stump() -> dict[str, np.ndarray]:
 
 
 def test_a_hand_made_forest_is_walked_as_it_reads() -> None:
-    own = Trees.from_arrays(_stump(), 2)
-    assert own.predict(np.array([[9, 0.5], [9, 0.6]], np.float32)).ravel().tolist() == [5.5, 6.0]
+    own = _load(_stump(), 2)
+    assert own.mean(np.array([[9, 0.5], [9, 0.6]], np.float32)).ravel().tolist() == [5.5, 6.0]
 
 
 def _set(name: str, at: int, value: float) -> Callable[[dict[str, np.ndarray]], None]:
@@ -120,7 +131,7 @@ def test_a_broken_forest_is_refused(name: str) -> None:
     arrays = _stump()
     BREAKS[name](arrays)
     with pytest.raises(ModelFileError):
-        Trees.from_arrays(arrays, 2)
+        _load(arrays, 2)
 
 
 def test_a_tree_that_points_back_is_refused() -> None:
@@ -128,7 +139,7 @@ def test_a_tree_that_points_back_is_refused() -> None:
     arrays["offsets"] = np.array([0, 4])
     arrays["left"] = np.array([1, 0, 1, 0], np.int32)  # node 2 back to node 1
     with pytest.raises(ModelFileError, match="outside itself"):
-        Trees.from_arrays(arrays, 2)
+        _load(arrays, 2)
 
 
 @settings(max_examples=60, deadline=None)
@@ -144,8 +155,8 @@ def test_whatever_arrays_are_accepted_can_be_walked(data: st.DataObject) -> None
         "value": np.ones((n, 1)),
     }
     try:
-        own = Trees.from_arrays(arrays, 3)
+        own = _load(arrays, 3)
     except ModelFileError:
         return
-    leaves = own.predict(np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32))
+    leaves = own.mean(np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32))
     np.testing.assert_array_equal(leaves, np.ones((5, 1)))

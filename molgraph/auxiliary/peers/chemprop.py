@@ -60,6 +60,7 @@ class _Network:
     summary="chemprop's own D-MPNN, as a peer to compare with (extra: peers)",
     paper="Heid et al. 2024, J. Chem. Inf. Model. 64:9; Yang et al. 2019, J. Chem. Inf. Model. 59:3370",
 )
+@dataclass(eq=False)
 class Chemprop(Method):
     """chemprop 2 (Heid et al. 2024) with its own layers, schedule, loader and trainer; defaults are chemprop's.
 
@@ -91,25 +92,18 @@ class Chemprop(Method):
     needs = ("chemprop",)
     uses_valid = True
 
-    def __init__(
-        self,
-        depth: groups.Width = 3,
-        d_hidden: groups.Width = 300,
-        aggregation: Literal["norm", "mean", "sum"] = "norm",
-        head_width: groups.Width = 300,
-        head_layers: Annotated[int, Range(0, 1000)] = 1,
-        dropout: Probability = 0.0,
-        epochs: Count = 50,
-        batch_size: Count = 64,
-        learning_rate: Positive = 1e-3,
-        warmup_epochs: NotNegative = 2,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.depth, self.d_hidden, self.aggregation = depth, d_hidden, aggregation
-        self.head_width, self.head_layers, self.dropout = head_width, head_layers, dropout
-        self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
-        self.warmup_epochs, self.seed, self.threads = warmup_epochs, seed, threads
+    depth: groups.Width = 3
+    d_hidden: groups.Width = 300
+    aggregation: Literal["norm", "mean", "sum"] = "norm"
+    head_width: groups.Width = 300
+    head_layers: Annotated[int, Range(0, 1000)] = 1
+    dropout: Probability = 0.0
+    epochs: Count = 50
+    batch_size: Count = 64
+    learning_rate: Positive = 1e-3
+    warmup_epochs: NotNegative = 2
+    seed: int = 0
+    threads: int | None = None
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on ``table``; ``valid`` picks the epoch; ``workdir`` is not used."""

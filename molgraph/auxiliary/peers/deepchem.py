@@ -59,6 +59,7 @@ class _Network:
     summary="DeepChem's own models, as peers to compare with: DMPNN, or a multitask perceptron on ECFP",
     paper="Ramsundar et al. 2019, Deep Learning for the Life Sciences; Wu et al. 2018, Chem. Sci. 9:513",
 )
+@dataclass(eq=False)
 class DeepChem(Method):
     """DeepChem's ``DMPNNModel``, or its ``MultitaskRegressor`` and ``MultitaskClassifier`` on ECFP (Wu et al. 2018).
 
@@ -87,21 +88,15 @@ class DeepChem(Method):
     gradient_descent = True
     needs = ("deepchem",)
 
-    def __init__(
-        self,
-        model: Literal["dmpnn", "multitask"] = "dmpnn",
-        d_hidden: groups.Width = 300,
-        dropout: Probability = 0.0,
-        epochs: Count = 50,
-        batch_size: Count = 50,
-        learning_rate: Positive = 1e-3,
-        n_bits: Bits = 1024,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.model, self.d_hidden, self.dropout = model, d_hidden, dropout
-        self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
-        self.n_bits, self.seed, self.threads = n_bits, seed, threads
+    model: Literal["dmpnn", "multitask"] = "dmpnn"
+    d_hidden: groups.Width = 300
+    dropout: Probability = 0.0
+    epochs: Count = 50
+    batch_size: Count = 50
+    learning_rate: Positive = 1e-3
+    n_bits: Bits = 1024
+    seed: int = 0
+    threads: int | None = None
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on ``table``; ``valid`` and ``workdir`` are not used."""

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from molgraph.auxiliary.tabular.features import Features
+from molgraph.auxiliary.tabular.table_featuriser import Choice
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.auxiliary.tabular.target_model import AGAIN, StoredTarget, TargetData, TargetModel
 from molgraph.auxiliary.targets import target_meta, whole
@@ -61,31 +62,33 @@ class FittedTargets:
 class TabularMethod(Method):
     """A method that fits one model for each target, on features computed from a table.
 
-    A subclass has a constructor of keyword arguments, sets ``target_model``, and says which features it reads
-    (``feature_choice``) and how one target is fitted (``fit_target``). Features are computed from the molecule column;
-    unreadable molecules are rows with a reason.
+    A subclass has a constructor of keyword arguments, sets ``target_model``, and says how one target is fitted
+    (``fit_target``). Features are computed from the molecule column; unreadable molecules are rows with a reason.
 
     Attributes:
         target_model: the class of the model of one target.
         compares: whether models read Tanimoto similarities to the training rows, in place of the features; these are
             then bits.
         max_rows: the most training rows that are compared with; None for all.
-        class_weights, seed, threads, store: those of the constructor, where it has them.
+        features, radius, n_bits, class_weights, seed, threads, store: those of the constructor, where it has them.
     """
 
     target_model: ClassVar[type[TargetModel]]
     compares: ClassVar[bool] = False
     reads_features = property(lambda self: not self.compares)
     max_rows: int | None = None
+    features: Choice = "morgan"
+    radius: int = 2
+    n_bits: int = 2048
     class_weights: ClassWeights = None
     seed: int = 0
     threads: int | None = None
     store: str | None = None
     _fitted: FittedTargets
 
-    @abstractmethod
     def feature_choice(self) -> Features:
         """The features, by this method's parameters."""
+        return Features(self.features, self.radius, self.n_bits)
 
     @abstractmethod
     def fit_target(self, data: TargetData) -> TargetModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -128,9 +129,12 @@ class TargetModel(ABC):
         """Rebuild from stored arrays; ``KeyError`` and ``ValueError`` mean that they are not whole."""
 
     @classmethod
-    @abstractmethod
     def size(cls, shapes: Shapes, width: int) -> Size:
-        """What a stored model needs to predict, by the shapes of its arrays and the number of features."""
+        """What a stored model needs to predict, by its arrays' shapes and the number of features.
+
+        By default each number of the arrays is read once a row.
+        """
+        return Size(row_operations=sum(math.prod(shape) for shape in shapes.values()))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays that ``load`` reads."""
