@@ -157,7 +157,7 @@ class GaussianProcess(TabularMethod):
             known = np.log1p(1 / count)  # Milios et al. 2018, equation 4: variance, and below the mean, of log-gamma
             y, known = np.log(count) - known / 2, known / weights[:, None]
         else:
-            unit = np.array(data.mean_and_sd())
+            unit = np.array([np.average(data.y, weights=weights), max(float(data.y.std()), 1e-12)])
             y, known = ((data.y - unit[0]) / unit[1])[:, None], None
         few = np.sort(generator(self.seed, "tune").permutation(len(y))[: self.tune_rows])
         kernel = data.kernel()

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from molgraph.auxiliary.targets import reasons, target_meta, whole
+from molgraph.auxiliary.targets import checked, described, whole
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import ModelFileError
 from molgraph.base.packed import Packed, offsets_of
@@ -19,10 +19,10 @@ from molgraph.base.table import LevelName
 from molgraph.chem.atom_order import kinds_of
 from molgraph.data.labels import Labels, check_targets
 from molgraph.data.levels import level_of, pooled, sizes_of
-from molgraph.data.table import OK, UNREADABLE, Table
+from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
+from molgraph.train.archive import refused
 
-AGAIN = "fetch the file again"
 _ATOMS = 64  # of a molecule
 
 
@@ -61,8 +61,8 @@ class MeanPredictor(Method):
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Average the readable rows; ``valid`` and ``workdir`` are not used."""
-        readable, level, kinds = reasons(table) == "", level_of(table.targets), np.zeros(0, np.int64)
-        targets = table.targets
+        table, level, kinds, targets = checked(table), level_of(table.targets), np.zeros(0, np.int64), table.targets
+        readable = table.ok
         if level != "row":
             found = _kinds(table, level, readable)
             rows = np.flatnonzero(readable & (np.array([*map(len, found), 0][:-1]) == sizes_of(table)))
@@ -83,49 +83,40 @@ class MeanPredictor(Method):
     def predict(self, table: Table) -> Prediction:
         """The same value for every row that can be read, or for every atom of an element."""
         targets, row, unlearned, by_kind = whole(self)
-        why = reasons(table)
-        bad = np.flatnonzero(why != "")
-        marked, level, packed = table.with_status(bad, UNREADABLE, why[bad]), level_of(targets), {}
-        value = np.where((marked.status == OK)[:, None], row, np.nan)
+        table, level, packed = checked(table), level_of(targets), {}
+        value = np.where(table.ok[:, None], row, np.nan)
         if level != "row":
-            found = _kinds(table, level, marked.ok)
+            found = _kinds(table, level, table.ok)
             value = np.array([by_kind.get(kind, row) for kind in np.concatenate([[], *found]).tolist()])
             value, offsets = value.reshape(-1, len(row)), offsets_of([*map(len, found)])
             names = [name for target in targets for name in target.columns]
             packed = {name: Packed(offsets, value[:, j]) for j, name in enumerate(names)}
             value = np.zeros((len(table), 0))
-        status, reason = marked.status, marked.reason
-        return Prediction(
-            table.ids, targets, value, status, reason, inputs=table.inputs, unlearned=unlearned, packed=packed
-        )
+        more: dict[str, Any] = {"inputs": table.inputs, "unlearned": unlearned, "packed": packed}
+        return Prediction(table.ids, targets, value, table.status, table.reason, **more)
 
     def state(self) -> State:
-        """The row of values; and those of each element or type of bond, where targets are of atoms or bonds."""
+        """The row of values, and those of each element or type of bond where targets are of atoms or bonds."""
         targets, row, unlearned, by_kind = whole(self)
-        described = [target_meta(t) for t in targets]
         arrays = {"row": np.nan_to_num(row)}
         if by_kind:
             arrays |= {"kinds": np.array([*by_kind]), "by_kind": np.nan_to_num(np.stack([*by_kind.values()]))}
-        return State(arrays, {"params": {}, "targets": described, "unlearned": unlearned})
+        return State(arrays, described(self, targets, unlearned))
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Rebuild; raises ``ModelFileError`` where the values do not fit the targets."""
-        try:
+        with refused("the model's description is not whole"):
             targets = targets_from_json(state.meta["targets"])
             row = np.asarray(state.arrays["row"], dtype=np.float64)
             unlearned = restore_unlearned(state.meta, targets)
             below = level_of(targets) != "row"
             kinds = np.asarray(state.arrays["kinds"] if below else [], dtype=np.int64)
             values = np.asarray(state.arrays["by_kind"] if below else np.zeros((0, len(row))), dtype=np.float64)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(
-                f"the model's description is not whole: {error}", hint="fetch the file again"
-            ) from error
         learned = np.array([t.name not in unlearned for t in targets for _ in t.columns])
         shapes = (row.shape, values.shape, kinds.shape)
         if shapes != (learned.shape, (len(kinds), len(learned)), (len(kinds),)) or not np.isfinite(row[learned]).all():
-            raise ModelFileError("the model's values do not fit its targets", hint=AGAIN)
+            raise ModelFileError("the model's values do not fit its targets", hint="fetch the file again")
         method = cls()
         by_kind = dict(zip(kinds.tolist(), values, strict=True))
         method._fitted, method.notes = (targets, row, unlearned, by_kind), notes_of(unlearned)

@@ -1,39 +1,48 @@
-"""Write targets as JSON values, say why rows cannot be read, and get what a method has fitted."""
+"""Mark rows whose molecules cannot be read, and write the targets of a fitted method as JSON values."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from molgraph.base.contracts import Method, Target
 from molgraph.base.errors import UsageError
-from molgraph.chem.smiles import why_unreadable
 from molgraph.data.table import Table
+from molgraph.data.validate import check_molecules
 
 
-def target_meta(target: Target) -> dict[str, Any]:
-    """A target as JSON values; the level is left out where it is that of rows, as in files of 0.1."""
-    level = {} if target.level == "row" else {"level": target.level}
-    return {"name": target.name, "kind": target.kind, "classes": list(target.classes), "bounds": target.bounds} | level
+def described(method: Method, targets: Sequence[Target], unlearned: Mapping[str, str]) -> dict[str, Any]:
+    """A method's parameters and targets as JSON values, without a folder of this machine.
+
+    A target's level is left out where it is that of rows, as in files of 0.1.
+    """
+    params = method.get_params()
+    listed = [
+        {"name": t.name, "kind": t.kind, "classes": list(t.classes), "bounds": t.bounds}
+        | ({} if t.level == "row" else {"level": t.level})
+        for t in targets
+    ]
+    return {
+        "params": params | ({"store": None} if "store" in params else {}),
+        "targets": listed,
+        "unlearned": unlearned,
+    }
 
 
-def reasons(table: Table) -> np.ndarray:
-    """Why a row cannot be read, object array [n]; empty where it can.
+def checked(table: Table) -> Table:
+    """The same rows; those with a molecule that cannot be read are marked, with the reason.
 
     Example:
         >>> from molgraph.data.table import make_table
-        >>> reasons(make_table(["C", None])).tolist()
-        ['', 'no molecule in this row']
+        >>> checked(make_table(["C", "C(C"])).status.tolist()
+        ['ok', 'unreadable']
     """
-    found = table.reason.copy()
     for column in table.entities:
         if column.kind == "molecule":
-            why = {text: why_unreadable(text) for text in dict.fromkeys(column.values[table.ok])}
-            for i in np.flatnonzero(table.ok):
-                found[i] = found[i] or why[column.values[i]]
-    found[~table.ok & (found == "")] = "no molecule in this row"
-    return found
+            found = check_molecules(replace(table, entities=(column,)))
+            table = replace(table, status=found.status, reason=found.reason)
+    return table
 
 
 def whole(method: Method) -> Any:

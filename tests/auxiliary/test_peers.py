@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from molgraph.auxiliary.peers import Chemprop, DeepChem
-from molgraph.auxiliary.peers.groups import groups_of, whole
+from molgraph.auxiliary.peers.groups import groups_of
 from molgraph.base.contracts import Method, State, Target
 from molgraph.base.errors import ModelFileError, MolgraphError, UsageError
 from molgraph.chem.smiles import parse_smiles
@@ -41,13 +41,13 @@ def test_targets_of_a_kind_share_a_network() -> None:
 def test_the_network_is_chemprops_and_its_numbers_too() -> None:
     table = series(32)
     method = small().fit(table)
-    (peer,), fitted = whole(method).peers, whole(method)
-    assert type(peer.model).__module__.startswith("chemprop")
+    (peer,), outputs = method.fitted.peers, method.fitted.outputs
+    assert type(peer.network).__module__.startswith("chemprop")
     points = [chemprop.data.MoleculeDatapoint.from_smi(text) for text in table.smiles]
     loader = chemprop.data.build_dataloader(chemprop.data.MoleculeDataset(points), shuffle=False)
     with torch.no_grad():
-        raw = torch.cat([peer.model(batch.bmg, batch.V_d, batch.X_d) for batch in loader]).double().numpy()
-    expected = raw * fitted.scale[1] + fitted.scale[0]
+        raw = torch.cat([peer.network(batch.bmg, batch.V_d, batch.X_d) for batch in loader]).double().numpy()
+    expected = raw * outputs.scale + outputs.mean
     np.testing.assert_allclose(method.predict(table).value, expected, rtol=1e-5)
 
 

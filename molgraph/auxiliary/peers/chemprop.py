@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from molgraph.auxiliary.peers import groups
-from molgraph.auxiliary.peers.groups import Group, Rows
-from molgraph.auxiliary.peers.weights import put_weights, weights_of
-from molgraph.base.contracts import Method, Prediction, State
-from molgraph.base.cores import cores
-from molgraph.base.errors import UsageError, nearest
+from molgraph.auxiliary.peers.groups import Group, PeerMethod, Rows, Width
 from molgraph.base.optional import need
 from molgraph.base.ranges import Count, NotNegative, Positive, Probability, Range
 from molgraph.base.registry import register
 from molgraph.base.search_space import Float, Int, Space
 from molgraph.base.seeds import derive
-from molgraph.base.size import Shapes, Size
 from molgraph.chem.smiles import parse_smiles
-from molgraph.data.table import Table
 from molgraph.train.runtime import lightning_quiet, torch_settings
 
 AGGREGATIONS = {"mean": "MeanAggregation", "norm": "NormAggregation", "sum": "SumAggregation"}
@@ -34,7 +26,7 @@ AGGREGATIONS = {"mean": "MeanAggregation", "norm": "NormAggregation", "sum": "Su
 
 @dataclass(frozen=True)
 class _Network:
-    model: Any
+    network: Any
     group: Group
     batch_size: int
     threads: int | None
@@ -45,12 +37,9 @@ class _Network:
         out = []
         with torch_settings(self.threads), torch.inference_mode():
             for batch in _loader(smiles, None, None, extra, self.batch_size, None):
-                out.append(self.model.eval()(batch.bmg, batch.V_d, batch.X_d).double().numpy())
+                out.append(self.network.eval()(batch.bmg, batch.V_d, batch.X_d).double().numpy())
         found = np.concatenate(out)
         return found[:, 0, :] if self.group.kind == "multiclass" else found
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        return weights_of(self.model)
 
 
 @register(
@@ -61,7 +50,7 @@ class _Network:
     paper="Heid et al. 2024, J. Chem. Inf. Model. 64:9; Yang et al. 2019, J. Chem. Inf. Model. 59:3370",
 )
 @dataclass(eq=False)
-class Chemprop(Method):
+class Chemprop(PeerMethod):
     """chemprop 2 (Heid et al. 2024) with its own layers, schedule, loader and trainer; defaults are chemprop's.
 
     Needs the extra ``peers``. Numbers share a network, binary targets share one, and each target of several classes
@@ -88,14 +77,14 @@ class Chemprop(Method):
 
     name = "chemprop"
     small = MappingProxyType({"epochs": 2, "d_hidden": 8, "head_width": 8, "batch_size": 16})
-    gradient_descent = True
     needs = ("chemprop",)
     uses_valid = True
+    repeats = "depth"
 
-    depth: groups.Width = 3
-    d_hidden: groups.Width = 300
+    depth: Width = 3
+    d_hidden: Width = 300
     aggregation: Literal["norm", "mean", "sum"] = "norm"
-    head_width: groups.Width = 300
+    head_width: Width = 300
     head_layers: Annotated[int, Range(0, 1000)] = 1
     dropout: Probability = 0.0
     epochs: Count = 50
@@ -105,48 +94,11 @@ class Chemprop(Method):
     seed: int = 0
     threads: int | None = None
 
-    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
-        """Train on ``table``; ``valid`` picks the epoch; ``workdir`` is not used."""
-        self.check_params()
-        table.check_one_molecule(self.name)
-        cores(self.threads)
-        if self.aggregation not in AGGREGATIONS:
-            raise UsageError(
-                f"no aggregation is named {self.aggregation!r}", hint=nearest(str(self.aggregation), AGGREGATIONS)
-            )
-        self._fitted = groups.learn(self, table, valid, self._train)
-        return self
-
-    def predict(self, table: Table) -> Prediction:
-        """Values, P(class 1), or one probability a class."""
-        return groups.predict(self, table)
-
-    def state(self) -> State:
-        """The networks' weights."""
-        return groups.state(self)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Rebuild; raises ``ModelFileError`` where the state is not whole."""
-
-        def load(method: Self, group: Group, arrays: Mapping[str, np.ndarray]) -> _Network:
-            method.check_params()
-            model = method._model(group)
-            put_weights(model, arrays)
-            return _Network(model.eval(), group, method.batch_size, method.threads)
-
-        return groups.restore(cls, state, load)
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What the stored networks need to predict."""
-        return groups.size_of(meta, shapes, "depth")
-
     def space(self) -> Space:
         """What chemprop's own search tries."""
         return {"depth": Int(2, 6), "dropout": Float(0.0, 0.4), "learning_rate": Float(1e-4, 1e-2, log=True)}
 
-    def _model(self, group: Group) -> Any:
+    def build(self, group: Group) -> _Network:
         need("chemprop")
         from chemprop import models, nn
 
@@ -162,15 +114,16 @@ class Chemprop(Method):
         )
         top, end = self.learning_rate, self.learning_rate / 10
         rates = {"warmup_epochs": self.warmup_epochs, "init_lr": end, "max_lr": top, "final_lr": end}
-        return models.MPNN(message, getattr(nn, AGGREGATIONS[self.aggregation])(), predictor, **rates)
+        model = models.MPNN(message, getattr(nn, AGGREGATIONS[self.aggregation])(), predictor, **rates)
+        return _Network(model, group, self.batch_size, self.threads)
 
-    def _train(self, group: Group, rows: Rows, valid: Rows | None) -> _Network:
+    def train(self, group: Group, rows: Rows, valid: Rows | None) -> _Network:
         need("chemprop")
         from lightning import pytorch as lightning
 
         seed = derive(self.seed, "chemprop", group.kind)
         with lightning_quiet(), _no_news(), torch_settings(self.threads, seed):
-            model = self._model(group)
+            peer = self.build(group)
             order = derive(self.seed, "chemprop", "order") % 2**31
             train = _loader(rows.smiles, rows.y, rows.weights, rows.extra, self.batch_size, order)
             judge = None
@@ -188,10 +141,10 @@ class Chemprop(Method):
                 num_sanity_val_steps=0,
                 callbacks=[best] if judge is not None else [],
             )
-            trainer.fit(model, train, judge)
+            trainer.fit(peer.network, train, judge)
             if best.weights is not None:
-                model.load_state_dict(best.weights)
-        return _Network(model.eval(), group, self.batch_size, self.threads)
+                peer.network.load_state_dict(best.weights)
+        return peer
 
 
 @contextmanager

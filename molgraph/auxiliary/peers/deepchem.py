@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
-from molgraph.auxiliary.peers import groups
-from molgraph.auxiliary.peers.groups import Group, Rows
-from molgraph.auxiliary.peers.weights import put_weights, weights_of
-from molgraph.base.contracts import Method, Prediction, State
-from molgraph.base.cores import cores
-from molgraph.base.errors import UsageError, nearest
+from molgraph.auxiliary.peers.groups import Group, PeerMethod, Rows, Width
 from molgraph.base.optional import need
 from molgraph.base.ranges import Bits, Count, Positive, Probability
 from molgraph.base.registry import register
 from molgraph.base.search_space import Float, Space
 from molgraph.base.seeds import derive
-from molgraph.base.size import Shapes, Size
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.smiles import parse_smiles, quiet
-from molgraph.data.table import Table
 from molgraph.train.runtime import torch_settings
-
-MODELS = ("dmpnn", "multitask")
 
 
 @dataclass(frozen=True)
@@ -48,8 +39,9 @@ class _Network:
         shares /= shares.sum(axis=2, keepdims=True)
         return shares[:, 0, :] if self.group.kind == "multiclass" else shares[:, :, 1]
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        return weights_of(self.model.model)
+    @property
+    def network(self) -> Any:
+        return self.model.model
 
 
 @register(
@@ -60,7 +52,7 @@ class _Network:
     paper="Ramsundar et al. 2019, Deep Learning for the Life Sciences; Wu et al. 2018, Chem. Sci. 9:513",
 )
 @dataclass(eq=False)
-class DeepChem(Method):
+class DeepChem(PeerMethod):
     """DeepChem's ``DMPNNModel``, or its ``MultitaskRegressor`` and ``MultitaskClassifier`` on ECFP (Wu et al. 2018).
 
     Those of DeepChem's models that run on torch alone. Numbers share a network, binary targets share one, and each
@@ -85,11 +77,10 @@ class DeepChem(Method):
 
     name = "deepchem"
     small = MappingProxyType({"model": "multitask", "epochs": 2, "d_hidden": 8, "n_bits": 64})
-    gradient_descent = True
     needs = ("deepchem",)
 
     model: Literal["dmpnn", "multitask"] = "dmpnn"
-    d_hidden: groups.Width = 300
+    d_hidden: Width = 300
     dropout: Probability = 0.0
     epochs: Count = 50
     batch_size: Count = 50
@@ -98,47 +89,12 @@ class DeepChem(Method):
     seed: int = 0
     threads: int | None = None
 
-    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
-        """Train on ``table``; ``valid`` and ``workdir`` are not used."""
-        self._check()
-        table.check_one_molecule(self.name)
-        self._fitted = groups.learn(self, table, None, self._train)
-        return self
-
-    def predict(self, table: Table) -> Prediction:
-        """Values, P(class 1), or one probability a class."""
-        return groups.predict(self, table)
-
-    def state(self) -> State:
-        """The networks' weights."""
-        return groups.state(self)
-
-    @classmethod
-    def from_state(cls, state: State) -> Self:
-        """Rebuild; raises ``ModelFileError`` where the state is not whole."""
-
-        def load(method: Self, group: Group, arrays: Mapping[str, np.ndarray]) -> _Network:
-            method._check()
-            model = method._model(group)
-            put_weights(model.model, arrays)
-            return _Network(model, group, method)
-
-        return groups.restore(cls, state, load)
-
-    @classmethod
-    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What the stored networks need to predict."""
-        return groups.size_of(meta, shapes)
-
     def space(self) -> Space:
         """Dropout and the step size."""
         return {"dropout": Float(0.0, 0.5), "learning_rate": Float(1e-4, 3e-3, log=True)}
 
-    def _check(self) -> None:
-        if self.model not in MODELS:
-            raise UsageError(f"DeepChem has no model {self.model!r} here", hint=nearest(str(self.model), MODELS))
-        self.check_params()
-        cores(self.threads)
+    def build(self, group: Group) -> _Network:
+        return _Network(self._model(group), group, self)
 
     def _model(self, group: Group) -> Any:
         need("deepchem")
@@ -168,7 +124,7 @@ class DeepChem(Method):
                 return deepchem.models.MultitaskRegressor(n_tasks, **layers, **common)
             return deepchem.models.MultitaskClassifier(n_tasks, n_classes=n_classes, **layers, **common)
 
-    def _train(self, group: Group, rows: Rows, valid: Rows | None) -> _Network:
+    def train(self, group: Group, rows: Rows, valid: Rows | None) -> _Network:
         seed = derive(self.seed, "deepchem", group.kind)
         with torch_settings(self.threads, seed), _kept_random(seed), quiet():
             model = self._model(group)

@@ -1,38 +1,34 @@
-"""Fit one network for each kind of target of a table, predict with the networks, and store them."""
+"""Define the base class of methods that train a network of another library for each kind of target."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from molgraph.auxiliary.targets import reasons, target_meta, whole
+from molgraph.auxiliary.tabular.target_model import clip_to_bounds
+from molgraph.auxiliary.targets import checked, described, whole
 from molgraph.base.contracts import Method, Prediction, State, Target
-from molgraph.base.errors import DataError, ModelFileError
+from molgraph.base.cores import cores
 from molgraph.base.finite import check_finite
 from molgraph.base.ranges import Range
 from molgraph.base.size import Shapes, Size, by_owner
 from molgraph.data.labels import check_targets
-from molgraph.data.table import UNREADABLE, Table
+from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
+from molgraph.train.archive import refused
+from molgraph.train.outputs import DescriptorScale, Outputs
 from molgraph.train.restore import A_USE, BONDS, bounded_by
 
-AGAIN = "fetch the file again"
+if TYPE_CHECKING:
+    from torch import nn
+
 Width = Annotated[int, Range(1, 100_000)]
-M = TypeVar("M", bound=Method)
-
-
-class Peer(Protocol):
-    """A fitted network of one group."""
-
-    def predict(self, smiles: list[str], extra: np.ndarray) -> np.ndarray:
-        """float64 [n, k]: scaled values, P(class 1) of each target, or one probability a class."""
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Its weights."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +48,7 @@ class Group:
     d_extra: int = 0
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """Readable rows for a group.
 
     Args:
@@ -69,23 +64,141 @@ class Rows:
     extra: np.ndarray
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """What a fit leaves.
+class Peer(Protocol):
+    """A network of one group."""
 
-    Args:
-        scale: float64 [2, targets]: mean and deviation that numbers were standardised with.
-        names: the table's own feature columns.
-        extra: float64 [2, d_extra]: their mean and deviation.
-    """
+    @property
+    def network(self) -> nn.Module:
+        """Its torch module."""
 
-    targets: tuple[Target, ...]
-    unlearned: dict[str, str]
-    scale: np.ndarray
-    names: tuple[str, ...]
-    extra: np.ndarray
+    def predict(self, smiles: list[str], extra: np.ndarray) -> np.ndarray:
+        """float64 [n, k]: scaled values, P(class 1) of each target, or one probability a class."""
+
+
+class Fitted(NamedTuple):
+    """What ``fit`` leaves: the targets and their scale, the scale of feature columns, and a network for each group."""
+
+    outputs: Outputs
+    descriptors: DescriptorScale
     groups: tuple[Group, ...]
     peers: tuple[Peer, ...]
+
+
+class PeerMethod(Method):
+    """A method that trains a network of another library for each kind of target.
+
+    A subclass has a constructor of keyword arguments with ``threads`` among them, ``build`` and ``train``. Numbers are
+    standardised, as are the table's own feature columns.
+
+    Attributes:
+        repeats: the parameter that says how often the same weights are used.
+    """
+
+    gradient_descent = True
+    repeats: ClassVar[str] = ""
+    threads: int | None
+    _fitted: Fitted
+
+    @abstractmethod
+    def build(self, group: Group) -> Peer:
+        """A network with fresh weights."""
+
+    @abstractmethod
+    def train(self, group: Group, rows: Rows, valid: Rows | None) -> Peer:
+        """A trained network; ``valid`` is None for a method that does not use it."""
+
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Train on ``table``; ``valid`` picks the epoch where ``uses_valid``; ``workdir`` is not used."""
+        self.check_params()
+        cores(self.threads)
+        table.check_one_molecule(self.name)
+        table = checked(table)
+        targets, labels = table.row_targets, check_targets(table)
+        mean, scale = np.zeros(len(targets)), np.ones(len(targets))
+        for j, target in enumerate(targets):
+            y = labels.y[table.ok & ~np.isnan(labels.y[:, j]), j]
+            if target.kind in ("regression", "bounded") and len(y):
+                mean[j], scale[j] = y.mean(), y.std() or 1.0
+        outputs = Outputs(targets, mean, scale, dict(labels.unlearned))
+        features = None if table.features is None else table.features[table.ok]
+        descriptors = DescriptorScale.fit(features, tuple(table.feature_names))
+        groups, peers = groups_of(targets, labels.unlearned, len(descriptors.names)), list[Peer]()
+        judged = checked(valid) if self.uses_valid and valid is not None and valid.y is not None else None
+        for group in groups:
+            rows = _rows(outputs, descriptors, table, labels.y, group)
+            other = None if judged is None else _rows(outputs, descriptors, judged, judged.y, group)
+            peers.append(self.train(group, rows, other if other and other.smiles else None))
+            check_finite(_weights(peers[-1]))
+        self.notes = notes_of(labels.unlearned)
+        self._fitted = Fitted(outputs, descriptors, groups, tuple(peers))
+        return self
+
+    @property
+    def fitted(self) -> Fitted:
+        """What was fitted; raises ``UsageError`` before ``fit``."""
+        return whole(self)
+
+    def predict(self, table: Table) -> Prediction:
+        """Predict values, P(class 1), or one probability a class."""
+        outputs, descriptors, groups, peers = self.fitted
+        table = checked(table)
+        rows, value = np.flatnonzero(table.ok), np.full((len(table), outputs.d_out), np.nan)
+        extra = _extra(descriptors, table)[rows]
+        smiles = list(table.smiles[rows])
+        for group, peer in zip(groups, peers, strict=True) if smiles else ():
+            found = peer.predict(smiles, extra)
+            for i, j in enumerate(group.columns):
+                own = found if group.n_classes else found[:, [i]] * outputs.scale[j] + outputs.mean[j]
+                value[rows, outputs.slices[j]] = clip_to_bounds(outputs.targets[j], own)
+        status, reason, unlearned = table.status, table.reason, outputs.unlearned
+        return Prediction(table.ids, outputs.targets, value, status, reason, inputs=table.smiles, unlearned=unlearned)
+
+    def state(self) -> State:
+        """The networks' weights as arrays, the rest as JSON."""
+        outputs, descriptors, _, peers = self.fitted
+        arrays = {
+            "scale": np.stack([outputs.mean, outputs.scale]),
+            "extra": np.stack([descriptors.mean, descriptors.scale]),
+        }
+        for i, peer in enumerate(peers):
+            arrays |= {f"group_{i}.{name}": array for name, array in _weights(peer).items()}
+        meta = described(self, outputs.targets, outputs.unlearned)
+        return State(arrays, meta | {"feature_names": list(descriptors.names)})
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild a fitted method; raises ``ModelFileError`` where the state is not whole."""
+        import torch
+
+        with refused("the model's description is not whole"):
+            method = cls(**state.meta["params"])
+            method.check_params()
+            targets = targets_from_json(state.meta["targets"])
+            unlearned = restore_unlearned(state.meta, targets)
+            names = tuple(str(name) for name in state.meta["feature_names"])
+            scale, extra = np.asarray(state.arrays["scale"]), np.asarray(state.arrays["extra"])
+            if scale.shape != (2, len(targets)) or extra.shape != (2, len(names)) or not (extra[1] > 0).all():
+                raise ValueError("the scales do not fit the targets")
+            groups, own, peers = groups_of(targets, unlearned, len(names)), by_owner(state.arrays), list[Peer]()
+            for i, group in enumerate(groups):
+                arrays = own.get(f"group_{i}", {})
+                with bounded_by({name: array.shape for name, array in arrays.items()}):
+                    peer = method.build(group)
+                peer.network.load_state_dict({name: torch.from_numpy(np.array(a)) for name, a in arrays.items()})
+                peer.predict(["CO"], np.zeros((1, len(names)), dtype=np.float32))  # settings that no prediction can use
+                peers.append(peer)
+        outputs = Outputs(targets, *scale, unlearned)
+        method._fitted = Fitted(outputs, DescriptorScale(names, *extra), groups, tuple(peers))
+        method.notes = notes_of(unlearned)
+        return method
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What stored networks need: their weights twice, and each weight once for a bond and a use."""
+        numbers = sum(math.prod(shape) for shape in shapes.values())
+        columns = sum(len(target.columns) for target in targets_from_json(meta["targets"]))
+        uses = int(meta["params"].get(cls.repeats, 1))
+        return Size(bytes=8 * numbers, row_bytes=40 * columns, row_operations=uses * (BONDS * numbers + A_USE))
 
 
 def groups_of(targets: tuple[Target, ...], unlearned: Mapping[str, str], d_extra: int) -> tuple[Group, ...]:
@@ -98,140 +211,20 @@ def groups_of(targets: tuple[Target, ...], unlearned: Mapping[str, str], d_extra
     return (*found, *(Group("multiclass", (j,), len(targets[j].classes), d_extra) for j in several))
 
 
-def learn(
-    method: Method, table: Table, valid: Table | None, train: Callable[[Group, Rows, Rows | None], Peer]
-) -> Fitted:
-    """Train a network a group; sets the method's ``notes``."""
-    readable = reasons(table) == ""
-    targets, labels = table.row_targets, check_targets(table, readable)
-    scale = np.array([np.zeros(len(targets)), np.ones(len(targets))])
-    for j, target in enumerate(targets):
-        y = labels.y[readable & ~np.isnan(labels.y[:, j]), j]
-        if target.kind in ("regression", "bounded") and len(y):
-            scale[:, j] = y.mean(), y.std() or 1.0
-    features = np.zeros((len(table), 0)) if table.features is None else table.features
-    extra = np.array([features[readable].mean(axis=0), features[readable].std(axis=0)])
-    extra[1][extra[1] == 0] = 1.0
-    names = tuple(table.feature_names)
-    groups = groups_of(targets, labels.unlearned, len(names))
-    base = Fitted(targets, dict(labels.unlearned), scale, names, extra, groups, ())
-    peers = []
-    for group in groups:
-        rows = _rows(base, table, readable, labels.y, group)
-        judged = None
-        if valid is not None and valid.y is not None:
-            judged = _rows(base, valid, reasons(valid) == "", valid.y, group)
-            judged = judged if judged.smiles else None
-        assert rows.smiles
-        peers.append(train(group, rows, judged))
-        check_finite(peers[-1].arrays())
-    method.notes = notes_of(labels.unlearned)
-    return Fitted(targets, dict(labels.unlearned), scale, names, extra, groups, tuple(peers))
+def _weights(peer: Peer) -> dict[str, np.ndarray]:
+    return {name: value.detach().cpu().numpy().copy() for name, value in peer.network.state_dict().items()}
 
 
-def predict(method: Method, table: Table) -> Prediction:
-    """Predict every row, in order."""
-    fitted: Fitted = whole(method)
-    why = reasons(table)
-    bad = np.flatnonzero(why != "")
-    table = table.with_status(bad, UNREADABLE, why[bad])
-    rows = np.flatnonzero(table.ok)
-    edges = np.cumsum([0] + [len(t.columns) for t in fitted.targets])
-    value = np.full((len(table), edges[-1]), np.nan)
-    extra = _extra(fitted, table)[rows]
-    if len(rows):
-        smiles = list(table.smiles[rows])
-        for group, peer in zip(fitted.groups, fitted.peers, strict=True):
-            found = peer.predict(smiles, extra)
-            for i, j in enumerate(group.columns):
-                target, columns = fitted.targets[j], slice(edges[j], edges[j + 1])
-                if group.kind == "multiclass":
-                    value[rows, columns] = found
-                    continue
-                one = found[:, [i]] * fitted.scale[1, j] + fitted.scale[0, j]
-                if target.kind == "bounded" and target.bounds is not None:
-                    one = np.clip(one, *target.bounds)
-                value[rows, columns] = one
-    empty = fitted.unlearned
-    return Prediction(
-        table.ids, fitted.targets, value, table.status, table.reason, inputs=table.smiles, unlearned=empty
-    )
-
-
-def state(method: Method) -> State:
-    """The networks' weights as arrays, the rest as JSON."""
-    fitted: Fitted = whole(method)
-    arrays = {"scale": fitted.scale, "extra": fitted.extra}
-    for i, peer in enumerate(fitted.peers):
-        arrays |= {f"group_{i}.{name}": array for name, array in peer.arrays().items()}
-    meta = {
-        "params": method.get_params(),
-        "targets": [target_meta(t) for t in fitted.targets],
-        "unlearned": fitted.unlearned,
-        "feature_names": list(fitted.names),
-    }
-    return State(arrays, meta)
-
-
-def restore(cls: type[M], state: State, load: Callable[[M, Group, Mapping[str, np.ndarray]], Peer]) -> M:
-    """Rebuild a fitted method; raises ``ModelFileError`` where the state is not whole."""
-    try:
-        method = cls(**state.meta["params"])
-        targets = targets_from_json(state.meta["targets"])
-        unlearned = restore_unlearned(state.meta, targets)
-        names = tuple(str(name) for name in state.meta["feature_names"])
-        scale, extra = np.asarray(state.arrays["scale"]), np.asarray(state.arrays["extra"])
-        if scale.shape != (2, len(targets)) or extra.shape != (2, len(names)):
-            raise ValueError("the scales do not fit the targets")
-        if not (np.isfinite(scale).all() and np.isfinite(extra).all() and (extra[1] > 0).all()):
-            raise ValueError("the scales are not finite")
-        groups = groups_of(targets, unlearned, len(names))
-        own, peers = by_owner(state.arrays), []
-        for i, group in enumerate(groups):
-            arrays = own.get(f"group_{i}", {})
-            with bounded_by({name: array.shape for name, array in arrays.items()}):
-                peer = load(method, group, arrays)
-            peer.predict(["CO"], np.zeros((1, len(names)), dtype=np.float32))  # settings that no prediction can use
-            peers.append(peer)
-    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError, AssertionError) as error:
-        raise ModelFileError(f"the model's description is not whole: {error}"[:500], hint=AGAIN) from error
-    method._fitted = Fitted(targets, unlearned, scale, names, extra, groups, tuple(peers))  # type: ignore[attr-defined]
-    method.notes = notes_of(unlearned)
-    return method
-
-
-def size_of(meta: Mapping[str, Any], shapes: Shapes, repeats: str = "") -> Size:
-    """What stored networks need: their weights twice, and each weight once for a bond and a use.
-
-    Args:
-        meta: the JSON values of a state.
-        shapes: the shapes of its arrays.
-        repeats: the parameter that says how often the same weights are used.
-    """
-    numbers = sum(math.prod(shape) for shape in shapes.values())
-    columns = sum(len(target.columns) for target in targets_from_json(meta["targets"]))
-    uses = int(meta["params"].get(repeats, 1))
-    return Size(bytes=8 * numbers, row_bytes=40 * columns, row_operations=uses * (BONDS * numbers + A_USE))
-
-
-def _rows(fitted: Fitted, table: Table, readable: np.ndarray, y: np.ndarray, group: Group) -> Rows:
+def _rows(outputs: Outputs, descriptors: DescriptorScale, table: Table, y: Any, group: Group) -> Rows:
     js = np.array(group.columns)
     weights = np.ones(len(table)) if table.weights is None else table.weights
-    use = np.flatnonzero(readable & ~np.isnan(y[:, js]).all(axis=1) & (weights > 0))
-    scaled = (y[np.ix_(use, js)] - fitted.scale[0, js]) / fitted.scale[1, js]
+    use = np.flatnonzero(table.ok & ~np.isnan(y[:, js]).all(axis=1) & (weights > 0))
+    scaled = (y[np.ix_(use, js)] - outputs.mean[js]) / outputs.scale[js]
     mean = weights[use].mean() if len(use) else 1.0
-    return Rows(list(table.smiles[use]), scaled, weights[use] / mean, _extra(fitted, table)[use])
+    return Rows(list(table.smiles[use]), scaled, weights[use] / mean, _extra(descriptors, table)[use])
 
 
-def _extra(fitted: Fitted, table: Table) -> np.ndarray:
-    have = list(table.feature_names)
-    lacking = [name for name in fitted.names if name not in have]
-    if lacking:
-        raise DataError(
-            f"the model was trained with the feature columns {list(fitted.names)}, the table lacks {lacking}",
-            hint="give the same columns with features=",
-        )
-    if not fitted.names or table.features is None:
-        return np.zeros((len(table), 0), dtype=np.float32)
-    picked = table.features[:, [have.index(name) for name in fitted.names]]
-    return ((picked - fitted.extra[0]) / fitted.extra[1]).astype(np.float32)
+def _extra(descriptors: DescriptorScale, table: Table) -> np.ndarray:
+    """The table's own feature columns, standardised, float32 [n, d_extra]."""
+    found = descriptors.apply(table.features, tuple(table.feature_names))
+    return np.zeros((len(table), 0), dtype=np.float32) if found is None else found

@@ -13,17 +13,17 @@ import numpy as np
 from molgraph.auxiliary.tabular.features import Features
 from molgraph.auxiliary.tabular.table_featuriser import Choice
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
-from molgraph.auxiliary.tabular.target_model import AGAIN, StoredTarget, TargetData, TargetModel
-from molgraph.auxiliary.targets import target_meta, whole
+from molgraph.auxiliary.tabular.target_model import StoredTarget, TargetData, TargetModel
+from molgraph.auxiliary.targets import described, whole
 from molgraph.base import progress
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.cores import cores
-from molgraph.base.errors import ModelFileError
 from molgraph.base.finite import check_finite
 from molgraph.base.size import Shapes, Size, by_owner, together
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
+from molgraph.train.archive import refused
 from molgraph.train.outputs import ClassWeights, class_tables
 
 BLOCK, BUDGET = 10_000, 2 << 30  # the most rows that are predicted at once, and the most bytes that they may take
@@ -160,16 +160,8 @@ class TabularMethod(Method):
             if len(matrix.rows):
                 value[start + matrix.rows], spread[start + matrix.rows] = fitted.predict(matrix.x)
         known = None if np.isnan(spread).all() else spread
-        return Prediction(
-            table.ids,
-            fitted.targets,
-            value,
-            status,
-            reason,
-            spread=known,
-            inputs=table.smiles,
-            unlearned=fitted.unlearned,
-        )
+        more: dict[str, Any] = {"spread": known, "inputs": table.smiles, "unlearned": fitted.unlearned}
+        return Prediction(table.ids, fitted.targets, value, status, reason, **more)
 
     def state(self) -> State:
         """The models' arrays, the fill values of the features and what the features are."""
@@ -177,19 +169,13 @@ class TabularMethod(Method):
         arrays = {"fill": fitted.features.fill} | ({} if fitted.index is None else fitted.index.arrays())
         for j, model in enumerate(fitted.models):
             arrays |= {} if model is None else {f"target_{j}.{name}": array for name, array in model.arrays().items()}
-        meta = {
-            "params": self.get_params() | {"store": None},  # no path of this machine
-            "features": fitted.features.meta(),
-            "targets": [target_meta(t) for t in fitted.targets],
-            "unlearned": fitted.unlearned,
-            "notes": list(self.notes),
-        }
-        return State(arrays, meta)
+        meta = described(self, fitted.targets, fitted.unlearned)
+        return State(arrays, meta | {"features": fitted.features.meta(), "notes": list(self.notes)})
 
     @classmethod
     def from_state(cls, state: State) -> Self:
         """Rebuild a fitted method; raises ``ModelFileError`` where the state is not whole."""
-        try:
+        with refused("the model's description is not whole"):
             given = state.meta["params"]  # a file of another version may lack one, or have one that is gone
             params = {name: given[name] for name in cls.param_names() if name in given}
             targets = targets_from_json(state.meta["targets"])
@@ -198,16 +184,10 @@ class TabularMethod(Method):
             notes = tuple(str(note) for note in state.meta.get("notes", notes_of(unlearned)))
             index = TanimotoIndex.from_arrays(state.arrays, features.n_bits) if cls.compares else None
             own = by_owner(state.arrays)
-            models = [
-                None
-                if target.name in unlearned
-                else cls.target_model.load(StoredTarget(target, own.get(f"target_{j}", {}), features.width, index))
-                for j, target in enumerate(targets)
-            ]
+            stored = [StoredTarget(t, own.get(f"target_{j}", {}), features.width, index) for j, t in enumerate(targets)]
+            models = tuple(None if s.target.name in unlearned else cls.target_model.load(s) for s in stored)
             method = cls(**params)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(f"the model's description is not whole: {error}", hint=AGAIN) from error
-        method._fitted = FittedTargets(targets, features, tuple(models), unlearned, index)
+        method._fitted = FittedTargets(targets, features, models, unlearned, index)
         method.notes = notes
         return method
 
