@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Self
 
@@ -84,11 +85,6 @@ class Posterior(TargetModel):
         if not ((found["noise"] > 0).all() and (found["signal"] > 0).all()):
             raise ValueError("variances that are not above 0")
         return cls(stored.target, stored.index, rows, **found)
-
-    @classmethod
-    def size(cls, shapes: Shapes, width: int) -> Size:
-        n, k = shapes["alpha"]  # the kernel, its factor, and room to make one of the other
-        return Size(bytes=24 * n * n, operations=k * n**3 // 3 + n * n * width, row_operations=2 * k * n * n)
 
 
 @register(
@@ -175,6 +171,19 @@ class GaussianProcess(TabularMethod):
                 rest = torch.from_numpy(y[:, c] - m)[:, None]
                 alpha[:, c] = torch.cholesky_solve(rest, _factor(kernel, signal[c], noise[:, c]))[:, 0].numpy()
         return Posterior(data.target, data.index, data.rows, alpha, noise, np.array(mean), np.array(signal), unit)
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """What a stored process needs: a kernel, its factor, and room to make one of the other, for each target."""
+        found = super().size_of(meta, shapes)
+        for n, k in (shape for name, shape in shapes.items() if name.endswith(".alpha")):
+            found = replace(
+                found,
+                bytes=max(found.bytes, 24 * n * n),
+                operations=found.operations + k * n**3 // 3 + n * n * meta["features"]["n_bits"],
+                row_operations=found.row_operations + 2 * k * n * n,
+            )
+        return found
 
     def space(self) -> Space:
         """The fingerprint and the classes' pseudo-count; the rest is chosen by the marginal likelihood."""

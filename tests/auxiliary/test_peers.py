@@ -41,12 +41,12 @@ def test_targets_of_a_kind_share_a_network() -> None:
 def test_the_network_is_chemprops_and_its_numbers_too() -> None:
     table = series(32)
     method = small().fit(table)
-    (peer,), outputs = method.fitted.peers, method.fitted.outputs
-    assert type(peer.network).__module__.startswith("chemprop")
+    (model,), outputs = method.fitted.models, method.fitted.outputs
+    assert type(model).__module__.startswith("chemprop")
     points = [chemprop.data.MoleculeDatapoint.from_smi(text) for text in table.smiles]
     loader = chemprop.data.build_dataloader(chemprop.data.MoleculeDataset(points), shuffle=False)
     with torch.no_grad():
-        raw = torch.cat([peer.network(batch.bmg, batch.V_d, batch.X_d) for batch in loader]).double().numpy()
+        raw = torch.cat([model(batch.bmg, batch.V_d, batch.X_d) for batch in loader]).double().numpy()
     expected = raw * outputs.scale + outputs.mean
     np.testing.assert_allclose(method.predict(table).value, expected, rtol=1e-5)
 

@@ -13,7 +13,6 @@ from molgraph.auxiliary.tabular import StoredTarget, TabularMethod, TargetData, 
 from molgraph.auxiliary.tabular.features import Features
 from molgraph.base.contracts import State, Target
 from molgraph.base.errors import ModelFileError, UsageError
-from molgraph.base.size import Shapes, Size
 from molgraph.data.table import make_table
 from tests.train.tiny import mixed, series
 
@@ -30,10 +29,6 @@ class Mean(TargetModel):
     @classmethod
     def load(cls, stored: StoredTarget) -> Self:
         return cls(stored.array("level", len(stored.target.columns)))
-
-    @classmethod
-    def size(cls, shapes: Shapes, width: int) -> Size:
-        return Size(row_operations=shapes["level"][0])
 
 
 class Shrunk(TabularMethod):

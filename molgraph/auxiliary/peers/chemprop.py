@@ -24,24 +24,6 @@ from molgraph.train.runtime import lightning_quiet, torch_settings
 AGGREGATIONS = {"mean": "MeanAggregation", "norm": "NormAggregation", "sum": "SumAggregation"}
 
 
-@dataclass(frozen=True)
-class _Network:
-    network: Any
-    group: Group
-    batch_size: int
-    threads: int | None
-
-    def predict(self, smiles: list[str], extra: np.ndarray) -> np.ndarray:
-        import torch
-
-        out = []
-        with torch_settings(self.threads), torch.inference_mode():
-            for batch in _loader(smiles, None, None, extra, self.batch_size, None):
-                out.append(self.network.eval()(batch.bmg, batch.V_d, batch.X_d).double().numpy())
-        found = np.concatenate(out)
-        return found[:, 0, :] if self.group.kind == "multiclass" else found
-
-
 @register(
     "method",
     "chemprop",
@@ -98,7 +80,7 @@ class Chemprop(PeerMethod):
         """What chemprop's own search tries."""
         return {"depth": Int(2, 6), "dropout": Float(0.0, 0.4), "learning_rate": Float(1e-4, 1e-2, log=True)}
 
-    def build(self, group: Group) -> _Network:
+    def build(self, group: Group) -> Any:
         need("chemprop")
         from chemprop import models, nn
 
@@ -114,22 +96,24 @@ class Chemprop(PeerMethod):
         )
         top, end = self.learning_rate, self.learning_rate / 10
         rates = {"warmup_epochs": self.warmup_epochs, "init_lr": end, "max_lr": top, "final_lr": end}
-        model = models.MPNN(message, getattr(nn, AGGREGATIONS[self.aggregation])(), predictor, **rates)
-        return _Network(model, group, self.batch_size, self.threads)
+        return models.MPNN(message, getattr(nn, AGGREGATIONS[self.aggregation])(), predictor, **rates)
 
-    def train(self, group: Group, rows: Rows, valid: Rows | None) -> _Network:
+    def train(self, group: Group, rows: Rows, valid: Rows | None) -> Any:
         need("chemprop")
         from lightning import pytorch as lightning
 
-        seed = derive(self.seed, "chemprop", group.kind)
-        with lightning_quiet(), _no_news(), torch_settings(self.threads, seed):
-            peer = self.build(group)
-            order = derive(self.seed, "chemprop", "order") % 2**31
-            train = _loader(rows.smiles, rows.y, rows.weights, rows.extra, self.batch_size, order)
-            judge = None
-            if valid is not None:
-                judge = _loader(valid.smiles, valid.y, valid.weights, valid.extra, self.batch_size, None)
-            best = _keeper(lightning)
+        best: dict[str, Any] = {"loss": float("inf")}
+
+        def keep(trainer: Any, module: Any) -> None:
+            """Keep the weights of the lowest validation loss, in memory."""
+            loss = float(trainer.callback_metrics.get("val_loss", float("nan")))
+            if loss < best["loss"]:
+                weights = {name: value.detach().clone() for name, value in module.state_dict().items()}
+                best.update(loss=loss, weights=weights)
+
+        with lightning_quiet(), _no_news(), torch_settings(self.threads, derive(self.seed, "chemprop", group.kind)):
+            model = self.build(group)
+            train = self._loader(rows, derive(self.seed, "chemprop", "order") % 2**31)
             trainer = lightning.Trainer(
                 max_epochs=self.epochs,
                 accelerator="cpu",
@@ -139,12 +123,39 @@ class Chemprop(PeerMethod):
                 enable_progress_bar=False,
                 enable_model_summary=False,
                 num_sanity_val_steps=0,
-                callbacks=[best] if judge is not None else [],
+                callbacks=[lightning.callbacks.LambdaCallback(on_validation_end=keep)] if valid else [],
             )
-            trainer.fit(peer.network, train, judge)
-            if best.weights is not None:
-                peer.network.load_state_dict(best.weights)
-        return peer
+            trainer.fit(model, train, self._loader(valid) if valid else None)
+            if "weights" in best:
+                model.load_state_dict(best["weights"])
+        return model
+
+    def ask(self, model: Any, group: Group, rows: Rows) -> np.ndarray:
+        import torch
+
+        model.eval()
+        with torch_settings(self.threads), torch.inference_mode():
+            found = [model(batch.bmg, batch.V_d, batch.X_d).double().numpy() for batch in self._loader(rows)]
+        whole = np.concatenate(found)
+        return whole[:, 0, :] if group.kind == "multiclass" else whole
+
+    def _loader(self, rows: Rows, order: int | None = None) -> Any:
+        """chemprop's loader; shuffled by ``order``, or in order where it is None."""
+        from chemprop import data
+
+        smiles, extra, y, weights = rows
+        points = [
+            data.MoleculeDatapoint(
+                parse_smiles(text).mol,
+                y=None if y is None else y[i],
+                weight=1.0 if weights is None else float(weights[i]),
+                x_d=extra[i] if extra.shape[1] else None,
+            )
+            for i, text in enumerate(smiles)
+        ]
+        # chemprop drops a last batch of one row, for batch norms that are not used here: no row goes unseen
+        own = {"seed": order, "drop_last": False, "num_workers": 0}
+        return data.build_dataloader(data.MoleculeDataset(points), self.batch_size, shuffle=order is not None, **own)
 
 
 @contextmanager
@@ -157,47 +168,3 @@ def _no_news() -> Iterator[None]:
         yield
     finally:
         news.setLevel(before)
-
-
-def _keeper(lightning: Any) -> Any:
-    """A callback that keeps the weights of the lowest validation loss, in memory."""
-
-    class Keeper(lightning.Callback):
-        def __init__(self) -> None:
-            self.lowest = float("inf")
-            self.weights: dict[str, Any] | None = None
-
-        def on_validation_end(self, trainer: Any, module: Any) -> None:
-            loss = float(trainer.callback_metrics.get("val_loss", float("nan")))
-            if loss < self.lowest:
-                self.lowest = loss
-                self.weights = {name: value.detach().clone() for name, value in module.state_dict().items()}
-
-    return Keeper()
-
-
-def _loader(
-    smiles: list[str],
-    y: np.ndarray | None,
-    weights: np.ndarray | None,
-    extra: np.ndarray,
-    batch_size: int,
-    order: int | None,
-) -> Any:
-    """chemprop's loader; shuffled by ``order``, or in order where it is None."""
-    from chemprop import data
-
-    points = [
-        data.MoleculeDatapoint(
-            parse_smiles(text).mol,
-            y=None if y is None else y[i],
-            weight=1.0 if weights is None else float(weights[i]),
-            x_d=extra[i] if extra.shape[1] else None,
-        )
-        for i, text in enumerate(smiles)
-    ]
-    shuffle = order is not None
-    # chemprop drops a last batch of one row, for batch norms that are not used here: no row goes unseen
-    return data.build_dataloader(
-        data.MoleculeDataset(points), batch_size, shuffle=shuffle, seed=order, drop_last=False, num_workers=0
-    )

@@ -23,27 +23,6 @@ from molgraph.chem.smiles import parse_smiles, quiet
 from molgraph.train.runtime import torch_settings
 
 
-@dataclass(frozen=True)
-class _Network:
-    model: Any
-    group: Group
-    method: DeepChem
-
-    def predict(self, smiles: list[str], extra: np.ndarray) -> np.ndarray:
-        with torch_settings(self.method.threads), quiet():
-            found = np.asarray(self.model.predict(self.method._data(smiles, None, None, extra)), dtype=np.float64)
-        n, k = len(smiles), len(self.group.columns)
-        if self.group.kind == "regression":
-            return found.reshape(n, k)
-        shares = found.reshape(n, k, -1)
-        shares /= shares.sum(axis=2, keepdims=True)
-        return shares[:, 0, :] if self.group.kind == "multiclass" else shares[:, :, 1]
-
-    @property
-    def network(self) -> Any:
-        return self.model.model
-
-
 @register(
     "method",
     "deepchem",
@@ -93,10 +72,10 @@ class DeepChem(PeerMethod):
         """Dropout and the step size."""
         return {"dropout": Float(0.0, 0.5), "learning_rate": Float(1e-4, 3e-3, log=True)}
 
-    def build(self, group: Group) -> _Network:
-        return _Network(self._model(group), group, self)
+    def network(self, model: Any) -> Any:
+        return model.model
 
-    def _model(self, group: Group) -> Any:
+    def build(self, group: Group) -> Any:
         need("deepchem")
         with _kept_random(derive(self.seed, "deepchem", group.kind)):
             import deepchem
@@ -124,22 +103,29 @@ class DeepChem(PeerMethod):
                 return deepchem.models.MultitaskRegressor(n_tasks, **layers, **common)
             return deepchem.models.MultitaskClassifier(n_tasks, n_classes=n_classes, **layers, **common)
 
-    def train(self, group: Group, rows: Rows, valid: Rows | None) -> _Network:
+    def train(self, group: Group, rows: Rows, valid: Rows | None) -> Any:
         seed = derive(self.seed, "deepchem", group.kind)
         with torch_settings(self.threads, seed), _kept_random(seed), quiet():
-            model = self._model(group)
-            model.fit(
-                self._data(rows.smiles, rows.y, rows.weights, rows.extra),
-                nb_epoch=int(self.epochs),
-                checkpoint_interval=0,
-                max_checkpoints_to_keep=0,
-            )
-        return _Network(model, group, self)
+            model = self.build(group)
+            unsaved = {"checkpoint_interval": 0, "max_checkpoints_to_keep": 0}
+            model.fit(self._data(rows), nb_epoch=int(self.epochs), **unsaved)
+        return model
 
-    def _data(self, smiles: list[str], y: np.ndarray | None, weights: np.ndarray | None, extra: np.ndarray) -> Any:
+    def ask(self, model: Any, group: Group, rows: Rows) -> np.ndarray:
+        with torch_settings(self.threads), quiet():
+            found = np.asarray(model.predict(self._data(rows)), dtype=np.float64)
+        n, k = len(rows.smiles), len(group.columns)
+        if group.kind == "regression":
+            return found.reshape(n, k)
+        shares = found.reshape(n, k, -1)
+        shares /= shares.sum(axis=2, keepdims=True)
+        return shares[:, 0, :] if group.kind == "multiclass" else shares[:, :, 1]
+
+    def _data(self, rows: Rows) -> Any:
         """DeepChem's data set; a missing label weighs nothing."""
         import deepchem
 
+        smiles, extra, y, weights = rows
         if self.model == "multitask":
             x: Any = np.concatenate([morgan(smiles, 2, self.n_bits).x.astype(np.float32), extra], axis=1)
         else:

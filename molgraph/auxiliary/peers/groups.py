@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -53,42 +53,31 @@ class Rows(NamedTuple):
 
     Args:
         smiles: n molecules.
-        y: float64 [n, targets of the group]: scaled values, or class codes; NaN where missing.
-        weights: float64 [n], of mean 1.
-        extra: float32 [n, d_extra], standardised.
+        extra: float32 [n, d_extra], standardised feature columns.
+        y: float64 [n, targets of the group]: scaled values, or class codes; NaN where missing. None to predict.
+        weights: float64 [n], of mean 1; None to predict.
     """
 
     smiles: list[str]
-    y: np.ndarray
-    weights: np.ndarray
     extra: np.ndarray
-
-
-class Peer(Protocol):
-    """A network of one group."""
-
-    @property
-    def network(self) -> nn.Module:
-        """Its torch module."""
-
-    def predict(self, smiles: list[str], extra: np.ndarray) -> np.ndarray:
-        """float64 [n, k]: scaled values, P(class 1) of each target, or one probability a class."""
+    y: np.ndarray | None = None
+    weights: np.ndarray | None = None
 
 
 class Fitted(NamedTuple):
-    """What ``fit`` leaves: the targets and their scale, the scale of feature columns, and a network for each group."""
+    """What ``fit`` leaves: the targets and their scale, the scale of feature columns, and a model for each group."""
 
     outputs: Outputs
     descriptors: DescriptorScale
     groups: tuple[Group, ...]
-    peers: tuple[Peer, ...]
+    models: tuple[Any, ...]
 
 
 class PeerMethod(Method):
     """A method that trains a network of another library for each kind of target.
 
-    A subclass has a constructor of keyword arguments with ``threads`` among them, ``build`` and ``train``. Numbers are
-    standardised, as are the table's own feature columns.
+    A subclass has a constructor of keyword arguments with ``threads`` among them, and makes, trains and asks the other
+    library's models. Numbers are standardised, as are the table's own feature columns.
 
     Attributes:
         repeats: the parameter that says how often the same weights are used.
@@ -100,12 +89,24 @@ class PeerMethod(Method):
     _fitted: Fitted
 
     @abstractmethod
-    def build(self, group: Group) -> Peer:
-        """A network with fresh weights."""
+    def build(self, group: Group) -> Any:
+        """The library's model with fresh weights."""
 
     @abstractmethod
-    def train(self, group: Group, rows: Rows, valid: Rows | None) -> Peer:
-        """A trained network; ``valid`` is None for a method that does not use it."""
+    def train(self, group: Group, rows: Rows, valid: Rows | None) -> Any:
+        """A trained model; ``valid`` is None for a method that does not use it."""
+
+    @abstractmethod
+    def ask(self, model: Any, group: Group, rows: Rows) -> np.ndarray:
+        """Predictions, float64 [n, k]: scaled values, P(class 1) of each target, or one probability a class."""
+
+    def network(self, model: Any) -> nn.Module:
+        """The torch module of a model: by default the model itself."""
+        return model
+
+    def _weights(self, model: Any) -> dict[str, np.ndarray]:
+        weights = self.network(model).state_dict()
+        return {name: value.detach().cpu().numpy().copy() for name, value in weights.items()}
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on ``table``; ``valid`` picks the epoch where ``uses_valid``; ``workdir`` is not used."""
@@ -122,15 +123,15 @@ class PeerMethod(Method):
         outputs = Outputs(targets, mean, scale, dict(labels.unlearned))
         features = None if table.features is None else table.features[table.ok]
         descriptors = DescriptorScale.fit(features, tuple(table.feature_names))
-        groups, peers = groups_of(targets, labels.unlearned, len(descriptors.names)), list[Peer]()
+        groups, models = groups_of(targets, labels.unlearned, len(descriptors.names)), []
         judged = checked(valid) if self.uses_valid and valid is not None and valid.y is not None else None
         for group in groups:
             rows = _rows(outputs, descriptors, table, labels.y, group)
             other = None if judged is None else _rows(outputs, descriptors, judged, judged.y, group)
-            peers.append(self.train(group, rows, other if other and other.smiles else None))
-            check_finite(_weights(peers[-1]))
+            models.append(self.train(group, rows, other if other and other.smiles else None))
+            check_finite(self._weights(models[-1]))
         self.notes = notes_of(labels.unlearned)
-        self._fitted = Fitted(outputs, descriptors, groups, tuple(peers))
+        self._fitted = Fitted(outputs, descriptors, groups, tuple(models))
         return self
 
     @property
@@ -140,13 +141,12 @@ class PeerMethod(Method):
 
     def predict(self, table: Table) -> Prediction:
         """Predict values, P(class 1), or one probability a class."""
-        outputs, descriptors, groups, peers = self.fitted
+        outputs, descriptors, groups, models = self.fitted
         table = checked(table)
         rows, value = np.flatnonzero(table.ok), np.full((len(table), outputs.d_out), np.nan)
-        extra = _extra(descriptors, table)[rows]
-        smiles = list(table.smiles[rows])
-        for group, peer in zip(groups, peers, strict=True) if smiles else ():
-            found = peer.predict(smiles, extra)
+        asked = Rows(list(table.smiles[rows]), _extra(descriptors, table)[rows])
+        for group, model in zip(groups, models, strict=True) if len(rows) else ():
+            found = self.ask(model, group, asked)
             for i, j in enumerate(group.columns):
                 own = found if group.n_classes else found[:, [i]] * outputs.scale[j] + outputs.mean[j]
                 value[rows, outputs.slices[j]] = clip_to_bounds(outputs.targets[j], own)
@@ -155,13 +155,13 @@ class PeerMethod(Method):
 
     def state(self) -> State:
         """The networks' weights as arrays, the rest as JSON."""
-        outputs, descriptors, _, peers = self.fitted
+        outputs, descriptors, _, models = self.fitted
         arrays = {
             "scale": np.stack([outputs.mean, outputs.scale]),
             "extra": np.stack([descriptors.mean, descriptors.scale]),
         }
-        for i, peer in enumerate(peers):
-            arrays |= {f"group_{i}.{name}": array for name, array in _weights(peer).items()}
+        for i, model in enumerate(models):
+            arrays |= {f"group_{i}.{name}": array for name, array in self._weights(model).items()}
         meta = described(self, outputs.targets, outputs.unlearned)
         return State(arrays, meta | {"feature_names": list(descriptors.names)})
 
@@ -179,16 +179,17 @@ class PeerMethod(Method):
             scale, extra = np.asarray(state.arrays["scale"]), np.asarray(state.arrays["extra"])
             if scale.shape != (2, len(targets)) or extra.shape != (2, len(names)) or not (extra[1] > 0).all():
                 raise ValueError("the scales do not fit the targets")
-            groups, own, peers = groups_of(targets, unlearned, len(names)), by_owner(state.arrays), list[Peer]()
+            groups, own, models = groups_of(targets, unlearned, len(names)), by_owner(state.arrays), []
             for i, group in enumerate(groups):
                 arrays = own.get(f"group_{i}", {})
                 with bounded_by({name: array.shape for name, array in arrays.items()}):
-                    peer = method.build(group)
-                peer.network.load_state_dict({name: torch.from_numpy(np.array(a)) for name, a in arrays.items()})
-                peer.predict(["CO"], np.zeros((1, len(names)), dtype=np.float32))  # settings that no prediction can use
-                peers.append(peer)
+                    model = method.build(group)
+                weights = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+                method.network(model).load_state_dict(weights)
+                method.ask(model, group, Rows(["CO"], np.zeros((1, len(names)), dtype=np.float32)))  # can it predict?
+                models.append(model)
         outputs = Outputs(targets, *scale, unlearned)
-        method._fitted = Fitted(outputs, DescriptorScale(names, *extra), groups, tuple(peers))
+        method._fitted = Fitted(outputs, DescriptorScale(names, *extra), groups, tuple(models))
         method.notes = notes_of(unlearned)
         return method
 
@@ -211,17 +212,13 @@ def groups_of(targets: tuple[Target, ...], unlearned: Mapping[str, str], d_extra
     return (*found, *(Group("multiclass", (j,), len(targets[j].classes), d_extra) for j in several))
 
 
-def _weights(peer: Peer) -> dict[str, np.ndarray]:
-    return {name: value.detach().cpu().numpy().copy() for name, value in peer.network.state_dict().items()}
-
-
 def _rows(outputs: Outputs, descriptors: DescriptorScale, table: Table, y: Any, group: Group) -> Rows:
     js = np.array(group.columns)
     weights = np.ones(len(table)) if table.weights is None else table.weights
     use = np.flatnonzero(table.ok & ~np.isnan(y[:, js]).all(axis=1) & (weights > 0))
     scaled = (y[np.ix_(use, js)] - outputs.mean[js]) / outputs.scale[js]
     mean = weights[use].mean() if len(use) else 1.0
-    return Rows(list(table.smiles[use]), scaled, weights[use] / mean, _extra(descriptors, table)[use])
+    return Rows(list(table.smiles[use]), _extra(descriptors, table)[use], scaled, weights[use] / mean)
 
 
 def _extra(descriptors: DescriptorScale, table: Table) -> np.ndarray:

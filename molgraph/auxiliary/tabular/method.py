@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from molgraph.base import progress
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.cores import cores
 from molgraph.base.finite import check_finite
-from molgraph.base.size import Shapes, Size, by_owner, together
+from molgraph.base.size import Shapes, Size, by_owner
 from molgraph.data.labels import check_targets
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of, restore_unlearned, targets_from_json
@@ -193,18 +194,11 @@ class TabularMethod(Method):
 
     @classmethod
     def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
-        """What a stored method needs to predict."""
+        """What a stored method needs to predict: each number of its arrays is read once a row."""
         features = Features.from_meta(meta["features"], np.zeros(shapes["fill"], dtype=np.float32))
-        targets = targets_from_json(meta["targets"])
-        n, columns = shapes.get("reference", (0,))[0], sum(len(target.columns) for target in targets)
-        own = by_owner(shapes)
-        stored = [own[name] for j in range(len(targets)) if (name := f"target_{j}") in own]
-        found = together(cls.target_model.size(each, features.width) for each in stored)
-        return replace(
-            found,
-            row_bytes=found.row_bytes + row_bytes(features.width, n, columns),
-            row_operations=found.row_operations + features.width * (n + 1),
-        )
+        columns = sum(len(target.columns) for target in targets_from_json(meta["targets"]))
+        n, numbers = shapes.get("reference", (0,))[0], sum(math.prod(shape) for shape in shapes.values())
+        return Size(row_bytes=row_bytes(features.width, n, columns), row_operations=numbers + features.width * (n + 1))
 
 
 def row_bytes(width: int, n_index: int, n_columns: int) -> int:

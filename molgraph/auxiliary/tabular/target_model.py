@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -13,7 +12,6 @@ import numpy as np
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.base.contracts import Target
 from molgraph.base.errors import ModelFileError
-from molgraph.base.size import Shapes, Size
 
 AGAIN = "fetch the file again"
 
@@ -127,14 +125,6 @@ class TargetModel(ABC):
     @abstractmethod
     def load(cls, stored: StoredTarget) -> Self:
         """Rebuild from stored arrays; ``KeyError`` and ``ValueError`` mean that they are not whole."""
-
-    @classmethod
-    def size(cls, shapes: Shapes, width: int) -> Size:
-        """What a stored model needs to predict, by its arrays' shapes and the number of features.
-
-        By default each number of the arrays is read once a row.
-        """
-        return Size(row_operations=sum(math.prod(shape) for shape in shapes.values()))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays that ``load`` reads."""
