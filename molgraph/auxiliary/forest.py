@@ -82,8 +82,8 @@ class RandomForest(TabularMethod):
         share = self.max_features if self.max_features is not None else ("sqrt" if classes else 1 / 3)
         seed = derive(self.seed, "random_forest", target.name) % 2**32
         settings: dict[str, Any] = {"max_features": share, "min_samples_leaf": self.min_samples_leaf}
-        kind = RandomForestClassifier if classes else RandomForestRegressor
-        forest = kind(n_jobs=cores(self.threads), random_state=seed, warm_start=True, **settings)
+        settings |= {"n_jobs": cores(self.threads), "random_state": seed, "warm_start": True}
+        forest = (RandomForestClassifier if classes else RandomForestRegressor)(**settings)
         y = data.y.astype(np.int64) if classes else data.y
         grown = 0
         while grown < self.n_estimators:

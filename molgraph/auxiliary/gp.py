@@ -26,27 +26,16 @@ MacKay = np.pi / 8
 
 @dataclass(frozen=True)
 class Posterior(TargetModel):
-    """The posterior of a function of molecules, one for numbers and one a class.
-
-    Args:
-        target: the target.
-        index: the training rows.
-        rows: int64 [m], rows of the index that have the target.
-        alpha: float64 [m, k]: ``(s K + noise)^-1 (y - mean)``.
-        noise: float64 [m, k]: variance of each row's label about the function.
-        mean: float64 [k], the functions' own mean.
-        signal: float64 [k], the functions' own variance s.
-        unit: mean and deviation that numbers were standardised with.
-    """
+    """The posterior of a function of molecules, one for numbers and one a class."""
 
     target: Target
-    index: TanimotoIndex
-    rows: np.ndarray
-    alpha: np.ndarray
-    noise: np.ndarray
-    mean: np.ndarray
-    signal: np.ndarray
-    unit: np.ndarray
+    index: TanimotoIndex  # the training rows
+    rows: np.ndarray  # int64 [m], rows of the index that have the target
+    alpha: np.ndarray  # float64 [m, k]: ``(s K + noise)^-1 (y - mean)``
+    noise: np.ndarray  # float64 [m, k]: variance of each row's label about the function
+    mean: np.ndarray  # float64 [k], the functions' own mean
+    signal: np.ndarray  # float64 [k], the functions' own variance s
+    unit: np.ndarray  # mean and deviation that numbers were standardised with
 
     def predict(self, x: np.ndarray) -> TargetPrediction:
         like = x[:, self.rows].astype(np.float64)
@@ -158,19 +147,16 @@ class GaussianProcess(TabularMethod):
         few = np.sort(generator(self.seed, "tune").permutation(len(y))[: self.tune_rows])
         kernel = data.kernel()
         small = kernel[np.ix_(few, few)]
-        mean, signal, noise = [], [], np.empty_like(y)
-        for c in range(y.shape[1]):
-            fixed = None if known is None else known[:, c]
-            m, s, e = tune(small, y[few, c], None if fixed is None else fixed[few], self.steps)
-            mean.append(m)
-            signal.append(s)
-            noise[:, c] = e / weights if fixed is None else fixed
-        alpha = np.empty_like(y)
+        k = y.shape[1]
+        mean, signal, noise, alpha = np.empty(k), np.empty(k), np.empty_like(y), np.empty_like(y)
         with torch_settings(1):
-            for c, m in enumerate(mean):
-                rest = torch.from_numpy(y[:, c] - m)[:, None]
+            for c in range(k):
+                fixed = None if known is None else known[few, c]
+                mean[c], signal[c], free = tune(small, y[few, c], fixed, self.steps)
+                noise[:, c] = free / weights if known is None else known[:, c]
+                rest = torch.from_numpy(y[:, c] - mean[c])[:, None]
                 alpha[:, c] = torch.cholesky_solve(rest, _factor(kernel, signal[c], noise[:, c]))[:, 0].numpy()
-        return Posterior(data.target, data.index, data.rows, alpha, noise, np.array(mean), np.array(signal), unit)
+        return Posterior(data.target, data.index, data.rows, alpha, noise, mean, signal, unit)
 
     @classmethod
     def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:

@@ -16,19 +16,12 @@ from molgraph.base.search_space import Categorical, Int, Space
 
 @dataclass(frozen=True)
 class Neighbours(TargetModel):
-    """The labels of training rows and their weights.
+    """The labels of training rows and their weights."""
 
-    Args:
-        rows: int64 [m], rows of the index that have the target.
-        says: float64 [m, columns], values, or 0 and 1 for each class.
-        weights: float64 [m].
-        settings: float64 [2], k and the power.
-    """
-
-    rows: np.ndarray
-    says: np.ndarray
-    weights: np.ndarray
-    settings: np.ndarray
+    rows: np.ndarray  # int64 [m], rows of the index that have the target
+    says: np.ndarray  # float64 [m, columns], values, or 0 and 1 for each class
+    weights: np.ndarray  # float64 [m]
+    settings: np.ndarray  # float64 [2], k and the power
 
     def predict(self, x: np.ndarray) -> TargetPrediction:
         """Average the k most similar rows, and all that are as similar as the k-th: no order decides."""

@@ -22,21 +22,13 @@ FAR = 5.0  # deviations; a descriptor further out counts as that far, so that no
 
 @dataclass(frozen=True)
 class Plane(TargetModel):
-    """A linear function of standardised features.
-
-    Args:
-        target: the target.
-        mean: float64 [width], of the features.
-        scale: float64 [width], their standard deviation; 0 for a feature that is not used.
-        slope: float64 [width, k]: one column for numbers and binary classes, else one a class.
-        height: float64 [k], the intercept.
-    """
+    """A linear function of standardised features."""
 
     target: Target
-    mean: np.ndarray
-    scale: np.ndarray
-    slope: np.ndarray
-    height: np.ndarray
+    mean: np.ndarray  # float64 [width], of the features
+    scale: np.ndarray  # float64 [width], their standard deviation; 0 for a feature that is not used
+    slope: np.ndarray  # float64 [width, k]: one column for numbers and binary classes, else one a class
+    height: np.ndarray  # float64 [k], the intercept
 
     def predict(self, x: np.ndarray) -> TargetPrediction:
         z = _standardised(x, self.mean, self.scale) @ self.slope + self.height
@@ -128,10 +120,9 @@ def _logistic_regression(x: np.ndarray, data: TargetData, alpha: float) -> tuple
     model = LogisticRegression(C=1 / alpha, max_iter=500, tol=1e-4).fit(x, y, sample_weight=data.weights)
     if data.target.kind == "binary":
         return model.coef_.T, model.intercept_
-    n = data.n_classes
-    slope, height = np.zeros((x.shape[1], n)), np.full(n, -np.inf)
     coef, intercept = model.coef_, model.intercept_
     if len(coef) == 1:  # of two classes that were seen among more, scikit-learn keeps the second's plane alone
         coef, intercept = np.concatenate([-coef / 2, coef / 2]), np.concatenate([-intercept / 2, intercept / 2])
+    slope, height = np.zeros((x.shape[1], data.n_classes)), np.full(data.n_classes, intercept.min() - 50.0)
     slope[:, model.classes_], height[model.classes_] = coef.T, intercept
-    return slope, np.where(np.isfinite(height), height, height[model.classes_].min() - 50.0)
+    return slope, height

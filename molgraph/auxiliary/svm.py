@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -22,21 +22,13 @@ CACHE_MB = 200
 
 @dataclass(frozen=True)
 class SupportVectorSum(TargetModel):
-    """A weighted sum of similarities to support vectors.
-
-    Args:
-        target: the target.
-        rows: int64 [m], the support vectors' rows of the index.
-        weight: float64 [m, k].
-        height: float64 [k], the intercept.
-        sigmoid: float64 [2, k]: a decision f means the probability ``1 / (1 + exp(a f + b))``.
-    """
+    """A weighted sum of similarities to support vectors."""
 
     target: Target
-    rows: np.ndarray
-    weight: np.ndarray
-    height: np.ndarray
-    sigmoid: np.ndarray
+    rows: np.ndarray  # int64 [m], the support vectors' rows of the index
+    weight: np.ndarray  # float64 [m, k]
+    height: np.ndarray  # float64 [k], the intercept
+    sigmoid: np.ndarray  # float64 [2, k]: a decision f means the probability ``1 / (1 + exp(a f + b))``
 
     def predict(self, x: np.ndarray) -> TargetPrediction:
         f = x[:, self.rows].astype(np.float64) @ self.weight + self.height
@@ -99,10 +91,14 @@ class SupportVectors(TabularMethod):
     store: str | None = None
 
     def fit_target(self, data: TargetData) -> SupportVectorSum:
+        from sklearn.svm import SVR
+
         kernel = data.kernel()
         if not data.n_classes:
-            weight, height = self._regress(kernel, data)
-            sigmoid = np.zeros((2, 1))
+            mean, scale = data.mean_and_sd()
+            model = SVR(kernel="precomputed", C=self.cost, epsilon=self.epsilon, cache_size=CACHE_MB)
+            one, intercept = _dual(model, kernel, (data.y - mean) / scale, data.weights)
+            weight, height, sigmoid = one[:, None] * scale, np.array([intercept * scale + mean]), np.zeros((2, 1))
         else:
             each = [1] if data.target.kind == "binary" else range(data.n_classes)
             found = [self._separate(kernel, data.y == c, data.weights) for c in each]
@@ -115,16 +111,6 @@ class SupportVectors(TabularMethod):
     def space(self) -> Space:
         """Cost, margin and radius."""
         return {"cost": Float(0.1, 100.0, log=True), "epsilon": Float(0.01, 0.5, log=True), "radius": Int(1, 3)}
-
-    def _regress(self, kernel: np.ndarray, data: TargetData) -> tuple[np.ndarray, np.ndarray]:
-        from sklearn.svm import SVR
-
-        mean, scale = data.mean_and_sd()
-        model = SVR(kernel="precomputed", C=self.cost, epsilon=self.epsilon, cache_size=CACHE_MB)
-        model.fit(kernel, (data.y - mean) / scale, sample_weight=data.scaled_weights)
-        weight = np.zeros((len(kernel), 1))
-        weight[model.support_, 0] = model.dual_coef_[0] * scale
-        return weight, np.array([float(model.intercept_[0]) * scale + mean])
 
     def _separate(
         self, kernel: np.ndarray, is_one: np.ndarray, weights: np.ndarray | None
@@ -152,11 +138,15 @@ class SupportVectors(TabularMethod):
     def _machine(self, kernel: np.ndarray, is_one: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, float]:
         from sklearn.svm import SVC
 
-        model = SVC(kernel="precomputed", C=self.cost, cache_size=CACHE_MB)
-        model.fit(kernel, is_one, sample_weight=None if weights is None else weights / weights.mean())
-        weight = np.zeros(len(kernel))
-        weight[model.support_] = model.dual_coef_[0]
-        return weight, float(model.intercept_[0])
+        return _dual(SVC(kernel="precomputed", C=self.cost, cache_size=CACHE_MB), kernel, is_one, weights)
+
+
+def _dual(model: Any, kernel: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, float]:
+    """Fit a machine; each row's coefficient, and the intercept."""
+    model.fit(kernel, y, sample_weight=None if weights is None else weights / weights.mean())
+    coefficients = np.zeros(len(kernel))
+    coefficients[model.support_] = model.dual_coef_[0]
+    return coefficients, float(model.intercept_[0])
 
 
 def platt(decision: np.ndarray, is_one: np.ndarray, weights: np.ndarray | None = None) -> tuple[float, float]:

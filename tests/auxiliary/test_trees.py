@@ -16,6 +16,7 @@ from molgraph.auxiliary.tabular import trees as trees_module
 from molgraph.auxiliary.tabular.trees import MeanOfTrees
 from molgraph.base.contracts import Target
 from molgraph.base.errors import ModelFileError
+from molgraph.train.archive import refused
 
 
 def _flat(forest: RandomForestRegressor | RandomForestClassifier, columns: Sequence[int] = (0,)) -> MeanOfTrees:
@@ -25,7 +26,8 @@ def _flat(forest: RandomForestRegressor | RandomForestClassifier, columns: Seque
 
 
 def _load(arrays: Mapping[str, np.ndarray], width: int) -> MeanOfTrees:
-    return MeanOfTrees.load(StoredTarget(Target("y"), arrays, width))
+    with refused("the forest is not whole"):
+        return MeanOfTrees.load(StoredTarget(Target("y"), arrays, width))
 
 
 def _data(seed: int, n: int = 150, graded: int = 4, bits: int = 20) -> tuple[np.ndarray, np.ndarray]:

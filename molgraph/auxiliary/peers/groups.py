@@ -33,35 +33,22 @@ Width = Annotated[int, Range(1, 100_000)]
 
 @dataclass(frozen=True)
 class Group:
-    """Targets that one network learns: all numbers, all binary ones, or one of several classes.
+    """Targets that one network learns: all numbers, all binary ones, or one of several classes."""
 
-    Args:
-        kind: ``regression``, ``binary`` or ``multiclass``.
-        columns: their numbers among the table's targets.
-        n_classes: of a multiclass target; 0 for others.
-        d_extra: number of the table's own feature columns.
-    """
-
-    kind: str
-    columns: tuple[int, ...]
-    n_classes: int = 0
-    d_extra: int = 0
+    kind: str  # ``regression``, ``binary`` or ``multiclass``
+    columns: tuple[int, ...]  # their numbers among the table's targets
+    n_classes: int = 0  # of a multiclass target; 0 for others
+    d_extra: int = 0  # number of the table's own feature columns
 
 
 class Rows(NamedTuple):
-    """Readable rows for a group.
+    """Readable rows for a group."""
 
-    Args:
-        smiles: n molecules.
-        extra: float32 [n, d_extra], standardised feature columns.
-        y: float64 [n, targets of the group]: scaled values, or class codes; NaN where missing. None to predict.
-        weights: float64 [n], of mean 1; None to predict.
-    """
-
-    smiles: list[str]
-    extra: np.ndarray
+    smiles: list[str]  # n molecules
+    extra: np.ndarray  # float32 [n, d_extra], standardised feature columns
+    # float64 [n, targets of the group]: scaled values, or class codes; NaN where missing. None to predict
     y: np.ndarray | None = None
-    weights: np.ndarray | None = None
+    weights: np.ndarray | None = None  # float64 [n], of mean 1; None to predict
 
 
 class Fitted(NamedTuple):

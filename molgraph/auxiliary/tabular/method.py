@@ -32,21 +32,13 @@ BLOCK, BUDGET = 10_000, 2 << 30  # the most rows that are predicted at once, and
 
 @dataclass(frozen=True)
 class FittedTargets:
-    """The fitted models of a table's targets.
-
-    Args:
-        targets: the targets.
-        features: how features are computed.
-        models: the model of each target; None for a target that could not be learned.
-        unlearned: why, for each of those.
-        index: the training rows, for a method that compares molecules with them.
-    """
+    """The fitted models of a table's targets."""
 
     targets: tuple[Target, ...]
-    features: Features
-    models: tuple[TargetModel | None, ...]
-    unlearned: dict[str, str]
-    index: TanimotoIndex | None = None
+    features: Features  # how features are computed
+    models: tuple[TargetModel | None, ...]  # the model of each target; None for a target that could not be learned
+    unlearned: dict[str, str]  # why, for each of those
+    index: TanimotoIndex | None = None  # the training rows, for a method that compares molecules with them
 
     def predict(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values and their standard deviations, float64 [n, columns of all targets], from features [n, width]."""
@@ -120,7 +112,7 @@ class TabularMethod(Method):
                     continue
                 use = ~np.isnan(y[:, j])
                 if index is not None:
-                    use[index.left_out] = False
+                    use &= index.place >= 0
                 if weights is not None:
                     use &= weights > 0
                 w = None if weights is None else weights[use]
@@ -155,8 +147,7 @@ class TabularMethod(Method):
         rows = max(1, min(BLOCK, BUDGET // row_bytes(fitted.features.width, n_index, width)))
         for start in range(0, max(len(table), 1), rows):  # a table of no rows lacks columns as another does
             block = slice(start, start + rows)
-            part = table if len(table) <= rows else table.take(np.arange(start, min(start + rows, len(table))))
-            matrix = fitted.features.of(part, threads, self.store)
+            matrix = fitted.features.of(table.take(np.arange(len(table))[block]), threads, self.store)
             status[block], reason[block] = matrix.status, matrix.reason
             if len(matrix.rows):
                 value[start + matrix.rows], spread[start + matrix.rows] = fitted.predict(matrix.x)
@@ -167,7 +158,7 @@ class TabularMethod(Method):
     def state(self) -> State:
         """The models' arrays, the fill values of the features and what the features are."""
         fitted = self.fitted
-        arrays = {"fill": fitted.features.fill} | ({} if fitted.index is None else fitted.index.arrays())
+        arrays = {"fill": fitted.features.fill} | ({} if fitted.index is None else {"reference": fitted.index.packed})
         for j, model in enumerate(fitted.models):
             arrays |= {} if model is None else {f"target_{j}.{name}": array for name, array in model.arrays().items()}
         meta = described(self, fitted.targets, fitted.unlearned)

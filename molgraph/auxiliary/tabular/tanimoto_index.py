@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 
-from molgraph.base.errors import ModelFileError
 from molgraph.base.seeds import generator
 from molgraph.chem.tanimoto import BitTable
 
@@ -17,17 +16,12 @@ ROWS_OF_A_CLASS = 20  # of each class of each target that a draw of rows keeps a
 
 @dataclass(frozen=True)
 class TanimotoIndex:
-    """Fingerprints of the rows that a method compares molecules with.
+    """Fingerprints of the rows that a method compares molecules with."""
 
-    Args:
-        packed: uint8 [m, n_bits / 8].
-        place: int64 [n]: for each row that it was made of, its row in ``packed``; -1 for one that was left out.
-        notes: what a person should know about the choice of rows.
-    """
-
-    packed: np.ndarray
+    packed: np.ndarray  # uint8 [m, n_bits / 8]
+    # int64 [n]: for each row that it was made of, its row in ``packed``; -1 for one that was left out
     place: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what a person should know about the choice of rows
 
     @classmethod
     def of(cls, x: np.ndarray, y: np.ndarray, max_rows: int | None, seed: int) -> TanimotoIndex:
@@ -39,9 +33,9 @@ class TanimotoIndex:
             max_rows: the most rows; None for all.
             seed: of the draw.
         """
-        n = len(x)
+        n, packed = len(x), np.packbits(x.astype(bool), axis=1)
         if max_rows is None or n <= max_rows:
-            return cls(_pack(x), np.arange(n))
+            return cls(packed, np.arange(n))
         order = generator(seed, "reference").permutation(n)
         first = np.zeros(n, dtype=bool)
         for j in range(y.shape[1]):
@@ -51,27 +45,18 @@ class TanimotoIndex:
         place = np.full(n, -1, dtype=np.int64)
         place[chosen] = np.arange(len(chosen))
         note = f"learned from {max_rows:,} of the {n:,} rows, drawn by the seed: the cost grows with their cube"
-        return cls(_pack(x[chosen]), place, (note,))
+        return cls(packed[chosen], place, (note,))
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_bits: int) -> TanimotoIndex:
-        """From the arrays of a model file; raises ``ModelFileError`` where they are not bits of that width."""
+        """From the arrays of a model file; raises ``ValueError`` where they are not bits of that width."""
         packed = np.asarray(arrays["reference"])
         if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] * 8 != n_bits or not len(packed):
-            raise ModelFileError("the model's training fingerprints are not whole", hint="fetch the file again")
+            raise ValueError("the training fingerprints are not whole")
         return cls(packed)
 
     def __len__(self) -> int:
         return len(self.packed)
-
-    @property
-    def left_out(self) -> np.ndarray:
-        """bool [n]: rows that it was made of and does not keep."""
-        return self.place < 0
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The packed bits, as a model file keeps them."""
-        return {"reference": self.packed}
 
     def similarity(self, x: np.ndarray) -> np.ndarray:
         """Tanimoto similarity of fingerprints [n, n_bits] to these, float32 [n, m]."""
@@ -85,7 +70,3 @@ class TanimotoIndex:
     @cached_property
     def _bits(self) -> BitTable:
         return BitTable(np.unpackbits(self.packed, axis=1))
-
-
-def _pack(x: np.ndarray) -> np.ndarray:
-    return np.packbits(x.astype(bool), axis=1)

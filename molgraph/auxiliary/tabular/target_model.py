@@ -11,9 +11,6 @@ import numpy as np
 
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.base.contracts import Target
-from molgraph.base.errors import ModelFileError
-
-AGAIN = "fetch the file again"
 
 
 class TargetPrediction(NamedTuple):
@@ -94,23 +91,23 @@ class StoredTarget:
             shape: the shape that it must have; None stands for any length.
 
         Raises:
-            ModelFileError: it is missing, or of another shape or type.
+            ValueError: it is missing, or of another shape or type; ``from_state`` makes a ``ModelFileError`` of it.
         """
         if name not in self.arrays:
-            raise ModelFileError(f"the model lacks its array {name!r}", hint=AGAIN)
+            raise ValueError(f"the array {name!r} is missing")
         found = self.arrays[name]
         fits = found.ndim == len(shape) and all(a in (None, b) for a, b in zip(shape, found.shape, strict=True))
         if not fits or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
-            raise ModelFileError(f"the model's array {name!r} is of shape {found.shape}, which cannot be", hint=AGAIN)
+            raise ValueError(f"the array {name!r} is {found.dtype} of shape {found.shape}")
         return found
 
     def rows(self) -> np.ndarray:
-        """The array of row numbers in the index, ascending; raises ``ModelFileError`` where one is not in it."""
+        """The array of row numbers in the index, ascending; raises ``ValueError`` where one is not in it."""
         rows = self.array("rows", None)
         if self.index is None or rows.dtype.kind not in "iu" or not len(rows) or (rows[1:] <= rows[:-1]).any():
-            raise ModelFileError("the model's rows are not whole, or one is named twice", hint=AGAIN)
+            raise ValueError("the rows are not ascending")
         if rows.min() < 0 or rows.max() >= len(self.index):
-            raise ModelFileError(f"the model asks for a row beyond its {len(self.index)}", hint=AGAIN)
+            raise ValueError(f"a row is beyond the {len(self.index)} of the index")
         return rows.astype(np.int64)
 
 
@@ -124,7 +121,7 @@ class TargetModel(ABC):
     @classmethod
     @abstractmethod
     def load(cls, stored: StoredTarget) -> Self:
-        """Rebuild from stored arrays; ``KeyError`` and ``ValueError`` mean that they are not whole."""
+        """Rebuild from stored arrays; a ``ValueError`` means that they are not whole."""
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays that ``load`` reads."""

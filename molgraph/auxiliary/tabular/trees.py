@@ -16,7 +16,6 @@ from molgraph.auxiliary.tabular.target_model import (
     values_of_scores,
 )
 from molgraph.base.contracts import Target
-from molgraph.base.errors import ModelFileError
 from molgraph.base.packed import offsets_of
 
 PAIRS = 40_000  # (row, tree) pairs walked at once: their arrays stay in the processor's cache
@@ -24,20 +23,13 @@ FIRST_DROP = 4  # level from which pairs that reached a leaf are set aside
 
 
 class Nodes(NamedTuple):
-    """One binary tree as libraries keep it, its root first.
+    """One binary tree as libraries keep it, its root first."""
 
-    Args:
-        left, right: int [n]: the children's numbers; -1 for a leaf.
-        feature: int [n]: the column that a node looks at.
-        threshold: float [n]: rows with at most this go left.
-        value: float [n, k]: the values of the leaves.
-    """
-
-    left: np.ndarray
-    right: np.ndarray
-    feature: np.ndarray
-    threshold: np.ndarray
-    value: np.ndarray
+    left: np.ndarray  # int [n]: the children's numbers; -1 for a leaf
+    right: np.ndarray  # int [n]: the children's numbers; -1 for a leaf
+    feature: np.ndarray  # int [n]: the column that a node looks at
+    threshold: np.ndarray  # float [n]: rows with at most this go left
+    value: np.ndarray  # float [n, k]: the values of the leaves
 
 
 @dataclass(frozen=True)
@@ -45,24 +37,16 @@ class MeanOfTrees(TargetModel):
     """The mean of trees whose leaves hold values, P(class 1), or one probability a class: a random forest.
 
     The trees stand one after the other, and siblings side by side, after their parent.
-
-    Args:
-        target: the target.
-        width: number of columns of the input.
-        offsets: int64 [n_trees + 1]: tree t's nodes are ``offsets[t]:offsets[t + 1]``, its root first.
-        left: int32 [n_nodes]: the left child, counted from the tree's root; the right one is the next; 0 for a leaf.
-        feature: int32 [n_nodes]: the column that a node looks at; 0 for a leaf.
-        threshold: float64 [n_nodes]: rows with at most this go left; 0 for a leaf.
-        value: float64 [n_nodes, k]: the values of the leaves; zeros elsewhere.
     """
 
     target: Target
-    width: int
-    offsets: np.ndarray
+    width: int  # number of columns of the input
+    offsets: np.ndarray  # int64 [n_trees + 1]: tree t's nodes are ``offsets[t]:offsets[t + 1]``, its root first
+    # int32 [n_nodes]: the left child, counted from the tree's root; the right one is the next; 0 for a leaf
     left: np.ndarray
-    feature: np.ndarray
-    threshold: np.ndarray
-    value: np.ndarray
+    feature: np.ndarray  # int32 [n_nodes]: the column that a node looks at; 0 for a leaf
+    threshold: np.ndarray  # float64 [n_nodes]: rows with at most this go left; 0 for a leaf
+    value: np.ndarray  # float64 [n_nodes, k]: the values of the leaves; zeros elsewhere
 
     @classmethod
     def from_nodes(cls, target: Target, trees: Iterable[Nodes], width: int, **more: np.ndarray) -> Self:
@@ -95,15 +79,15 @@ class MeanOfTrees(TargetModel):
         feature, threshold = stored.array("feature", n), stored.array("threshold", n)
         value, sizes = stored.array("value", n, k), np.diff(offsets)
         if any(array.dtype.kind != "i" for array in (offsets, left, feature)):
-            raise ModelFileError("the forest's arrays are of other types", hint="fetch the file again")
+            raise ValueError("the forest's arrays are of other types")
         if len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != n or (sizes < 1).any():
-            raise ModelFileError("the forest's trees do not cover its nodes", hint="fetch the file again")
+            raise ValueError("the forest's trees do not cover its nodes")
         place = np.arange(n) - np.repeat(offsets[:-1], sizes)
         # children after their parent and inside the tree: a walk moves forward and ends
         if ((left != 0) & ((left <= place) | (left >= np.repeat(sizes, sizes) - 1))).any():
-            raise ModelFileError("a tree of the forest points outside itself", hint="fetch the file again")
+            raise ValueError("a tree of the forest points outside itself")
         if (feature < 0).any() or (feature >= stored.width).any():
-            raise ModelFileError(f"the forest looks at a column beyond its {stored.width}", hint="fetch the file again")
+            raise ValueError(f"the forest looks at a column beyond its {stored.width}")
         return cls(stored.target, stored.width, offsets, left, feature, threshold, value, **cls._more(stored))
 
     @classmethod
@@ -148,13 +132,9 @@ class MeanOfTrees(TargetModel):
 
 @dataclass(frozen=True)
 class SumOfTrees(MeanOfTrees):
-    """The sum of trees whose leaves hold scores, in one column or one a class: boosted trees.
+    """The sum of trees whose leaves hold scores, in one column or one a class: boosted trees."""
 
-    Args:
-        bias: float64 [k], the score that the sum starts from.
-    """
-
-    bias: np.ndarray
+    bias: np.ndarray  # float64 [k], the score that the sum starts from
 
     def predict(self, x: np.ndarray) -> TargetPrediction:
         return TargetPrediction(values_of_scores(self.target, self.mean(x) * (len(self.offsets) - 1) + self.bias))
