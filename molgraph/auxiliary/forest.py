@@ -91,7 +91,7 @@ class RandomForest(TabularMethod):
             grown += step
             forest.set_params(n_estimators=grown).fit(data.x, y, sample_weight=data.weights)
             data.advance(step)
-        columns = [0]
+        columns: Any = [0]
         if classes:
             columns = forest.classes_ if target.kind == "multiclass" else np.where(forest.classes_ == 1, 0, -1)
         trees = (nodes_of_sklearn(each.tree_, columns, len(target.columns)) for each in forest.estimators_)

@@ -11,7 +11,6 @@ import numpy as np
 
 from molgraph.auxiliary.targets import checked, described, whole
 from molgraph.base.contracts import Method, Prediction, State, Target
-from molgraph.base.errors import ModelFileError
 from molgraph.base.packed import Packed, offsets_of
 from molgraph.base.registry import register
 from molgraph.base.size import Shapes, Size
@@ -113,10 +112,9 @@ class MeanPredictor(Method):
             below = level_of(targets) != "row"
             kinds = np.asarray(state.arrays["kinds"] if below else [], dtype=np.int64)
             values = np.asarray(state.arrays["by_kind"] if below else np.zeros((0, len(row))), dtype=np.float64)
-        learned = np.array([t.name not in unlearned for t in targets for _ in t.columns])
-        shapes = (row.shape, values.shape, kinds.shape)
-        if shapes != (learned.shape, (len(kinds), len(learned)), (len(kinds),)) or not np.isfinite(row[learned]).all():
-            raise ModelFileError("the model's values do not fit its targets", hint="fetch the file again")
+            n = sum(len(target.columns) for target in targets)
+            if (row.shape, kinds.ndim, values.shape) != ((n,), 1, (len(kinds), n)):
+                raise ValueError("the values do not fit the targets")
         method = cls()
         by_kind = dict(zip(kinds.tolist(), values, strict=True))
         method._fitted, method.notes = (targets, row, unlearned, by_kind), notes_of(unlearned)

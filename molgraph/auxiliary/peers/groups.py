@@ -175,8 +175,8 @@ class PeerMethod(Method):
                 method.network(model).load_state_dict(weights)
                 method.ask(model, group, Rows(["CO"], np.zeros((1, len(names)), dtype=np.float32)))  # can it predict?
                 models.append(model)
-        outputs = Outputs(targets, *scale, unlearned)
-        method._fitted = Fitted(outputs, DescriptorScale(names, *extra), groups, tuple(models))
+        outputs = Outputs(targets, scale[0], scale[1], unlearned)
+        method._fitted = Fitted(outputs, DescriptorScale(names, extra[0], extra[1]), groups, tuple(models))
         method.notes = notes_of(unlearned)
         return method
 
