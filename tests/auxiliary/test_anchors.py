@@ -22,6 +22,7 @@ SEEDS = range(5)
 ANCHORS = {"esol": 1.65, "bace": 0.869, "bbbp": 0.690}  # RMSE, ROC-AUC, ROC-AUC
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANCHORS)
 def test_a_forest_on_ecfp4_scores_what_it_scored_elsewhere(name: str, tmp_path: Path) -> None:
     table = load_dataset(name).table

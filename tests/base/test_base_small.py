@@ -168,6 +168,7 @@ def test_the_registry_knows_molgraphs_own_without_being_told() -> None:
     assert "rmse" in found["metric"] and "scaffold/balanced" in found["split"] and "standard" in found["standardiser"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name", "idle"),
     [("encoder", "dmpnn", "molgraph.models.mpnn"), ("method", "mean", "torch"), ("metric", "rmse", "molgraph.models")],

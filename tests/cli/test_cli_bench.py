@@ -138,6 +138,7 @@ def test_plain_values_need_no_name(tmp_path, monkeypatch):
         molgraph.benchmark({"method": []})
 
 
+@pytest.mark.slow
 def test_a_run_of_which_no_cell_is_ok_is_exit_code_1_and_one_that_goes_on_is_not(write, tmp_path):
     recipe, out = write('"chembl2321810"'), tmp_path / "out"
     failed = call("bench", "run", recipe, "-o", out, "--only", "method=refuses,fold=0")
@@ -182,6 +183,7 @@ def test_a_dataset_that_is_not_its_cards_is_refused_and_the_exit_code_says_so(wr
     assert "0" * 64 in found.output and load_dataset("chembl2321810").hash in found.output, "both hashes"
 
 
+@pytest.mark.slow
 def test_a_split_that_cannot_divide_a_dataset_is_said_and_is_exit_code_3(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("odd.csv").write_text("\n".join(["smiles,y", *(f"c1ccccc1{'C' * n},{n}" for n in range(20))]))

@@ -47,6 +47,7 @@ def split(recipe: str, params: str = "") -> tuple[str, str]:
     return RANDOM, f'recipe = "{recipe}"' + (f"\nparams = {{ {params} }}" if params else "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "code", "words"),
     [

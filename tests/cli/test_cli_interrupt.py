@@ -69,6 +69,7 @@ def pressed(code: str, *words: object, cwd: Path, wait: float = 0.1) -> tuple[in
         return process.returncode, before + process.stderr.read(), seconds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "words", "kept"),
     [

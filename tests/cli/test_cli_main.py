@@ -224,6 +224,7 @@ def test_a_closed_pipe_is_no_failure() -> None:
     assert running.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="no /dev/full")
 @pytest.mark.parametrize(
     ("words", "streams", "code", "said"),

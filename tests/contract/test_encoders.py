@@ -240,6 +240,7 @@ class TestEveryEncoder:
         assert (near.float() - exact).pow(2).mean().sqrt() < 0.05 * exact.std()
         assert all(p.grad is not None and p.grad.isfinite().all() for p in encoder.parameters())
 
+    @pytest.mark.slow
     def test_learns_sixteen_molecules_by_heart(self, name: str, batch: GraphBatch) -> None:
         encoder = build(name).train()
         head = nn.Linear(encoder.d_out, 1)

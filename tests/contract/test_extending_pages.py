@@ -43,6 +43,7 @@ def test_what_a_page_names_is_there(page: str) -> None:
             assert any(trial in each for each in TRIALS), f"no trial is called {trial}"
 
 
+@pytest.mark.slow
 def test_the_examples_are_a_plug_in_that_meets_the_trials(tmp_path: Path) -> None:
     """All examples together, installed as the page of plug-ins says, tried as it says."""
     (pyproject,) = blocks(PAGES["README"], "toml")

@@ -52,6 +52,7 @@ def test_methods_and_generators_share_their_parameters_and_states() -> None:
         assert name in vars(Trainable) and name not in vars(Method) and name not in vars(Generator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [0, 1, 7, 130])
 def test_as_many_samples_as_asked_for_each_a_text(fitted: Generator, n: int) -> None:
     found = fitted.sample(n, 3)

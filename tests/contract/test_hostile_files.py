@@ -46,6 +46,7 @@ def parts_of(method: Method) -> list[Method]:
     return [method, *(part for member in getattr(method, "members", ()) for part in parts_of(member))]
 
 
+@pytest.mark.slow
 def test_run_only_parameters_are_dropped_on_load(whole, tmp_path):
     opened = unpack(whole)
     meta = opened.parts["method.json"]["meta"]
@@ -86,6 +87,7 @@ def _whole_numbers(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ..
     return found + [place for key, each in items for place in _whole_numbers(each, (*path, key))]
 
 
+@pytest.mark.slow
 def test_no_whole_number_of_a_file_is_a_bomb(whole, worker, tmp_path):
     check_no_bomb(whole, worker, tmp_path)
 

@@ -83,6 +83,7 @@ def test_one_row_out_for_each_row_in(fitted, nasty):
     assert len(fitted.predict(make_table([]))) == 0
 
 
+@pytest.mark.slow
 def test_state_and_back_gives_the_same_answers(fitted, nasty):
     state = fitted.state()
     meta = json.loads(json.dumps(plain(state.meta), allow_nan=False))
@@ -93,6 +94,7 @@ def test_state_and_back_gives_the_same_answers(fitted, nasty):
     assert (a.spread is None) == (b.spread is None)
 
 
+@pytest.mark.slow
 def test_model_file_and_back(fitted, nasty, tmp_path):
     model = Model(fitted, targets=(Target("y"),))
     path = model.save(tmp_path / "model.mgm")
@@ -102,6 +104,7 @@ def test_model_file_and_back(fitted, nasty, tmp_path):
     assert again.save(tmp_path / "again.mgm").read_bytes() == path.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_method_needs_it_says(name, monkeypatch):
     method, table = quick(name), labelled("regression")
@@ -169,6 +172,7 @@ def test_order_and_company_do_not_matter(fitted):
     np.testing.assert_allclose(fitted.predict(table.take(np.arange(1))).value, found[:1], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("kind", ["binary", "multiclass"])
 def test_classes_have_probabilities(name, kind):
@@ -187,6 +191,7 @@ def test_same_seed_same_answers(name):
     assert a.tobytes() == b.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_several_targets_missing_labels_weights_features_and_bad_rows(name):
     table = mixed()

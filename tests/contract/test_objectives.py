@@ -43,6 +43,7 @@ class TestEveryObjective:
         found = entry("objective", name)
         assert issubclass(found.value, Objective) and found.summary and found.value.__doc__
 
+    @pytest.mark.slow
     def test_it_trains_by_gradient_descent(self, name: str) -> None:
         fitted = method(name, epochs=40, batch_size=64, patience=None, learning_rate=0.01).fit(
             table(name), table(name, 1)
@@ -52,6 +53,7 @@ class TestEveryObjective:
         assert np.isfinite(losses).all() and losses[-8:].mean() < losses[:4].mean()
         assert np.isfinite(fitted.curves["valid_loss"]).all()
 
+    @pytest.mark.slow
     def test_same_seed_same_weights(self, name: str) -> None:
         one, two, other = (weights_of(method(name, seed=seed).fit(table(name), table(name, 1))) for seed in (3, 3, 4))
         assert same_bits(one, two) and not same_bits(one, other)

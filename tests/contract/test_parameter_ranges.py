@@ -64,6 +64,7 @@ def readable(table: Table, name: str) -> Table:
     return replace(table, entities=example_table(trial_inputs(name), (), len(table)).entities)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_number_works_or_is_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
     cls = registry.get("method", name if name in registry.names("method") else "graph")

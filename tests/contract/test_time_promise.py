@@ -14,6 +14,7 @@ from tests.contract.test_methods import NAMES, labelled, quick
 from tests.hard_molecules import worst
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_no_row_takes_more_than_two_seconds(name: str) -> None:
     method = quick(name).fit(labelled("regression", 16))

@@ -64,6 +64,7 @@ def fitted(request: pytest.FixtureRequest) -> Method:
     return quick(request.param).fit(sparse(), sparse(20, 100, vary=True))
 
 
+@pytest.mark.slow
 def test_the_others_are_learnt_and_these_are_empty_with_a_reason(fitted: Method) -> None:
     table = sparse(20, 200, vary=True)
     found = fitted.predict(table)
@@ -114,6 +115,7 @@ def test_a_file_that_names_other_targets_is_refused(fitted: Method) -> None:
             type(fitted).from_state(State(state.arrays, meta))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_what_stands_in_an_empty_target_changes_nothing(name: str) -> None:
     """The same fit, to the bit, whatever constant it holds; for a classical method also as if it were not there."""
@@ -131,6 +133,7 @@ def test_what_stands_in_an_empty_target_changes_nothing(name: str) -> None:
         np.testing.assert_array_equal(np.delete(a.value, at, axis=1), without.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("faulty", FAULTY)
 def test_each_fault_alone_beside_others(name: str, faulty: str) -> None:
@@ -162,6 +165,7 @@ def test_labels_of_rows_that_weigh_nothing_do_not_count(name: str) -> None:
         quick(name).fit(replace(table, weights=np.zeros(4)))
 
 
+@pytest.mark.slow
 def test_a_whole_run_goes_on_and_says_so(tmp_path, caplog: pytest.LogCaptureFixture) -> None:
     """One assay of three has no active molecule in the train part; its scores, report, file and rows say why."""
     n = 60

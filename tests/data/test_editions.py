@@ -97,6 +97,7 @@ def test_values_that_are_no_repeated_measurements_are_not_curated() -> None:
         assert set(card(name).tolerances) == {t.name for t in card(name).targets}
 
 
+@pytest.mark.slow
 def test_another_rdkit_makes_an_unverified_edition_with_a_word_of_warning(caplog: pytest.LogCaptureFixture) -> None:
     raw = load_dataset("chembl2321810")
     stated = raw.card.edition["c1"]
@@ -161,6 +162,7 @@ def test_a_set_of_graphs_is_audited_in_the_shell_too() -> None:
     assert "188 different graphs in 188 rows" in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -76,6 +76,7 @@ def test_both_backends_agree_on_all_of_nci(nci_store: GraphStore) -> None:
     assert_same(featurize(nci(), backend="cuik"), nci_store)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @needs_cuik
 @pytest.mark.parametrize("name", ["lipo", "bbbp", "hiv"])
@@ -221,6 +222,7 @@ def test_a_piece_of_more_atoms_than_16_bits_count(backend: str) -> None:
             assert np.array_equal(np.tile(array, n), many.levels[level].arrays[name])
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
     smiles = [*nci()[:300], "", "CN(C)(C)C", "C" * 500]
     alone = featurize(smiles)

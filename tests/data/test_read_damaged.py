@@ -86,6 +86,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no getrusage there")
 @pytest.mark.parametrize(
     ("name", "said"),

@@ -115,6 +115,7 @@ OPEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", OPEN)
 def test_no_file_stays_open_where_one_is_refused(tmp_path: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, content, asked = OPEN[case]

@@ -74,6 +74,7 @@ def test_own_recipes_on_nci_with_rows_that_cannot_be_read(recipe: str) -> None:
     assert "valence" in split.left_out[1].reason
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("file", ["bbbp/BBBP.csv", "clintox/clintox.csv.gz"])
 def test_own_recipes_on_marked_data(file: str, data_dir: Path) -> None:

@@ -51,6 +51,7 @@ def tables() -> dict[str, Table]:
     return {"chembl": chembl2321810(), "nci": every.take(np.arange(1, len(every), 4))}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("fractions", FRACTIONS)
 @pytest.mark.parametrize("name", ["chembl", "nci"])
@@ -59,6 +60,7 @@ def test_deepchem_sets(name: str, fractions: tuple[float, float, float], tables:
     assert sets_of(split) == deepchem_sets(tables[name], fractions)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
@@ -78,6 +80,7 @@ def test_deepchem_and_chemprop_sets_on_marked_data(file: str, smiles: str, data_
     assert sets_of(split) == chemprop_sets(table, (0.8, 0.1, 0.1), seed=7)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("fractions", [*FRACTIONS, (0.8, 0.2, 0.0)])
 @pytest.mark.parametrize(("name", "seed"), [("chembl", 0), ("nci", 11)])

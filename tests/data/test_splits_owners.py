@@ -82,6 +82,7 @@ def test_gem_sets(table: Table, fractions: tuple[float, float, float]) -> None:
     assert sets_of(split) == gem_sets(table, fractions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 7])
 @pytest.mark.parametrize("fractions", [*FRACTIONS, (0.8, 0.2, 0.0)])
 def test_balanced_sets(table: Table, fractions: tuple[float, float, float], seed: int) -> None:
@@ -101,6 +102,7 @@ def test_stereoisomers_part_ways_in_the_chiral_recipe_and_the_leak_is_printed(ca
     assert sets_of(flat) == [list(range(8)), [], [8, 9]] and sets_of(split) != sets_of(flat) and not flat.leaks
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.filterwarnings("ignore")
 def test_one_forest_scores_by_the_recipe_it_is_split_with(data_dir: Path) -> None:

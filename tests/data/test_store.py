@@ -189,6 +189,7 @@ def run(code: str, *args: object) -> subprocess.Popen:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="limits of this kind exist on POSIX systems alone")
 def test_a_full_disk_leaves_nothing(tmp_path: Path) -> None:
     """A limit on file size stands in for the full disk: both refuse a write in the middle of a file."""
@@ -254,6 +255,7 @@ def test_a_living_writers_folder_is_not_swept(tmp_path: Path) -> None:
     assert mine.exists() and other.exists() and not old.exists()
 
 
+@pytest.mark.slow
 def test_two_processes_at_once(tmp_path: Path) -> None:
     code = """
         import sys, time

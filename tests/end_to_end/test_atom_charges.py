@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from rdkit import Chem
 from rdkit.Chem import rdPartialCharges
 
@@ -21,6 +22,7 @@ def gasteiger(text: str) -> list[float]:
     return [atom.GetDoubleProp("_GasteigerCharge") for atom in mol.GetAtoms()]
 
 
+@pytest.mark.slow
 def test_charges_are_learned_from_the_shell(run: Run, tmp_path: Path) -> None:
     texts = list(chembl2321810().smiles[:90])
     cells = [json.dumps(gasteiger(text)) for text in texts]

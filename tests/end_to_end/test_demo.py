@@ -24,6 +24,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Path]:
     return done, folder / "demo"
 
 
+@pytest.mark.slow
 def test_it_tells_the_whole_story(told: tuple[Done, Path]) -> None:
     done, folder = told
     assert "1,017 molecules" in done.stdout and "pActivity" in done.stdout

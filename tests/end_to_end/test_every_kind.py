@@ -47,6 +47,7 @@ def result(request: pytest.FixtureRequest, frame: pd.DataFrame):
     )
 
 
+@pytest.mark.slow
 def test_everything_at_once(result, frame: pd.DataFrame, tmp_path: Path) -> None:
     part = frame[frame["smiles"].isin(set(frame["smiles"]) - {"oops", ""})]["part"].value_counts()
     assert result.split.sizes["train"] == part["train"] and result.split.sizes["test"] == part["test"]
@@ -99,6 +100,7 @@ SPLITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPLITS)
 def test_splits_from_the_shell(name: str, frame: pd.DataFrame, tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "in.csv", index=False)

@@ -34,6 +34,7 @@ def kill_once_a_checkpoint_is_there(folder: Path, out: str) -> None:
     assert not (folder / out).exists()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 def test_a_killed_training_goes_on(home: Path, tmp_path: Path) -> None:
     text = (home / "assay.csv").read_text()

@@ -74,6 +74,7 @@ def raw(tmp_path: Path) -> dict[str, pd.DataFrame]:
     return made | {"library.csv": write(tmp_path / "library.csv", library, ["Compound", "SMILES", "IC50", "Lab book"])}
 
 
+@pytest.mark.slow
 def test_the_readmes_story(run: Run, raw: dict[str, pd.DataFrame], tmp_path: Path) -> None:
     said: dict[str, str] = {}
     for words in story():

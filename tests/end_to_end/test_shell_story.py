@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MODELS = ["graph_model", "ensemble_model", "forest_model"]
 
 
+@pytest.mark.slow
 def test_train_tells_scores_verdict_and_next_step(home: Path, graph_model: Path) -> None:
     words = (home / "graph.txt").read_text()
     for expected in ("random_forest", "mean", "rmse", "roc_auc", "pActivity:", "active:", "molgraph predict graph.mgm"):
@@ -68,6 +69,7 @@ def test_a_recipe_repeats_the_run(home: Path, graph_model: Path, run) -> None:
     assert np.array_equal(mg.load(out).predict(smiles).value, mg.load(graph_model).predict(smiles).value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_predict_evaluate_verify(name: str, home: Path, run, request: pytest.FixtureRequest) -> None:
     model = request.getfixturevalue(name)
@@ -234,6 +236,7 @@ def test_full_disk(run, home: Path, graph_model: Path) -> None:
     assert done.returncode == 5 and "no space left" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT there")
 def test_ctrl_c_keeps_what_is_done(home: Path, tmp_path: Path, run) -> None:
     words = ["train", home / "assay.csv", "-t", "pActivity", "--epochs", "100000", "--patience", "none", "-o", "m.mgm"]

@@ -102,6 +102,7 @@ def manifests(out: Path) -> set[str]:
     return {path.parts[-3] for path in out.glob("cells/*/*/*/*/manifest.json")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "kind"), [*((how, "forking") for how in WAYS), ("store", "spawning")])
 def test_a_cell_that_finds_the_disk_full_stops_the_run_and_is_computed_by_the_next(how, kind, tmp_path, request):
     own, when, out = request.getfixturevalue(kind), tmp_path / "full", tmp_path / "out"

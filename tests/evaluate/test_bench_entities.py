@@ -83,6 +83,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return run_benchmark(recipe, out, factory=FACTORY, imports=IMPORTS, tables=tables)
 
 
+@pytest.mark.slow
 def test_every_cell_ends_as_its_columns_let_it(ran: Ran) -> None:
     assert not ran.refusals and ran.wanted == 2 * 3 + 7 * 3
     assert {(cell.method, status) for cell, status, _ in ran.failures} == {("linear", "refused"), ("typo", "refused")}

@@ -55,6 +55,7 @@ def kept(out: Path) -> dict[str, float]:
     return {str(path.parent): path.stat().st_mtime for path in out.glob("cells/*/*/*/*/manifest.json")}
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_it_ends_with_the_same_scores(root, tmp_path, rng: np.random.Generator):
     whole = begin(root, tmp_path / "whole")
     assert whole.wait(120) == 0, whole.stderr.read()
@@ -101,6 +102,7 @@ def test_killed_at_random_moments_it_ends_with_the_same_scores(root, tmp_path, r
     assert not list((out / ".work" / "cells").iterdir()), "nothing half made is left"
 
 
+@pytest.mark.slow
 def test_a_dead_server_is_replaced_and_its_cells_begin_again(root, tmp_path):
     out = tmp_path / "out"
     run = begin(root, out)

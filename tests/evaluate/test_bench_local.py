@@ -22,6 +22,7 @@ from tests.evaluate.odd_methods import FACTORY
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked")
 def test_the_server_that_has_molgraphs_imports_has_one_thread():
     """All that ``molgraph bench run`` imports ahead: a fork of a process with threads may hang."""
@@ -34,6 +35,7 @@ def test_the_server_that_has_molgraphs_imports_has_one_thread():
         made.close()
 
 
+@pytest.mark.slow
 def test_spawned_cells_give_what_forked_cells_give(tmp_path):
     odd = [{"name": "odd", "label": how, "params": {"how": how}} for how in ("exit", "raise", "sleep", "segfault")]
     asked = recipe({"name": "ridge", "params": {"noise": 0.1}}, *odd, budget={"seconds": 3})
@@ -47,6 +49,7 @@ def test_spawned_cells_give_what_forked_cells_give(tmp_path):
     spawning.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forks", [True, False])
 def test_what_a_cell_prints_is_utf8_whatever_the_shell_asks_for(forks, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")

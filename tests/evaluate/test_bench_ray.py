@@ -30,6 +30,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     ray.shutdown()
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_scores(cluster, tmp_path):
     odd = [{"name": "odd", "label": how, "params": {"how": how}} for how in ("exit", "sleep")]
     asked = recipe({"name": "ridge", "params": {"noise": 0.1}}, *odd, budget={"seconds": 1})

@@ -69,6 +69,7 @@ class Balance(HTMLParser):
             assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_says_who_failed(page: Path) -> None:
     text = page.read_text("utf-8")
     read = Balance()
@@ -93,6 +94,7 @@ def test_the_leaderboard_says_the_same_in_markdown(run: Path, page: Path) -> Non
     assert "Recipe `test.toml`" in text and "data hash of small" in text and "molgraph bench run test.toml" in text
 
 
+@pytest.mark.slow
 def test_a_page_is_the_same_each_time_and_one_of_eight_datasets_stays_small() -> None:
     methods = {f"method{i}": 1 + 0.03 * i for i in range(10)}
     scores = pd.concat([made_up(methods, dataset=d, metrics=["rmse", "r2"]) for d in ("one", "two")])

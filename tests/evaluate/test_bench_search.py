@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from molgraph.base.contracts import Target
 from molgraph.data.splits import Split
@@ -90,6 +91,7 @@ def test_methods_that_stop_early_get_a_tenth_of_the_training_rows(tmp_path):
     assert sorted((len(fit["fit"]), fit["valid"]) for fit in fits) == [(43, 5), (48, 6)]
 
 
+@pytest.mark.slow
 def test_shuffled_labels_score_at_chance(tmp_path):
     table = small(240, kind="binary")
     shuffled = replace(table, y=np.random.default_rng(0).permutation(table.y))

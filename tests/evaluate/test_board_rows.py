@@ -149,6 +149,7 @@ def shown(run: Path, record: Path) -> list[tuple[BenchReport, str, str]]:
     return [(made, leaderboard(made), report_page(made)) for made in (gather(run), read_record(record))]
 
 
+@pytest.mark.slow
 def test_numbers_and_classes_of_one_dataset_lead_a_board_each(ran: Ran, shown) -> None:
     made, text, page = shown[0]
     leads = [(b.dataset, b.split, b.metric) for b in made.boards if b.primary]

@@ -74,6 +74,7 @@ def _case(kind: Kind = "regression", n: int = 40, name: str = "y", bad: int = 2)
     return table, found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["regression", "bounded", "binary", "multiclass"])
 def test_a_page_is_whole_and_loads_nothing(kind: Kind) -> None:
     table, found = _case(kind)

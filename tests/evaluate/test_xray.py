@@ -43,6 +43,7 @@ def test_every_recipe_asks_its_own_question(found: Xray) -> None:
     assert (frame["train"] + frame["valid"] + frame["test"] + frame["left_out"] == found.n_rows).all()
 
 
+@pytest.mark.slow
 def test_what_no_split_can_use_is_said_and_what_one_alone_cannot_too(found: Xray, tmp_path: Path) -> None:
     few = make_table(["CCO", "CCN", "CCC", "CCCC", "C1CC", "", "CCCl", "CCBr"])
     words = ["train", "train", "test", "", "train", "test", "train", "test"]
@@ -163,6 +164,7 @@ def test_the_page_needs_nothing_else_and_escapes_names(found: Xray, tmp_path: Pa
     assert all(name in page for name in RECIPES) and "nan" not in re.sub(r"base64,[^\"]*", "", page)
 
 
+@pytest.mark.slow
 def test_pictures_are_pictures(found: Xray, tmp_path: Path) -> None:
     assert found.save(tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
     first = found.save(tmp_path / "x.svg").read_text()

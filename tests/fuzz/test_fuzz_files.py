@@ -136,6 +136,7 @@ def resume_one(folder: Path, rng: np.random.Generator) -> int:
     return done.resumed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_mutated_files(tmp_path: Path, name: str, capfd: pytest.CaptureFixture[str]) -> None:
     rng, path, found = np.random.default_rng(0), tmp_path / name, []

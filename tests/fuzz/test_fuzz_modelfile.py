@@ -36,6 +36,7 @@ def worker() -> Iterator[Worker]:
     made.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["knn", "dmpnn", "forest"])
 def test_mutated_files_are_refused_or_harmless(worker, tmp_path, name):
     whole, path, ended = golden(name), tmp_path / "odd.mgm", []

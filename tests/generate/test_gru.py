@@ -52,6 +52,7 @@ def test_the_loss_is_the_cross_entropy_of_every_token_and_end() -> None:
     assert float(found.total.detach()) == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_after", [1, 5, 10])
 def test_a_killed_training_goes_on_exactly(stop_after: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options: dict[str, Any] = {"epochs": 4, "checkpoint_seconds": 0.0, "dropout": 0.2}

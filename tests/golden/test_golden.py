@@ -32,6 +32,7 @@ def test_golden_file(name):
     assert "Model(" in repr(model) and model._repr_html_()
 
 
+@pytest.mark.slow
 def test_the_loader_alone_knows_every_method():
     paths = [str(FOLDER / name) for name in sorted(EXPECTED)]
     code = f"from molgraph.train.modelfile import load_model\nfor path in {paths!r}: load_model(path)"

@@ -41,7 +41,7 @@ def commands(markdown: str) -> Iterator[list[str]]:
 
 def wrong_commands(markdown: str, makefile: str) -> list[str]:
     """Commands of a page that the Makefile or the shell's verbs don't have."""
-    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     verbs = {verb.path: verb for verb in VERBS}
     found = []
     for words in commands(markdown):

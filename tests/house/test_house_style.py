@@ -93,6 +93,7 @@ CHECKS: dict[str, Callable[[str], list[str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
 def test_the_package_keeps_the_style(root: Path, check: str) -> None:
     files = sorted((root / "molgraph").rglob("*.py"))

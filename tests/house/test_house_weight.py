@@ -29,6 +29,7 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
     assert loaded(code + "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code") == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["train", "predict", "evaluate", "verify", "models", "doctor", "demo", "data"])
 def test_a_verbs_help_does_not_wait_for_torch(verb: str) -> None:
     code = f"import sys; sys.argv = ['molgraph', {verb!r}, '--help']\nfrom molgraph.__main__ import main\n"

@@ -29,6 +29,7 @@ def build(**params) -> PyGConv:
     return PyGConv(MOLECULE_SPEC, **{"d_hidden": 16, **params})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("conv", TESTED)
 def test_each_convolution_sees_graphs_and_nothing_else(conv: str) -> None:
     encoder, whole = build(conv=conv), batch()

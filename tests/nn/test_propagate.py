@@ -138,6 +138,7 @@ def test_under_autocast_the_rows_keep_their_type() -> None:
     assert linear.weight.grad is not None and linear.weight.grad.isfinite().all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 def test_compiles_whole_for_every_size(unchecked: ModuleType, backend: str) -> None:
     torch._dynamo.reset()

@@ -40,6 +40,7 @@ def test_the_block_names_those_that_nothing_is_better_than(boards: ModuleType, r
     assert "Some \\| title" in text and "75 of 75 cells, none failed, 3.0 min of CPU time, 2001-02-03" in text
 
 
+@pytest.mark.slow
 def test_all_is_written_in_one_go(
     boards: ModuleType, report: BenchReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -56,6 +57,7 @@ def test_all_is_written_in_one_go(
     assert (tmp_path / "LEADERBOARD.md").read_text("utf-8").count("# Some \\| title") == 2
 
 
+@pytest.mark.slow
 def test_what_stands_in_the_repository_is_made_of_the_records(boards: ModuleType, tmp_path: Path) -> None:
     reports = boards.read_records()
     page = page_of("board").read_text("utf-8")

@@ -62,6 +62,7 @@ def charges() -> GraphMethod:
     return quick().fit(table_of("atom"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("encoder", "level"),
     [("dmpnn", "atom"), ("dmpnn", "bond"), ("mpnn", "bond"), ("gin", "atom"), ("pyg_conv", "atom")],
@@ -100,6 +101,7 @@ def test_rows_alone_and_together_and_rows_that_cannot_be_read(charges: GraphMeth
     assert frame["q"][1] is None and len(frame["q"][2]) == 1
 
 
+@pytest.mark.slow
 def test_scales_masks_weights_and_targets_that_teach_nothing() -> None:
     rules = [rule("atom", Chem.MolFromSmiles(text)) for text in TEXTS]
     far = [[1000 + 10 * v if i % 3 else NAN for i, v in enumerate(each)] for each in rules]
@@ -152,6 +154,7 @@ def test_the_floor_is_the_mean_of_each_element_or_type_of_bond() -> None:
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["graph", "ensemble", "mean"])
 def test_a_model_file_answers_the_same_in_the_order_that_was_given(name: str, tmp_path: Path) -> None:
     made = {"graph": quick(), "mean": make_method("mean")}.get(name)
@@ -170,6 +173,7 @@ def test_a_model_file_answers_the_same_in_the_order_that_was_given(name: str, tm
     assert ("q_spread" in salt.packed) == (name == "ensemble")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["csv", "parquet", "sdf"])
 def test_what_is_written_is_read_again_as_the_same_values(charges: GraphMethod, end: str, tmp_path: Path) -> None:
     model = Model(charges, targets=table_of("atom").targets)
@@ -192,6 +196,7 @@ def test_what_is_written_is_read_again_as_the_same_values(charges: GraphMethod, 
             assert atom.GetDoubleProp("q_predicted") == pytest.approx(atom.GetDoubleProp("q"), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of("bond")
     whole = quick(checkpoint_seconds=0.0).fit(table, table.take(np.arange(5)))
@@ -207,6 +212,7 @@ def test_a_stopped_training_goes_on_to_the_same_weights(tmp_path: Path, monkeypa
         assert torch.equal(value, resumed.ready().network.state_dict()[name])
 
 
+@pytest.mark.slow
 def test_atoms_in_space() -> None:
     rng = np.random.default_rng(0)
     shapes = [

@@ -54,6 +54,7 @@ def test_without_a_validation_part_all_epochs_are_trained_and_it_says_so(caplog)
     assert "no validation part" in caplog.text and any("no validation part" in n for n in method.notes)
 
 
+@pytest.mark.slow
 def test_it_learns_sixteen_molecules_by_heart():
     table = series(16)
     method = small(epochs=150, params={"d_hidden": 32}, head_width=32, learning_rate=1e-2).fit(table)
@@ -203,6 +204,7 @@ def test_a_full_disk_keeps_the_checkpoint_before_it(tmp_path, monkeypatch):
     assert same_bits(weights_of(plain), weights_of(again))
 
 
+@pytest.mark.slow
 def test_a_fit_goes_on_with_the_threads_it_began_with(tmp_path, monkeypatch):
     plain, real, seen = small(epochs=4, threads=1).fit(series(64)), engine.Fit._step, []
 
@@ -221,6 +223,7 @@ def test_a_fit_goes_on_with_the_threads_it_began_with(tmp_path, monkeypatch):
     assert same_bits(weights_of(plain), weights_of(again))
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_a_checkpoint_and_the_next_fit_goes_on(tmp_path, monkeypatch):
     plain = small(epochs=8).fit(series(64))
     before, real = signal.getsignal(signal.SIGINT), engine.Fit._step

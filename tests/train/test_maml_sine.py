@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -91,6 +92,7 @@ def fine_tuned(network: Wave, rate: float) -> float:
     return float(np.nan_to_num(np.mean(errors), nan=np.inf))
 
 
+@pytest.mark.slow
 def test_five_steps_on_ten_points_go_further_than_from_joint_training() -> None:
     """Each starting point at its best step size; joint training is the same objective without inner steps."""
     ways: list[dict[str, Any]] = [{"inner_steps": 0}, {}, {"first_order": True}]

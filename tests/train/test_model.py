@@ -39,6 +39,7 @@ def test_every_form_of_input_gives_the_same_answers(model, tmp_path):
         assert model.predict(data).value.tobytes() == expected.value.tobytes(), type(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", [[30, 10, 20, 40], list("abcd"), pd.MultiIndex.from_product([[1, 2], ["x", "y"]])])
 def test_the_frame_of_a_prediction_stands_beside_its_input(model, index, tmp_path):
     frame = pd.DataFrame({"smiles": ["CCO", "c1ccccc1", "oops", "CCN"]}, index=index)

@@ -47,6 +47,7 @@ def saved(tmp_path_factory) -> Saved:
     return Saved((path, path.read_bytes(), model.predict(QUESTIONS).value))
 
 
+@pytest.mark.slow
 def test_a_loaded_model_answers_as_the_saved_one(tmp_path):
     table = mixed()
     model = model_of(table)
@@ -59,6 +60,7 @@ def test_a_loaded_model_answers_as_the_saved_one(tmp_path):
     assert again.save(tmp_path / "again.mgm").read_bytes() == path.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_convolution_with_batch_norm_comes_back(tmp_path):
     """Its count of batches is an array without axes."""
     table = series(8)
@@ -68,6 +70,7 @@ def test_a_convolution_with_batch_norm_comes_back(tmp_path):
     assert again.predict(QUESTIONS).value.tobytes() == model.predict(QUESTIONS).value.tobytes()
 
 
+@pytest.mark.slow
 def test_suffix_and_verify(saved):
     path, _, _ = saved
     assert path.name == "small.mgm"
@@ -92,6 +95,7 @@ def test_verify_notices_other_answers(saved, tmp_path):
         verify(tmp_path / "other.mgm")
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(data=st.data())
 def test_damage_is_noticed_or_does_no_harm(saved, tmp_path_factory, data):
@@ -115,6 +119,7 @@ def test_damage_is_noticed_or_does_no_harm(saved, tmp_path_factory, data):
     _same_or_refused(path, answers)
 
 
+@pytest.mark.slow
 def test_damage_to_the_zips_own_records(saved, tmp_path):
     """Where it is likeliest to matter: the first local header, the central directory, the end."""
     _, whole, answers = saved

@@ -97,6 +97,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_same_as_in_one_process_and_on_resume(
     model: Model, many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,6 +150,7 @@ predict_stream(load_model(sys.argv[1]), sys.argv[2], sys.argv[3], chunk_rows=500
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_memory_does_not_grow_with_the_file(model: Model, tmp_path: Path) -> None:
     model.save(tmp_path / "m.mgm")

@@ -75,6 +75,7 @@ print(json.dumps({"killed": killed, "resumed_at": resumed_at}))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["supervised", "masked-atoms", "maml"])
 def test_killed_and_resumed_is_bit_identical(objective: str, tmp_path: Path, root: Path) -> None:
     words = [sys.executable, "-c", SCRIPT, str(tmp_path), "6", objective]
@@ -104,6 +105,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_two_processes_learn_what_one_learns(tmp_path: Path, root: Path) -> None:
     """DDP through Fabric: the same batches, shared between processes, give the same weights but for rounding."""
     script = tmp_path / "two.py"

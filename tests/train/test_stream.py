@@ -169,6 +169,7 @@ predict_stream(Tells(), sys.argv[1], sys.argv[2], model_hash="m1", chunk_rows=20
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL there")
 def test_killed_at_random_moments_gives_the_same_bytes(source: Path, tmp_path: Path) -> None:
     stream(source, tmp_path / "whole.csv", chunk_rows=20)
