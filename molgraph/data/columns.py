@@ -66,13 +66,14 @@ def resolve(name: str, names: Sequence[str], what: str) -> str:
     raise DataError(f"no column {name!r} for the {what}", hint=nearest(str(name), names)[:500])
 
 
-def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = ()) -> str:
+def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = (), needed: bool = True) -> str:
     """The column that holds SMILES: by its name, else by values that parse.
 
     Args:
         names: all columns.
         sample: the first rows.
         taken: columns that a person named for something else.
+        needed: whether none is an error, and not an empty name.
 
     Raises:
         DataError: none or several, with the candidates and the option to give.
@@ -97,12 +98,14 @@ def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = (
             f"several columns hold SMILES: {', '.join(map(repr, found))}",
             hint=f"say which: --smiles {shlex.quote(found[0])} (in Python smiles={found[0]!r})",
         )
-    for name in taken:
+    for name in taken if needed else ():
         if name in names and _holds_molecules(sample, name, least=0.0 if is_smiles_name(name) else _SHARE):
             raise DataError(
                 f"column {name!r} holds the SMILES, but was named for something else",
                 hint="name the columns of values as targets, weights and so on, and leave that one out",
             )
+    if not needed:
+        return ""
     raise DataError(
         "no column holds SMILES", hint=f"name it with --smiles NAME; the columns are: {', '.join(names)}"[:500]
     )

@@ -134,7 +134,8 @@ def _find_roles(
     taken = [n for n in (weight, split, id, *described, *proteins, *values) if n]
     sample = reader.sample()
     molecules = [cols.resolve(name, names, "SMILES") for name in _several(smiles)]
-    molecules = molecules or [reader.smiles or cols.find_smiles(names, sample, taken)]
+    if not molecules and (found := reader.smiles or cols.find_smiles(names, sample, taken, needed=not proteins)):
+        molecules = [found]
     entities: list[tuple[str, EntityKind]] = [(name, "molecule") for name in molecules]
     entities += [(name, "sequence") for name in proteins]
     for name, kind in entities:

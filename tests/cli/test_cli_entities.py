@@ -132,3 +132,21 @@ def test_pairs_are_audited_and_curated_as_pairs(folder: Path) -> None:
     assert code == 0 and "molgraph train c.csv --smiles drug --sequence protein -t affinity" in said, said
     kept = [(row["drug"], row["protein"], row["affinity"]) for row in rows(folder / "c.csv")]
     assert kept == [("CCO", "MKT", "2"), ("CCO", "ACD", "5"), ("CCN", "ACD", "6")]
+
+
+def test_a_table_of_proteins_alone(folder: Path) -> None:
+    with open(folder / "proteins.csv", "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows(
+            [("protein", "y"), *((PROTEINS[i % 3][i % 7 :], i % 5) for i in range(40)), ("MKJ", 1)]
+        )
+    asked = ("train", "proteins.csv", "--sequence", "protein", "-t", "y", "-m", "deepdta", *QUICK[:-2])
+    code, said = call(folder, *asked, "-o", "m.mgm")
+    assert code == 3 and "needs a column of molecules" in said and "--split random" in said
+    code, said = call(folder, *asked, "--split", "random", "-o", "m.mgm")
+    assert code == 0, said
+    code, said = call(folder, "predict", "m.mgm", "proteins.csv", "-o", "out.csv")
+    assert code == 0, said
+    out = rows(folder / "out.csv")
+    assert [row["status"] for row in out] == ["ok"] * 40 + ["unreadable"] and out[0]["protein"] == PROTEINS[0]
+    code, said = call(folder, *asked[:6], "-m", "linear", "--split", "random", "-o", "f.mgm")
+    assert code == 2 and "would ignore 'protein'" in said

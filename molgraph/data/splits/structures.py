@@ -7,6 +7,7 @@ from collections import defaultdict
 import numpy as np
 import pandas as pd
 
+from molgraph.base.errors import DataError
 from molgraph.chem.scaffold import relate, stereo_free_parents
 from molgraph.data.splits.recipe import Grouping, Task, number
 from molgraph.data.splits.split import Leak
@@ -22,6 +23,11 @@ def reasons_by_row(rows: np.ndarray, reasons: np.ndarray) -> dict[int, str]:
 
 def group_by_parent(task: Task, column: Entities | None = None) -> tuple[Grouping, np.ndarray]:
     """Group rows by stereo-free parent; rows whose molecule cannot be read are left out with RDKit's reason."""
+    if column is None and "molecule" not in [e.kind for e in task.table.entities]:
+        raise DataError(
+            "this split needs a column of molecules",
+            hint="take another one, as in --split random",
+        )
     keys = stereo_free_parents((column or task.table.entity("molecule")).values[task.rows])
     use = keys.reasons == ""
     parents = keys.values[use]
