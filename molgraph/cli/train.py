@@ -86,6 +86,8 @@ def train(
         say(result.choice.sentence, err=True)
     for name, path in written.items():
         say(f"{name} written to {path}", err=True)
+    if (former := baseline_file(out)) not in written.values() and former.exists():
+        say(f"{former} is the baseline of an earlier training", "yellow", err=True)
     if save_recipe is not None:
         result.recipe.to_toml(save_recipe)
         say(f"recipe written to {save_recipe}", err=True)

@@ -147,6 +147,12 @@ def test_a_model_is_not_written_over_unasked(folder: Path) -> None:
     assert code == 2 and "did you mean 'best'?" in said
 
 
+def test_a_baseline_of_an_earlier_training_is_named(folder: Path) -> None:
+    (folder / "m.baseline.mgm").write_bytes(b"of another table")
+    code, said = call(folder, "train", "a.csv", *MEAN, "-o", "m.mgm")
+    assert code == 0 and "m.baseline.mgm is the baseline of an earlier training" in said
+
+
 def test_an_error_before_the_first_step_leaves_no_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(plan: RunConfig, method: object, parts: object, work: Path) -> None:
         assert work.is_dir()
