@@ -50,7 +50,7 @@ def test_a_page_of_an_evaluation_has_plots_intervals_and_the_warning(
 ) -> None:
     scores = model.evaluate(table, report=tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert page.count('<span class="range">') == len(scores) == 8, "an interval below each score"
+    assert page.count('<span class="small">') == len(scores) == 8, "an interval below each score"
     assert "95% interval below each score" in page
     assert "Predicted against measured pActivity" in page and "ROC, precision-recall and calibration" in page
     assert "rows hold a molecule that the model learnt from" in page and "rows of active 0 | 1" in page

@@ -16,9 +16,11 @@ from molgraph.auxiliary.tabular.target_model import (
     values_of_scores,
 )
 from molgraph.base.contracts import Target
+from molgraph.base.errors import ModelFileError
 from molgraph.base.packed import offsets_of
 
 PAIRS = 40_000  # (row, tree) pairs walked at once: their arrays stay in the processor's cache
+DEEPEST = 5_000  # levels of a tree
 FIRST_DROP = 4  # level from which pairs that reached a leaf are set aside
 
 
@@ -119,6 +121,8 @@ class MeanOfTrees(TargetModel):
         row, node = np.tile(np.arange(n) * self.width, len(roots)), np.repeat(roots, n)
         root, level = node, 0
         while len(pair):
+            if level > DEEPEST:
+                raise ModelFileError("a tree of the forest is too deep to be walked", hint="fetch the file again")
             if level >= FIRST_DROP and level % 2 == 0:
                 inner = self.left.take(node) != 0
                 leaves[pair[~inner]] = node[~inner]
