@@ -12,6 +12,8 @@ import molgraph as mg
 from molgraph.auxiliary import RandomForest
 from tests.end_to_end.conftest import Done, molgraph
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Path]:
@@ -24,7 +26,6 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Path]:
     return done, folder / "demo"
 
 
-@pytest.mark.slow
 def test_it_tells_the_whole_story(told: tuple[Done, Path]) -> None:
     done, folder = told
     assert "1,017 molecules" in done.stdout and "pActivity" in done.stdout

@@ -20,6 +20,8 @@ from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.benchmark.verify import verify_records
 from molgraph.evaluate.split_report import xray
 
+pytestmark = pytest.mark.slow
+
 FACTORY = "molgraph.train.make_method:make_method"
 IMPORTS = ("molgraph.train.make_method", "molgraph.auxiliary", "pyarrow.parquet", "lightning.fabric", "sklearn")
 DRUGS = ("CCO", "c1ccccc1", "CC(=O)O", "CCN", "CCCl", "C1CC1", "CCCC", "OCCO", "CNC", "CS")
@@ -83,7 +85,6 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return run_benchmark(recipe, out, factory=FACTORY, imports=IMPORTS, tables=tables)
 
 
-@pytest.mark.slow
 def test_every_cell_ends_as_its_columns_let_it(ran: Ran) -> None:
     assert not ran.refusals and ran.wanted == 2 * 3 + 7 * 3
     assert {(cell.method, status) for cell, status, _ in ran.failures} == {("linear", "refused"), ("typo", "refused")}

@@ -20,6 +20,8 @@ from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.benchmark.worker import run_job
 from tests.evaluate.leaky_methods import CHEATS, FACTORY
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"n_bits": 256}
 METHODS = {
     "knn": SMALL,
@@ -120,14 +122,12 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_shuffled_labels_score_at_chance(folds, method):
     assert folds.loc["true", method] > 0.85, "it can learn"
     assert abs(folds.loc[SHUFFLED, method].mean() - 0.5) < CHANCE
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_a_column_that_tells_labels_of_test_rows_alone_does_not_help(told, method):
     assert told.loc["told_test", method] < 0.5 + CHANCE

@@ -25,6 +25,8 @@ from molgraph.evaluate.benchmark.report_slices import EDGES, Answers, Slices
 from tests.evaluate.bench_scores import failed, made_up
 from tests.evaluate.bench_tables import small, three_and_a_failure
 
+pytestmark = pytest.mark.slow
+
 NASTY = "<script>document.title = 'broken'</script> & $x_1$ | *b*"
 QUOTE = {"dataset": "small", "split": "random-1x5", "method": "Paper's", "metric": "rmse", "value": 0.1}
 QUOTE |= {"protocol": NASTY, "source": "Nobody 2020"}
@@ -69,7 +71,6 @@ class Balance(HTMLParser):
             assert self.open.pop() == tag
 
 
-@pytest.mark.slow
 def test_the_page_is_whole_and_says_who_failed(page: Path) -> None:
     text = page.read_text("utf-8")
     read = Balance()
@@ -94,7 +95,6 @@ def test_the_leaderboard_says_the_same_in_markdown(run: Path, page: Path) -> Non
     assert "Recipe `test.toml`" in text and "data hash of small" in text and "molgraph bench run test.toml" in text
 
 
-@pytest.mark.slow
 def test_a_page_is_the_same_each_time_and_one_of_eight_datasets_stays_small() -> None:
     methods = {f"method{i}": 1 + 0.03 * i for i in range(10)}
     scores = pd.concat([made_up(methods, dataset=d, metrics=["rmse", "r2"]) for d in ("one", "two")])

@@ -27,6 +27,8 @@ from molgraph.evaluate.benchmark.unused_rows import RowCount
 from tests.evaluate.bench_scores import failed, made_up
 from tests.evaluate.bench_tables import go, recipe
 
+pytestmark = pytest.mark.slow
+
 METHODS = {"mean": 1.9, "rf": 1.0, "knn": 0.9}
 SPLITS = [{"recipe": "random", "folds": 5}, {"recipe": "scaffold/deepchem", "label": "rare", "seeds": [0]}]
 
@@ -149,7 +151,6 @@ def shown(run: Path, record: Path) -> list[tuple[BenchReport, str, str]]:
     return [(made, leaderboard(made), report_page(made)) for made in (gather(run), read_record(record))]
 
 
-@pytest.mark.slow
 def test_numbers_and_classes_of_one_dataset_lead_a_board_each(ran: Ran, shown) -> None:
     made, text, page = shown[0]
     leads = [(b.dataset, b.split, b.metric) for b in made.boards if b.primary]

@@ -67,6 +67,7 @@ def test_a_pair_is_nadeau_and_bengios_t_and_holms_rule_is_statsmodels() -> None:
     assert tuple(alone.pairs.loc[0, ["low", "high"]]) == pytest.approx(tuple(t.confidence_interval(0.95)))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from([0.0, 0.001, 0.004, 0.01, 0.02, 0.04, 0.2, 1.0]), min_size=1, max_size=9))
 def test_the_level_of_a_step_decides_as_the_adjusted_p_value_does(raw: list[float]) -> None:
