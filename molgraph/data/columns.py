@@ -26,6 +26,7 @@ SMILES_NAMES = frozenset(
     for word in ("", "smiles")
 }
 ID_NAMES = frozenset(["id", "molid", "moleculeid", "compoundid", "drugid", "identifier"])
+_LOGARITHM = re.compile(r"p[A-Z]|p_|pchembl|[lL]og|ln_")  # pIC50, pKi, logD, ...
 MISSING_WORDS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "-")
 _NAMES = {
     "relation": ("relation", "operator", "qualifier", "modifier", "relationship"),
@@ -185,6 +186,8 @@ def find_beside(names: Sequence[str], taken: Sequence[str | None], targets: Iter
                 shared = [name for name in shared if name != named[0]]
             else:
                 without.append(target)
+        if what == "unit":  # a logarithm has none: the column belongs to the value that it was taken of
+            without = [target for target in without if not _LOGARITHM.match(target)]
         for target in without if shared else ():
             found.setdefault(target, {})["shared unit" if what == "unit" and len(targets) > 1 else what] = shared[0]
     return found

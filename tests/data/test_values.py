@@ -183,16 +183,16 @@ def test_a_cell_whose_unit_contradicts_its_column_is_refused_or_listed() -> None
     assert found.targets[0].missing == 1
 
 
-@pytest.mark.parametrize("dimensionless", ["logP", "logP:regression"])
+@pytest.mark.parametrize("dimensionless", ["score", "score:regression"])
 def test_a_column_of_units_that_could_be_several_targets_converts_none(dimensionless: str) -> None:
-    table = {"smiles": ["CCO", "CCN"], "IC50": ["0.25", "250"], "logP": ["2.5", "3"]}
-    with pytest.raises(DataError, match="'units' does not say whose units it holds: 'IC50', 'logP'") as caught:
+    table = {"smiles": ["CCO", "CCN"], "IC50": ["0.25", "250"], "score": ["2.5", "3"]}
+    with pytest.raises(DataError, match="'units' does not say whose units it holds: 'IC50', 'score'") as caught:
         read_table({**table, "units": ["uM", "nM"]}, targets=["IC50", dimensionless], unit="nM")
     assert "IC50_units" in caught.value.hint
     for units in ({"IC50_units": ["uM", "nM"]}, {"IC50_units": ["uM", "nM"], "units": ["", ""]}):
         made = read_table({**table, **units}, targets=["IC50", dimensionless], unit="nM")
         assert made.y.tolist() == [[250, 2.5], [250, 3]]
-        assert any("logP: no units are known, so its values are read as they stand" in n for n in made.notes)
+        assert any("score: no units are known, so its values are read as they stand" in n for n in made.notes)
     same = read_table({**table, "units": ["nM", ""]}, targets=["IC50", dimensionless], unit="nM")
     assert same.y.tolist() == [[0.25, 2.5], [250, 3]]
     one = read_table({**table, "units": ["uM", "nM"]}, targets=["IC50"], unit="nM")
@@ -278,3 +278,15 @@ def test_labels_in_another_unit_than_the_training_table_are_refused(log: bool, t
     np.testing.assert_allclose(brought["value"], same["value"])
     assert model.evaluate(other, unit="none")["value"][0] != same["value"][0]
     assert molgraph.train(frame, test=other, unit="nM", **options).scores.loc["mean", "rmse"] < 100
+
+
+def test_a_logarithm_takes_no_unit_from_a_column_of_units() -> None:
+    """The units belong to the value that it was taken of, which stands beside it."""
+    smiles, p = [*map("C".__mul__, range(1, 31))], np.linspace(4, 9, 30)
+    frame = pd.DataFrame({"smiles": smiles, "pIC50": p, "IC50": 10 ** (9 - p), "units": "nM"})
+    model = molgraph.train(frame, targets="pIC50", model="mean", split="random").model
+    assert not model.card.units
+    scores = [model.evaluate(frame.assign(units=unit))["value"] for unit in ("nM", "uM")]
+    np.testing.assert_array_equal(*scores)
+    assert find_beside(["logD", "units"], ["logD"], ["logD"]) == {}
+    assert find_beside(["pIC50", "pIC50_units"], ["pIC50"], ["pIC50"]) == {"pIC50": {"unit": "pIC50_units"}}

@@ -47,6 +47,16 @@ exec(PREDICTOR, namespace)
 Slow = namespace["Slow"]
 
 
+class Dies(Slow):
+    def __init__(self, last: int) -> None:
+        self.last = last
+
+    def predict(self, table):
+        if self.calls == self.last:
+            raise KeyboardInterrupt
+        return super().predict(table)
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     path = tmp_path / "in.csv"
@@ -101,22 +111,19 @@ def test_drop_and_stop(source: Path, tmp_path: Path) -> None:
         stream(source, tmp_path / "other.csv", on_error="stop")
     assert not (tmp_path / "other.csv").exists()
 
+    with pytest.raises(KeyboardInterrupt):
+        stream(source, tmp_path / "other.csv", model=Dies(2))
+    with pytest.raises(DataError, match=r"row 4 \(id 00003\)"):  # rows that another run kept are no reason to go on
+        stream(source, tmp_path / "other.csv", model=Slow(), on_error="stop")
+
 
 @pytest.mark.parametrize("name", ["out.csv", "out.csv.gz", "out.parquet"])
 def test_resumes_after_any_number_of_chunks(source: Path, tmp_path: Path, name: str) -> None:
     stream(source, tmp_path / f"whole-{name}")
 
-    class Dies(Slow):
-        def predict(self, table):
-            if self.calls == self.last:
-                raise KeyboardInterrupt
-            return super().predict(table)
-
     for last in (0, 1, 4):
-        model = Dies()
-        model.last = last
         with pytest.raises(KeyboardInterrupt) as stopped:
-            stream(source, tmp_path / name, model=model)
+            stream(source, tmp_path / name, model=Dies(last))
         assert not last or "00 rows are kept in out" in stopped.value.__notes__[0]
     (tmp_path / f"{name}.parts" / ".000005.chunk.0123abcd.tmp").write_bytes(
         b"half a row"
@@ -133,14 +140,8 @@ def test_part_of_another_run_is_started_again(source: Path, tmp_path: Path) -> N
     stream(source, tmp_path / "whole.csv")
 
     def interrupted() -> None:
-        class Dies(Slow):
-            def predict(self, table):
-                if self.calls == 3:
-                    raise KeyboardInterrupt
-                return super().predict(table)
-
         with pytest.raises(KeyboardInterrupt):
-            stream(source, out, model=Dies())
+            stream(source, out, model=Dies(3))
 
     interrupted()
     done = stream(source, out, model_hash="another")
