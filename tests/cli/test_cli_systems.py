@@ -35,7 +35,7 @@ def test_the_verb_lists_and_finds_and_answers() -> None:
     everything = run(app, ["systems"]).stdout
     assert "molgraph train" in everything and "molgraph/models/dmpnn.py" in everything
     found = json.loads(run(app, ["systems", "schuett", "--json"]).stdout)
-    assert [each["system"] for each in found] == ["schnet"]
+    assert "schnet" in [each["system"] for each in found]
     wrong = run(app, ["systems", "schnett"])
     assert wrong.exit_code == 2 and "did you mean 'schnet'" in wrong.stderr
 
