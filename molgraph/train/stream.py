@@ -102,7 +102,7 @@ def predict_stream(
     file = isinstance(source, str | os.PathLike) and os.path.isfile(source)
     if file and os.path.realpath(source) == os.path.realpath(path):
         raise UsageError(f"{path} is the file that is read", hint="name another output")
-    run = repr((__version__, model_hash, chunk_rows, on_error, keep_columns, columns_of_input))
+    run = repr((__version__, model_hash, chunk_rows, on_error == "drop", keep_columns, columns_of_input))
     how = (row_format(path), on_error, chunk_rows, keep_columns, columns_of_input)
     job = _Job(model, source, *how, run, Streamed(path))
     if path == "-" or (os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)):
@@ -187,7 +187,7 @@ def _predicted(
             for number, rows in enumerate(chain(first, every)):
                 key = _hash(job.run, rows)
                 counts = find(number, key)
-                if counts is None:
+                if counts is None or (job.on_error == "stop" and counts["failed"]):  # predicted again, it stops
                     yield (number, key, rows), rows.table
                 else:
                     job.result.add(counts)
