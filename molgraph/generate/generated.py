@@ -1,4 +1,4 @@
-"""Tell which generated SMILES are valid, unique and novel."""
+"""Check which generated SMILES are valid, unique and novel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipes that keep groups of molecules or proteins whole: ``random``, ``scaffold``, ``cluster`` and ``cold``."""
+"""Split rows by groups that stay whole: all forms of a molecule, scaffolds, clusters, drugs or proteins."""
 
 from __future__ import annotations
 
