@@ -13,7 +13,7 @@ import numpy as np
 from molgraph.api.baselines import method_of
 from molgraph.api.check_config import check_config, corpus_keywords, recipe_of, with_start
 from molgraph.api.training import run_folder
-from molgraph.api.training_data import read_for_training
+from molgraph.api.training_data import entity_columns, read_for_training
 from molgraph.base.contracts import Trainable
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.options import optional, takes
@@ -146,7 +146,7 @@ def _read(data: Any, config: RunConfig) -> Table:
     if data is None:
         raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
     asked = config.data
-    table = read_table(data, smiles=asked.smiles, sequence=asked.sequence, id=asked.id, on_error=asked.on_error)
+    table = read_table(data, **entity_columns(config, data), id=asked.id, on_error=asked.on_error)
     if not len(table):
         raise DataError("the table has no rows", hint="give a file of molecules")
     for note in table.notes:

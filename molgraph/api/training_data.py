@@ -11,16 +11,20 @@ import numpy as np
 
 from molgraph.api.check_config import READING, check_config, split_file, split_name
 from molgraph.base.errors import UsageError
+from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.cells import check_units
+from molgraph.data.chunks import GEOMETRY
 from molgraph.data.columns import with_kind
 from molgraph.data.editions import curate
 from molgraph.data.labels import check_targets
 from molgraph.data.log import log_targets
 from molgraph.data.profile import WIDE, decades_of
-from molgraph.data.read import read_table
+from molgraph.data.read import is_named, read_table
 from molgraph.data.replicates import find_replicates
 from molgraph.data.table import Table
+from molgraph.data.table_reader import OPTIONS
+from molgraph.train.inputs import encoder_names
 
 SHOWN = 5  # targets in a line
 MAX_LOOK = 10  # different whole numbers that may be meant as classes
@@ -63,11 +67,12 @@ def read_test(data: Any, config: RunConfig, table: Table) -> Table:
 
 def _read(data: Any, config: RunConfig, targets: Any, split: str | None = None) -> Table:
     asked = config.data
-    columns: dict[str, Any] = {"smiles": asked.smiles, "targets": targets, "id": asked.id, "weight": asked.weight}
     table = read_table(
         data,
-        **columns,
-        sequence=asked.sequence,
+        **entity_columns(config, data),
+        targets=targets,
+        id=asked.id,
+        weight=asked.weight,
         features=asked.features,
         split=split,
         on_error=asked.on_error,
@@ -75,6 +80,17 @@ def _read(data: Any, config: RunConfig, targets: Any, split: str | None = None) 
         **asked.model_dump(include=set(READING)),
     )
     return table if asked.inputs is None else table.with_entities(asked.inputs)
+
+
+def entity_columns(config: RunConfig, data: Any) -> dict[str, Any]:
+    """The columns of entities that are named, or those that a model of nothing but geometries reads in a file."""
+    asked = config.data
+    named = {name: getattr(asked, name) for name in OPTIONS.values()}
+    if is_named(data) or any(named.values()):
+        return named
+    own = [e for e in encoder_names(config.model.name) if e in names("encoder")]
+    reads = {kind for encoder in own for kind in get("encoder", encoder).reads}
+    return named | ({"geometry": GEOMETRY} if reads == {"geometry"} else {})
 
 
 def _settle_replicates(table: Table, config: RunConfig) -> Table:

@@ -42,8 +42,11 @@ class DataSection(Section):
     ] = None
     smiles: Annotated[str | Names | None, Option("SMILES; found if not given; again for several a row.", Column)] = None
     sequence: Annotated[str | Names | None, Option("A protein sequence; again for several.", Column)] = None
+    geometry: Annotated[
+        str | Names | None, Option("Atoms in space (mol or XYZ texts); geometry: those of an SD file.", Column)
+    ] = None
     inputs: Annotated[
-        Names | None, Option("A molecule or sequence column to read; all if not given.", Column, ("--input",))
+        Names | None, Option("A molecule, sequence or geometry column to read; all if not given.", Column, ("--input",))
     ] = None
     id: Annotated[str | None, Option("Ids, kept as text.", Column)] = None
     weight: Annotated[str | None, Option("Row weights.", Column)] = None
@@ -165,12 +168,12 @@ KEYWORDS: dict[str, Keyword] = {
 }
 
 #: those of them that pretraining has; targets are its tasks where it has any
-_PRETRAIN = ["targets", "smiles", "sequence", "inputs", "id", "on_error", "standardise"]
+_PRETRAIN = ["targets", "smiles", "sequence", "geometry", "inputs", "id", "on_error", "standardise"]
 _PRETRAIN += ["model", "init", "split", "fractions"]
 _PRETRAIN += keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline"))
 PRETRAIN_KEYWORDS: dict[str, Keyword] = {name: KEYWORDS[name] for name in _PRETRAIN}
 
 #: those that a generator has, which reads molecules alone
-_NOT_GENERATOR = ("sequence", "inputs", "init", "store", "objective")
+_NOT_GENERATOR = ("sequence", "geometry", "inputs", "init", "store", "objective")
 GENERATOR_KEYWORDS = {name: each for name, each in PRETRAIN_KEYWORDS.items() if name not in _NOT_GENERATOR}
 GENERATOR_KEYWORDS["model"] = replace(KEYWORDS["model"], default="gru")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
 from rdkit import Chem
 from rdkit.Chem import rdDepictor
 
@@ -91,6 +92,56 @@ def field_names(pieces: Iterable[bytes], errors: str = "replace") -> Iterator[st
         held = piece[max(cut - 1, 0) :]
         if len(held) > MAX_NAME:  # a line that long is none of a field
             held = b""
+
+
+def read_positions(text: str) -> tuple[np.ndarray, np.ndarray]:
+    """Atomic numbers uint8 [n] and positions float32 [n, 3] in angstrom, of a mol block or the text of an XYZ file.
+
+    Raises:
+        ValueError: it is neither, has no atoms, or is a drawing in the plane, whose positions are no geometry.
+
+    Example:
+        >>> read_positions("2\\n\\nC 0 0 0\\nO 0 0 1.128\\n")[0]
+        array([6, 8], dtype=uint8)
+    """
+    if "M  END" not in text:
+        return _read_xyz(text.splitlines())
+    with smiles.quiet():
+        mol = Chem.MolFromMolBlock(text, sanitize=False, removeHs=False)
+    if mol is None or not mol.GetNumAtoms():
+        raise ValueError("a mol block that RDKit cannot read" if mol is None else "a structure of no atoms")
+    conformer = mol.GetConformer()
+    if mol.GetNumAtoms() > 1 and not conformer.Is3D():
+        raise ValueError("a drawing in the plane, not a structure in space (the second line of one says 3D)")
+    numbers = np.array([atom.GetAtomicNum() for atom in mol.GetAtoms()], np.uint8)
+    return numbers, conformer.GetPositions().astype(np.float32)
+
+
+def _read_xyz(lines: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The atoms after a line with their number and a comment; what stands behind three coordinates is left out."""
+    try:
+        cells = [line.split()[:4] for line in lines[2 : 2 + int(lines[0])]]
+        if len(cells) != int(lines[0]):
+            raise ValueError
+        with smiles.quiet():
+            element = Chem.GetPeriodicTable().GetAtomicNumber
+            numbers = np.array([int(z) if z.isdigit() else element(z.capitalize()) for z, *_ in cells], np.uint8)
+        at = np.array([[float(x) for x in xyz] for _, *xyz in cells], np.float32).reshape(-1, 3)
+    except (ValueError, IndexError, RuntimeError, OverflowError):
+        raise ValueError("neither a mol block nor the text of an XYZ file") from None
+    if len(at) != len(numbers) or not len(at) or not np.isfinite(at).all():
+        raise ValueError("an atom without a position" if len(at) else "a structure of no atoms")
+    return numbers, at
+
+
+def write_positions(numbers: np.ndarray, positions: np.ndarray) -> str:
+    """Atoms in space as the text of an XYZ file, which ``read_positions`` reads back to the bit."""
+    symbol = Chem.GetPeriodicTable().GetElementSymbol
+    rows = [
+        f"{symbol(int(z))} " + " ".join(np.format_float_positional(x) for x in at)
+        for z, at in zip(numbers, positions, strict=True)
+    ]
+    return "\n".join([str(len(rows)), "", *rows, ""])
 
 
 def _record(lines: list[str], molecules: bool, blocks: bool, reason: str) -> Record:

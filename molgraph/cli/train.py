@@ -93,8 +93,11 @@ def train(
         say(f"recipe written to {save_recipe}", err=True)
     if report is not None:
         say(f"report written to {result.report(report)}", err=True)
-    say("next:", err=True)
-    command(["molgraph", "predict", out, "new.csv", "-o", "predicted.csv"], err=True)
+    kinds = {kind for kind, _ in result.model.columns_read}
+    if "graph" not in kinds:  # which no file has
+        say("next:", err=True)
+        new = "new.sdf" if "geometry" in kinds else "new.csv"
+        command(["molgraph", "predict", out, new, "-o", "predicted.csv"], err=True)
 
 
 def model_file(out: Path) -> Path:

@@ -15,6 +15,7 @@ from molgraph.base.errors import DataError
 SAMPLE_ROWS = 200  # what columns are found by
 #: columns beside a source's own: why a row is no sound row, else null; a structure as an SD file has it
 REASON, MOLBLOCK = "\0reason", "\0molblock"
+GEOMETRY = "geometry"  # the column of an SD file's structures, where it has no field of that name
 MAX_CHUNK_BYTES = 1 << 30
 
 

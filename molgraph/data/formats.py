@@ -18,10 +18,12 @@ import pyarrow.parquet as pq
 
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import temporary_error
+from molgraph.chem.molfile import write_positions
 from molgraph.chem.smiles import is_mol, parse_smiles, write_smiles
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
 from molgraph.data.columns import encodable, is_smiles_name, text_of
 from molgraph.data.delimited import DelimitedReader, check_unique
+from molgraph.data.graph_values import Geometry
 from molgraph.data.sdf_smi_reader import RecordReader, SmilesReader
 from molgraph.data.source_file import DAMAGED, Opened, broken
 from molgraph.data.view_types import without_views
@@ -182,6 +184,8 @@ def _text(value: Any) -> str:
         return f"{value:#x}"  # Python writes no more than 4,300 decimal digits
     if isinstance(value, np.ndarray):
         value = value.tolist()  # whose text has all digits
+    if isinstance(value, Geometry):
+        return write_positions(value.numbers, value.positions)
     return value if isinstance(value, str) else write_smiles(value).smiles if is_mol(value) else text_of(value)
 
 

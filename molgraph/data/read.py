@@ -15,7 +15,7 @@ from molgraph.data.log import log_targets
 from molgraph.data.sources import builtin
 from molgraph.data.table import Table, row_name
 from molgraph.data.table_builder import Rows
-from molgraph.data.table_reader import Names, Targets, read_rows
+from molgraph.data.table_reader import OPTIONS, Names, Targets, read_rows
 from molgraph.data.targets import parse_targets
 from molgraph.data.validate import check_molecules
 
@@ -27,6 +27,7 @@ def read_table(
     *,
     smiles: Names = None,
     sequence: Names = None,
+    geometry: Names = None,
     targets: Targets = None,
     id: str | None = None,
     weight: str | None = None,
@@ -46,6 +47,8 @@ def read_table(
             has a card), ``builtin:NAME``, a pandas frame, a mapping of columns, a list of SMILES, or a table.
         smiles: the column of SMILES, or several; found by its name or by values that parse where not given.
         sequence: the columns of protein sequences, where there are any.
+        geometry: the columns of atoms in space: mol blocks, texts of XYZ files, or ``Geometry``; ``geometry`` stands
+            for the structures of an SD file. SMILES beside them are read where they are named.
         targets: what is to be learnt: names, with a kind where it is not plain (``class:multiclass``), or a level:
             each cell of ``charge:atom`` (``order:bond``) is a list of values in the order of RDKit's atoms (bonds) of
             the row's SMILES, ``[0.1, null, -0.2]``. A list of another length marks its row.
@@ -75,8 +78,16 @@ def read_table(
         >>> list(table.status), table.y[:, 0]
         (['ok', 'missing', 'ok'], array([1.5, 2. , nan]))
     """
-    columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "id": id, "weight": weight}
-    columns |= {"features": features, "split": split, "targets": targets, "need_targets": need_targets, "log": log}
+    columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "geometry": geometry}
+    columns |= {
+        "id": id,
+        "weight": weight,
+        "features": features,
+        "split": split,
+        "targets": targets,
+        "need_targets": need_targets,
+        "log": log,
+    }
     return _handle(read_source(source, Reading(decimal, qualifiers, unit), **columns).table, on_error)
 
 
@@ -162,8 +173,8 @@ def _load_named(source: str) -> Table:
 
 def _check_ready(table: Table, reading: Reading, columns: Mapping[str, Any]) -> None:
     """Refuse options that say how a file is read, where the table is read already."""
-    own = {kind: [e.name for e in table.entities if e.kind == kind] for kind in ("molecule", "sequence")}
-    known = {"smiles": own["molecule"], "sequence": own["sequence"], "features": table.feature_names}
+    own = {kind: [e.name for e in table.entities if e.kind == kind] for kind in OPTIONS}
+    known = {**{OPTIONS[kind]: names for kind, names in own.items()}, "features": table.feature_names}
     for name, value in columns.items():
         asked = (value,) if isinstance(value, str) else tuple(value or ())
         if other := [column for column in asked if column not in known.get(name, ())]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from molgraph.base.errors import DataError
 from molgraph.chem.molfile import MAX_LINE, Record, field_names, read_records
-from molgraph.data.chunks import MOLBLOCK, REASON, SAMPLE_ROWS, Chunk, check_size, recut
+from molgraph.data.chunks import GEOMETRY, MOLBLOCK, REASON, SAMPLE_ROWS, Chunk, check_size, recut
 from molgraph.data.columns import is_smiles_name
 from molgraph.data.csv_repair import MARKED, is_torn, shown, tell_marked
 from molgraph.data.source_file import DAMAGED, Opened, broken
@@ -143,6 +143,8 @@ class RecordReader(_LineReader):
     def _table(self, records: list[Record], columns: list[str]) -> pa.Table:
         own = {"smiles": [r.smiles for r in records], self.TITLE: [r.title for r in records]}
         own[MOLBLOCK] = [r.block for r in records]
+        if GEOMETRY not in self._fields:
+            own[GEOMETRY] = own[MOLBLOCK]
         fields = self._fields
         out = {n: own[n] if n in own else [r.fields.get(fields.get(n, n), "") for r in records] for n in columns}
         return pa.table({name: pa.array(values, pa.string()) for name, values in out.items()})
@@ -158,7 +160,7 @@ class RecordReader(_LineReader):
             )
         held: list[Record] = []
         start = size = 0
-        for record in read_records(self._lines(), blocks=MOLBLOCK in columns):
+        for record in read_records(self._lines(), blocks=bool({MOLBLOCK, GEOMETRY} & {*columns})):
             held.append(record)
             size += len(record.block) + sum(map(len, record.fields.values()))
             if rows is not None:

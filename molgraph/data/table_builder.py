@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +16,13 @@ from molgraph.base.errors import DataError
 from molgraph.base.packed import Packed
 from molgraph.base.table import EntityKind
 from molgraph.chem.atom_order import counts_of, follow_block
+from molgraph.chem.molfile import read_positions
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import MAX_CHARACTERS, precheck
 from molgraph.data import columns as cols
 from molgraph.data.cells import OddCell, is_missing
 from molgraph.data.chunks import MOLBLOCK, Chunk
+from molgraph.data.graph_values import Geometry
 from molgraph.data.table import MISSING, OK, UNREADABLE, Entities, Table
 from molgraph.data.targets import Asked, numbers_of, read_lists
 
@@ -74,11 +76,12 @@ class Rows(NamedTuple):
 def build(chunk: Chunk, plan: ColumnRoles, targets: tuple[Target, ...]) -> Table:
     """One chunk as a table."""
     columns, n, start = chunk.columns, len(chunk), chunk.start
-    entities = tuple(Entities(name, kind, cols.as_text(columns[name])) for name, kind in plan.entities)
+    judged = [_judge(Entities(name, kind, cols.as_text(columns[name])), columns[name]) for name, kind in plan.entities]
+    entities = tuple(entity for entity, _ in judged)
     status, reason = np.full(n, OK, dtype=object), np.full(n, "", dtype=object)
-    for entity in reversed(entities):  # the first column's reason is the one that stays
-        rows, own, why = _judge(entity, columns[entity.name])
-        status[rows], reason[rows] = own, [f"{entity.name}: {text}" if len(entities) > 1 else text for text in why]
+    for entity, wrong in reversed(judged):  # the first column's reason is the one that stays
+        for row, own, why in wrong:
+            status[row], reason[row] = own, f"{entity.name}: {why}" if len(entities) > 1 else why
     if chunk.reasons is not None:
         bad = chunk.reasons != ""
         status[bad], reason[bad] = UNREADABLE, chunk.reasons[bad]
@@ -135,22 +138,35 @@ def _lists(
     return {name: Packed.of(each) for name, each in cells.items()}
 
 
-def _judge(entity: Entities, column: pa.ChunkedArray) -> tuple[list[int], list[str], list[str]]:
-    """Rows that hold no entity as far as that shows without parsing, with their status and reason."""
-    texts, found = entity.values, []
+def _judge(entity: Entities, column: pa.ChunkedArray) -> tuple[Entities, list[tuple[int, str, str]]]:
+    """An entity column, and its rows that hold none as far as that shows without RDKit's parsing of a SMILES."""
+    texts: np.ndarray = entity.values
     look: Sequence[int] = range(len(texts))
+    if entity.kind == "geometry":
+        return _geometries(entity)
     if entity.kind == "sequence":  # what its letters mean is left to the featuriser
-        found = [(i, MISSING, "no sequence in this row") for i in look if is_missing(texts[i])]
-    else:
-        if pa.types.is_string(column.type):
-            filled = pc.fill_null(column, "")
-            bounds = pc.or_(pc.equal(filled, ""), pc.greater(pc.binary_length(filled), MAX_CHARACTERS))
-            odd = pc.or_(pc.match_substring_regex(filled, _ODD), bounds)
-            look = np.flatnonzero(odd.to_numpy(zero_copy_only=False)).tolist()
-        for i in look:
-            if why := precheck(texts[i]):
-                found.append((i, UNREADABLE if texts[i].strip() else MISSING, why))
-    return [f[0] for f in found], [f[1] for f in found], [f[2] for f in found]
+        return entity, [(i, MISSING, "no sequence in this row") for i in look if is_missing(texts[i])]
+    if pa.types.is_string(column.type):
+        filled = pc.fill_null(column, "")
+        bounds = pc.or_(pc.equal(filled, ""), pc.greater(pc.binary_length(filled), MAX_CHARACTERS))
+        odd = pc.or_(pc.match_substring_regex(filled, _ODD), bounds)
+        look = np.flatnonzero(odd.to_numpy(zero_copy_only=False)).tolist()
+    found = [(i, UNREADABLE if texts[i].strip() else MISSING, precheck(texts[i])) for i in look]
+    return entity, [each for each in found if each[2]]
+
+
+def _geometries(entity: Entities) -> tuple[Entities, list[tuple[int, str, str]]]:
+    """A column of atoms in space, read from its texts; None where there is none, with the reason."""
+    values, wrong = np.full(len(entity.values), None, dtype=object), []
+    for i, text in enumerate(entity.values):
+        if is_missing(text):
+            wrong.append((i, MISSING, "no geometry in this row"))
+            continue
+        try:
+            values[i] = Geometry(*read_positions(text))
+        except ValueError as error:
+            wrong.append((i, UNREADABLE, str(error)))
+    return replace(entity, values=values), wrong
 
 
 def _weights(chunk: Chunk, name: str) -> np.ndarray:

@@ -17,7 +17,7 @@ from molgraph.base.table import EntityKind
 from molgraph.data import cells
 from molgraph.data import columns as cols
 from molgraph.data.cells import Reading
-from molgraph.data.chunks import MOLBLOCK, Chunk, Reader
+from molgraph.data.chunks import GEOMETRY, MOLBLOCK, Chunk, Reader
 from molgraph.data.delimited import DelimitedReader
 from molgraph.data.formats import reader_for
 from molgraph.data.log import before_log
@@ -28,6 +28,8 @@ from molgraph.data.values import NUMERIC, read_numbers, read_values
 
 Targets = str | Target | Iterable[str | Target] | None
 Names = str | Sequence[str] | None
+#: the option that names the columns of a kind of entity
+OPTIONS: dict[EntityKind, str] = {"molecule": "smiles", "sequence": "sequence", "geometry": "geometry"}
 
 
 def read_rows(
@@ -114,6 +116,7 @@ def _find_roles(
     split: str | None = None,
     need_targets: bool = False,
     sequence: Names = None,
+    geometry: Names = None,
 ) -> ColumnRoles:
     """Find every column, or raise ``DataError`` with what there is."""
     names = reader.names
@@ -131,17 +134,23 @@ def _find_roles(
                 hint="leave it out of the features",
             )
     proteins = [cols.resolve(name, names, "sequences") for name in _several(sequence)]
-    taken = [n for n in (weight, split, id, *described, *proteins, *values) if n]
+    held = [*names, GEOMETRY] if isinstance(reader, RecordReader) else names
+    if GEOMETRY in _several(geometry) and GEOMETRY not in map(str.lower, held):
+        hint = "give an SD file, or name a column of mol blocks or XYZ texts: --geometry COLUMN; it has "
+        raise DataError("the table has no atoms in space, which are to be read", hint=(hint + ", ".join(names))[:500])
+    shapes = [cols.resolve(name, held, "geometries") for name in _several(geometry)]
+    taken = [n for n in (weight, split, id, *described, *proteins, *shapes, *values) if n]
     sample = reader.sample()
     molecules = [cols.resolve(name, names, "SMILES") for name in _several(smiles)]
-    if not molecules and (found := reader.smiles or cols.find_smiles(names, sample, taken, needed=not proteins)):
-        molecules = [found]
+    if not molecules and not shapes:  # a geometry has its atoms, and needs no SMILES
+        found = reader.smiles or cols.find_smiles(names, sample, taken, needed=not proteins)
+        molecules = [found] if found else []
     entities: list[tuple[str, EntityKind]] = [(name, "molecule") for name in molecules]
-    entities += [(name, "sequence") for name in proteins]
+    entities += [(name, "sequence") for name in proteins] + [(name, "geometry") for name in shapes]
     for name, kind in entities:
         if name in values:
             raise DataError(f"column {name!r} holds the {kind}s, so it is no target", hint="name a column of values")
-        if [*molecules, *proteins].count(name) > 1:
+        if [each for each, _ in entities].count(name) > 1:
             raise DataError(f"column {name!r} is named twice as what is read", hint="name each column once")
     taken += molecules
     id = cols.resolve(id, names, "ids") if id is not None else reader.id or cols.find_id(names, taken)

@@ -15,6 +15,7 @@ from molgraph.data.featuriser import DEFAULT_FEATURISERS, Featuriser
 from molgraph.data.graph_cache import Graphs, graphs_of
 from molgraph.data.graph_store import InputSpec
 from molgraph.data.table import OK, Entities, Table
+from molgraph.data.table_reader import OPTIONS
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,10 @@ def encoder_names(encoder: str) -> tuple[str, ...]:
 
 
 def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) -> list[tuple[Entities, str]]:
-    """The entity columns that a model reads, each with its encoder: the first of ``dmpnn+deepdta`` that reads its kind.
+    """The entity columns that a model reads, each with its encoder.
 
-    Without ``columns`` all are read; naming some leaves the others out on purpose.
+    A column's encoder is the first of ``dmpnn+deepdta`` that reads its kind and has no column yet, or else the last
+    that reads it. Without ``columns`` all are read; naming some leaves the others out on purpose.
 
     Raises:
         UsageError: a column that no encoder reads, an encoder without a column, an unknown column.
@@ -82,18 +84,20 @@ def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) ->
             raise UsageError(f"the table has no entity column {name!r}", hint=nearest(name, known))
     names = encoder_names(encoder)
     reads = {name: registry.get("encoder", name).reads for name in names}
-    chosen = []
+    chosen: list[tuple[Entities, str]] = []
     for entity in table.entities:
         if columns is not None and entity.name not in columns:
             continue
         able = [name for name in names if entity.kind in reads[name]]
         if not able:
+            others = [name for name in known if name != entity.name]
             raise UsageError(
                 f"{encoder} does not read the column {entity.name!r} ({entity.kind})",
-                hint=f"choose a model that does ({_readers(entity.kind)}), or name the columns to read: "
-                f"inputs={[name for name in known if name != entity.name]}",
+                hint=f"choose a model that does ({_readers(entity.kind)})"
+                + f", or name the columns to read: inputs={others}" * bool(others),
             )
-        chosen.append((entity, able[0]))
+        free = [name for name in able if name not in {taken for _, taken in chosen}]
+        chosen.append((entity, [*free, able[-1]][0]))
     used = {name for _, name in chosen}
     for name in names:
         if name not in used:
@@ -151,18 +155,18 @@ def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> 
 
     Args:
         read: kind and name of each column of the training; one of molecules is found in any file.
-        given: ``smiles`` and ``sequence``, where they are named, in the order of the training.
+        given: ``smiles``, ``sequence`` and ``geometry``, where they are named, in the order of the training.
 
     Example:
         >>> named_columns([("molecule", "drug"), ("sequence", "protein")], {"smiles": "ligand"})
         {'smiles': ('ligand',), 'sequence': ('protein',)}
     """
     columns: dict[str, tuple[str, ...]] = {}
-    for kind, option in (("molecule", "smiles"), ("sequence", "sequence")):
+    for kind, option in OPTIONS.items():
         own = tuple(column for k, column in read if k == kind)
         named = given.get(option)
         if named is None:
-            columns |= {option: own} if own and (len(read) > 1 or kind == "sequence") else {}
+            columns |= {option: own} if own and (len(read) > 1 or kind != "molecule") else {}
             continue
         named = (named,) if isinstance(named, str) else tuple(named)
         if len(named) != len(own):

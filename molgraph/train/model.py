@@ -164,6 +164,9 @@ class Model:
                     f"this model needs the columns {list(self.feature_names)} beside the molecules",
                     hint="give a frame or a file that has them",
                 )
+            kind, name = self.columns_read[0]
+            if kind != "molecule":
+                return read_table({name: list(data)}, **columns | {"on_error": "keep"})
             return make_table(list(data), index=data.index if isinstance(data, pd.Series) else None)
         if isinstance(data, pd.DataFrame):
             table = read_table(data, **columns | {"on_error": "keep"})
@@ -181,9 +184,13 @@ class Model:
         columns: dict[str, Any] = {"features": self.feature_names}
         if sign and self.feature_names:
             columns["decimal"] = sign
+        return {**columns, **(given or {}), **named_columns(self.columns_read, given or {})}
+
+    @property
+    def columns_read(self) -> list[tuple[str, str]]:
+        """Kind and name of each entity column that the model reads."""
         inputs = self.method.graph_inputs() if isinstance(self.method, PredictsGraphs) else ()
-        read = [(each.kind, each.column) for each in inputs] or [("molecule", "smiles")]
-        return {**columns, **(given or {}), **named_columns(read, given or {})}
+        return [(each.kind, each.column) for each in inputs] or [("molecule", "smiles")]
 
     def _said(self) -> Mapping[str, Any]:
         """What the training's recipe says of its table."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.cores import cores
-from molgraph.base.errors import DataError
+from molgraph.base.errors import DataError, UsageError
 from molgraph.base.packed import offsets_of
 from molgraph.data.content import entity_texts
 from molgraph.data.graph_cache import Graphs
@@ -65,11 +65,15 @@ def prepare(
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
+        UsageError: a joiner where one column is read.
     """
     if not targets:
         table, valid = _bare(table), None if valid is None else _bare(valid)
     chosen = choose_columns(table, encoder, columns)
     check_level(level_of(table.targets), chosen)
+    if len(chosen) == 1 and recipe.get("joiner", "concat") != "concat":
+        words = f"{recipe['joiner']} joins several columns, and the model reads one: {chosen[0][0].name}"
+        raise UsageError(words, hint="leave params.joiner out")
     inputs, graphs = train_graphs(table, chosen, cache=cache, workers=workers_for(table, threads))
     table, readable = _readable(table, inputs, graphs)
     unlearned = check_targets(table, readable).unlearned if targets else {}

@@ -6,9 +6,13 @@ import csv
 from pathlib import Path
 
 import pytest
+from rdkit import Chem
+from rdkit.Chem import AllChem
 from typer.testing import CliRunner
 
+import molgraph
 from molgraph.cli.main import app
+from molgraph.data.featurize_geometry import METHANE, WATER
 
 PROTEINS = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
 DRUGS = ("CCO", "c1ccccc1", "CC(=O)O", "CCN", "CCCl", "C1CC1", "CCCC", "OCCO")
@@ -150,3 +154,30 @@ def test_a_table_of_proteins_alone(folder: Path) -> None:
     assert [row["status"] for row in out] == ["ok"] * 40 + ["unreadable"] and out[0]["protein"] == PROTEINS[0]
     code, said = call(folder, *asked[:6], "-m", "linear", "--split", "random", "-o", "f.mgm")
     assert code == 2 and "would ignore 'protein'" in said
+
+
+def test_atoms_in_space_of_an_sd_file(tmp_path: Path) -> None:
+    blocks = []
+    for i in range(24):
+        mol = Chem.AddHs(Chem.MolFromSmiles(DRUGS[i % 8]))
+        AllChem.EmbedMolecule(mol, randomSeed=i)
+        blocks.append(Chem.MolToMolBlock(mol))
+    blocks[5] = Chem.MolToMolBlock(Chem.MolFromSmiles("CCO"))
+    text = "".join(f"{block}> <E>\n{i % 8}\n\n$$$$\n" for i, block in enumerate(blocks))
+    (tmp_path / "shapes.sdf").write_text(text)
+    wide = ("-s", "params.d_hidden=8")
+    code, said = call(tmp_path, "train", "shapes.sdf", "-t", "E", "-m", "schnet", *QUICK, *wide, "-o", "m.mgm")
+    assert code == 0 and "new.sdf" in said, said
+    for ending in ("csv", "sdf"):
+        code, said = call(tmp_path, "predict", "m.mgm", "shapes.sdf", "-o", f"out.{ending}")
+        assert code == 0, said
+    found = rows(tmp_path / "out.csv")
+    assert [i for i, row in enumerate(found) if row["status"] != "ok"] == [5] and "plane" in found[5]["reason"]
+    assert (tmp_path / "out.sdf").read_text().count("$$$$") == 24
+    assert call(tmp_path, "evaluate", "m.mgm", "shapes.sdf")[0] == 0
+    (tmp_path / "flat.csv").write_text("smiles,E\nCCO,1\n")
+    for words in (("predict", "m.mgm", "flat.csv", "-o", "x.csv"), ("train", "flat.csv", "-t", "E", "-m", "schnet")):
+        code, said = call(tmp_path, *words)
+        assert code == 3 and "no atoms in space" in said and "--geometry" in said
+    model = molgraph.load(tmp_path / "m.mgm")
+    assert model.predict([WATER, METHANE]).status.tolist() == ["ok", "ok"]

@@ -17,6 +17,7 @@ from molgraph.base.table import Entities, Table
 from molgraph.data.graph_values import Geometry, Graph
 from molgraph.data.replicates import find_replicates
 from molgraph.data.splits.structures import find_leaks
+from molgraph.train.inputs import choose_columns
 from molgraph.train.make_method import make_method
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
@@ -109,6 +110,20 @@ def test_columns_may_be_left_out_by_name() -> None:
     assert list(np.flatnonzero(~drug.predict(pairs()).ok)) == [4]
     protein = make_method("deepdta", inputs=["target"], n_filters=4, **SMALL).fit(pairs())
     assert list(np.flatnonzero(~protein.predict(pairs()).ok)) == [7]
+
+
+def test_two_molecule_columns_may_have_an_encoder_each() -> None:
+    both = table_of({"solute": ("molecule", list(DRUGS)), "solvent": ("molecule", list(DRUGS[::-1]))}, np.arange(6.0))
+    chosen = [(e.name, encoder) for e, encoder in choose_columns(both, "dmpnn+gin", None)]
+    assert chosen == [("solute", "dmpnn"), ("solvent", "gin")]
+    widths = {"dmpnn.d_hidden": 8, "gin.d_hidden": 8}
+    assert GraphMethod("dmpnn+gin", params=widths, **SMALL).fit(both).predict(both).ok.all()
+    assert [encoder for _, encoder in choose_columns(both, "gin", None)] == ["gin", "gin"]
+
+
+def test_a_joiner_of_one_column_is_refused() -> None:
+    with pytest.raises(UsageError, match="bilinear joins several columns, and the model reads one: drug"):
+        GraphMethod("dmpnn", joiner="bilinear", inputs=["drug"], **SMALL).fit(pairs())
 
 
 def test_graphs_and_geometries_train() -> None:
