@@ -109,12 +109,10 @@ def check_keep(config: RunConfig, keep: str) -> None:
         UsageError: the baseline is asked for and none is trained, or nothing is left to choose by.
     """
     name, data = config.model.name, config.data
-    if keep == "baseline" and (
-        data.sequence or data.geometry or (not isinstance(data.smiles, str | None) and len(data.smiles) > 1)
-    ):
-        raise UsageError(
-            "there is no baseline to keep: pairs and geometries have none", hint="leave out --keep baseline"
-        )
+    several = data.sequence or (not isinstance(data.smiles, str | None) and len(data.smiles) > 1)
+    if keep == "baseline" and (several or data.geometry):
+        kind = "pairs" if several else "geometries"
+        raise UsageError(f"there is no baseline to keep: {kind} have none", hint="leave out --keep baseline")
     if keep == "baseline" and BASELINE not in baselines_for(config, make_method(name, **config.model.params)):
         why = f"{name} has none" if config.training.baseline else "--no-baseline trains none"
         raise UsageError(f"there is no baseline to keep: {why}", hint=f"train it alone: --model {BASELINE}")
