@@ -15,7 +15,7 @@ from molgraph.data.content import content_hash
 from molgraph.data.editions import curate
 from molgraph.data.featurize import rdkit_version
 from molgraph.data.sources.dataset_files import DOWNLOAD, Found, find, whereabouts
-from molgraph.data.sources.download_log import record_content, recorded_content
+from molgraph.data.sources.download_log import forget, record_content, recorded_content
 from molgraph.data.sources.layouts import read_layout
 from molgraph.data.table import Table
 
@@ -126,6 +126,19 @@ def curated(raw: Dataset, name: str) -> Dataset:
 
 
 def _load(known: Card, found: Found) -> Dataset:
+    """The dataset of some files; of those that came just now, what cannot be read as it is not kept."""
+    try:
+        return _read(known, found)
+    except DataError as error:
+        if not found.fresh:
+            raise
+        forget(known, found.source)
+        came = ", ".join(found.source.files.values())
+        again = f"what {came} gave is not kept; fetch it again: molgraph data get {known.name}"
+        raise DataError(error.message, hint="\n".join(filter(None, (error.hint, again)))) from None
+
+
+def _read(known: Card, found: Found) -> Dataset:
     source = found.source
     table = keep_rows(known, read_layout(known, found))
     digest = content_hash(table)

@@ -150,6 +150,21 @@ def test_a_download_that_is_not_the_card_s_file_is_refused(toy: MakeCard, web: W
     assert not list((tmp_path / "cache").rglob("*.csv"))
 
 
+@pytest.mark.parametrize("first", [b"<!DOCTYPE html><html>Please log in</html>", CSV[:30], b"smiles,y\nCCO,1.5\n"])
+def test_a_first_download_of_something_else_is_not_kept(toy: MakeCard, web: Web, first: bytes) -> None:
+    toy({"place": "url", "at": web.url("toy.csv")}, digest=expected_hash())
+    web.files = {"toy.csv": first}
+    with pytest.raises(DataError) as caught:
+        datasets.load_dataset("toy")
+    assert f"what {web.url('toy.csv')} gave is not kept" in str(caught.value.hint)
+    web.files = {"toy.csv": CSV}
+    assert datasets.load_dataset("toy").verified
+    toy({"place": "url", "at": web.url("toy.csv")}, digest="0" * 64)
+    with pytest.raises(DataError):  # a file that did not come just now stays
+        datasets.load_dataset("toy")
+    assert len(web.asked) == 2 and whereabouts(cards.card("toy")) == "cache"
+
+
 def test_deepchems_own_folder_serves(toy: MakeCard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     toy({"place": "url", "at": "http://127.0.0.1:9/deepchemdata/a.csv", "sha256": sha(CSV)}, digest=expected_hash())
     with pytest.raises(StorageError, match="DEEPCHEM_DATA_DIR"):

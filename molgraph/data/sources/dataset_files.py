@@ -35,11 +35,13 @@ class Found:
         source: the card's place that has it.
         files: what each file is -> its path.
         origin: the place in words.
+        fresh: whether the files were downloaded just now.
     """
 
     source: Source
     files: Mapping[str, Path] = field(default_factory=dict)
     origin: str = ""
+    fresh: bool = False
 
 
 def find(card: Card, edition: str = "raw") -> Found:
@@ -60,7 +62,7 @@ def find(card: Card, edition: str = "raw") -> Found:
     for source in sources:
         if source.place == "url":
             try:
-                return Found(source, download_log.fetch(card, source), "the cache")
+                return Found(source, download_log.fetch(card, source), "the cache", fresh=True)
             except StorageError as error:
                 raise StorageError(f"{card.name} is not here, and {error.message}", hint=advice(card, error)) from None
     raise StorageError(f"{card.name} is not here", hint=advice(card))

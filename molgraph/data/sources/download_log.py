@@ -79,6 +79,15 @@ def _check(card: Card, source: Source, role: str, found: str, hint: str) -> None
         _write(card, record)
 
 
+def forget(card: Card, source: Source) -> None:
+    """Remove the files of an address and their record, so that they are fetched anew."""
+    record = _read(card)
+    for path in paths_of(card, source).values():
+        path.unlink(missing_ok=True)
+        record["files"].pop(path.name, None)
+    _write(card, record)
+
+
 def recorded_content(card: Card, edition: str) -> str:
     """The content hash that the first load of an unverified edition recorded; empty before it."""
     return str(_read(card)["content"].get(edition, ""))
