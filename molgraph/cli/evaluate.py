@@ -38,6 +38,7 @@ def evaluate(
     check_writable(out, report, inputs=(model, data))
     from molgraph import api
     from molgraph.base.csv_text import write_csv
+    from molgraph.base.errors import DataError
     from molgraph.cli.show import say, steps, table
 
     given = {"smiles": smiles, "sequence": sequence, "qualifiers": qualifiers, "decimal": decimal, "unit": unit}
@@ -51,3 +52,5 @@ def evaluate(
         say(f"scores written to {out}", err=True)
     if report is not None:
         say(f"report written to {report}", err=True)
+    if not (scores["n"] > 0).any():
+        raise DataError("no row could be scored", hint="a row needs a molecule that can be read and a measured value")

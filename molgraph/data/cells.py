@@ -120,13 +120,13 @@ def read_cell(text: str) -> Cell:
 
 
 def plain_unit(text: str) -> str:
-    """A unit without stray blanks, with u for micro.
+    """A unit without stray blanks, with u for micro and a large L for litre.
 
     Example:
-        >>> plain_unit(" µM ")
-        'uM'
+        >>> plain_unit(" µM "), plain_unit("nmol/l")
+        ('uM', 'nmol/L')
     """
-    return text.strip().replace("µ", "u").replace("μ", "u")
+    return re.sub(r"/(m?)l$", r"/\1L", text.strip().replace("µ", "u").replace("μ", "u"))
 
 
 def convert(value: Number, unit: str, wanted: str) -> Number | None:

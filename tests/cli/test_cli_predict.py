@@ -67,3 +67,11 @@ def test_kept_columns_and_sd_files(home: Path) -> None:
     frame = pd.read_csv(home / "p.csv", dtype=str)
     assert len(frame) == 30 and {"title", "note", "y", "y_predicted", "y_predicted_predicted"} <= set(frame)
     assert "=cmd()" in call(home, "--help")[1]
+
+
+@pytest.mark.parametrize("cells", ["CCO,,\nCCN,NA,\n", "C1CC,1,\nC(C,2,\n"])
+def test_an_evaluation_that_scores_no_row_says_so_by_its_exit_code(home: Path, cells: str) -> None:
+    (home / "none.csv").write_text(f"smiles,y,note\n{cells}")
+    with contextlib.chdir(home):
+        done = CliRunner().invoke(app, ["evaluate", "m.mgm", "none.csv"], prog_name="molgraph")
+    assert done.exit_code == 3 and "no row could be scored" in done.stderr and "rmse" in done.stdout

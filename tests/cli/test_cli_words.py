@@ -139,7 +139,9 @@ def test_the_table_of_models_is_the_registrys_and_its_files_are_there() -> None:
     (head,) = [i for i, row in enumerate(rows) if row == ["model", *LINE]]
     encoders = [each for each in model_entries() if each.line]
     for each, row in zip(encoders, rows[head + 2 :], strict=False):
-        assert f"[`{each.name}.py`](../molgraph/models/{each.name}.py)" in row[0] and tuple(row[1:]) == each.line
+        file, line = f"[`{each.name}.py`](../molgraph/models/{each.name}.py)", " | ".join(each.line)
+        wanted = f"docs/architecture.md needs a row, in the order of the names: | TITLE: {file} | {line} |"
+        assert file in row[0] and tuple(row[1:]) == each.line, wanted
     files = rows[head + 2 + len(encoders)]
     assert files[0] == "each column's file" and len(files) == 1 + len(LINE)
     assert all((ROOT / path).is_file() for path in re.findall(r"\]\(\.\./(molgraph/[\w/.]+)\)", page) if "." in path)
