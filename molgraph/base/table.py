@@ -164,11 +164,13 @@ class Table:
         first = next((e for e in self.entities if e.kind == "molecule"), None)
         unread = [e for e in self.entities if e is not first]
         if unread:
-            kept = "COLUMN" if first is None else first.name
-            raise UsageError(
-                f"{reader} reads one column of molecules, and would ignore {unread[0].name!r} ({unread[0].kind})",
-                hint=f"leave it out by name, --input {kept} (in Python inputs=[{kept!r}]), or take a graph model",
-            )
+            if first is None:
+                words, ways = f"not {unread[0].name!r} ({unread[0].kind})", ""
+            else:
+                words = f"and would ignore {unread[0].name!r} ({unread[0].kind})"
+                ways = f"leave it out by name, --input {first.name} (in Python inputs=[{first.name!r}]), or "
+            reads = f"take a model that reads a {unread[0].kind}: molgraph models --search {unread[0].kind}"
+            raise UsageError(f"{reader} reads one column of molecules, {words}", hint=ways + reads)
 
     def with_entities(self, names: Sequence[str]) -> Table:
         """The same rows with some of the entity columns alone, in the order of their names."""

@@ -141,14 +141,14 @@ class Model:
         return metrics.scores_frame(scores)
 
     def _seen_words(self, table: Table) -> str:
-        """How many measured rows hold a molecule that the model learnt from; empty where none is known to."""
+        """How many measured rows hold an entity that the model learnt from; empty where none is known to."""
         if self.trained_on is None or not table.targets:
             return ""
         measured = np.flatnonzero(labelled(table) & table.ok)
         hashes = molecule_hashes(standardise(table.take(measured), self.standardiser))
         n = int(np.isin(hashes, self.trained_on).sum())
         rows = f"{n:,} of {len(measured):,} rows hold{'s' * (n == 1)}"
-        what = "molecule" if len(table.entities) == 1 else "pair"
+        what = table.entities[0].kind if len(table.entities) == 1 else "pair"
         return f"{rows} a {what} that the model learnt from: these scores flatter it" if n else ""
 
     def read(self, data: Any, **columns: Any) -> Table:

@@ -153,7 +153,7 @@ def test_a_table_of_proteins_alone(folder: Path) -> None:
     out = rows(folder / "out.csv")
     assert [row["status"] for row in out] == ["ok"] * 40 + ["unreadable"] and out[0]["protein"] == PROTEINS[0]
     code, said = call(folder, *asked[:6], "-m", "linear", "--split", "random", "-o", "f.mgm")
-    assert code == 2 and "would ignore 'protein'" in said
+    assert code == 2 and "not 'protein' (sequence)" in said and "--search sequence" in said
 
 
 def test_atoms_in_space_of_an_sd_file(tmp_path: Path) -> None:
