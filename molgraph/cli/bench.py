@@ -160,7 +160,9 @@ def _show(result: Any) -> None:
     ran = result.ran
     made = [f"{n:,} {status}" for status, n in sorted(ran.made.items(), key=lambda each: each[0] != "ok")]
     there = "all" if ran.there == ran.wanted else f"{ran.there:,}"
-    done = ", ".join([*[f"{there} were there"] * bool(ran.there), *made]) or "the recipe asks for none"
+    lost = len(ran.failures) - sum(n for status, n in ran.made.items() if status != "ok")
+    there += " were there" + f" ({lost:,} without a result)" * bool(lost)
+    done = ", ".join([*[there] * bool(ran.there), *made]) or "the recipe asks for none"
     say(f"{ran.wanted:,} cells: {done} ({ran.seconds:.0f} s) in {ran.out}")
     for cell, status, reason in ran.failures[:5]:
         say(f"  {cell}: {status}: {reason}", "yellow")

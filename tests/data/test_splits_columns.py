@@ -151,6 +151,12 @@ def test_days_and_months_keep_one_order_in_a_column(form: str) -> None:
     assert [*split.train, *split.valid, *split.test] == list(range(40))
 
 
+@pytest.mark.parametrize("text", ["1-Jan-72", "31/12/99", "12:30"])
+def test_dates_without_a_year_of_four_digits_are_refused(table: Table, text: str) -> None:
+    with pytest.raises(DataError, match="no year of four digits"):
+        split_table(table, "time", column=np.array(["1-Jan-2001"] * (len(table) - 1) + [text], dtype=object))
+
+
 @pytest.mark.parametrize("texts", [["01/02/2020", "03/04/2020"], ["13/01/2020", "01/13/2020"]])
 def test_dates_whose_order_is_open_are_refused(table: Table, texts: list[str]) -> None:
     with pytest.raises(DataError, match="day or month first"):

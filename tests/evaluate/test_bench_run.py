@@ -94,6 +94,19 @@ def test_failures_are_tried_again_only_when_asked(ended, tmp_path):
     assert go(out, recipe(odd), retry=["failed"]).made == {}
 
 
+def test_a_method_that_lacks_folds_has_no_mean_beside_others_and_is_named_each_time(tmp_path):
+    there, out = tmp_path / "there", tmp_path / "out"
+    both = recipe({"name": "ridge"}, {"name": "odd", "params": {"how": "raise", "when": str(there)}})
+    assert go(out, both, only={"fold": ["0"]}).made == {"ok": 2}
+    there.touch()
+    assert go(out, both).made == {"ok": 4, "crashed": 4}
+    ran = go(out, both)
+    assert ran.made == {} and {(cell.method, status) for cell, status, _ in ran.failures} == {("odd", "crashed")}
+    assert len(ran.failures) == 4 and go(out, both, only={"fold": ["0"]}).failures == ()
+    summary = BenchmarkResult(ran).summary
+    assert summary["ridge"].notna().all() and summary["odd"].isna().all()
+
+
 def test_nothing_is_computed_twice_and_a_changed_recipe_computes_what_it_changes(tmp_path):
     log, out = str(tmp_path / "log"), tmp_path / "out"
     first = recipe({"name": "ridge", "params": {"log": log}}, {"name": "odd", "params": {"how": "short", "log": log}})

@@ -173,7 +173,8 @@ def _as_numbers(values: np.ndarray) -> np.ndarray:
     given = ~_empty(values)
     if numbers[given].notna().all() and not np.issubdtype(np.asarray(values).dtype, np.datetime64):
         return numbers.to_numpy(np.float64)
-    first = _day_first([str(v) for v in values[given]])
+    texts = [str(v) for v in values[given]]
+    first = _day_first(texts)
     dates = pd.to_datetime(pd.Series(values).where(given), errors="coerce", utc=True, format="mixed", dayfirst=first)
     unread = given & dates.isna().to_numpy()
     if unread.any():
@@ -181,6 +182,8 @@ def _as_numbers(values: np.ndarray) -> np.ndarray:
             f"{values[unread][0]!r} is neither a number nor a date",
             hint="write dates as 2026-01-31 or times as numbers",
         )
+    if short := next((text for text in texts if not re.search(r"\d{4}", text)), None):
+        raise DataError(f"{short!r} has no year of four digits", hint="write dates as 2026-01-31 or times as numbers")
     seconds = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return seconds.to_numpy(np.float64)
 

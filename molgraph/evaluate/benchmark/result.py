@@ -51,7 +51,8 @@ class BenchmarkResult:
     def summary(self) -> pd.DataFrame:
         """Mean of the leading metric over cells and targets: a row a dataset and split, a column a method.
 
-        For a first look; ``molgraph bench report`` says what can be told apart.
+        A method that lacks a score which another has, as one of its cells failed, has none here: the mean over other
+        folds is no match. For a first look; ``molgraph bench report`` says what can be told apart.
         """
         scores = self.scores
         if not len(scores):
@@ -59,7 +60,9 @@ class BenchmarkResult:
         leading = scores.groupby(["dataset", "split", "target"], sort=False)["metric"].transform("first")
         rows = scores[scores["metric"] == leading]
         name = rows["dataset"] + " " + rows["split"] + " " + rows["metric"].replace("", "(refused)")
-        found = rows.assign(board=name).groupby(["board", "method"], sort=False)["value"].mean().unstack("method")
+        each = rows.assign(board=name).groupby(["board", "method"], sort=False)["value"].agg(["mean", "count"])
+        whole = each["count"] == each.groupby("board", sort=False)["count"].transform("max")
+        found = each["mean"].where(whole).unstack("method")
         wanted = [m.row for m in self.ran.recipe.method if m.row in found.columns]
         return found.loc[name.unique(), wanted].rename_axis(index=None, columns=None)
 

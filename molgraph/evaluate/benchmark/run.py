@@ -42,7 +42,7 @@ class Ran(Planned):
     wanted: int  # cells that the recipe asks for (those of ``only``)
     there: int  # how many of them stood there before
     made: Mapping[str, int] = field(default_factory=dict)  # status -> how many cells ended so in this run
-    failures: tuple[tuple[Cell, str, str], ...] = ()  # cells that did not end well in this run, status, reason
+    failures: tuple[tuple[Cell, str, str], ...] = ()  # cells that did not end well, now or before, status, reason
     problems: Mapping[str, DatasetPlan] = field(default_factory=dict)  # the datasets that were asked for, by name
     stale: int = 0  # folders of cells that this recipe does not ask for; they are kept and not read
     seconds: float = 0.0
@@ -140,7 +140,8 @@ def run_benchmark(
         if own is not None:
             own.close()
     seconds = time.perf_counter() - started
-    return replace(ran, made=dict(loop.made), failures=tuple(loop.failures), seconds=seconds)
+    lost = [(c, m["status"], m["reason"]) for c, m in manifests.items() if m and m["status"] not in ("ok", *again)]
+    return replace(ran, made=dict(loop.made), failures=(*loop.failures, *lost), seconds=seconds)
 
 
 def _import(modules: Sequence[str]) -> None:
