@@ -48,6 +48,7 @@ def run(
         name = "mine"
         path = "measured.csv"
         targets = ["logS"]
+        sequence = "protein"                # of pairs; smiles = [...], geometry = "geometry" likewise
 
     Splits, each with a name on the board (`label = ...` where two are alike):
         [[split]]

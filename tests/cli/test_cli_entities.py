@@ -77,6 +77,16 @@ def test_a_split_by_new_proteins_is_made_and_trained_on(folder: Path) -> None:
     assert code == 0 and "ci" in said, said
 
 
+def test_a_table_of_pairs_is_benchmarked(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("molgraph.api.benchmarking.IMPORTS", ("molgraph.auxiliary",))  # less to start
+    head = 'datasets = ["mine"]\n[[table]]\nname = "mine"\npath = "pairs.csv"\ntargets = ["affinity"]\n'
+    columns = 'smiles = ["drug", "solvent"]\nsequence = "protein"\n[[split]]\nrecipe = "cold-protein"\nfolds = 3\n'
+    methods = '[[method]]\nname = "mean"\n[[method]]\nname = "knn"\ninputs = ["drug"]\n'
+    (folder / "mine.toml").write_text(head + columns + methods)
+    code, said = call(folder, "bench", "run", "mine.toml", "-o", "out", "--only", "fold=0")
+    assert code == 0 and "2 ok" in said and "mine cold-protein" in said, said
+
+
 def test_two_molecules_a_row(folder: Path) -> None:
     asked = ("--smiles", "drug", "--smiles", "solvent", "-t", "affinity", "-m", "dmpnn")
     settings = ("-s", "params.joiner=bilinear", "-s", "params.d_hidden=8")

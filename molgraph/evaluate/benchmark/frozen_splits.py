@@ -123,5 +123,5 @@ def _column_of(own: OwnTable, table: Table, name: str) -> Any:
     try:
         column_values(table, name)
     except DataError:
-        return read_table(own.path, smiles=own.smiles, id=own.id, split=name).split
+        return read_table(own.path, **own.columns, split=name).split
     return name

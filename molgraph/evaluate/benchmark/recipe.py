@@ -95,11 +95,18 @@ class OwnTable(Section):
 
     name: Annotated[Label, Field(min_length=1)]  # what the recipe's datasets call it, on the board and in paths
     path: str  # as ``read_table`` takes it; counted from the folder that the run is started in
-    smiles: str | None = None  # its column of SMILES, where it is not plain
+    smiles: str | tuple[str, ...] | None = None  # its column of SMILES, where it is not plain, or several
+    sequence: str | tuple[str, ...] | None = None  # its column of protein sequences, or several
+    geometry: str | tuple[str, ...] | None = None  # its column of atoms in space; geometry: those of an SD file
     id: str | None = None  # its column of ids; one named id, or the rows' numbers, where not given
     split_column: str | None = None  # read by the splits column, time and group where their params name no other
     targets: Annotated[tuple[str, ...], Field(min_length=1)]  # with a kind where it is not plain (active:binary)
     metric: str = ""  # the one that leads its board; the usual one of its kind where not given
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What holds its entities and ids, as ``read_table`` takes it."""
+        return {name: getattr(self, name) for name in ("smiles", "sequence", "geometry", "id")}
 
 
 class Search(Section):
