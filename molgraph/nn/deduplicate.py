@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from molgraph.base.packed import offsets_of
+from molgraph.base.packed import offsets_of, ranges
 from molgraph.data.batch import GraphBatch
-from molgraph.data.color_refinement import Links, next_bonds, refine_atoms, refine_bonds, transpose
+from molgraph.data.color_refinement import atom_colors, bond_colors, distinct_rows
 from molgraph.nn.joined_linear import CodedRows
 from molgraph.nn.relation import Relation
-
-T = TypeVar("T")
+from molgraph.nn.relations import bonds_before, once
 
 
 @dataclass(frozen=True)
@@ -120,80 +116,80 @@ def bond_rounds(batch: GraphBatch, depth: int, *, distinct: bool) -> BondRounds:
         distinct: compute rows that look alike once (decision 0001); False gives each bond and atom a row of its own.
     """
     make = _distinct_bonds if distinct else _all_bonds
-    return _once(batch, ("bond_rounds", depth, distinct), lambda: make(batch, depth))
+    return once(batch, ("bond_rounds", depth, distinct), lambda: make(batch, depth))
 
 
 def atom_rounds(batch: GraphBatch, rounds: int, *, distinct: bool) -> AtomRounds:
     """``rounds`` of messages between atoms, over atoms that look different or over every atom; made once a batch."""
-    return _once(batch, ("atom_rounds", rounds, distinct), lambda: _atom_rounds(batch, rounds, distinct))
-
-
-def _once(batch: GraphBatch, key: tuple, make: Callable[[], T]) -> T:
-    needs_grad = torch.is_grad_enabled()  # which leaving inference mode would turn on
-
-    def make_ordinary() -> T:
-        # a batch that is predicted first may be trained on later
-        with torch.inference_mode(False), torch.set_grad_enabled(needs_grad):
-            return make()
-
-    return batch.once(key, make_ordinary)
+    return once(batch, ("atom_rounds", rounds, distinct), lambda: _atom_rounds(batch, rounds, distinct))
 
 
 def _distinct_bonds(batch: GraphBatch, depth: int) -> BondRounds:
-    atom_code, bond_code, source, reverse, offsets = _arrays(batch)
-    found = refine_bonds(atom_code, bond_code, source, reverse, offsets, depth)
-    put = partial(torch.as_tensor, device=batch.source.device)
-    relations = [_relation(links, put) for links in found.links]
-    atoms, bonds = _tables(batch)
-    first = found.bonds[0]
+    atom_code, bond_code, source, reverse, offsets = arrays = _arrays(batch)
+    colors, color_of_atom = bond_colors(*arrays, depth)
+    atom_row, atoms = distinct_rows(color_of_atom)
+    pairs, spans = ranges(offsets[atoms], offsets[atoms + 1])
+    levels: list[np.ndarray] = []  # one bond for each row of a level, the last level first
+    links = []
+    for color in colors[:0:-1]:  # only bonds that stand for something above are looked at again
+        rows, first = distinct_rows(color[pairs])
+        links.append(_relation(batch, rows, spans, len(first)))
+        levels.append(pairs[first])
+        pairs, spans = bonds_before(source, reverse, offsets, levels[-1])
+    seen = np.concatenate([pairs, *levels])
+    rows, first = distinct_rows(colors[0][seen])
+    rows, *initial = np.split(rows, np.cumsum([len(pairs), *map(len, levels)])[:-1])
+    arriving, *between = *links, _relation(batch, rows, spans, len(first))
+    rounds = [BondRound(link, _put(batch, row)) for link, row in zip(between, initial, strict=True)]
+    bonds = seen[first]
     return BondRounds(
-        CodedRows(atoms, put(atom_code[source[first]])),
-        CodedRows(bonds, put(bond_code[first])),
-        tuple(BondRound(link, put(row)) for link, row in zip(relations[:-1], found.initial_row, strict=True)),
-        relations[-1],
-        CodedRows(atoms, put(atom_code[found.atoms])),
-        _relation(Links(found.atom_row, batch["atom"].offsets.numpy(force=True), len(found.atoms)), put),
-        put(found.atom_row),
+        _coded(batch, "atom", atom_code[source[bonds]]),
+        _coded(batch, "bond", bond_code[bonds]),
+        tuple(rounds[::-1]),
+        arriving,
+        _coded(batch, "atom", atom_code[atoms]),
+        _relation(batch, atom_row, batch["atom"].offsets.numpy(force=True), len(atoms)),
+        _put(batch, atom_row),
     )
 
 
 def _all_bonds(batch: GraphBatch, depth: int) -> BondRounds:
-    atom_code, _, source, reverse, offsets = _arrays(batch)
+    atom_code, bond_code, source, reverse, offsets = _arrays(batch)
     n_atoms, n_bonds = len(atom_code), len(source)
-    put = partial(torch.as_tensor, device=batch.source.device)
-    atoms, bonds = _tables(batch)
-    step = BondRound(_relation(Links(*next_bonds(source, reverse, offsets), n_bonds), put), None)
+    step = BondRound(_relation(batch, *bonds_before(source, reverse, offsets), n_bonds), None)
     return BondRounds(
-        CodedRows(atoms, put(atom_code[source])),
-        CodedRows(bonds, batch["bond"].code),
+        _coded(batch, "atom", atom_code[source]),
+        _coded(batch, "bond", bond_code),
         (step,) * (depth - 1),
-        _relation(Links(np.arange(n_bonds), offsets, n_bonds), put),
-        CodedRows(atoms, batch["atom"].code),
-        _relation(Links(np.arange(n_atoms), batch["atom"].offsets.numpy(force=True), n_atoms), put),
+        _relation(batch, np.arange(n_bonds), offsets, n_bonds),
+        _coded(batch, "atom", atom_code),
+        _relation(batch, np.arange(n_atoms), batch["atom"].offsets.numpy(force=True), n_atoms),
         None,
     )
 
 
 def _atom_rounds(batch: GraphBatch, rounds: int, distinct: bool) -> AtomRounds:
     atom_code, bond_code, source, _, offsets = _arrays(batch)
-    found = refine_atoms(atom_code, bond_code, source, offsets, rounds, distinct)
-    put = partial(torch.as_tensor, device=batch.source.device)
-    atoms, bonds = _tables(batch)
-    made = [
-        AtomRound(
-            put(step.sender), bonds.index_select(0, put(step.kinds)), tuple(step.sizes.tolist()),
-            _relation(step.links, put), put(step.previous_row),
-        )
-        for step in found.steps
-    ]  # fmt: skip
-    readout = _relation(Links(found.atom_row, batch["atom"].offsets.numpy(force=True), found.n_rows), put)
-    return AtomRounds(CodedRows(atoms, put(atom_code[found.atoms])), tuple(made), readout, put(found.atom_row))
-
-
-def _tables(batch: GraphBatch) -> tuple[Tensor, Tensor]:
-    atoms, bonds = batch["atom"].table, batch["bond"].table
-    assert atoms is not None and bonds is not None
-    return atoms, bonds
+    if distinct:
+        colors = atom_colors(atom_code, bond_code, source, offsets, rounds)
+    else:
+        colors = [np.arange(len(atom_code), dtype=np.uint64)] * (rounds + 1)
+    kinds_of_bonds = _table(batch, "bond")
+    atom_row, atoms = distinct_rows(colors[-1])
+    readout = _relation(batch, atom_row, batch["atom"].offsets.numpy(force=True), len(atoms))
+    steps: list[AtomRound] = []
+    for color in colors[-2::-1]:
+        pairs, spans = ranges(offsets[atoms], offsets[atoms + 1])
+        seen = np.concatenate([source[pairs], atoms])
+        rows, first = distinct_rows(color[seen])
+        n = max(len(first), 1)
+        sent, sender = np.unique(bond_code[pairs] * len(first) + rows[: len(pairs)], return_inverse=True)
+        kinds, sizes = np.unique(sent // n, return_counts=True)
+        features = kinds_of_bonds.index_select(0, _put(batch, kinds))
+        link, before = _relation(batch, sender, spans, len(sent)), _put(batch, rows[len(pairs) :])
+        steps.append(AtomRound(_put(batch, sent % n), features, tuple(sizes.tolist()), link, before))
+        atoms = seen[first]
+    return AtomRounds(_coded(batch, "atom", atom_code[atoms]), tuple(steps[::-1]), readout, _put(batch, atom_row))
 
 
 def _arrays(batch: GraphBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -202,9 +198,26 @@ def _arrays(batch: GraphBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     return atom_code, bond_code, source, reverse, offsets_of(np.bincount(target, minlength=len(atom_code)))
 
 
-def _relation(links: Links, put: Callable[[np.ndarray], Tensor]) -> Relation:
+def _put(batch: GraphBatch, values: np.ndarray) -> Tensor:
+    return torch.as_tensor(values, device=batch.source.device)
+
+
+def _table(batch: GraphBatch, level: str) -> Tensor:
+    table = batch[level].table
+    assert table is not None
+    return table
+
+
+def _coded(batch: GraphBatch, level: str, code: np.ndarray) -> CodedRows:
+    return CodedRows(_table(batch, level), _put(batch, code))
+
+
+def _relation(batch: GraphBatch, source: np.ndarray, offsets: np.ndarray, n_source: int) -> Relation:
+    """Pairs from ``n_source`` rows, sorted by target; with the transpose, which inference never reads, in training."""
     back = None
-    if torch.is_grad_enabled():  # inference never reads it; made later where it is needed after all
-        target, offsets = transpose(links.source, links.offsets, links.n_source)
-        back = put(target), put(offsets)
-    return Relation(put(links.source), put(links.offsets), links.n_source, len(links.offsets) - 1, back)
+    if torch.is_grad_enabled():
+        small = n_source <= 1 << 16  # numpy sorts 16-bit numbers by radix, an order faster
+        order = np.argsort(source.astype(np.uint16) if small else source, kind="stable")
+        target = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        back = _put(batch, target[order]), _put(batch, offsets_of(np.bincount(source, minlength=n_source)))
+    return Relation(_put(batch, source), _put(batch, offsets), n_source, len(offsets) - 1, back)

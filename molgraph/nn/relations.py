@@ -38,7 +38,7 @@ def bonds(batch: GraphBatch) -> Relation:
             back = batch.source, row_offsets(counts)
         return Relation(batch.source, row_offsets(counts), batch.n_atoms, batch.n_atoms, back)
 
-    return _once(batch, ("bonds",), make)
+    return once(batch, ("bonds",), make)
 
 
 def arriving(batch: GraphBatch) -> Relation:
@@ -49,7 +49,7 @@ def arriving(batch: GraphBatch) -> Relation:
         counts = torch.bincount(batch.target, minlength=batch.n_atoms)
         return Relation(each, row_offsets(counts), batch.n_bonds, batch.n_atoms)
 
-    return _once(batch, ("arriving",), make)
+    return once(batch, ("arriving",), make)
 
 
 def next_bonds(batch: GraphBatch) -> Relation:
@@ -58,12 +58,27 @@ def next_bonds(batch: GraphBatch) -> Relation:
     def make() -> Relation:
         source, reverse, target = (t.numpy(force=True) for t in (batch.source, batch.reverse, batch.target))
         offsets = offsets_of(np.bincount(target, minlength=batch.n_atoms))
-        pairs, spans = ranges(offsets[source], offsets[source + 1])
-        after = np.repeat(np.arange(len(source)), np.diff(spans))
-        keep = pairs != reverse[after]
-        return _from_arrays(batch, pairs[keep], after[keep], len(source), len(source))
+        before, spans = (torch.from_numpy(each) for each in bonds_before(source, reverse, offsets))
+        return Relation(before.to(batch.target.device), spans.to(batch.target.device), len(source), len(source))
 
-    return _once(batch, ("next_bonds",), make)
+    return once(batch, ("next_bonds",), make)
+
+
+def bonds_before(
+    source: np.ndarray, reverse: np.ndarray, offsets: np.ndarray, bonds: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """For directed bonds v->w (all by default), the bonds u->v with u other than w: their numbers, and offsets.
+
+    Args:
+        source, reverse: int64 [e], the source atom and the opposite of each bond.
+        offsets: int64 [n + 1], the bonds that arrive at each atom.
+        bonds: int64, the numbers of bonds v->w.
+    """
+    bonds = np.arange(len(source)) if bonds is None else bonds
+    arriving, spans = ranges(offsets[source[bonds]], offsets[source[bonds] + 1])
+    sizes = np.diff(spans)
+    keep = arriving != np.repeat(reverse[bonds], sizes)
+    return arriving[keep], offsets_of(sizes - 1)  # the reverse bond is always among those that arrive
 
 
 def members(batch: GraphBatch, level: str = "atom") -> Relation:
@@ -75,7 +90,7 @@ def members(batch: GraphBatch, level: str = "atom") -> Relation:
         back = batch.graph_of(level), torch.arange(n + 1, device=own.offsets.device)
         return Relation(each, own.offsets, n, batch.n_graphs, back)
 
-    return _once(batch, ("members", level), make)
+    return once(batch, ("members", level), make)
 
 
 def all_pairs(batch: GraphBatch, level: str = "atom") -> Relation:
@@ -87,7 +102,7 @@ def all_pairs(batch: GraphBatch, level: str = "atom") -> Relation:
         put = partial(torch.as_tensor, device=batch[level].offsets.device)
         return Relation(put(source), put(spans), len(graph), len(graph))
 
-    return _once(batch, ("all_pairs", level), make)
+    return once(batch, ("all_pairs", level), make)
 
 
 def hops(batch: GraphBatch, n: int) -> Relation:
@@ -113,7 +128,7 @@ def hops(batch: GraphBatch, n: int) -> Relation:
         other = rows != columns
         return _from_arrays(batch, columns[other], rows[other], size, size)
 
-    return _once(batch, ("hops", n), make)
+    return once(batch, ("hops", n), make)
 
 
 def radius(batch: GraphBatch, cutoff: float, level: str = "atom", positions: str = "position") -> Relation:
@@ -134,7 +149,7 @@ def radius(batch: GraphBatch, cutoff: float, level: str = "atom", positions: str
         counts = torch.bincount(pairs.target[keep], minlength=pairs.n_target)
         return Relation(pairs.source[keep], row_offsets(counts), pairs.n_source, pairs.n_target)
 
-    return _once(batch, ("radius", cutoff, level, positions), make)
+    return once(batch, ("radius", cutoff, level, positions), make)
 
 
 def triplets(relation: Relation) -> Relation:
@@ -212,7 +227,7 @@ def dags(batch: GraphBatch, reach: int) -> Dags:
             schedule(relation, far.max(initial=0) - far),
         )  # fmt: skip
 
-    return _once(batch, ("dags", reach), make)
+    return once(batch, ("dags", reach), make)
 
 
 def pair_vectors(relation: Relation, positions: Float[Tensor, "n 3"]) -> Float[Tensor, "p 3"]:
@@ -227,9 +242,12 @@ def _from_arrays(batch: GraphBatch, source: np.ndarray, target: np.ndarray, n_so
     return Relation(put(source.astype(np.int64, copy=False)), put(offsets), n_source, n_target)
 
 
-def _once(batch: GraphBatch, key: tuple, make: Callable[[], T]) -> T:
+def once(batch: GraphBatch, key: tuple, make: Callable[[], T]) -> T:
+    """What ``make`` gives, made once a batch; as ordinary tensors, since a predicted batch may be trained on later."""
+    needs_grad = torch.is_grad_enabled()  # which leaving inference mode would turn on
+
     def make_ordinary() -> T:
-        with torch.inference_mode(False), torch.no_grad():  # a batch that is predicted first may be trained on later
+        with torch.inference_mode(False), torch.set_grad_enabled(needs_grad):
             return make()
 
-    return batch.once(("relation", *key), make_ordinary)
+    return batch.once(key, make_ordinary)

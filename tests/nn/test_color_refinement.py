@@ -6,18 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 
-from molgraph.base.packed import offsets_of
+from molgraph.base.packed import offsets_of, ranges
 from molgraph.data.batch import GraphBatch
-from molgraph.data.color_refinement import (
-    AtomRefinement,
-    Refinement,
-    next_bonds,
-    ranges,
-    refine_atoms,
-    refine_bonds,
-    transpose,
-)
+from molgraph.data.color_refinement import bond_colors
+from molgraph.nn.deduplicate import _relation, atom_rounds, bond_rounds
+from molgraph.nn.relation import Relation
 
 Maker = Callable[..., GraphBatch]
 
@@ -54,58 +49,59 @@ def same_parts(rows: np.ndarray, trees: list[tuple]) -> bool:
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("depth", [1, 2, 3, 4])
 def test_bonds_are_one_row_exactly_where_their_trees_are_equal(random_batch: Maker, seed: int, depth: int) -> None:
-    a = arrays(random_batch(seed))
-    found = refine_bonds(**a, depth=depth)
+    batch = random_batch(seed)
+    a = arrays(batch)
     trees = [
         (int(a["atom_code"][v]), tuple(sorted(bond_tree(b, depth - 1, a) for b in range(*a["offsets"][v : v + 2]))))
         for v in range(len(a["atom_code"]))
     ]
-    assert same_parts(found.atom_row, trees)
-    check_bond_levels(found, a)
+    for distinct in (True, False):
+        found = bond_rounds(batch, depth, distinct=distinct)
+        assert len(found.rounds) == depth - 1
+        first = list(zip(found.source_atoms.code.tolist(), found.bonds.code.tolist(), strict=True))
+        rows: list[tuple] = first
+        for step in found.rounds:  # trees put together from the rounds alone
+            assert not distinct or len(set(rows)) == len(rows)  # no row twice
+            own = range(len(rows)) if step.initial_row is None else step.initial_row.tolist()
+            rows = [(first[i], h) for i, h in zip(own, heard(step.relation, rows), strict=True)]
+        atoms = list(zip(found.atoms.code.tolist(), heard(found.arriving, rows), strict=True))
+        numbers = torch.arange(float(len(atoms)))
+        of_atom = found.every_atom(numbers[:, None])[:, 0].long().tolist()
+        assert [atoms[i] for i in of_atom] == trees
+        assert not distinct or same_parts(np.array(of_atom), trees)
+        assert found.readout.source.tolist() == of_atom
+        assert found.readout.target.tolist() == batch.graph_of("atom").tolist()
 
 
-def check_bond_levels(found: Refinement, a: dict[str, np.ndarray]) -> None:
-    """Every row's relation names rows of the level before with the trees that its representative has below it."""
-    for level, bonds in enumerate(found.bonds):
-        trees = [bond_tree(b, level, a) for b in bonds]
-        assert len(set(trees)) == len(trees)  # no row twice
-        if level:
-            links, below = found.links[level - 1], found.bonds[level - 1]
-            for i, tree in enumerate(trees):
-                heard = links.source[links.offsets[i] : links.offsets[i + 1]]
-                assert tuple(sorted(bond_tree(below[j], level - 1, a) for j in heard)) == tree[1]
-                assert bond_tree(found.bonds[0][found.initial_row[level - 1][i]], 0, a) == bond_tree(bonds[i], 0, a)
-    last = found.links[-1]
-    for i, v in enumerate(found.atoms):
-        heard = last.source[last.offsets[i] : last.offsets[i + 1]]
-        level = len(found.bonds) - 1
-        wanted = sorted(bond_tree(b, level, a) for b in range(*a["offsets"][v : v + 2]))
-        assert sorted(bond_tree(found.bonds[-1][j], level, a) for j in heard) == wanted
+def heard(relation: Relation, rows: list[tuple]) -> list[tuple]:
+    """The rows that each target hears, sorted."""
+    assert relation.n_source == len(rows)
+    spans = zip(relation.offsets[:-1].tolist(), relation.offsets[1:].tolist(), strict=True)
+    return [tuple(sorted(rows[j] for j in relation.source[i:k].tolist())) for i, k in spans]
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("rounds", [0, 1, 3])
 def test_atoms_are_one_row_exactly_where_their_trees_are_equal(random_batch: Maker, seed: int, rounds: int) -> None:
-    a = arrays(random_batch(seed))
-    a.pop("reverse")
-    found = refine_atoms(**a, rounds=rounds)
+    batch = random_batch(seed)
+    a = arrays(batch)
     trees = [atom_tree(v, rounds, a) for v in range(len(a["atom_code"]))]
-    assert same_parts(found.atom_row, trees)
-    for distinct in (found, refine_atoms(**a, rounds=rounds, distinct=False)):
-        check_rounds(distinct, a, trees)
-
-
-def check_rounds(found: AtomRefinement, a: dict[str, np.ndarray], trees: list[tuple]) -> None:
-    """Trees put together from the rounds alone are the trees that the atoms have."""
-    rows: list[tuple] = [atom_tree(v, 0, a) for v in found.atoms]
-    for step in found.steps:
-        kinds = np.repeat(step.kinds, step.sizes).tolist()
-        said = [(kind, rows[i]) for kind, i in zip(kinds, step.sender, strict=True)]
-        assert len(set(zip(kinds, step.sender.tolist(), strict=True))) == len(said)  # nobody says it twice
-        spans = zip(step.links.offsets[:-1], step.links.offsets[1:], strict=True)
-        heard = [tuple(sorted(said[j] for j in step.links.source[i:k])) for i, k in spans]
-        rows = [(rows[i], h) for i, h in zip(step.previous_row, heard, strict=True)]
-    assert [rows[i] for i in found.atom_row] == trees
+    code_of = {tuple(row): code for code, row in enumerate(batch["bond"].table.tolist())}
+    for distinct in (True, False):
+        found = atom_rounds(batch, rounds, distinct=distinct)
+        rows: list[tuple] = [(code,) for code in found.atoms.code.tolist()]
+        for step in found.rounds:  # trees put together from the rounds alone
+            kinds = [code_of[tuple(row)] for row in step.kinds.tolist()]
+            said = list(
+                zip(np.repeat(kinds, step.sizes).tolist(), (rows[i] for i in step.sender.tolist()), strict=True)
+            )
+            named = list(zip(np.repeat(kinds, step.sizes).tolist(), step.sender.tolist(), strict=True))
+            assert len(set(named)) == len(named)  # nobody says it twice
+            both = zip(step.previous_row.tolist(), heard(step.relation, said), strict=True)
+            rows = [(rows[i], h) for i, h in both]
+        of_atom = found.atom_row.tolist()
+        assert [rows[i] for i in of_atom] == trees
+        assert same_parts(np.array(of_atom), trees) if distinct else sorted(of_atom) == list(range(batch.n_atoms))
 
 
 def test_own_and_heard_colours_do_not_change_places() -> None:
@@ -117,30 +113,18 @@ def test_own_and_heard_colours_do_not_change_places() -> None:
     offsets = np.array([0, 4, 5, 6, 7, 8, 12, 13, 14, 15, 16])
     bonds = np.zeros(16, np.int64)
     both = np.concatenate([source, source + 5]), np.concatenate([reverse, reverse + 8])
-    found = refine_bonds(codes, bonds, *both, offsets, depth=2)
-    assert found.atom_row[4] != found.atom_row[9]
-
-
-def test_next_bonds_never_turn_back(random_batch: Maker) -> None:
-    batch = random_batch(3)
-    a = arrays(batch)
-    source, offsets = next_bonds(a["source"], a["reverse"], a["offsets"])
-    target = np.repeat(np.arange(batch.n_bonds), np.diff(offsets))
-    found = set(zip(source.tolist(), target.tolist(), strict=True))
-    ends = list(zip(a["source"].tolist(), batch.target.tolist(), strict=True))
-    wanted = {(i, j) for i, (u, v) in enumerate(ends) for j, (w, x) in enumerate(ends) if v == w and u != x}
-    assert found == wanted and len(source) == len(wanted)
+    _, atoms = bond_colors(codes, bonds, *both, offsets, depth=2)
+    assert atoms[4] != atoms[9]
 
 
 @pytest.mark.parametrize("n_source", [5, 70_000])
-def test_transpose_sorts_the_same_pairs_by_source(n_source: int) -> None:
+def test_the_transpose_holds_the_same_pairs_sorted_by_source(random_batch: Maker, n_source: int) -> None:
     rng = np.random.default_rng(0)
     source, offsets = rng.integers(n_source, size=40), offsets_of(np.array([0, 10, 0, 25, 5]))
-    target, back = transpose(source, offsets, n_source)
-    pairs = np.stack([np.repeat(np.arange(n_source), np.diff(back)), target])
-    wanted = np.stack([source, np.repeat(np.arange(5), np.diff(offsets))])
-    assert pairs[:, np.lexsort(pairs)].tolist() == wanted[:, np.lexsort(wanted)].tolist()
-    assert (np.diff(pairs[0]) >= 0).all()
+    made = _relation(random_batch(0), source, offsets, n_source)
+    asked = Relation(made.source, made.offsets, n_source, made.n_target)  # sorted by torch, at the first need
+    assert torch.equal(made.transpose.source, asked.transpose.source)
+    assert torch.equal(made.transpose.offsets, asked.transpose.offsets)
 
 
 def test_ranges_of_nothing() -> None:
