@@ -12,10 +12,10 @@ from molgraph.base.registry import get, register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import readouts  # noqa: F401 - registers the readouts
-from molgraph.nn.activations import activation as make_activation
 from molgraph.nn.deduplicate import BondRounds, bond_rounds
 from molgraph.nn.encoder import Encoded, Encoder, Rows
 from molgraph.nn.joined_linear import JoinedLinear, SummedRows
+from molgraph.nn.perceptron import make_activation
 
 
 @register(
@@ -41,7 +41,7 @@ class DMPNN(Encoder):
         d_hidden: width of all states, and of the output.
         depth: number of bond levels, 1 or more.
         dropout: probability of dropping a state's value while training.
-        activation: a name that ``molgraph.nn.activations`` knows.
+        activation: a name that ``molgraph.nn.perceptron`` knows.
         readout: rows to graph: ``mean``, ``sum`` or ``norm`` (sum / 100), or another registered readout.
         bias: a bias in ``W_i`` and ``W_h`` too.
         distinct: compute rows that look alike once.

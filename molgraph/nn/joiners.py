@@ -134,7 +134,8 @@ class CrossAttention(Joiner):
             j = (i + 1) % len(parts)
             mine, to_row = _rows_of(rows[i], parts[i], n)
             theirs, of_theirs = _rows_of(rows[j], parts[j], n)
-            pairs = _pairs(of_theirs, to_row)
+            source, of_each = _groups(of_theirs, to_row, n)
+            pairs = Relation(source, row_offsets(of_each), len(of_theirs), len(to_row))
             q = queries[i].index_select(0, mine).unflatten(1, (self.heads, -1))
             k, v = (t.unflatten(1, (self.heads, -1)) for t in keys[j].index_select(0, theirs).chunk(2, dim=1))
             heard = attend(q, k, v, pairs).flatten(1)
@@ -146,27 +147,15 @@ class CrossAttention(Joiner):
 
 def _rows_of(rows: Rows, part: JoinPart, n: int) -> tuple[Int[Tensor, " m"], Int[Tensor, " m"]]:
     """The rows of each table row's entity, one after the other, and the table row of each."""
-    counts = torch.bincount(rows.graph_of, minlength=part.encoded.graphs.shape[0])
-    first = counts.cumsum(0) - counts
-    graph = torch.arange(n, device=counts.device) if part.of_row is None else part.of_row
-    own = counts.index_select(0, graph)
-    of_row = torch.repeat_interleave(torch.arange(n, device=counts.device), own)
-    start = (first.index_select(0, graph) - (own.cumsum(0) - own)).index_select(0, of_row)
-    return start + torch.arange(len(of_row), device=counts.device), of_row
+    graph = torch.arange(n, device=rows.graph_of.device) if part.of_row is None else part.of_row
+    numbers, counts = _groups(rows.graph_of, graph, part.encoded.graphs.shape[0])
+    return numbers, torch.repeat_interleave(torch.arange(n, device=counts.device), counts)
 
 
-def _pairs(source_group: Int[Tensor, " s"], target_group: Int[Tensor, " t"]) -> Relation:
-    """From every source row to every target row of the same group; both groups ascend."""
-    n = max(_top(source_group), _top(target_group)) + 1
-    counts = torch.bincount(source_group, minlength=n)
-    first = counts.cumsum(0) - counts
-    own = counts.index_select(0, target_group)
-    offsets = row_offsets(own)
-    target = torch.repeat_interleave(torch.arange(len(target_group), device=own.device), own)
-    within = torch.arange(len(target), device=own.device) - offsets.index_select(0, target)
-    source = first.index_select(0, target_group.index_select(0, target)) + within
-    return Relation(source, offsets, len(source_group), len(target_group))
-
-
-def _top(group: Int[Tensor, " g"]) -> int:
-    return int(group[-1]) if len(group) else -1
+def _groups(group: Int[Tensor, " s"], wanted: Int[Tensor, " t"], n: int) -> tuple[Int[Tensor, " m"], Int[Tensor, " t"]]:
+    """The members of each group that is wanted, one after the other, and how many they are; of n groups, ascending."""
+    counts = torch.bincount(group, minlength=n)
+    first = (counts.cumsum(0) - counts).index_select(0, wanted)
+    counts = counts.index_select(0, wanted)
+    start = torch.repeat_interleave(first - (counts.cumsum(0) - counts), counts)
+    return start + torch.arange(len(start), device=group.device), counts

@@ -1,4 +1,4 @@
-"""A perceptron of several linear layers."""
+"""Activations by name, and a perceptron of several linear layers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,33 @@ from itertools import pairwise
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from molgraph.nn.activations import activation as make_activation
+from molgraph.base.errors import nearest
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "relu": nn.ReLU,
+    "leaky_relu": nn.LeakyReLU,
+    "elu": nn.ELU,
+    "selu": nn.SELU,
+    "gelu": nn.GELU,
+    "silu": nn.SiLU,
+    "softplus": nn.Softplus,
+    "tanh": nn.Tanh,
+}
+
+
+def make_activation(name: str) -> nn.Module:
+    """The activation of that name.
+
+    Raises:
+        ValueError: an unknown name; the message holds the nearest known ones.
+
+    Example:
+        >>> make_activation("relu")
+        ReLU()
+    """
+    if name not in ACTIVATIONS:
+        raise ValueError(f"no activation is named {name!r}: {nearest(name, ACTIVATIONS)}")
+    return ACTIVATIONS[name]()
 
 
 class Perceptron(nn.Module):
@@ -19,7 +45,7 @@ class Perceptron(nn.Module):
         d_in, d_hidden, d_out: widths.
         n_layers: number of linear layers, 1 or more.
         dropout: probability of dropping a hidden value while training.
-        activation: a name that ``molgraph.nn.activations`` knows.
+        activation: a name in ``ACTIVATIONS``.
 
     Raises:
         ValueError: fewer than one layer, or an unknown activation.

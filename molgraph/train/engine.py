@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("molgraph")
 VALID_BATCH = 512
-KEPT_VALID_ROWS = 20_000  # batches of a validation part up to this size are kept between epochs
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,6 @@ class Fit:
         self.rates = Steps(how.learning_rate, int(how.warmup_epochs * self.steps), how.epochs * self.steps)
         self.path = None if plan.folder is None else plan.folder / checkpoint.FILE_NAME
         self.progress = Progress()
-        self.kept: list[Sample] = []
         self.saved_at = 0.0
 
     def __call__(self, fabric: Fabric, network: Network) -> Learned:
@@ -113,13 +111,13 @@ class Fit:
         torch.manual_seed(derive(plan.seed, "dropout", fabric.global_rank))
         self.saved_at = time.monotonic()
         if self.path is not None and self.path.exists():
-            self.progress = checkpoint.load(self.fabric, self.path, self.learner, self.optimizers, self.plan.prints)
+            self.progress = checkpoint.load(fabric, self.path, self.learner, self.optimizers, plan.prints)
+            if fabric.is_global_zero:
+                at = f"going on from the checkpoint, epoch {self.progress.epoch + 1} of {how.epochs}"
+                by = f"done already, in {len(self.progress.curves)} epochs, by the run before"
+                logger.info(f"{plan.label}: {by if self.progress.done else at}")
         now, fresh = self.progress, not self.progress.done
-        if self.fabric.is_global_zero and now.done:
-            logger.info(f"{plan.label}: done already, in {len(now.curves)} epochs, by the run before")
-        elif self.fabric.is_global_zero and self.path is not None and self.path.exists():
-            logger.info(f"{plan.label}: going on from the checkpoint, epoch {now.epoch + 1} of {how.epochs}")
-        quiet = None if self.fabric.is_global_zero else True
+        quiet = None if fabric.is_global_zero else True
         with watch_ctrl_c() as pressed, bar(plan.label, how.epochs * self.steps, quiet) as line:
             line.advance(now.epoch * self.steps + now.position)
             while not now.done:
@@ -203,9 +201,8 @@ class Fit:
         last = now.epoch + 1 >= how.epochs
         if valid_loss < now.best_loss or (self.valid is None and last):
             now.best_loss, now.best_epoch = valid_loss, now.epoch
-            now.best = {
-                name: value.detach().cpu().clone() for name, value in self.learner.module.network.state_dict().items()
-            }
+            weights = self.learner.module.network.state_dict()
+            now.best = {name: value.detach().cpu().clone() for name, value in weights.items()}
         waited = now.epoch - now.best_epoch
         patient = how.patience is None or self.valid is None or waited < how.patience
         now.done = last or not patient
@@ -218,7 +215,10 @@ class Fit:
         total = torch.zeros(2, dtype=torch.float64, device=self.fabric.device)
         step = (self.progress.epoch + 1) * self.steps - 1
         state = StepState(step, self.rates.total, self.progress.epoch, training=False)
-        for sample in self._valid_batches(valid):
+        pieces = [*enumerate(batch_order(len(valid), VALID_BATCH))][self.fabric.global_rank :: self.fabric.world_size]
+        batches = make_ahead(pieces, lambda piece: self._prepared(valid.sample(piece[1]), "corrupt valid", piece[0]))
+        for batch in batches:
+            sample = batch.to(self.fabric.device)
             with self.fabric.autocast(), torch.set_grad_enabled(self.objective.grad_in_validation):
                 found: Loss = self.learner.module(sample, state)
             total += torch.tensor([float(found.total.detach()), found.count], dtype=torch.float64).to(total.device)
@@ -226,19 +226,6 @@ class Fit:
         loss = float(total[0] / total[1].clamp(min=1))
         self._check(loss, f"the validation loss is {loss} after epoch {self.progress.epoch + 1}")
         return loss
-
-    def _valid_batches(self, valid: Samples) -> Iterator[Sample]:
-        if self.kept:
-            yield from self.kept
-            return
-        pieces = [*enumerate(batch_order(len(valid), VALID_BATCH))][self.fabric.global_rank :: self.fabric.world_size]
-        for sample in make_ahead(
-            pieces, lambda piece: self._prepared(valid.sample(piece[1]), "corrupt valid", piece[0])
-        ):
-            here = sample.to(self.fabric.device)
-            if len(valid) <= KEPT_VALID_ROWS:
-                self.kept.append(here)
-            yield here
 
     def _pause(self, stop: bool, began: float) -> None:
         """Between two steps: write the checkpoint where it is due, stop where somebody asked for it."""

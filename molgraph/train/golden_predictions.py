@@ -61,44 +61,35 @@ def compare_vectors(method: Trainable, table: Table, vectors: Any) -> tuple[int,
         The number of molecules, and the largest difference relative to the larger of the value and 1; of a generator
         the number of samples, and the share that differs.
     """
-    if isinstance(method, Generator):
-        return _compare_samples(method, vectors)
-    assert isinstance(method, Method)
+    generates = isinstance(method, Generator)
     try:
-        if list(vectors["molecules"]) != list(MOLECULES):
+        if not generates and list(vectors["molecules"]) != list(MOLECULES):
             raise ModelFileError("the model file's test vectors are not on the public molecules")
-        expected = [np.array([np.nan if v is None else float(v) for v in row]) for row in vectors["value"]]
+        rows = list(vectors["samples" if generates else "value"])
+        if len(rows) != len(MOLECULES):
+            raise ValueError(f"{len(rows)} rows")
+        expected = rows if generates else [np.array([np.nan if v is None else float(v) for v in row]) for row in rows]
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError("the model file's test vectors cannot be read") from error
+    why = _why(vectors.get("versions"))
+    if isinstance(method, Generator):
+        odd = [pair for pair in zip(method.sample(len(rows)), rows, strict=True) if pair[0] != pair[1]]
+        if len(odd) > SAMPLES_TOLERANCE * len(rows):
+            now, then = (str(text)[:60] for text in odd[0])
+            raise ModelFileError(f"the generator draws {now!r}, and {then!r} when it was saved", hint=why)
+        return len(rows), len(odd) / len(rows)
+    assert isinstance(method, Method)
     found = _answers(method.predict(table))
     if [len(row) for row in expected] != [len(row) for row in found]:
         raise ModelFileError("the test vectors have other numbers of values than the predictions")
-    saved, now = np.concatenate(expected), np.concatenate(found)
-    gap = np.abs(now - saved) / np.maximum(np.abs(saved), 1.0)
-    wrong = (np.isnan(now) != np.isnan(saved)) | (gap > TOLERANCE)
-    if wrong.any():
-        k = int(np.flatnonzero(wrong)[0])
-        i = int(np.repeat(np.arange(len(found)), [len(row) for row in found])[k])
-        raise ModelFileError(
-            f"the model answers {now[k]:.6g} for {MOLECULES[i]}, and {saved[k]:.6g} when it was saved",
-            hint=_why(vectors.get("versions")),
-        )
-    return len(MOLECULES), float(np.nanmax(gap, initial=0.0))
-
-
-def _compare_samples(method: Generator, vectors: Any) -> tuple[int, float]:
-    """The number of samples, and the share that are drawn otherwise than when the generator was saved."""
-    saved = vectors.get("samples") if isinstance(vectors, dict) else None
-    if not isinstance(saved, list) or len(saved) != len(MOLECULES):
-        raise ModelFileError("the model file's test samples cannot be read")
-    pairs = zip(method.sample(len(saved)), saved, strict=True)
-    odd = [(now, then) for now, then in pairs if now != then]
-    if len(odd) > SAMPLES_TOLERANCE * len(saved):
-        now, then = (str(text)[:60] for text in odd[0])
-        raise ModelFileError(
-            f"the generator draws {now!r}, and {then!r} when it was saved", hint=_why(vectors.get("versions"))
-        )
-    return len(saved), len(odd) / len(saved)
+    largest = 0.0
+    for text, saved, now in zip(MOLECULES, expected, found, strict=True):
+        gap = np.abs(now - saved) / np.maximum(np.abs(saved), 1.0)
+        for k in np.flatnonzero((np.isnan(now) != np.isnan(saved)) | (gap > TOLERANCE)):
+            words = f"the model answers {now[k]:.6g} for {text}, and {saved[k]:.6g} when it was saved"
+            raise ModelFileError(words, hint=why)
+        largest = max(largest, float(np.nanmax(gap, initial=0.0)))
+    return len(MOLECULES), largest
 
 
 def _answers(prediction: Prediction) -> list[np.ndarray]:
@@ -115,8 +106,10 @@ def _why(saved: Any) -> str:
     if not isinstance(saved, dict) or not saved:  # a file of a version that did not write them
         return "library versions may differ; the card lists those that it was made with"
     here = library_versions()
-    pairs = [(name, str(saved.get(name, "none"))[:20], here.get(name, "none")) for name in (*here, *LIBRARIES)]
-    other = [f"{name} {then} (here {now})" for name, then, now in dict.fromkeys(pairs) if then != now]
+    pairs = [
+        (name, str(saved.get(name, "none"))[:20], here.get(name, "none")) for name in dict.fromkeys([*here, *LIBRARIES])
+    ]
+    other = [f"{name} {then} (here {now})" for name, then, now in pairs if then != now]
     if other:
         return f"library versions may be why: it was saved with {', '.join(other)}"
     return "library versions are those that it was saved with, so the file was altered or this machine differs"

@@ -15,7 +15,7 @@ from molgraph.data.graph_cache import Graphs
 from molgraph.data.loader import make_ahead
 from molgraph.data.table import OK, Table
 from molgraph.train.atom_targets import label_places, label_sizes
-from molgraph.train.inputs import Input, input_column, input_graphs, row_status
+from molgraph.train.inputs import Input, graph_of_rows, input_column, input_graphs, row_status
 from molgraph.train.network import Network
 from molgraph.train.outputs import DescriptorScale, Outputs
 from molgraph.train.runtime import resolve_device, torch_settings
@@ -53,7 +53,7 @@ def predict_networks(
     inputs = members[0].inputs
     graphs = input_graphs(table, inputs) if graphs is None else graphs
     status, reason = row_status(table, inputs, graphs)
-    graph = np.stack([made.graph_of_row for made in graphs], axis=1)
+    graph = graph_of_rows(graphs)
     rows = np.flatnonzero((status == OK) & (graph >= 0).all(axis=1))
     extras = [m.descriptors.apply(table.features, table.feature_names) for m in members]
     level, offsets, places = members[0].outputs.level, np.arange(len(table) + 1), None

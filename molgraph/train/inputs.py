@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +40,8 @@ class Input:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Input:
         """From plain values."""
-        spec = InputSpec.from_json(values["spec"])
-        made = cls(str(values["column"]), str(values["kind"]), str(values["encoder"]), spec)
-        if spec.featuriser != made.featuriser.versions[0]:
-            raise ValueError(
-                f"it was trained on features {spec.featuriser!r}, here are {made.featuriser.versions[0]!r}"
-            )
-        return made
+        words = (str(values[name]) for name in ("column", "kind", "encoder"))
+        return cls(*words, InputSpec.from_json(values["spec"]))
 
 
 def featuriser_of(encoder: str, kind: str) -> Featuriser:
@@ -56,12 +52,9 @@ def featuriser_of(encoder: str, kind: str) -> Featuriser:
 
 def trial_inputs(encoder: str) -> tuple[Input, ...]:
     """Inputs of example entities, by which an encoder's parameters can be tried without a table."""
-    found = []
-    for name in encoder_names(encoder):
-        kind = registry.get("encoder", name).reads[0]
-        featuriser = featuriser_of(name, kind)
-        found.append(Input(kind, kind, name, featuriser.featurise(featuriser.examples).spec))
-    return tuple(found)
+    kinds = {name: registry.get("encoder", name).reads[0] for name in encoder_names(encoder)}
+    makers = {name: featuriser_of(name, kind) for name, kind in kinds.items()}
+    return tuple(Input(kinds[n], kinds[n], n, maker.featurise(maker.examples).spec) for n, maker in makers.items())
 
 
 def encoder_names(encoder: str) -> tuple[str, ...]:
@@ -90,10 +83,11 @@ def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) ->
             continue
         able = [name for name in names if entity.kind in reads[name]]
         if not able:
+            readers = [n for n in registry.names("encoder") if entity.kind in registry.get("encoder", n).reads]
             others = [name for name in known if name != entity.name]
             raise UsageError(
                 f"{encoder} does not read the column {entity.name!r} ({entity.kind})",
-                hint=f"choose a model that does ({_readers(entity.kind)})"
+                hint=f"choose a model that does ({', '.join(readers) or 'none is registered'})"
                 + f", or name the columns to read: inputs={others}" * bool(others),
             )
         free = [name for name in able if name not in {taken for _, taken in chosen}]
@@ -106,11 +100,6 @@ def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) ->
                 hint="the table's columns: " + ", ".join(f"{e.name} ({e.kind})" for e in table.entities),
             )
     return chosen
-
-
-def _readers(kind: str) -> str:
-    each = [name for name in registry.names("encoder") if kind in registry.get("encoder", name).reads]
-    return ", ".join(each) or "none is registered"
 
 
 def train_graphs(
@@ -184,6 +173,11 @@ def named_columns(read: Sequence[tuple[str, str]], given: Mapping[str, Any]) -> 
     return columns
 
 
+def graph_of_rows(graphs: Sequence[Graphs]) -> np.ndarray:
+    """int64 [rows, inputs]: the graph of each row's entity in each input, -1 where a row has none."""
+    return np.stack([made.graph_of_row for made in graphs], axis=1)
+
+
 def row_status(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> tuple[np.ndarray, np.ndarray]:
     """Status and reason of every row: a row is ``ok`` where each of its entities has a graph."""
     status, reason = table.status.copy(), table.reason.copy()
@@ -202,11 +196,9 @@ def example_table(inputs: Sequence[Input], feature_names: Sequence[str], n: int)
     entities = []
     for each in inputs:
         values = np.empty(n, dtype=object)
-        examples = each.featuriser.examples
-        for i in range(n):
-            values[i] = examples[i % len(examples)]
+        for i, value in enumerate(islice(cycle(each.featuriser.examples), n)):
+            values[i] = value
         entities.append(Entities(each.column, each.kind, values))  # type: ignore[arg-type]
-    ids, status = np.array([str(i) for i in range(n)], dtype=object), np.full(n, OK, dtype=object)
+    ids, status, reason = np.arange(n).astype(str).astype(object), np.full(n, OK, object), np.full(n, "", object)
     features = np.zeros((n, len(feature_names))) if feature_names else None
-    reason = np.full(n, "", dtype=object)
     return Table(ids, tuple(entities), status, reason, features=features, feature_names=tuple(feature_names))

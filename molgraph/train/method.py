@@ -37,7 +37,7 @@ from molgraph.train.network import Network, build_network
 from molgraph.train.objective import make_objective
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import NO_VALID, prepare
-from molgraph.train.pretraining import HEAD, Start, state_outputs
+from molgraph.train.pretraining import Start, state_outputs
 from molgraph.train.restore import (
     restore_fitted,
     restore_history,
@@ -257,10 +257,7 @@ class GraphMethod(Method):
         model = load_model(self.init)
         if not isinstance(model.method, GraphMethod):
             raise UsageError(f"{self.init} holds a {model.kind}, no single encoder", hint="name a graph model's file")
-        theirs = model.method
-        about = model.card.what or f"trained on {model.targets[0].name}"
-        head = {name: getattr(theirs, name) for name in HEAD if registry.get("objective", theirs.objective).tasks}
-        made = Start(Path(self.init), theirs.encoder, theirs.params or {}, theirs.ready(), about, head)
+        made = Start(Path(self.init), model.method, model.card.what or f"trained on {model.targets[0].name}")
         self.params = made.params_with(self.encoder, self.params or {})
         self.set_params(**made.head_with(self.get_params(), GraphMethod().get_params()))
         return made

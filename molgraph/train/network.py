@@ -119,7 +119,11 @@ def build_network(
         d_hidden, n_layers, dropout: of the head.
         level: of the targets.
     """
-    encoders = [_encoder(each, own_params(params, each.encoder, len({i.encoder for i in inputs}))) for each in inputs]
+    encoders, n_kinds = [], len({each.encoder for each in inputs})
+    for each in inputs:
+        make = registry.get("encoder", each.encoder)
+        check_input(make, each.spec, each.encoder)
+        encoders.append(_build(make, own_params(params, each.encoder, n_kinds), each.encoder, each.spec))
     joined = None if len(encoders) == 1 else _joiner(joiner, encoders, inputs, own_params(params, "joiner", 2))
     network = Network(encoders, joined, nn.Identity(), level)
     d_state = network.d_state
@@ -144,12 +148,6 @@ def own_params(params: Mapping[str, Any], owner: str, n_encoders: int) -> dict[s
     own = {name.partition(".")[2]: value for name, value in params.items() if name.partition(".")[0] == owner}
     plain = {name: value for name, value in params.items() if "." not in name} if n_encoders == 1 else {}
     return {**plain, **own}
-
-
-def _encoder(each: Input, params: Mapping[str, Any]) -> Encoder:
-    make = registry.get("encoder", each.encoder)
-    check_input(make, each.spec, each.encoder)
-    return _build(make, params, each.encoder, each.spec)
 
 
 def _joiner(name: str, encoders: Sequence[Encoder], inputs: Sequence[Input], params: Mapping[str, Any]) -> Joiner:

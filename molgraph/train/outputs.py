@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Literal
@@ -184,26 +184,23 @@ def class_tables(targets: tuple[Target, ...], y: np.ndarray, class_weights: Clas
     for j, target in enumerate(targets):
         if class_weights is None or target.kind not in ("binary", "multiclass"):
             continue
-        n_classes = 2 if target.kind == "binary" else len(target.classes)
-        if class_weights == "balanced":
-            codes = y[~np.isnan(y[:, j]), j].astype(np.int64)
-            tables[j] = len(codes) / (n_classes * np.maximum(np.bincount(codes, minlength=n_classes), 1))
+        labels = ("0", "1") if target.kind == "binary" else target.classes
+        if isinstance(class_weights, Mapping):
+            tables[j] = _table(class_weights.get(target.name, class_weights), target, labels)
         else:
-            tables[j] = _table(class_weights, target, n_classes)
+            codes = y[~np.isnan(y[:, j]), j].astype(np.int64)
+            tables[j] = len(codes) / (len(labels) * np.maximum(np.bincount(codes, minlength=len(labels)), 1))
     return tables
 
 
-def _table(class_weights: Any, target: Target, n_classes: int) -> np.ndarray:
-    chosen = class_weights.get(target.name, class_weights)
-    labels = ("0", "1") if target.kind == "binary" else target.classes
+def _table(chosen: Mapping[Any, Any], target: Target, labels: Sequence[str]) -> np.ndarray:
     by_text = {str(key): value for key, value in chosen.items()}
-    unknown = set(by_text) - set(labels)
-    if unknown:
-        raise DataError(f"class_weights name {sorted(unknown)[0]!r}, which target {target.name!r} does not have")
+    if unknown := sorted(set(by_text) - set(labels)):
+        raise DataError(f"class_weights name {unknown[0]!r}, which target {target.name!r} does not have")
     try:
-        table = np.array([float(by_text.get(labels[c], 1.0)) for c in range(n_classes)])
+        table = np.array([float(by_text.get(label, 1.0)) for label in labels])
     except (TypeError, ValueError):
-        table = np.full(n_classes, np.nan)
+        table = np.full(len(labels), np.nan)
     if not (np.isfinite(table) & (table >= 0)).all() or not table.any():
         raise DataError(f"class_weights of target {target.name!r} are {dict(chosen)}, expected numbers from 0 on")
     return table

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from molgraph.base.contracts import Method, Prediction, PredictsGraphs
 from molgraph.base.cores import cores
@@ -26,20 +26,12 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Predictor(Protocol):
-    """What predicts a table: a ``Model``."""
-
-    def predict(self, data: Any) -> Prediction: ...
-
-
-def predict_tables(
-    model: Predictor, tables: Iterator[tuple[K, Table]], *, many: bool
-) -> Generator[tuple[K, Prediction]]:
+def predict_tables(model: Any, tables: Iterator[tuple[K, Table]], *, many: bool) -> Generator[tuple[K, Prediction]]:
     """The prediction of every table, in order, each with its key.
 
     Args:
-        model: where it is a ``Model`` whose method ``PredictsGraphs`` and there are many tables, the graphs are made
-            ahead, and the network computes on fewer threads.
+        model: what predicts. Of a ``Model`` whose method ``PredictsGraphs`` and where there are many tables, the
+            graphs are made ahead, and the network computes on fewer threads.
         tables: keys and tables, taken one at a time.
         many: whether the input has more than one table, even if an earlier run has predicted the others: sums may
             depend on the number of threads, and a run that goes on must compute as the one before did.
@@ -51,9 +43,16 @@ def predict_tables(
     workers, threads = shares(_cores(method))
     make = partial(standard_graphs, model.standardiser, method.graph_inputs())
     items = (((key, table), table) for key, table in tables)
-    with _threads(method, threads), closing(map_ahead(make, items, workers)) as made:
-        for (key, table), (clean, graphs) in made:
-            yield key, as_given(method.predict_graphs(clean, graphs), table, clean, model.standardiser)
+    parts = {part: part.get_params()["threads"] for part in method.with_members if "threads" in part.param_names()}
+    try:
+        for part in parts:
+            part.set_params(threads=threads)
+        with closing(map_ahead(make, items, workers)) as made:
+            for (key, table), (clean, graphs) in made:
+                yield key, as_given(method.predict_graphs(clean, graphs), table, clean, model.standardiser)
+    finally:
+        for part, asked in parts.items():
+            part.set_params(threads=asked)
 
 
 def standard_graphs(preset: str, inputs: tuple[Input, ...], table: Table) -> tuple[Table, tuple[Graphs, ...]]:
@@ -87,10 +86,10 @@ def map_ahead(function: Callable[[T], R], items: Iterable[tuple[K, T]], workers:
     busy: deque[tuple[K, Worker]] = deque()
 
     def answer() -> tuple[K, R]:
-        key, worker = busy[0]
         with _alive():
-            found: R = worker.receive()
-        idle.append(busy.popleft()[1])
+            found: R = busy[0][1].receive()
+        key, worker = busy.popleft()
+        idle.append(worker)
         return key, found
 
     try:
@@ -135,17 +134,3 @@ def _cores(method: Method) -> int:
     """The cores that a method may use: those asked for, else all that this process has."""
     asked = (part.get_params().get("threads") for part in method.with_members)
     return cores(min(filter(None, asked), default=None))
-
-
-@contextmanager
-def _threads(method: Method, threads: int) -> Iterator[None]:
-    """A method's threads, and its members', set while the block runs."""
-    parts = [part for part in method.with_members if "threads" in part.param_names()]
-    before = [part.get_params()["threads"] for part in parts]
-    try:
-        for part in parts:
-            part.set_params(threads=threads)
-        yield
-    finally:
-        for part, asked in zip(parts, before, strict=True):
-            part.set_params(threads=asked)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,15 @@ from molgraph.data.table import OK, Table
 from molgraph.data.target_json import notes_of
 from molgraph.train.atom_targets import check_level, label_places, label_sizes, mark_sizes
 from molgraph.train.checkpoint import fingerprint
-from molgraph.train.inputs import Input, choose_columns, input_column, input_graphs, row_status, train_graphs
+from molgraph.train.inputs import (
+    Input,
+    choose_columns,
+    graph_of_rows,
+    input_column,
+    input_graphs,
+    row_status,
+    train_graphs,
+)
 from molgraph.train.outputs import ClassWeights, DescriptorScale, Outputs, class_tables, label_weights
 from molgraph.train.samples import Samples
 
@@ -28,8 +36,7 @@ NO_VALID = "no validation part: trained for all epochs, the last weights kept"
 MANY_ROWS = 200_000  # about ten seconds of featurising; starting processes takes some
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(NamedTuple):
     """What a fit needs: its rows, scales of the training part alone, notes, and the fingerprint of recipe and data."""
 
     train: Samples
@@ -83,8 +90,20 @@ def prepare(
     outputs = Outputs.fit(table.targets, part.y, unlearned, part.weights)
     descriptors = DescriptorScale.fit(part.table.features, part.table.feature_names, part.table.weights)
     classes = class_tables(table.targets, part.y, class_weights)
-    train = part.samples(graphs, outputs, descriptors, classes)
-    held = None if valid is None else _valid(valid, inputs, outputs, descriptors, classes, cache)
+
+    def samples(part: _Part, graphs: Sequence[Graphs]) -> Samples:
+        weights = label_weights(part.y, part.weights, classes)
+        if not targets:  # a corpus: each row counts once
+            weights = np.ones((len(part.y), 1), np.float32)
+        extra = descriptors.apply(part.table.features, part.table.feature_names)
+        stores = tuple(made.store for made in graphs)
+        return Samples(stores, part.graph, extra, outputs.labels(part.y), weights, part.offsets)
+
+    train, held = samples(part, graphs), None
+    if valid is not None:
+        judged = input_graphs(valid, inputs, cache=cache)
+        rows = _judged(valid, inputs, judged, outputs)
+        held = samples(rows, judged) if len(rows.table) else None
     texts = [entity_texts(part.table.column(i.column)) for i in inputs]
     extra = "" if train.extra is None else train.extra
     prints = fingerprint(
@@ -107,8 +126,7 @@ def workers_for(table: Table, threads: int | None) -> int:
     return 1 if len(table) < MANY_ROWS else cores(threads)
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(NamedTuple):
     """Rows to learn from: those of a table that have a graph, a label and a weight.
 
     ``y``, float64 [labels, targets], and ``weights`` have a row for each row of the table, or for each of their atoms
@@ -121,32 +139,13 @@ class _Part:
     weights: np.ndarray | None
     offsets: np.ndarray | None
 
-    def samples(
-        self,
-        graphs: Sequence[Graphs],
-        outputs: Outputs,
-        descriptors: DescriptorScale,
-        classes: Mapping[int, np.ndarray],
-    ) -> Samples:
-        """The rows as a network takes them."""
-        weights = label_weights(self.y, self.weights, classes)
-        if not outputs.targets:  # a corpus: each row counts once
-            weights = np.ones((len(self.y), 1), np.float32)
-        extra = descriptors.apply(self.table.features, self.table.feature_names)
-        stores = tuple(made.store for made in graphs)
-        return Samples(stores, self.graph, extra, outputs.labels(self.y), weights, self.offsets)
-
 
 def _readable(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> tuple[Table, np.ndarray]:
     """The table with the rows marked whose values do not fit their graph; and bool [n], rows that have all graphs."""
-    graph = _graph_of(graphs)
+    graph = graph_of_rows(graphs)
     if level_of(table.targets) != "row" and len(graphs[0].store):
         table = mark_sizes(table, graphs[0].store, graph[:, 0])
     return table, (row_status(table, inputs, graphs)[0] == OK) & (graph >= 0).all(axis=1)
-
-
-def _graph_of(graphs: Sequence[Graphs]) -> np.ndarray:
-    return np.stack([made.graph_of_row for made in graphs], axis=1)
 
 
 def _learnable(
@@ -155,7 +154,7 @@ def _learnable(
     """The readable rows that have a label to learn from and a weight above 0."""
     counts = labelled(table, unlearned) if table.targets else np.ones(len(table), dtype=bool)
     rows = np.flatnonzero(readable & table.ok & (counts if table.weights is None else counts & (table.weights > 0)))
-    part, graph, level = table.take(rows), _graph_of(graphs)[rows], level_of(table.targets)
+    part, graph, level = table.take(rows), graph_of_rows(graphs)[rows], level_of(table.targets)
     flat, offsets = pooled(part), None
     y = np.zeros((len(part), 0)) if flat.y is None else np.array(flat.y, dtype=np.float64)
     y[:, [t.name in unlearned for t in flat.targets]] = np.nan
@@ -166,25 +165,16 @@ def _learnable(
     return _Part(part, graph, y, flat.weights, offsets)
 
 
-def _valid(
-    table: Table,
-    inputs: Sequence[Input],
-    outputs: Outputs,
-    descriptors: DescriptorScale,
-    classes: Mapping[int, np.ndarray],
-    cache: Path | None,
-) -> Samples | None:
-    """The validation rows on the training part's scales; None where none has a graph, a label and a weight."""
+def _judged(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], outputs: Outputs) -> _Part:
+    """The validation rows that have a graph, a label that can be learned and a weight above 0."""
     if [t.name for t in table.targets] != [t.name for t in outputs.targets]:
         raise DataError(
             f"the validation part has targets {[t.name for t in table.targets]}, "
             f"the training part {[t.name for t in outputs.targets]}"
         )
-    graphs = input_graphs(table, inputs, cache=cache)
     table, readable = _readable(table, inputs, graphs)
     judged = pooled(table.take(readable))
     if judged.y is not None:
         check_labels(judged.targets, np.array(judged.y, dtype=np.float64), judged.ids)
     check_weights(table)
-    part = _learnable(table, inputs, graphs, readable, outputs.unlearned)  # judged by what can be learned alone
-    return part.samples(graphs, outputs, descriptors, classes) if len(part.table) else None
+    return _learnable(table, inputs, graphs, readable, outputs.unlearned)

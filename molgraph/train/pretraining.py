@@ -5,43 +5,36 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from torch import nn
 
-from molgraph.base import registry
 from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
+from molgraph.base.registry import get
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.inputs import Input, encoder_names
 from molgraph.train.network import Network, own_params
 from molgraph.train.outputs import DescriptorScale, Outputs
 
 HEAD = ("head_width", "head_layers")
-NO_DESCRIPTORS = DescriptorScale((), np.zeros(0), np.ones(0))
 
 
 @dataclass(frozen=True)
 class Start:
-    """A trained encoder from which another one starts.
-
-    Args:
-        path: its file.
-        encoder, params: its name and hyper-parameters.
-        fitted: the network that has it.
-        about: the file's model in words.
-        head: its head's size, where the head starts from the file too, as one that learned to adapt does; else empty.
-    """
+    """A file's fitted graph method from which another one starts, and its model in words."""
 
     path: Path
-    encoder: str
-    params: Mapping[str, Any]
-    fitted: FittedNetworks
+    method: Any
     about: str
-    head: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """The size of its head, where the head starts from the file too, as one that learned to adapt does."""
+        return {name: getattr(self.method, name) for name in HEAD if get("objective", self.method.objective).tasks}
 
     @property
     def digest(self) -> str:
@@ -50,22 +43,22 @@ class Start:
 
     def params_with(self, encoder: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The hyper-parameters of a model that starts here: the file's for its encoder, and those that were given."""
-        names = encoder_names(encoder)
-        if self.encoder not in names:
+        names, theirs = encoder_names(encoder), self.method.encoder
+        if theirs not in names:
             raise UsageError(
-                f"{self.path} holds the encoder {self.encoder}, the model has {encoder}",
-                hint=f"leave the model out, or choose {self.encoder}",
+                f"{self.path} holds the encoder {theirs}, the model has {encoder}",
+                hint=f"leave the model out, or choose {theirs}",
             )
-        own = own_params(self.params, self.encoder, 1)
-        signature = inspect.signature(registry.get("encoder", self.encoder).__init__).parameters
+        own = own_params(self.method.params or {}, theirs, 1)
+        signature = inspect.signature(get("encoder", theirs).__init__).parameters
         known = {name: own.get(name, p.default) for name, p in signature.items()}
-        for name, value in own_params(given, self.encoder, len(names)).items():
+        for name, value in own_params(given, theirs, len(names)).items():
             if name in known and value != known[name]:
                 raise UsageError(
                     f"{name} is {value!r}, and {known[name]!r} in {self.path}",
                     hint="leave it out: an encoder that starts from a file has the file's parameters",
                 )
-        prefix = "" if len(names) == 1 else f"{self.encoder}."
+        prefix = "" if len(names) == 1 else f"{theirs}."
         return {**given, **{f"{prefix}{name}": value for name, value in own.items()}}
 
     def head_with(self, given: Mapping[str, Any], default: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -83,29 +76,27 @@ class Start:
 
         Returns what a model's card says of its start; raises ``UsageError`` where the features are not the file's.
         """
-        theirs = self.fitted.inputs[0].spec
+        fitted = self.method.ready()
         for encoder, each in zip(network.encoders, inputs, strict=True):
-            if each.encoder != self.encoder:
+            if each.encoder != self.method.encoder:
                 continue
-            if each.spec != theirs:
-                said = (
-                    f"{theirs.featuriser} {dict(theirs.widths)}, here {each.spec.featuriser} {dict(each.spec.widths)}"
-                )
+            if each.spec != fitted.inputs[0].spec:
+                theirs, here = (f"{s.featuriser} {dict(s.widths)}" for s in (fitted.inputs[0].spec, each.spec))
                 raise UsageError(
-                    f"{self.path} was trained on other features than this table's: {said}",
+                    f"{self.path} was trained on other features than this table's: {theirs}, here {here}",
                     hint="pretrain an encoder on data of this kind, or leave --init out",
                 )
-            encoder.load_state_dict(self.fitted.network.encoder.state_dict())
+            encoder.load_state_dict(fitted.network.encoder.state_dict())
         kinds = {target.kind for target in outputs.targets}
-        both = bool(self.head) and outputs.level == "row" and kinds == {self.fitted.outputs.targets[0].kind}
+        both = bool(self.head) and outputs.level == "row" and kinds == {fitted.outputs.targets[0].kind}
         if both:
             self._copy_head(network.head)
-        part = f"the encoder {self.encoder}{' and the head' if both else ''}"
+        part = f"the encoder {self.method.encoder}{' and the head' if both else ''}"
         return f"{part} started from {self.path.name} ({self.about}; sha256 {self.digest[:16]})"
 
     def _copy_head(self, head: nn.Module) -> None:
         """The file's head with its one output repeated for each target."""
-        own, theirs = head.state_dict(), self.fitted.network.head.state_dict()
+        own, theirs = head.state_dict(), self.method.ready().network.head.state_dict()
         try:
             head.load_state_dict({name: value.expand_as(own[name]) for name, value in theirs.items()})
         except (KeyError, RuntimeError) as error:
@@ -123,4 +114,4 @@ def state_outputs(d: int) -> Outputs:
 def encoder_alone(fitted: FittedNetworks) -> FittedNetworks:
     """A network without its head: it gives the state of each row, and needs no descriptors."""
     network = Network(fitted.network.encoders, fitted.network.joiner, nn.Identity())
-    return FittedNetworks(network.eval(), state_outputs(network.d_state), NO_DESCRIPTORS, fitted.inputs)
+    return FittedNetworks(network.eval(), state_outputs(network.d_state), DescriptorScale.fit(None, ()), fitted.inputs)

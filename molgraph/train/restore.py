@@ -21,7 +21,6 @@ from molgraph.base.errors import ModelFileError
 from molgraph.base.ranges import INNER_LIMIT, LARGEST
 from molgraph.base.size import Shapes, Size
 from molgraph.data.feature_layout import D_ATOM, D_BOND, FEATURISER, MOLECULE_SPEC
-from molgraph.data.levels import level_of
 from molgraph.data.target_json import restore_unlearned, targets_from_json
 from molgraph.train.checkpoint import CURVES
 from molgraph.train.inference import FittedNetworks, predict_networks
@@ -46,19 +45,16 @@ def restore_fitted(state: State, encoder: str, build: Callable[..., Network], he
     """
     meta, arrays = state.meta, state.arrays
     targets = targets_from_json(meta["targets"]) if head or meta["targets"] else ()
-    names = tuple(str(name) for name in meta["feature_names"])
-    (centre, spread), scales = _scales(arrays, "target", len(targets)), _scales(arrays, "feature", len(names))
-    inputs = _inputs(encoder, meta)
-    d_out = sum(len(target.columns) for target in targets)
-    build = partial(build, inputs, d_extra=len(names), d_out=d_out, level=level_of(targets))
-    network = restore_network(encoder, build, arrays)
     if head != bool(targets):
         raise ModelFileError("the model has targets that its objective does not learn")
-    if head:
-        outputs = Outputs(targets, centre, spread, restore_unlearned(meta, targets))
-    else:
-        outputs = state_outputs(network.d_state)
-    fitted = FittedNetworks(network, outputs, DescriptorScale(names, *scales), inputs)
+    names = tuple(str(name) for name in meta["feature_names"])
+    unlearned = restore_unlearned(meta, targets) if targets else {}
+    outputs = Outputs(targets, *_scales(arrays, "target", len(targets)), unlearned)
+    descriptors = DescriptorScale(names, *_scales(arrays, "feature", len(names)))
+    inputs = _inputs(encoder, meta)
+    build = partial(build, inputs, d_extra=len(names), d_out=outputs.d_out, level=outputs.level)
+    network = restore_network(encoder, build, arrays)
+    fitted = FittedNetworks(network, outputs if head else state_outputs(network.d_state), descriptors, inputs)
     predict_networks([fitted], example_table(inputs, names, 1))  # settings that no forward pass can use
     return fitted
 
@@ -131,9 +127,8 @@ def bounded_by(shapes: Shapes) -> Iterator[None]:
             raise ModelFileError("the settings ask for weights of more or larger shapes than the file holds")
 
     with ExitStack() as stack:
-        stack.enter_context(hooks.register_module_parameter_registration_hook(count))
-        stack.enter_context(hooks.register_module_buffer_registration_hook(count))
-        stack.enter_context(hooks.register_module_module_registration_hook(count))
+        for kind in ("parameter", "buffer", "module"):
+            stack.enter_context(getattr(hooks, f"register_module_{kind}_registration_hook")(count))
         yield
 
 
@@ -146,9 +141,8 @@ def restore_network(name: str, build: Callable[[], N], arrays: Mapping[str, np.n
         # shapes without memory, and no more of them than the file has
         expected = build().state_dict()
     given = {name.removeprefix(PREFIX): value for name, value in arrays.items() if name.startswith(PREFIX)}
-    if set(given) != set(expected):
-        odd = sorted(set(given) ^ set(expected))[0]
-        raise ModelFileError(f"the model's weights are not those of a {name}: {odd!r} is missing or foreign")
+    if odd := sorted(set(given) ^ set(expected)):
+        raise ModelFileError(f"the model's weights are not those of a {name}: {odd[0]!r} is missing or foreign")
     for key, value in given.items():
         if value.shape != (shape := tuple(expected[key].shape)):
             raise ModelFileError(f"the weight {key!r} has shape {value.shape}, expected {shape}")

@@ -29,7 +29,6 @@ from molgraph.data.sdf_smi_reader import RecordReader
 from molgraph.data.table_builder import Rows
 
 LIST_LINE = 190  # characters of a line of a property list, as RDKit has it
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npy", ".sdf", ".sdf.gz")
 
 
 @dataclass(frozen=True)
@@ -209,15 +208,14 @@ def row_format(path: str) -> RowFormat:
     name = Path(path).name.lower()
     if name == "-" or "." not in name:
         return Delimited(",", False)
-    for suffix in SUFFIXES:
+    known: dict[str, RowFormat] = {".parquet": Parquet(), ".npy": Numbers()}
+    for end, compressed in (("", False), (".gz", True)):
+        known |= {f".csv{end}": Delimited(",", compressed), f".tsv{end}": Delimited("\t", compressed)}
+        known[f".sdf{end}"] = Records(compressed)
+    for suffix, made in known.items():
         if name.endswith(suffix):
-            compressed = suffix.endswith(".gz")
-            if suffix.startswith(".sdf"):
-                return Records(compressed)
-            if suffix == ".npy":
-                return Numbers()
-            return Parquet() if suffix == ".parquet" else Delimited("\t" if ".tsv" in suffix else ",", compressed)
-    raise UsageError(f"cannot write {Path(path).name!r}: unknown ending", hint="known: " + ", ".join(SUFFIXES))
+            return made
+    raise UsageError(f"cannot write {Path(path).name!r}: unknown ending", hint="known: " + ", ".join(sorted(known)))
 
 
 def _texts(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> list[str]:
@@ -231,19 +229,15 @@ def _texts(values: Sequence[object] | np.ndarray | pa.ChunkedArray) -> list[str]
     return ["" if text is None else str(text) for text in values]
 
 
-def _placed(values: np.ndarray, places: np.ndarray) -> np.ndarray:
-    out = np.empty_like(values)
-    out[places] = values
-    return out
-
-
 def _property_lists(values: np.ndarray, output: Output) -> list[str]:
     """Values between blanks, ``n/a`` where there is none, in the order of the structures that are written."""
     out = []
     for each, block in zip(values, output.blocks or [""] * len(values), strict=True):
         if block and each is not None:  # its SMILES, which was predicted, has another order
-            found = follow_block(block)
-            each = None if found is None else _placed(each, getattr(found[1], output.level))
+            given, found = each, follow_block(block)
+            each = None if found is None else np.empty_like(given)
+            if found is not None:
+                each[getattr(found[1], output.level)] = given
         text = "" if each is None else " ".join(text or "n/a" for text in _texts(each))
         out.append("\n".join(wrap(text, LIST_LINE)))
     return out

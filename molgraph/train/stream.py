@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError, UsageError
-from molgraph.base.paths import storage_error
+from molgraph.base.paths import atomic_write, storage_error
 from molgraph.base.printable import printable
 from molgraph.base.progress import bar
 from molgraph.base.version import __version__
@@ -28,7 +28,7 @@ from molgraph.data.read import iter_rows
 from molgraph.data.table import Table, row_name
 from molgraph.data.table_builder import Rows
 from molgraph.train.chunk_folder import ChunkFolder
-from molgraph.train.pipelined_predict import Predictor, predict_tables
+from molgraph.train.pipelined_predict import predict_tables
 from molgraph.train.rowformat import Records, RowFormat, arrange, row_format
 
 OnError = Literal["keep", "drop", "stop"]
@@ -70,7 +70,7 @@ class Streamed:
 
 
 def predict_stream(
-    model: Predictor,
+    model: Any,
     source: Any,
     out: str | os.PathLike[str],
     *,
@@ -85,7 +85,7 @@ def predict_stream(
     Finished chunks are kept in the folder ``OUT.parts``, and joined to ``OUT`` at the end.
 
     Args:
-        model: what predicts.
+        model: what predicts tables, such as a ``Model``.
         source: a file (csv, csv.gz, tsv, parquet, sdf, smi), ``-`` for standard input, or a frame.
         out: csv, csv.gz, tsv, tsv.gz, parquet, sdf or sdf.gz by its ending, or ``-`` for standard output.
         model_hash: stands for the model; without it a killed run starts again.
@@ -124,7 +124,7 @@ def hash_of(path: str | os.PathLike[str]) -> str:
 class _Job:
     """What is read, what predicts it, how it is written, and what came of it."""
 
-    model: Predictor
+    model: Any
     source: Any
     writer: RowFormat
     on_error: OnError
@@ -149,7 +149,7 @@ def _write_straight(job: _Job, path: str) -> None:
     if not job.writer.plain:
         raise DataError(f"{path} cannot hold that format", hint="name an ordinary file, or choose csv")
     terminal = path == "-" and sys.stdout.isatty()
-    with nullcontext(sys.stdout.buffer) if path == "-" else _opened(path) as file:
+    with nullcontext(sys.stdout.buffer) if path == "-" else atomic_write(path, buffering=0) as file:
         for _, _, data, _ in _predicted(job, lambda number, key: None):
             if terminal:  # what a name or a molecule's text would make it do is written out
                 data = printable(data.decode("utf-8", "surrogateescape")).encode()
@@ -160,13 +160,6 @@ def _write_straight(job: _Job, path: str) -> None:
                 raise
             except OSError as error:
                 raise storage_error(f"cannot write {path}", error) from error
-
-
-def _opened(path: str) -> IO[bytes]:
-    try:
-        return open(path, "wb", buffering=0)
-    except OSError as error:
-        raise storage_error(f"cannot write {path}", error) from error
 
 
 def _predicted(

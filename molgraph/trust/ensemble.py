@@ -89,7 +89,7 @@ class Ensemble(Method):
     @property
     def members(self) -> list[Method]:  # type: ignore[override]
         """The members, fitted or fresh."""
-        return self.fitted or [self._member(i) for i in range(self._size())]
+        return self.fitted or self._fresh()
 
     @property
     def curves(self) -> pd.DataFrame | None:  # type: ignore[override]
@@ -99,11 +99,10 @@ class Ensemble(Method):
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Fit the members one after the other; with a working folder, members that are done are not fitted again."""
-        fitted = []
-        for i in range(self._size()):
-            folder = None if workdir is None else Path(workdir) / f"member-{i}"
-            fitted.append(self._member(i).fit(table, valid, workdir=folder))
-        self.fitted, self.notes = fitted, _notes(fitted)
+        members = self._fresh()
+        for i, member in enumerate(members):
+            member.fit(table, valid, workdir=None if workdir is None else Path(workdir) / f"member-{i}")
+        self.fitted, self.notes = members, _notes(members)
         return self
 
     def predict(self, table: Table) -> Prediction:
@@ -112,7 +111,11 @@ class Ensemble(Method):
 
     def predict_graphs(self, table: Table, graphs: Sequence[Graphs] | None) -> Prediction:
         """The same, with the graphs that were made already for members that read them."""
-        parts = self._predictions(self._ready(), table, graphs)
+        shared = self._shared()
+        if shared:
+            parts = predict_networks([m.ready() for m in shared], table, graphs, **shared[0].running())
+        else:
+            parts = [m.predict(table) for m in self._ready()]
         values = np.stack([p.value for p in parts])
         packed = {}
         for name, first in parts[0].packed.items():
@@ -156,25 +159,19 @@ class Ensemble(Method):
 
     def graph_inputs(self) -> tuple[Input, ...]:
         """The entity columns that all members read, where they share them; none otherwise."""
-        members = [m for m in self.fitted if isinstance(m, GraphMethod)]
-        kinds = {repr(m.graph_inputs()) for m in members}
-        return members[0].graph_inputs() if len(members) == len(self.fitted) and len(kinds) == 1 else ()
+        shared = self._shared()
+        return shared[0].graph_inputs() if shared else ()
+
+    def _shared(self) -> list[GraphMethod]:
+        """The members where all are graph methods that read the same graphs and descriptors, and so share batches."""
+        graph = [m for m in self.fitted if isinstance(m, GraphMethod)]
+        kinds = {(m.encoder, repr(m.params), repr(m.graph_inputs()), m.ready().descriptors.names) for m in graph}
+        return graph if len(graph) == len(self.fitted) and len(kinds) == 1 else []
 
     def _ready(self) -> list[Method]:
         if not self.fitted:
             raise UsageError("this ensemble has not learned anything yet", hint="call fit(table) first")
         return self.fitted
-
-    def _predictions(self, every: list[Method], table: Table, graphs: Sequence[Graphs] | None) -> list[Prediction]:
-        """One prediction a member; graph members that share a featuriser share its work and their batches."""
-        members = [m for m in every if isinstance(m, GraphMethod)]
-        if len(members) == len(every):
-            fitted = [m.ready() for m in members]
-            made = [(m.encoder, repr(m.params)) for m in members]
-            kinds = {(*one, repr(f.inputs), f.descriptors.names) for one, f in zip(made, fitted, strict=True)}
-            if len(kinds) == 1:
-                return predict_networks(fitted, table, graphs, **members[0].running())
-        return [m.predict(table) for m in every]
 
     def _member(self, i: int) -> Method:
         given = dict(self.params or {})
@@ -183,9 +180,9 @@ class Ensemble(Method):
         known = set(member.param_names()) - set(given)
         return member.set_params(**{name: value for name, value in run.items() if name in known and value is not None})
 
-    def _size(self) -> int:
+    def _fresh(self) -> list[Method]:
         self.check_params()
-        return int(self.n)
+        return [self._member(i) for i in range(int(self.n))]
 
 
 def _members(meta: Mapping[str, Any]) -> tuple[type[Method], list[Mapping[str, Any]]]:

@@ -10,9 +10,8 @@ from torch_geometric.nn import Set2Set as PygSet2Set
 
 from molgraph.base.errors import UsageError
 from molgraph.base.registry import get, names
-from molgraph.nn.activations import ACTIVATIONS, activation
 from molgraph.nn.messages import EdgeNetwork
-from molgraph.nn.perceptron import Perceptron
+from molgraph.nn.perceptron import ACTIVATIONS, Perceptron, make_activation
 from molgraph.nn.propagate import propagate
 from molgraph.nn.readouts import Norm, Set2Set
 from molgraph.nn.relation import Relation
@@ -108,5 +107,5 @@ def test_wrong_words_are_answered() -> None:
     with pytest.raises(ValueError, match="at least one layer, got n_layers=0"):
         Perceptron(3, n_layers=0)
     with pytest.raises(ValueError, match="did you mean 'relu'"):
-        activation("relo")
-    assert all(activation(name)(torch.zeros(1)).isfinite() for name in ACTIVATIONS)
+        make_activation("relo")
+    assert all(make_activation(name)(torch.zeros(1)).isfinite() for name in ACTIVATIONS)

@@ -220,7 +220,8 @@ def test_features_must_be_the_files(encoder: Path, monkeypatch: pytest.MonkeyPat
     other = tuple(replace(i, spec=replace(i.spec, widths={"atom": 9, "bond": 3})) for i in method.ready().inputs)  # type: ignore[attr-defined]
     fitted = replace(method.ready(), inputs=other)  # type: ignore[attr-defined]
     start = GraphMethod(init=str(encoder)).start()
-    monkeypatch.setattr(GraphMethod, "start", lambda self: replace(start, fitted=fitted))
+    monkeypatch.setattr(start.method, "fitted", fitted)
+    monkeypatch.setattr(GraphMethod, "start", lambda self: start)
     with pytest.raises(UsageError, match=r"trained on other features than this table's: .*'atom': 9.*'atom': 72"):
         GraphMethod(params={"d_hidden": 8, "depth": 4}, epochs=1).fit(series(16))
 
