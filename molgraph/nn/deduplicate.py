@@ -19,14 +19,10 @@ from molgraph.nn.relations import bonds_before, once
 
 @dataclass(frozen=True)
 class BondRound:
-    """One round of messages between directed bonds.
+    """One round of messages between directed bonds."""
 
-    Args:
-        relation: from the rows before to the rows after, along "next bond, no U-turn".
-        initial_row: int64 [rows after], the row of the first round that each row after was; None: the same rows.
-    """
-
-    relation: Relation
+    relation: Relation  # from the rows before to the rows after, along "next bond, no U-turn"
+    # int64 [rows after], the row of the first round that each row after was; None: the same rows
     initial_row: Int[Tensor, " {relation.n_target}"] | None
 
     def initial(self, h0: Float[Tensor, "rows_0 d"]) -> Float[Tensor, "_ d"]:
@@ -36,24 +32,15 @@ class BondRound:
 
 @dataclass(frozen=True)
 class BondRounds:
-    """Directed-bond message passing, round by round.
+    """Directed-bond message passing, round by round."""
 
-    Args:
-        source_atoms, bonds: features of the first rows: of each bond's source atom, and of the bond.
-        rounds: one for each further level.
-        arriving: relation from the last rows to the atoms' rows.
-        atoms: features of the atoms' rows.
-        readout: relation from the atoms' rows to graphs, one pair an atom.
-        atom_row: int64 [n], the row of each atom; None: the same rows.
-    """
-
-    source_atoms: CodedRows
-    bonds: CodedRows
-    rounds: tuple[BondRound, ...]
-    arriving: Relation
-    atoms: CodedRows
-    readout: Relation
-    atom_row: Int[Tensor, " n"] | None
+    source_atoms: CodedRows  # features of each first row's source atom
+    bonds: CodedRows  # features of each first row's bond
+    rounds: tuple[BondRound, ...]  # one for each further level
+    arriving: Relation  # from the last rows to the atoms' rows
+    atoms: CodedRows  # features of the atoms' rows
+    readout: Relation  # from the atoms' rows to graphs, one pair an atom
+    atom_row: Int[Tensor, " n"] | None  # int64 [n], the row of each atom; None: the same rows
 
     def every_atom(self, h: Float[Tensor, "rows d"]) -> Float[Tensor, "n d"]:
         """The state of each atom of the batch, from the states of the atoms' rows."""
@@ -62,20 +49,15 @@ class BondRounds:
 
 @dataclass(frozen=True)
 class AtomRound:
-    """One round of messages between atoms along bonds.
+    """One round of messages between atoms along bonds."""
 
-    Args:
-        sender: int64 [q], the row before of each distinct (atom, kind of bond) that sends, sorted by kind of bond.
-        kinds: float [k, d_bond], features of the kinds of bond; ``sizes``, k ints: how many send along each.
-        relation: from the q senders to the rows after.
-        previous_row: int64 [rows after], the row before that each row after was.
-    """
-
+    # int64 [q], the row before of each distinct (atom, kind of bond) that sends, sorted by kind of bond
     sender: Int[Tensor, " {relation.n_source}"]
+    # float [k, d_bond], features of the kinds of bond
     kinds: Float[Tensor, "{len(sizes)} d_bond"]
-    sizes: tuple[int, ...]
-    relation: Relation
-    previous_row: Int[Tensor, " {relation.n_target}"]
+    sizes: tuple[int, ...]  # how many send along each of the k kinds
+    relation: Relation  # from the q senders to the rows after
+    previous_row: Int[Tensor, " {relation.n_target}"]  # int64 [rows after], the row before that each row after was
 
     def senders(self, h: Float[Tensor, "before d"]) -> Float[Tensor, "q d"]:
         """The states that are sent, sorted by kind of bond."""
@@ -88,19 +70,12 @@ class AtomRound:
 
 @dataclass(frozen=True)
 class AtomRounds:
-    """Message passing between atoms, round by round.
+    """Message passing between atoms, round by round."""
 
-    Args:
-        atoms: features of the rows before the first round.
-        rounds: one a round.
-        readout: relation from the last rows to graphs, one pair an atom.
-        atom_row: int64 [n], the last row of each atom.
-    """
-
-    atoms: CodedRows
-    rounds: tuple[AtomRound, ...]
-    readout: Relation
-    atom_row: Int[Tensor, " n"]
+    atoms: CodedRows  # features of the rows before the first round
+    rounds: tuple[AtomRound, ...]  # one a round
+    readout: Relation  # from the last rows to graphs, one pair an atom
+    atom_row: Int[Tensor, " n"]  # int64 [n], the last row of each atom
 
     def every_atom(self, h: Float[Tensor, "rows d"]) -> Float[Tensor, "n d"]:
         """The state of each atom of the batch, from the states of the last rows."""

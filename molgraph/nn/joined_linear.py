@@ -15,15 +15,10 @@ from molgraph.nn.relation import Relation
 
 @dataclass(frozen=True)
 class CodedRows:
-    """Rows that take few distinct values: ``table[code]``.
+    """Rows that take few distinct values: ``table[code]``."""
 
-    Args:
-        table: float [k, d], the distinct rows.
-        code: int64 [n], the distinct row of each row.
-    """
-
-    table: Float[Tensor, "k d"]
-    code: Int[Tensor, " n"]
+    table: Float[Tensor, "k d"]  # float [k, d], the distinct rows
+    code: Int[Tensor, " n"]  # int64 [n], the distinct row of each row
 
     def rows(self) -> Float[Tensor, "n d"]:
         """The rows, written out."""
@@ -32,15 +27,10 @@ class CodedRows:
 
 @dataclass(frozen=True)
 class SummedRows:
-    """The sum of what arrives at each target of a relation: ``propagate(h, relation)``, not yet taken.
+    """The sum of what arrives at each target of a relation: ``propagate(h, relation)``, not yet taken."""
 
-    Args:
-        h: float [n_source, d].
-        relation: from its rows to the targets.
-    """
-
-    h: Float[Tensor, "{relation.n_source} d"]
-    relation: Relation
+    h: Float[Tensor, "{relation.n_source} d"]  # float [n_source, d]
+    relation: Relation  # from its rows to the targets
 
 
 class JoinedLinear(nn.Linear):

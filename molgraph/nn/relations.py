@@ -175,20 +175,13 @@ def triplets(relation: Relation) -> Relation:
 
 @dataclass(frozen=True)
 class Dags:
-    """For each atom, as a root, the bonds that lead towards it along shortest ways.
+    """For each atom, as a root, the bonds that lead towards it along shortest ways."""
 
-    Args:
-        atom, root: int64 [r], each row is an atom as it is seen from one root.
-        bond: int64 [p], the bond of each pair of ``schedule``'s relation.
-        at_root: int64 [n_atoms], the row of each atom that is its own root.
-        schedule: from the farthest rows to the roots.
-    """
-
-    atom: Int[Tensor, " r"]
-    root: Int[Tensor, " r"]
-    bond: Int[Tensor, " p"]
-    at_root: Int[Tensor, " n"]
-    schedule: Schedule
+    atom: Int[Tensor, " r"]  # of each row, which is an atom as it is seen from one root
+    root: Int[Tensor, " r"]  # of each row
+    bond: Int[Tensor, " p"]  # int64 [p], the bond of each pair of schedule's relation
+    at_root: Int[Tensor, " n"]  # int64 [n_atoms], the row of each atom that is its own root
+    schedule: Schedule  # from the farthest rows to the roots
 
 
 def dags(batch: GraphBatch, reach: int) -> Dags:

@@ -18,32 +18,20 @@ from molgraph.nn.segment import Reduce
 
 @dataclass(frozen=True)
 class Wave:
-    """Rows that are updated together.
+    """Rows that are updated together."""
 
-    Args:
-        rows: int64 [w], their numbers.
-        relation: from the rows of the waves ``first`` to the one before, side by side, to these rows.
-        first: the earliest wave from which a pair of this one comes.
-        pairs: int64 [p], the numbers of its pairs in the relation of the whole schedule.
-    """
-
-    rows: Int[Tensor, " w"]
-    relation: Relation
-    first: int
-    pairs: Int[Tensor, " p"]
+    rows: Int[Tensor, " w"]  # int64 [w], their numbers
+    relation: Relation  # from the rows of the waves first to the one before, side by side, to these rows
+    first: int  # the earliest wave from which a pair of this one comes
+    pairs: Int[Tensor, " p"]  # int64 [p], the numbers of its pairs in the relation of the whole schedule
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """The waves of an acyclic relation, each row after all rows from which it hears.
+    """The waves of an acyclic relation, each row after all rows from which it hears."""
 
-    Args:
-        waves: in order; together they hold each row once.
-        place: int64 [n], where each row stands when the waves are put side by side.
-    """
-
-    waves: tuple[Wave, ...]
-    place: Int[Tensor, " n"]
+    waves: tuple[Wave, ...]  # in order; together they hold each row once
+    place: Int[Tensor, " n"]  # int64 [n], where each row stands when the waves are put side by side
 
 
 def schedule(relation: Relation, level: np.ndarray | None = None) -> Schedule:

@@ -30,27 +30,18 @@ logger = logging.getLogger("molgraph")
 
 @dataclass
 class Progress:
-    """How far a fit has come; the one record that training changes as it goes.
+    """How far a fit has come; the one record that training changes as it goes."""
 
-    Args:
-        epoch, position: the epoch under way, and how many of its batches are done.
-        total, count: sum of the losses of this epoch's labels so far, and their number.
-        seconds: time spent in this epoch before the last resume.
-        best_loss, best_epoch, best: the lowest validation loss, its epoch, the network's weights there.
-        curves: a row of ``CURVES`` for each epoch.
-        done: nothing is left to do; ``best`` holds the weights to keep.
-    """
-
-    epoch: int = 0
-    position: int = 0
-    total: float = 0.0
-    count: int = 0
-    seconds: float = 0.0
-    best_loss: float = float("inf")
-    best_epoch: int = -1
-    best: dict[str, torch.Tensor] = field(default_factory=dict)
-    curves: list[list[float]] = field(default_factory=list)
-    done: bool = False
+    epoch: int = 0  # under way
+    position: int = 0  # how many of its batches are done
+    total: float = 0.0  # sum of the losses of its labels so far
+    count: int = 0  # their number
+    seconds: float = 0.0  # spent in it before the last resume
+    best_loss: float = float("inf")  # the lowest validation loss
+    best_epoch: int = -1  # its epoch
+    best: dict[str, torch.Tensor] = field(default_factory=dict)  # the network's weights there
+    curves: list[list[float]] = field(default_factory=list)  # a row of CURVES for each epoch
+    done: bool = False  # nothing is left to do; best holds the weights to keep
 
 
 def fingerprint(**parts: Any) -> dict[str, str]:

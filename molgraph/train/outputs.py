@@ -108,16 +108,11 @@ class Outputs:
 
 @dataclass(frozen=True)
 class DescriptorScale:
-    """Mean and scale of each descriptor over the training part.
+    """Mean and scale of each descriptor over the training part."""
 
-    Args:
-        names: the columns, which prediction needs again.
-        mean, scale: float64 [f].
-    """
-
-    names: tuple[str, ...]
-    mean: np.ndarray
-    scale: np.ndarray
+    names: tuple[str, ...]  # the columns, which prediction needs again
+    mean: np.ndarray  # float64 [f]
+    scale: np.ndarray  # float64 [f]
 
     @classmethod
     def fit(

@@ -16,15 +16,10 @@ from molgraph.data.graph_store import GraphStore
 
 
 class Part(NamedTuple):
-    """One entity column of a batch.
+    """One entity column of a batch."""
 
-    Args:
-        batch: its graphs; where a row has several entity columns, each distinct entity once.
-        of_row: int64 [n], the graph of each row; None: row i has graph i.
-    """
-
-    batch: GraphBatch
-    of_row: Tensor | None
+    batch: GraphBatch  # its graphs; where a row has several entity columns, each distinct entity once
+    of_row: Tensor | None  # int64 [n], the graph of each row; None: row i has graph i
 
 
 class Sample:
@@ -52,23 +47,15 @@ def _there(tensor: Tensor | None, device: torch.device) -> Tensor | None:
 
 @dataclass(frozen=True)
 class Samples:
-    """Rows to learn from or to predict, all of them readable.
+    """Rows to learn from or to predict, all of them readable."""
 
-    Args:
-        stores: graphs of each entity column.
-        graph: int64 [n, columns], the graphs of each row.
-        extra: float32 [n, f], standardised descriptors, or None.
-        y: float32 [n, t], scaled labels, or None; of targets of atoms or bonds a row for each of them.
-        weights: float32, as ``y``, 0 where the label is missing, or None.
-        offsets: int64 [n + 1], where the labels of each row begin in ``y``; None: one a row.
-    """
-
-    stores: tuple[GraphStore, ...]
-    graph: np.ndarray
-    extra: np.ndarray | None = None
+    stores: tuple[GraphStore, ...]  # graphs of each entity column
+    graph: np.ndarray  # int64 [n, columns], the graphs of each row
+    extra: np.ndarray | None = None  # float32 [n, f], standardised descriptors, or None
+    # float32 [n, t], scaled labels, or None; of targets of atoms or bonds a row for each of them
     y: np.ndarray | None = None
-    weights: np.ndarray | None = None
-    offsets: np.ndarray | None = None
+    weights: np.ndarray | None = None  # float32, as y, 0 where the label is missing, or None
+    offsets: np.ndarray | None = None  # int64 [n + 1], where the labels of each row begin in y; None: one a row
 
     def __len__(self) -> int:
         return len(self.graph)
