@@ -127,8 +127,7 @@ class GRUGenerator(Generator):
         self.check()
         texts, notes = learnable_texts(table, self.max_length)
         vocabulary = tuple(sorted({token for text in texts for token in text}))
-        known = {*vocabulary}
-        held = [] if valid is None else learnable_texts(valid, self.max_length, known)[0]
+        held = [] if valid is None else learnable_texts(valid, self.max_length, vocabulary)[0]
         if not held:
             logger.info(NO_VALID)
         train, judged = (_samples(part, vocabulary) for part in (texts, held))

@@ -46,7 +46,7 @@ class Progress:
 
 def fingerprint(**parts: Any) -> dict[str, str]:
     """A hash for each named part: arrays, JSON values, or mappings and sequences of these."""
-    return {name: _digest(part) for name, part in parts.items()} | {"molgraph": __version__}
+    return {name: digest(part) for name, part in parts.items()} | {"molgraph": __version__}
 
 
 def save(
@@ -120,7 +120,8 @@ def _restore_random(fabric: Fabric, states: list[torch.Tensor]) -> None:
         torch.cuda.set_rng_state(mine[1].cpu(), fabric.device)
 
 
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
+    """A hash of arrays, JSON values, or sequences of these."""
     state = hashlib.sha256()
     _feed(state, value)
     return state.hexdigest()[:32]

@@ -29,28 +29,13 @@ class ChunkFolder:
     was made from, so a later run takes it over exactly where it would make the same. A folder with anything in it that
     molgraph did not write, or a link of that name, is refused and left as it is.
 
-    Args:
-        path: the file to make in the end.
-        resumable: whether a later run can know that it would make the same chunks.
-
     Raises:
         StorageError: another process writes this file now, the folder is not molgraph's, the disk is full, or it
             cannot be written there.
-
-    Example:
-        >>> import tempfile
-        >>> out = Path(tempfile.mkdtemp()) / "out.csv"
-        >>> with ChunkFolder(out) as folder:  # killed after the first chunk
-        ...     folder.add(0, "hash of the input", b"a\\n", {"rows": 1})
-        >>> with ChunkFolder(out) as folder:
-        ...     done = folder.find(0, "hash of the input")
-        ...     folder.add(1, "hash of the rest", b"b\\n", {"rows": 1})
-        ...     folder.join(lambda pieces, file: file.writelines(piece.read() for piece in pieces))
-        >>> done, out.read_bytes(), [p.name for p in out.parent.iterdir()]
-        ({'rows': 1}, b'a\\nb\\n', ['out.csv'])
     """
 
     def __init__(self, path: str | os.PathLike[str], resumable: bool = True) -> None:
+        """Keep the path of the file to make, and whether a later run can know that it would make the same chunks."""
         check_names_file(path)
         self.path = Path(os.path.realpath(path))
         self.folder = self.path.with_name(self.path.name + ".parts")
@@ -89,12 +74,7 @@ class ChunkFolder:
             raise StorageError(error.message, hint="\n  ".join(filter(None, (error.hint, kept)))) from error
 
     def find(self, number: int, key: str) -> dict[str, Any] | None:
-        """The counts of a chunk that an earlier run finished; None where there is none of this key.
-
-        Args:
-            number: the chunk's, from 0.
-            key: a hash of all that the chunk is made from.
-        """
+        """The counts of a chunk that an earlier run made from what has this hash; None where there is none."""
         self._n = number + 1
         try:
             mark, _, rest = self._file(number).read_bytes().partition(b"\n")
@@ -115,11 +95,7 @@ class ChunkFolder:
         self.rows, self._n = self.rows + counts["rows"], max(self._n, number + 1)
 
     def join(self, write: Callable[[Iterator[IO[bytes]], IO[bytes]], object]) -> None:
-        """Make the file of the chunks that were found or added, then remove the folder.
-
-        Args:
-            write: writes the file (second) from the chunks (first), each open at its first byte.
-        """
+        """Let ``write`` make the file (second) of the open chunks that were found or added; remove the folder."""
         with atomic_write(self.path) as file:
             write((piece for i in range(self._n) for piece in self._opened(i)), file)
         self._remove()

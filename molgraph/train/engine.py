@@ -76,13 +76,7 @@ class Fit:
 
     The order of an epoch depends on the seed and the epoch alone, and the checkpoint holds the rest. ``Fabric.launch``
     calls it in as many processes as there are devices; the network is handed over apart from the rest, so that
-    Lightning gives each process weights of its own.
-
-    Args:
-        objective: what a step minimises.
-        train: rows to learn from.
-        valid: rows that pick the weights and stop training early, or None.
-        plan: how.
+    Lightning gives each process weights of its own. ``valid`` picks the weights and stops training early.
     """
 
     def __init__(self, objective: Objective, train: Samples, valid: Samples | None, plan: TrainingConfig) -> None:
@@ -262,14 +256,9 @@ def fit_network(
 ) -> tuple[pd.DataFrame, int]:
     """Train a network, and leave it on the CPU with the weights of its best epoch; the curves, and that epoch's number.
 
-    Args:
-        network: has a method ``prepare(sample)``, which makes a batch's index work ahead.
-        objective, train, valid: as for ``Fit``.
-        params: hyper-parameters by name: those of gradient descent, ``seed``, ``device``, ``precision``,
-            ``checkpoint_seconds``, and, where there are several, ``devices`` and ``strategy``.
-        prints: the fingerprint that a checkpoint must have.
-        workdir: a folder for the checkpoint, or None.
-        label: what the progress bar says.
+    The network has a method ``prepare(sample)``, which makes a batch's index work ahead. ``params`` are those of
+    gradient descent, ``seed``, ``device``, ``precision``, ``checkpoint_seconds``, and, where there are several,
+    ``devices`` and ``strategy``; ``prints`` is the fingerprint that a checkpoint in ``workdir`` must have.
     """
     folder = None if workdir is None else Path(workdir)
     if folder is not None:

@@ -70,7 +70,7 @@ def compare_vectors(method: Trainable, table: Table, vectors: Any) -> tuple[int,
             raise ValueError(f"{len(rows)} rows")
         expected = rows if generates else [np.array([np.nan if v is None else float(v) for v in row]) for row in rows]
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelFileError("the model file's test vectors cannot be read") from error
+        raise ModelFileError(f"the model file's test {'samples' if generates else 'vectors'} cannot be read") from error
     why = _why(vectors.get("versions"))
     if isinstance(method, Generator):
         odd = [pair for pair in zip(method.sample(len(rows)), rows, strict=True) if pair[0] != pair[1]]

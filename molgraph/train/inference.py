@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,19 +43,15 @@ def predict_networks(
     threads: int | None = None,
     predict_batch: int = 512,
 ) -> list[Prediction]:
-    """A prediction of each network; batches are made once, and their edges depend on row numbers alone.
+    """A prediction of each network, which share inputs and descriptors; ``graphs`` where they are made already.
 
-    Args:
-        members: networks that share inputs and descriptor columns.
-        table: rows to predict; those that cannot be read get NaN and their reason.
-        graphs: those of each input, where they are made already.
-        device, precision, threads, predict_batch: where and how, as ``GraphMethod`` has them.
+    Batches are made once, and their edges depend on row numbers alone. Rows that cannot be read get NaN and a reason.
     """
     inputs = members[0].inputs
     graphs = input_graphs(table, inputs) if graphs is None else graphs
     status, reason = row_status(table, inputs, graphs)
     graph = graph_of_rows(graphs)
-    rows = np.flatnonzero((status == OK) & (graph >= 0).all(axis=1))
+    rows = np.flatnonzero(status == OK)
     extras = [m.descriptors.apply(table.features, table.feature_names) for m in members]
     level, offsets, places = members[0].outputs.level, np.arange(len(table) + 1), None
     if level != "row":
@@ -86,16 +83,13 @@ def predict_networks(
                 value[spread(offsets, piece)] = member.outputs.values(raw.float().cpu().numpy())
     made = []
     for member, value in zip(members, values, strict=True):
-        packed, targets = {}, member.outputs.targets
+        packed, outputs = {}, member.outputs
         if places is not None:
             ordered = np.empty_like(value)
             ordered[places] = value
-            names = [name for target in targets for name in target.columns]
+            names = [name for target in outputs.targets for name in target.columns]
             packed = {name: Packed(offsets, ordered[:, j]) for j, name in enumerate(names)}
             value = np.zeros((len(table), 0))
-        unlearned = member.outputs.unlearned
-        one = Prediction(
-            table.ids, targets, value, status, reason, inputs=table.inputs, unlearned=unlearned, packed=packed
-        )
-        made.append(one)
+        known: dict[str, Any] = {"inputs": table.inputs, "unlearned": outputs.unlearned, "packed": packed}
+        made.append(Prediction(table.ids, outputs.targets, value, status, reason, **known))
     return made

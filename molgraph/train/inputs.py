@@ -92,9 +92,8 @@ def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) ->
             )
         free = [name for name in able if name not in {taken for _, taken in chosen}]
         chosen.append((entity, [*free, able[-1]][0]))
-    used = {name for _, name in chosen}
     for name in names:
-        if name not in used:
+        if name not in (used for _, used in chosen):
             raise UsageError(
                 f"{name} has no column to read: it reads {' or '.join(reads[name])}",
                 hint="the table's columns: " + ", ".join(f"{e.name} ({e.kind})" for e in table.entities),
@@ -114,15 +113,11 @@ def train_graphs(
     return tuple(inputs), tuple(graphs)
 
 
-def input_graphs(
-    table: Table, inputs: Sequence[Input], *, cache: Path | None = None, workers: int = 1
-) -> tuple[Graphs, ...]:
+def input_graphs(table: Table, inputs: Sequence[Input], *, cache: Path | None = None) -> tuple[Graphs, ...]:
     """The graphs of other rows for a model's inputs: columns of the same names, else as many of the kind, in order."""
     columns = [input_column(table, inputs, k) for k in range(len(inputs))]
-    return tuple(
-        graphs_of(table, column, each.featuriser, spec=each.spec, cache=cache, workers=workers)
-        for column, each in zip(columns, inputs, strict=True)
-    )
+    pairs = zip(columns, inputs, strict=True)
+    return tuple(graphs_of(table, own, each.featuriser, spec=each.spec, cache=cache) for own, each in pairs)
 
 
 def input_column(table: Table, inputs: Sequence[Input], k: int = 0) -> Entities:

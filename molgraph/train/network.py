@@ -115,9 +115,8 @@ def build_network(
         params: the encoder's hyper-parameters; of several encoders ``{"dmpnn.depth": 4}`` is one's own, and the
             joiner's are ``{"joiner.rank": 64}``.
         joiner: a registered joiner, used where there are several inputs.
-        d_extra, d_out: widths of descriptors and outputs; without outputs there is no head.
+        d_extra, d_out, level: widths of descriptors and outputs, and their level; without outputs there is no head.
         d_hidden, n_layers, dropout: of the head.
-        level: of the targets.
     """
     encoders, n_kinds = [], len({each.encoder for each in inputs})
     for each in inputs:

@@ -64,16 +64,8 @@ def standard_graphs(preset: str, inputs: tuple[Input, ...], table: Table) -> tup
 def map_ahead(function: Callable[[T], R], items: Iterable[tuple[K, T]], workers: int) -> Generator[tuple[K, R]]:
     """``function`` of each item, in order and with its key; ``workers`` items are under way while the caller works.
 
-    The processes are fresh interpreters (``molgraph.base.worker``), so nothing is forked beside torch's threads.
-
-    Args:
-        function: at module level, or a ``partial`` of such a one.
-        items: keys and items, taken one at a time.
-        workers: processes; 0 does all in this one (on Windows always).
-
-    Raises:
-        MolgraphError: what the function raised for an item, when that item's turn comes; a process was killed.
-        RuntimeError: any other failure of the function, with its traceback.
+    The processes are fresh interpreters (``molgraph.base.worker``), so nothing is forked beside torch's threads; on
+    Windows and with 0 workers there are none. What the function raised for an item is raised when its turn comes.
 
     Example:
         >>> list(map_ahead(len, [("x", "a"), ("y", "bb")], workers=1))

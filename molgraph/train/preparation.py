@@ -62,13 +62,8 @@ def prepare(
 ) -> Prepared:
     """Featurise both parts and put labels and descriptors on the training part's scales.
 
-    Args:
-        table, valid: rows to learn from, and rows that stop training early.
-        encoder, columns, class_weights: as ``GraphMethod`` has them.
-        recipe: what a checkpoint must have in common with this fit.
-        cache: a folder that keeps graphs between fits, or None.
-        threads: processes that featurise a large table, at most; None for all cores.
-        targets: whether labels are learned; without them every row that can be read is learned from.
+    ``recipe`` is what a checkpoint must have in common with this fit, ``cache`` a folder that keeps graphs between
+    fits. Without ``targets`` every row that can be read is learned from.
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
@@ -142,10 +137,9 @@ class _Part(NamedTuple):
 
 def _readable(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> tuple[Table, np.ndarray]:
     """The table with the rows marked whose values do not fit their graph; and bool [n], rows that have all graphs."""
-    graph = graph_of_rows(graphs)
     if level_of(table.targets) != "row" and len(graphs[0].store):
-        table = mark_sizes(table, graphs[0].store, graph[:, 0])
-    return table, (row_status(table, inputs, graphs)[0] == OK) & (graph >= 0).all(axis=1)
+        table = mark_sizes(table, graphs[0].store, graphs[0].graph_of_row)
+    return table, row_status(table, inputs, graphs)[0] == OK
 
 
 def _learnable(

@@ -38,11 +38,7 @@ N = TypeVar("N", bound=nn.Module)
 
 
 def restore_fitted(state: State, encoder: str, build: Callable[..., Network], head: bool = True) -> FittedNetworks:
-    """The network of a state with its scales, tried on one molecule; without a head it has no targets.
-
-    Raises:
-        ModelFileError: weights or features of another kind; other errors for parts that are not whole.
-    """
+    """The network of a state with its scales, tried on one molecule; without a head it has no targets."""
     meta, arrays = state.meta, state.arrays
     targets = targets_from_json(meta["targets"]) if head or meta["targets"] else ()
     if head != bool(targets):
@@ -133,10 +129,7 @@ def bounded_by(shapes: Shapes) -> Iterator[None]:
 
 
 def restore_network(name: str, build: Callable[[], N], arrays: Mapping[str, np.ndarray]) -> N:
-    """A network with the weights of a file, whose shapes are compared before any is made.
-
-    ``name`` is the model's, for messages; ``build`` makes the network with fresh weights.
-    """
+    """The network that ``build`` makes with the weights of a file, whose shapes are compared before any is made."""
     with torch.device("meta"), bounded_by({name: array.shape for name, array in arrays.items()}):
         # shapes without memory, and no more of them than the file has
         expected = build().state_dict()
@@ -153,12 +146,7 @@ def restore_network(name: str, build: Callable[[], N], arrays: Mapping[str, np.n
 
 
 def too_large(params: Mapping[str, Any]) -> Iterator[tuple[str, Any, int]]:
-    """Names, values and limits of hyper-parameters that no model file may hold.
-
-    Example:
-        >>> list(too_large({"epochs": 50, "batch_size": 10**12}))
-        [('batch_size', 1000000000000, 1048576)]
-    """
+    """Names, values and limits of hyper-parameters that no model file may hold."""
     for name, value in params.items():
         limit = INNER_LIMIT if name == "params" else LARGEST
         if name != "seed" and _largest(value) > limit:

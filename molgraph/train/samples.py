@@ -37,12 +37,12 @@ class Sample:
         """The same on a device; nothing is done where it is the CPU."""
         if device.type == "cpu":
             return self
-        parts = tuple(Part(batch.to(device), _there(of_row, device)) for batch, of_row in self.parts)
-        return Sample(parts, *(_there(t, device) for t in (self.extra, self.y, self.weights)))
 
+        def there(tensor: Tensor | None) -> Tensor | None:
+            return None if tensor is None else tensor.to(device, non_blocking=True)
 
-def _there(tensor: Tensor | None, device: torch.device) -> Tensor | None:
-    return None if tensor is None else tensor.to(device, non_blocking=True)
+        parts = tuple(Part(batch.to(device), there(of_row)) for batch, of_row in self.parts)
+        return Sample(parts, *map(there, (self.extra, self.y, self.weights)))
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from molgraph.data.content import entity_texts
 from molgraph.data.read import iter_rows
 from molgraph.data.table import Table, row_name
 from molgraph.data.table_builder import Rows
+from molgraph.train.checkpoint import digest
 from molgraph.train.chunk_folder import ChunkFolder
 from molgraph.train.pipelined_predict import predict_tables
 from molgraph.train.rowformat import Records, RowFormat, arrange, row_format
@@ -139,8 +140,8 @@ def _write_chunks(job: _Job, folder: ChunkFolder) -> None:
     for number, key, data, counts in _predicted(job, folder.find):
         folder.add(number, key, data, counts)
     if folder.odd:
-        other = "another model, input or option"
-        job.result.note = f"{folder.folder.name} held rows of {other}, or damaged ones: those were predicted again"
+        held = f"{folder.folder.name} held rows of another model, input or option, or damaged ones"
+        job.result.note = f"{held}: those were predicted again"
     folder.join(job.writer.join)
 
 
@@ -211,20 +212,9 @@ def _chunk(job: _Job, number: int, rows: Rows, prediction: Prediction) -> tuple[
 
 def _hash(run: str, rows: Rows) -> str:
     """Hash of a run and of all that is read of some rows: ids, molecules, descriptors and kept columns."""
-    state = blake2b(run.encode(), digest_size=16)
-
-    def feed(texts: Any) -> None:
-        data = "\0".join(map(str, texts)).encode("utf-8", "surrogatepass")
-        state.update(f"{len(texts)} {len(data)}\0".encode() + data)
-
-    table = rows.table
-    for values in (rows.names, table.ids, *map(entity_texts, table.entities), table.status, table.reason):
-        feed(values)
-    if table.features is not None:
-        state.update(np.ascontiguousarray(table.features).tobytes())
-    for name in rows.columns.column_names:
-        feed(as_text(rows.columns[name]))
-    return state.hexdigest()
+    table, columns = rows.table, [as_text(rows.columns[name]) for name in rows.columns.column_names]
+    texts = [table.ids, *map(entity_texts, table.entities), table.status, table.reason]
+    return digest([run, *rows.names, *texts, table.features, *columns])
 
 
 def count_rows(source: Any) -> int | None:
