@@ -14,7 +14,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.color_refinement import atom_colors, bond_colors, distinct_rows
 from molgraph.nn.joined_linear import CodedRows
 from molgraph.nn.relation import Relation
-from molgraph.nn.relations import bonds_before, once
+from molgraph.nn.relations import bonds_before, once_a_batch
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ class AtomRounds:
         return h.index_select(0, self.atom_row)
 
 
+@once_a_batch
 def bond_rounds(batch: GraphBatch, depth: int, *, distinct: bool) -> BondRounds:
     """``depth`` levels of directed bonds, then the atoms at which they arrive; made once a batch.
 
@@ -90,13 +91,7 @@ def bond_rounds(batch: GraphBatch, depth: int, *, distinct: bool) -> BondRounds:
         depth: number of bond levels, 1 or more.
         distinct: compute rows that look alike once (decision 0001); False gives each bond and atom a row of its own.
     """
-    make = _distinct_bonds if distinct else _all_bonds
-    return once(batch, ("bond_rounds", depth, distinct), lambda: make(batch, depth))
-
-
-def atom_rounds(batch: GraphBatch, rounds: int, *, distinct: bool) -> AtomRounds:
-    """``rounds`` of messages between atoms, over atoms that look different or over every atom; made once a batch."""
-    return once(batch, ("atom_rounds", rounds, distinct), lambda: _atom_rounds(batch, rounds, distinct))
+    return (_distinct_bonds if distinct else _all_bonds)(batch, depth)
 
 
 def _distinct_bonds(batch: GraphBatch, depth: int) -> BondRounds:
@@ -143,7 +138,9 @@ def _all_bonds(batch: GraphBatch, depth: int) -> BondRounds:
     )
 
 
-def _atom_rounds(batch: GraphBatch, rounds: int, distinct: bool) -> AtomRounds:
+@once_a_batch
+def atom_rounds(batch: GraphBatch, rounds: int, *, distinct: bool) -> AtomRounds:
+    """``rounds`` of messages between atoms, over atoms that look different or over every atom; made once a batch."""
     atom_code, bond_code, source, _, offsets = _arrays(batch)
     if distinct:
         colors = atom_colors(atom_code, bond_code, source, offsets, rounds)

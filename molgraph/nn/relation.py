@@ -17,7 +17,6 @@ class Relation:
         source, offsets: int64 [p], row of the source set; int64 [n_target + 1], CSR over targets.
         n_source, n_target: sizes of the two sets.
         back: the pairs sorted by source, as targets int64 [p] and offsets int64 [n_source + 1]; made when needed.
-        target_rows: ``target``, once it was asked for.
     """
 
     source: Int[Tensor, " p"]
@@ -25,7 +24,6 @@ class Relation:
     n_source: int
     n_target: int
     back: tuple[Int[Tensor, " p"], Int[Tensor, " {n_source}+1"]] | None = None
-    target_rows: Int[Tensor, " p"] | None = None
 
     @classmethod
     def from_pairs(cls, source: Int[Tensor, " p"], target: Int[Tensor, " q"], n_source: int, n_target: int) -> Relation:
@@ -61,16 +59,7 @@ class Relation:
 
     @property
     def target(self) -> Int[Tensor, " p"]:
-        """int64 [p], row of the target set, ascending; counted from the offsets at the first need."""
-        if self.target_rows is not None:
-            return self.target_rows
-        if torch.compiler.is_compiling():
-            return self._repeat()
-        with torch.inference_mode(False):  # a relation that is read in inference may be trained along later
-            object.__setattr__(self, "target_rows", made := self._repeat())
-        return made
-
-    def _repeat(self) -> Int[Tensor, " p"]:
+        """int64 [p], row of the target set, ascending."""
         rows = torch.arange(self.n_target, device=self.offsets.device)
         return torch.repeat_interleave(rows, self.offsets.diff(), output_size=self.n_pairs)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar
+from functools import partial, wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import torch
@@ -17,9 +17,29 @@ from molgraph.data.batch import GraphBatch
 from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.sweep import Schedule, schedule
 
-T = TypeVar("T")
+P, T = ParamSpec("P"), TypeVar("T")
 
 
+def once_a_batch(make: Callable[Concatenate[GraphBatch, P], T]) -> Callable[Concatenate[GraphBatch, P], T]:
+    """Decorate a function of a batch, so that what it gives is made once and kept with the batch.
+
+    It is made of ordinary tensors, since a batch that is predicted first may be trained on later.
+    """
+
+    @wraps(make)
+    def kept(batch: GraphBatch, *args: P.args, **options: P.kwargs) -> T:
+        needs_grad = torch.is_grad_enabled()  # which leaving inference mode would turn on
+
+        def make_ordinary() -> T:
+            with torch.inference_mode(False), torch.set_grad_enabled(needs_grad):
+                return make(batch, *args, **options)
+
+        return batch.once((make.__name__, args, *sorted(options.items())), make_ordinary)
+
+    return kept
+
+
+@once_a_batch
 def bonds(batch: GraphBatch) -> Relation:
     """From atoms to atoms, one pair for each directed bond, in the order of the bond level.
 
@@ -30,38 +50,28 @@ def bonds(batch: GraphBatch) -> Relation:
         >>> bonds(batch).source.tolist(), bonds(batch).target.tolist()
         ([1, 0], [0, 1])
     """
-
-    def make() -> Relation:
-        counts = torch.bincount(batch.target, minlength=batch.n_atoms)
-        back = None
-        if "reverse" in batch["bond"].arrays:  # bond k's opposite leaves where k arrives, so no sort is needed
-            back = batch.source, row_offsets(counts)
-        return Relation(batch.source, row_offsets(counts), batch.n_atoms, batch.n_atoms, back)
-
-    return once(batch, ("bonds",), make)
+    counts = torch.bincount(batch.target, minlength=batch.n_atoms)
+    back = None
+    if "reverse" in batch["bond"].arrays:  # bond k's opposite leaves where k arrives, so no sort is needed
+        back = batch.source, row_offsets(counts)
+    return Relation(batch.source, row_offsets(counts), batch.n_atoms, batch.n_atoms, back)
 
 
+@once_a_batch
 def arriving(batch: GraphBatch) -> Relation:
     """From directed bonds to the atoms at which they arrive."""
-
-    def make() -> Relation:
-        each = torch.arange(batch.n_bonds, device=batch.target.device)
-        counts = torch.bincount(batch.target, minlength=batch.n_atoms)
-        return Relation(each, row_offsets(counts), batch.n_bonds, batch.n_atoms)
-
-    return once(batch, ("arriving",), make)
+    each = torch.arange(batch.n_bonds, device=batch.target.device)
+    counts = torch.bincount(batch.target, minlength=batch.n_atoms)
+    return Relation(each, row_offsets(counts), batch.n_bonds, batch.n_atoms)
 
 
+@once_a_batch
 def next_bonds(batch: GraphBatch) -> Relation:
     """From directed bonds u->v to directed bonds v->w, w other than u: no U-turn."""
-
-    def make() -> Relation:
-        source, reverse, target = (t.numpy(force=True) for t in (batch.source, batch.reverse, batch.target))
-        offsets = offsets_of(np.bincount(target, minlength=batch.n_atoms))
-        before, spans = (torch.from_numpy(each) for each in bonds_before(source, reverse, offsets))
-        return Relation(before.to(batch.target.device), spans.to(batch.target.device), len(source), len(source))
-
-    return once(batch, ("next_bonds",), make)
+    source, reverse, target = (t.numpy(force=True) for t in (batch.source, batch.reverse, batch.target))
+    offsets = offsets_of(np.bincount(target, minlength=batch.n_atoms))
+    before, spans = (torch.from_numpy(each) for each in bonds_before(source, reverse, offsets))
+    return Relation(before.to(batch.target.device), spans.to(batch.target.device), len(source), len(source))
 
 
 def bonds_before(
@@ -81,30 +91,25 @@ def bonds_before(
     return arriving[keep], offsets_of(sizes - 1)  # the reverse bond is always among those that arrive
 
 
+@once_a_batch
 def members(batch: GraphBatch, level: str = "atom") -> Relation:
     """From the rows of a level to their graphs."""
-
-    def make() -> Relation:
-        own, n = batch[level], len(batch[level])
-        each = torch.arange(n, device=own.offsets.device)
-        back = batch.graph_of(level), torch.arange(n + 1, device=own.offsets.device)
-        return Relation(each, own.offsets, n, batch.n_graphs, back)
-
-    return once(batch, ("members", level), make)
+    own, n = batch[level], len(batch[level])
+    each = torch.arange(n, device=own.offsets.device)
+    back = batch.graph_of(level), torch.arange(n + 1, device=own.offsets.device)
+    return Relation(each, own.offsets, n, batch.n_graphs, back)
 
 
+@once_a_batch
 def all_pairs(batch: GraphBatch, level: str = "atom") -> Relation:
     """From every row of a level to every row of the same graph, itself included."""
-
-    def make() -> Relation:
-        offsets, graph = batch[level].offsets.numpy(force=True), batch.graph_of(level).numpy(force=True)
-        source, spans = ranges(offsets[graph], offsets[graph + 1])
-        put = partial(torch.as_tensor, device=batch[level].offsets.device)
-        return Relation(put(source), put(spans), len(graph), len(graph))
-
-    return once(batch, ("all_pairs", level), make)
+    offsets, graph = batch[level].offsets.numpy(force=True), batch.graph_of(level).numpy(force=True)
+    source, spans = ranges(offsets[graph], offsets[graph + 1])
+    put = partial(torch.as_tensor, device=batch[level].offsets.device)
+    return Relation(put(source), put(spans), len(graph), len(graph))
 
 
+@once_a_batch
 def hops(batch: GraphBatch, n: int) -> Relation:
     """From atoms to the other atoms that are at most ``n`` bonds away.
 
@@ -113,24 +118,21 @@ def hops(batch: GraphBatch, n: int) -> Relation:
     """
     if n < 1:
         raise ValueError(f"hops needs n of 1 or more, got {n}")
+    from scipy.sparse import coo_array
 
-    def make() -> Relation:
-        from scipy.sparse import coo_array
-
-        source, target = batch.source.numpy(force=True), batch.target.numpy(force=True)
-        size = batch.n_atoms
-        step = coo_array((np.ones(len(source), bool), (target, source)), shape=(size, size)).tocsr()
-        reach = step
-        for _ in range(n - 1):
-            reach = reach + reach @ step
-        found = reach.tocoo()
-        rows, columns = found.coords
-        other = rows != columns
-        return _from_arrays(batch, columns[other], rows[other], size, size)
-
-    return once(batch, ("hops", n), make)
+    source, target = batch.source.numpy(force=True), batch.target.numpy(force=True)
+    size = batch.n_atoms
+    step = coo_array((np.ones(len(source), bool), (target, source)), shape=(size, size)).tocsr()
+    reach = step
+    for _ in range(n - 1):
+        reach = reach + reach @ step
+    found = reach.tocoo()
+    rows, columns = found.coords
+    other = rows != columns
+    return _from_arrays(batch, columns[other], rows[other], size, size)
 
 
+@once_a_batch
 def radius(batch: GraphBatch, cutoff: float, level: str = "atom", positions: str = "position") -> Relation:
     """From rows to the other rows of the same graph that are nearer than ``cutoff``.
 
@@ -140,16 +142,12 @@ def radius(batch: GraphBatch, cutoff: float, level: str = "atom", positions: str
         level: whose rows.
         positions: the array's name.
     """
-
-    def make() -> Relation:
-        pairs = all_pairs(batch, level)
-        at = batch[level].arrays[positions]
-        distance = (at.index_select(0, pairs.source) - at.index_select(0, pairs.target)).norm(dim=1)
-        keep = (distance < cutoff) & (pairs.source != pairs.target)
-        counts = torch.bincount(pairs.target[keep], minlength=pairs.n_target)
-        return Relation(pairs.source[keep], row_offsets(counts), pairs.n_source, pairs.n_target)
-
-    return once(batch, ("radius", cutoff, level, positions), make)
+    pairs = all_pairs(batch, level)
+    at = batch[level].arrays[positions]
+    distance = (at.index_select(0, pairs.source) - at.index_select(0, pairs.target)).norm(dim=1)
+    keep = (distance < cutoff) & (pairs.source != pairs.target)
+    counts = torch.bincount(pairs.target[keep], minlength=pairs.n_target)
+    return Relation(pairs.source[keep], row_offsets(counts), pairs.n_source, pairs.n_target)
 
 
 def triplets(relation: Relation) -> Relation:
@@ -184,6 +182,7 @@ class Dags:
     schedule: Schedule  # from the farthest rows to the roots
 
 
+@once_a_batch
 def dags(batch: GraphBatch, reach: int) -> Dags:
     """All bonds directed towards each atom in turn, Lusci et al. 2013: one acyclic graph an atom.
 
@@ -193,34 +192,30 @@ def dags(batch: GraphBatch, reach: int) -> Dags:
         batch: of molecules or other graphs.
         reach: atoms that are farther than this from a root, in bonds, are left out of its graph.
     """
-
-    def make() -> Dags:
-        source, target, n = batch.source.numpy(force=True), batch.target.numpy(force=True), batch.n_atoms
-        offsets = offsets_of(np.bincount(target, minlength=n))
-        keys = np.arange(n) * (n + 1)  # root * n + atom, wave after wave from the roots outwards
-        seen, found, distance = keys, [keys], 0
-        while len(keys) and distance < reach:
-            distance += 1
-            bonds, spans = ranges(offsets[keys % n], offsets[keys % n + 1])
-            near = np.repeat(keys // n, np.diff(spans)) * n + source[bonds]
-            keys = np.setdiff1d(near, seen)
-            seen = np.union1d(seen, keys)
-            found.append(keys)
-        far = np.repeat(np.arange(len(found)), [len(each) for each in found])
-        order = np.argsort(np.concatenate(found))
-        far, root, atom = far[order], seen // max(n, 1), seen % max(n, 1)
-        bonds, spans = ranges(offsets[atom], offsets[atom + 1])
-        after = np.repeat(np.arange(len(seen)), np.diff(spans))
-        before = np.searchsorted(seen, root[after] * n + source[bonds]).clip(max=max(len(seen) - 1, 0))
-        keep = (seen[before] == root[after] * n + source[bonds]) & (far[before] == far[after] + 1)
-        relation = _from_arrays(batch, before[keep], after[keep], len(seen), len(seen))
-        put = partial(torch.as_tensor, device=batch.target.device)
-        return Dags(
-            put(atom), put(root), put(bonds[keep]), put(np.flatnonzero(far == 0)),
-            schedule(relation, far.max(initial=0) - far),
-        )  # fmt: skip
-
-    return once(batch, ("dags", reach), make)
+    source, target, n = batch.source.numpy(force=True), batch.target.numpy(force=True), batch.n_atoms
+    offsets = offsets_of(np.bincount(target, minlength=n))
+    keys = np.arange(n) * (n + 1)  # root * n + atom, wave after wave from the roots outwards
+    seen, found, distance = keys, [keys], 0
+    while len(keys) and distance < reach:
+        distance += 1
+        bonds, spans = ranges(offsets[keys % n], offsets[keys % n + 1])
+        near = np.repeat(keys // n, np.diff(spans)) * n + source[bonds]
+        keys = np.setdiff1d(near, seen)
+        seen = np.union1d(seen, keys)
+        found.append(keys)
+    far = np.repeat(np.arange(len(found)), [len(each) for each in found])
+    order = np.argsort(np.concatenate(found))
+    far, root, atom = far[order], seen // max(n, 1), seen % max(n, 1)
+    bonds, spans = ranges(offsets[atom], offsets[atom + 1])
+    after = np.repeat(np.arange(len(seen)), np.diff(spans))
+    before = np.searchsorted(seen, root[after] * n + source[bonds]).clip(max=max(len(seen) - 1, 0))
+    keep = (seen[before] == root[after] * n + source[bonds]) & (far[before] == far[after] + 1)
+    relation = _from_arrays(batch, before[keep], after[keep], len(seen), len(seen))
+    put = partial(torch.as_tensor, device=batch.target.device)
+    return Dags(
+        put(atom), put(root), put(bonds[keep]), put(np.flatnonzero(far == 0)),
+        schedule(relation, far.max(initial=0) - far),
+    )  # fmt: skip
 
 
 def pair_vectors(relation: Relation, positions: Float[Tensor, "n 3"]) -> Float[Tensor, "p 3"]:
@@ -233,14 +228,3 @@ def _from_arrays(batch: GraphBatch, source: np.ndarray, target: np.ndarray, n_so
     put = partial(torch.as_tensor, device=batch.target.device)
     offsets = offsets_of(np.bincount(target, minlength=n_target))
     return Relation(put(source.astype(np.int64, copy=False)), put(offsets), n_source, n_target)
-
-
-def once(batch: GraphBatch, key: tuple, make: Callable[[], T]) -> T:
-    """What ``make`` gives, made once a batch; as ordinary tensors, since a predicted batch may be trained on later."""
-    needs_grad = torch.is_grad_enabled()  # which leaving inference mode would turn on
-
-    def make_ordinary() -> T:
-        with torch.inference_mode(False), torch.set_grad_enabled(needs_grad):
-            return make()
-
-    return batch.once(key, make_ordinary)

@@ -56,7 +56,7 @@ def schedule(relation: Relation, level: np.ndarray | None = None) -> Schedule:
         raise ValueError(f"waves need one set of rows, got {relation.n_source} sources, {relation.n_target} targets")
     source, target = relation.source.numpy(force=True), relation.target.numpy(force=True)
     offsets = relation.offsets.numpy(force=True)
-    level = _levels(relation) if level is None else np.asarray(level)
+    level = _levels(source, target, relation.n_target) if level is None else np.asarray(level)
     if not (level[source] < level[target]).all():
         k = int(np.flatnonzero(level[source] >= level[target])[0])
         raise ValueError(f"the pair from row {source[k]} to row {target[k]} does not go to a later wave")
@@ -125,18 +125,12 @@ def sweep(
     return torch.cat(states).index_select(0, waves.place)
 
 
-def _levels(relation: Relation) -> np.ndarray:
-    """int64 [n]: length of the longest way to each row, wave after wave of the rows that have heard everything."""
-    back = relation.transpose
-    targets, offsets = back.source.numpy(force=True), back.offsets.numpy(force=True)
-    waiting = np.diff(relation.offsets.numpy(force=True)).copy()
-    level, wave, now = np.full(len(waiting), -1), 0, np.flatnonzero(waiting == 0)
-    while len(now):
-        level[now] = wave
-        pairs, _ = ranges(offsets[now], offsets[now + 1])
-        heard, counts = np.unique(targets[pairs], return_counts=True)
-        waiting[heard] -= counts
-        now, wave = heard[waiting[heard] == 0], wave + 1
-    if (level < 0).any():
-        raise ValueError(f"row {int(np.flatnonzero(level < 0)[0])} is on a cycle, or hears from one: waves need none")
-    return level
+def _levels(source: np.ndarray, target: np.ndarray, n: int) -> np.ndarray:
+    """int64 [n]: length of the longest way to each row."""
+    level = np.zeros(n, np.int64)
+    for _ in range(n + 1):
+        before, level = level, np.zeros(n, np.int64)
+        np.maximum.at(level, target, before[source] + 1)
+        if (level == before).all():
+            return level
+    raise ValueError(f"row {int(level.argmax())} is on a cycle, or hears from one: waves need none")

@@ -205,8 +205,7 @@ class Model:
 
     def save(self, path: str | Path) -> Path:
         """Write the model as one file, which ``molgraph.load`` reads; the path is returned."""
-        known = (self.targets, self.standardiser, self.feature_names, self.card, self.trained_on)
-        return write_model(path, self.method, *known)
+        return write_model(path, self)
 
     def summary(self) -> dict[str, str]:
         """What the model is, in a few named lines."""

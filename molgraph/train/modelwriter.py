@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,29 +11,20 @@ from typing import Any, cast
 import numpy as np
 
 from molgraph.base import registry
-from molgraph.base.contracts import Generator, Target, Trainable
+from molgraph.base.contracts import Generator, Trainable
 from molgraph.base.errors import UsageError
 from molgraph.base.parameters import measure
 from molgraph.base.paths import check_names_file
 from molgraph.data.standardise import standardise
 from molgraph.train.archive import LARGEST_JSON, json_size, write_archive
-from molgraph.train.card import ModelCard
 from molgraph.train.golden_predictions import make_vectors, vector_table
 from molgraph.train.training_molecules import ARRAY
 
 STANDARDISER_VERSION = 1
 
 
-def write_model(
-    path: str | Path,
-    method: Trainable,
-    targets: Sequence[Target],
-    standardiser: str,
-    feature_names: Sequence[str],
-    card: ModelCard,
-    trained_on: np.ndarray | None,
-) -> Path:
-    """Write the parts of a ``Model`` as one file, complete or not at all; ``.mgm`` is added to a name without a suffix.
+def write_model(path: str | Path, model: Any) -> Path:
+    """Write a ``Model`` as one file, complete or not at all; ``.mgm`` is added to a name without a suffix.
 
     Returns:
         The path that was written.
@@ -45,14 +36,15 @@ def write_model(
     path = Path(path)
     check_names_file(path)
     path = path if path.suffix else path.with_suffix(".mgm")
-    state = method.state()
+    method, card = model.method, model.card
+    state, asked = method.state(), standardise(vector_table(method, model.feature_names), model.standardiser)
     parts = {
         "method.json": {**_registered(method), "meta": plain(state.meta)},
-        "standardiser.json": {"preset": standardiser, "version": STANDARDISER_VERSION},
-        "targets.json": {"targets": [asdict(t) for t in targets], "feature_names": list(feature_names)},
+        "standardiser.json": {"preset": model.standardiser, "version": STANDARDISER_VERSION},
+        "targets.json": {"targets": [asdict(t) for t in model.targets], "feature_names": list(model.feature_names)},
         "calibration.json": {},
         "card.json": plain(card.to_dict()),
-        "vectors.json": make_vectors(method, standardise(vector_table(method, tuple(feature_names)), standardiser)),
+        "vectors.json": make_vectors(method, asked),
     }
     bounded_meta(type(method), parts["method.json"]["meta"], state.arrays)  # what could not be loaded is not written
     if json_size(parts) > LARGEST_JSON:  # learning curves of so many epochs or members
@@ -60,7 +52,7 @@ def write_model(
     if json_size(parts) > LARGEST_JSON:  # scores and classes of thousands of targets
         notes = (*card.notes, "scores and classes are not kept: they would make the file too large")
         parts["card.json"] = plain(replace(card, scores=(), classes=(), notes=notes).to_dict())
-    kept = {} if trained_on is None else {ARRAY: trained_on}
+    kept = {} if model.trained_on is None else {ARRAY: model.trained_on}
     write_archive(path, parts, {**state.arrays, **kept})
     return path
 
