@@ -17,7 +17,8 @@ from molgraph.data.batch import GraphBatch
 from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.sweep import Schedule, schedule
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def once_a_batch(make: Callable[Concatenate[GraphBatch, P], T]) -> Callable[Concatenate[GraphBatch, P], T]:

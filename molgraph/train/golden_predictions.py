@@ -75,18 +75,18 @@ def compare_vectors(method: Trainable, table: Table, vectors: Any) -> tuple[int,
     if isinstance(method, Generator):
         odd = [pair for pair in zip(method.sample(len(rows)), rows, strict=True) if pair[0] != pair[1]]
         if len(odd) > SAMPLES_TOLERANCE * len(rows):
-            now, then = (str(text)[:60] for text in odd[0])
-            raise ModelFileError(f"the generator draws {now!r}, and {then!r} when it was saved", hint=why)
+            drawn, before = (str(text)[:60] for text in odd[0])
+            raise ModelFileError(f"the generator draws {drawn!r}, and {before!r} when it was saved", hint=why)
         return len(rows), len(odd) / len(rows)
     assert isinstance(method, Method)
     found = _answers(method.predict(table))
     if [len(row) for row in expected] != [len(row) for row in found]:
         raise ModelFileError("the test vectors have other numbers of values than the predictions")
     largest = 0.0
-    for text, saved, now in zip(MOLECULES, expected, found, strict=True):
-        gap = np.abs(now - saved) / np.maximum(np.abs(saved), 1.0)
-        for k in np.flatnonzero((np.isnan(now) != np.isnan(saved)) | (gap > TOLERANCE)):
-            words = f"the model answers {now[k]:.6g} for {text}, and {saved[k]:.6g} when it was saved"
+    for text, then, now in zip(MOLECULES, expected, found, strict=True):
+        gap = np.abs(now - then) / np.maximum(np.abs(then), 1.0)
+        for k in np.flatnonzero((np.isnan(now) != np.isnan(then)) | (gap > TOLERANCE)):
+            words = f"the model answers {now[k]:.6g} for {text}, and {then[k]:.6g} when it was saved"
             raise ModelFileError(words, hint=why)
         largest = max(largest, float(np.nanmax(gap, initial=0.0)))
     return len(MOLECULES), largest

@@ -40,8 +40,8 @@ class Input:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Input:
         """From plain values."""
-        words = (str(values[name]) for name in ("column", "kind", "encoder"))
-        return cls(*words, InputSpec.from_json(values["spec"]))
+        column, kind, encoder = (str(values[name]) for name in ("column", "kind", "encoder"))
+        return cls(column, kind, encoder, InputSpec.from_json(values["spec"]))
 
 
 def featuriser_of(encoder: str, kind: str) -> Featuriser:

@@ -234,10 +234,11 @@ def _property_lists(values: np.ndarray, output: Output) -> list[str]:
     out = []
     for each, block in zip(values, output.blocks or [""] * len(values), strict=True):
         if block and each is not None:  # its SMILES, which was predicted, has another order
-            given, found = each, follow_block(block)
-            each = None if found is None else np.empty_like(given)
+            found = follow_block(block)
+            placed = np.empty_like(each)
             if found is not None:
-                each[getattr(found[1], output.level)] = given
+                placed[getattr(found[1], output.level)] = each
+            each = None if found is None else placed
         text = "" if each is None else " ".join(text or "n/a" for text in _texts(each))
         out.append("\n".join(wrap(text, LIST_LINE)))
     return out
