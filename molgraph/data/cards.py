@@ -26,57 +26,34 @@ _GRADES = {"A": "one assay, or curated", "B": "in between", "C": "old compilatio
 
 
 class Card(Section):
-    """What is known about one dataset.
+    """What is known about one dataset."""
 
-    Args:
-        name: the one word that stands for it everywhere.
-        title: what people call it.
-        about: one or two sentences.
-        collection: MoleculeNet, ADME, TU, generation, drug-target or built-in.
-        entity: what a row holds beside its values: ``molecule``, ``graph``, ``geometry``, ``pair``.
-        smiles: the column of molecules in the file.
-        target: what is to be learnt, in groups of one kind and unit; none for sets to generate from.
-        keep: ``all`` rows of the file, or those with a ``measured`` value.
-        rows: rows of the raw edition as loaded.
-        hash: sha256 of the raw edition's content (ids, structures, targets, values), whatever file it came from.
-        metric: the recommended metric.
-        split: the recommended split recipe.
-        split_note: why that split, and what else is in use.
-        grade: credibility: A (one assay, or curated), B, C (old compilation).
-        grade_reason: why.
-        licence: of the data, as far as it is stated.
-        citation: whom to cite.
-        home: where it is described.
-        faults: what is known against it, a sentence each.
-        noise: what is known of the noise of its labels.
-        source: places, the first that has it serves.
-        edition: curated editions by name (``c1``).
-        audit: what the audit found in the raw edition.
-    """
-
-    name: Name
-    title: str
-    about: str
-    collection: str
+    name: Name  # the one word that stands for it everywhere
+    title: str  # what people call it
+    about: str  # one or two sentences
+    collection: str  # MoleculeNet, ADME, TU, generation, drug-target or built-in
+    # what a row holds beside its values: ``molecule``, ``graph``, ``geometry``, ``pair``
     entity: Literal["molecule", "graph", "geometry", "pair"] = "molecule"
-    smiles: str = "smiles"
+    smiles: str = "smiles"  # the column of molecules in the file
+    # what is to be learnt, in groups of one kind and unit; none for sets to generate from
     target: tuple[TargetCard, ...] = ()
-    keep: Literal["all", "measured"] = "all"
-    rows: int
+    keep: Literal["all", "measured"] = "all"  # ``all`` rows of the file, or those with a ``measured`` value
+    rows: int  # rows of the raw edition as loaded
+    # sha256 of the raw edition's content (ids, structures, targets, values), whatever file it came from
     hash: Sha256 = UNVERIFIED
-    metric: str = ""
-    split: str = "random"
-    split_note: str = ""
-    grade: Grade
-    grade_reason: str
-    licence: str
-    citation: str
-    home: str = ""
-    faults: tuple[str, ...] = ()
-    noise: Noise = Noise()
-    source: tuple[Source, ...]
-    edition: dict[str, Edition] = Field(default_factory=dict)
-    audit: AuditSummary | None = None
+    metric: str = ""  # the recommended metric
+    split: str = "random"  # the recommended split recipe
+    split_note: str = ""  # why that split, and what else is in use
+    grade: Grade  # credibility: A (one assay, or curated), B, C (old compilation)
+    grade_reason: str  # why
+    licence: str  # of the data, as far as it is stated
+    citation: str  # whom to cite
+    home: str = ""  # where it is described
+    faults: tuple[str, ...] = ()  # what is known against it, a sentence each
+    noise: Noise = Noise()  # what is known of the noise of its labels
+    source: tuple[Source, ...]  # places, the first that has it serves
+    edition: dict[str, Edition] = Field(default_factory=dict)  # curated editions by name (``c1``)
+    audit: AuditSummary | None = None  # what the audit found in the raw edition
 
     @property
     def targets(self) -> tuple[Target, ...]:

@@ -79,20 +79,14 @@ class OddCell(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """What a cell says.
+    """What a cell says."""
 
-    Args:
-        kind: ``number``, ``decimal comma``, ``thousands`` (``1,234``, which is one of the two), ``qualifier``,
-            ``unit`` or ``not a number``; the first of them from the right that holds.
-        number: the number's text, its decimal sign as it stands.
-        qualifier: ``<``, ``>``, ``~``, ... or empty; ``=`` says nothing and is left out.
-        unit: with u for micro, or empty.
-    """
-
+    # ``number``, ``decimal comma``, ``thousands`` (``1,234``, which is one of the two), ``qualifier``, ``unit``
+    # or ``not a number``; the first of them from the right that holds
     kind: str
-    number: str = ""
-    qualifier: str = ""
-    unit: str = ""
+    number: str = ""  # the number's text, its decimal sign as it stands
+    qualifier: str = ""  # ``<``, ``>``, ``~``, ... or empty; ``=`` says nothing and is left out
+    unit: str = ""  # with u for micro, or empty
 
     @property
     def comma(self) -> str:

@@ -21,18 +21,13 @@ MAX_CHUNK_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of a source.
+    """Some rows of a source."""
 
-    Args:
-        columns: the columns that were asked for, by name; text as it stands in the file.
-        start: number of the first row, from 0.
-        reasons: object array of why a row's molecule could not be read, or None where all could as far as is known.
-        torn: bool array of the rows whose cells may stand in the wrong columns, or None where there are none.
-    """
-
-    columns: pa.Table
-    start: int
+    columns: pa.Table  # the columns that were asked for, by name; text as it stands in the file
+    start: int  # number of the first row, from 0
+    # object array of why a row's molecule could not be read, or None where all could as far as is known
     reasons: np.ndarray | None = None
+    # bool array of the rows whose cells may stand in the wrong columns, or None where there are none
     torn: np.ndarray | None = None
 
     def cells(self, name: str) -> pa.ChunkedArray:

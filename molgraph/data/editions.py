@@ -32,18 +32,13 @@ ROUNDING = 1 + 1e-9  # 1.6 - 1.0 is more than 0.6 by the last bit
 
 @dataclass(frozen=True)
 class Curated:
-    """A curated edition.
+    """A curated edition."""
 
-    Args:
-        table: the rows that stayed, in the order of the first row of each, with that row's id.
-        taken_out: what was done to which row (from 1): ``out`` (a row), ``merged`` (a row, into ``kept_row`` of the
-            id ``kept_as``), ``label out`` (one label).
-        rows: int64, the rows of the raw table that stayed, from 0.
-    """
-
-    table: Table
+    table: Table  # the rows that stayed, in the order of the first row of each, with that row's id
+    # what was done to which row (from 1): ``out`` (a row), ``merged`` (a row, into ``kept_row`` of the id
+    # ``kept_as``), ``label out`` (one label)
     taken_out: pd.DataFrame
-    rows: np.ndarray
+    rows: np.ndarray  # int64, the rows of the raw table that stayed, from 0
 
     @property
     def counts(self) -> dict[str, int]:

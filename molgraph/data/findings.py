@@ -18,21 +18,13 @@ _COUNTED = ("finding", "rows", "what it is")
 
 @dataclass(frozen=True)
 class Finding:
-    """One kind of oddity and the rows that show it.
+    """One kind of oddity and the rows that show it."""
 
-    Args:
-        kind: a word or two.
-        meaning: what it is, in one line.
-        rows: int64 [k]: row numbers, from 0; those of one group stand together.
-        details: object array [k]: one line for each.
-        groups: int64 [k]: rows of one number belong together (forms of one molecule).
-    """
-
-    kind: str
-    meaning: str
-    rows: np.ndarray
-    details: np.ndarray
-    groups: np.ndarray
+    kind: str  # a word or two
+    meaning: str  # what it is, in one line
+    rows: np.ndarray  # int64 [k]: row numbers, from 0; those of one group stand together
+    details: np.ndarray  # object array [k]: one line for each
+    groups: np.ndarray  # int64 [k]: rows of one number belong together (forms of one molecule)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -40,23 +32,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit found; shows well in a notebook and on a terminal.
+    """What an audit found; shows well in a notebook and on a terminal."""
 
-    Args:
-        ids: object array [n]: ids of all rows.
-        inputs: object array [n]: molecules as given.
-        findings: one for each kind, also where no row shows it.
-        n_molecules: distinct standardised parents among the readable rows.
-        targets: what the values of each target look like.
-        notes: sentences on how cells were read, and on what was compared.
-    """
-
-    ids: np.ndarray
-    inputs: np.ndarray
-    findings: tuple[Finding, ...]
-    n_molecules: int
-    targets: tuple[Profile, ...] = ()
-    notes: tuple[str, ...] = ()
+    ids: np.ndarray  # object array [n]: ids of all rows
+    inputs: np.ndarray  # object array [n]: molecules as given
+    findings: tuple[Finding, ...]  # one for each kind, also where no row shows it
+    n_molecules: int  # distinct standardised parents among the readable rows
+    targets: tuple[Profile, ...] = ()  # what the values of each target look like
+    notes: tuple[str, ...] = ()  # sentences on how cells were read, and on what was compared
 
     def finding(self, kind: str) -> Finding:
         """The finding of that kind."""

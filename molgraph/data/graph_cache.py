@@ -25,15 +25,10 @@ MARKS = "smiles_mark"
 
 @dataclass(frozen=True)
 class Graphs:
-    """The graphs of an entity column.
+    """The graphs of an entity column."""
 
-    Args:
-        store: each distinct entity once.
-        graph_of_row: int64 [n_rows], the graph of each row; -1 for rows that were not ``ok`` already.
-    """
-
-    store: GraphStore
-    graph_of_row: np.ndarray
+    store: GraphStore  # each distinct entity once
+    graph_of_row: np.ndarray  # int64 [n_rows], the graph of each row; -1 for rows that were not ``ok`` already
 
 
 def store_for(table: Table, *, cache: Path | None = None, workers: int = 1) -> Graphs:

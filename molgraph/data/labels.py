@@ -19,16 +19,12 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Labels:
-    """What a table can teach.
+    """What a table can teach."""
 
-    Args:
-        y: float64 [n, targets]: its labels; NaN where one is missing, and all over a target that cannot be learnt.
-            Targets of atoms or bonds have a row for each of them (``molgraph.data.levels.pooled``).
-        unlearned: why, for each target that cannot be learnt, by name.
-    """
-
+    # float64 [n, targets]: its labels; NaN where one is missing, and all over a target that cannot be learnt.
+    # Targets of atoms or bonds have a row for each of them (``molgraph.data.levels.pooled``)
     y: np.ndarray
-    unlearned: Mapping[str, str]
+    unlearned: Mapping[str, str]  # why, for each target that cannot be learnt, by name
 
 
 def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:

@@ -14,22 +14,15 @@ from molgraph.data.graph_store import BOND_INDEX, GraphStore, Level
 
 @dataclass(frozen=True)
 class PackedGraphs:
-    """Packed graphs of some molecules.
+    """Packed graphs of some molecules."""
 
-    Args:
-        n_atoms, n_bonds: int64 [g], rows of each graph (directed bonds).
-        atom_key: int64 [n]; bond_key: int64 [e], the features of each row.
-        source, target: [e], atom numbers within the graph; sorted by graph, then target.
-        reverse: [e], number of the opposite bond within the graph.
-    """
-
-    n_atoms: np.ndarray
-    n_bonds: np.ndarray
-    atom_key: np.ndarray
+    n_atoms: np.ndarray  # int64 [g], rows of each graph (directed bonds)
+    n_bonds: np.ndarray  # int64 [g], rows of each graph (directed bonds)
+    atom_key: np.ndarray  # int64 [n]; bond_key: int64 [e], the features of each row
     bond_key: np.ndarray
-    source: np.ndarray
-    target: np.ndarray
-    reverse: np.ndarray
+    source: np.ndarray  # [e], atom numbers within the graph; sorted by graph, then target
+    target: np.ndarray  # [e], atom numbers within the graph; sorted by graph, then target
+    reverse: np.ndarray  # [e], number of the opposite bond within the graph
 
     @classmethod
     def from_bonds(

@@ -24,32 +24,23 @@ _STEP = 500
 
 @dataclass(frozen=True)
 class Profile:
-    """What the values of one target look like; of classes, range, mean and deviation are NaN.
+    """What the values of one target look like; of classes, range, mean and deviation are NaN."""
 
-    Args:
-        target, kind: its name and kind.
-        n, missing: rows with and without a value.
-        low, median, high, mean, sd: of the values.
-        histogram: counts in equal bins from low to high, as one line of blocks; of logarithms, over many decades.
-        classes: values of each class, by label.
-        noise, noise_df: standard deviation of one measurement, by replicates, and its degrees of freedom.
-        decades: log10 of the largest over the smallest value, where all are positive; else 0.
-    """
-
-    target: str
-    kind: Kind
-    n: int
-    missing: int
-    low: float = float("nan")
-    median: float = float("nan")
-    high: float = float("nan")
-    mean: float = float("nan")
-    sd: float = float("nan")
+    target: str  # its name and kind
+    kind: Kind  # its name and kind
+    n: int  # rows with and without a value
+    missing: int  # rows with and without a value
+    low: float = float("nan")  # of the values
+    median: float = float("nan")  # of the values
+    high: float = float("nan")  # of the values
+    mean: float = float("nan")  # of the values
+    sd: float = float("nan")  # of the values
+    # counts in equal bins from low to high, as one line of blocks; of logarithms, over many decades
     histogram: str = ""
-    classes: dict[str, int] = field(default_factory=dict)
-    noise: float = float("nan")
-    noise_df: int = 0
-    decades: float = 0.0
+    classes: dict[str, int] = field(default_factory=dict)  # values of each class, by label
+    noise: float = float("nan")  # standard deviation of one measurement, by replicates, and its degrees of freedom
+    noise_df: int = 0  # standard deviation of one measurement, by replicates, and its degrees of freedom
+    decades: float = 0.0  # log10 of the largest over the smallest value, where all are positive; else 0
 
     def lines(self) -> list[str]:
         """The profile in a few short lines."""

@@ -15,17 +15,11 @@ ROUNDING = 1e-9  # labels that differ by less, relative to their size, are equal
 
 
 class Replicates(NamedTuple):
-    """Rows of molecules that a table has more than once.
+    """Rows of molecules that a table has more than once."""
 
-    Args:
-        rows: int64 [k], row numbers from 0.
-        group: int64 [k], the molecule of each.
-        contradictory: bool [k], whether a target's labels differ within the molecule.
-    """
-
-    rows: np.ndarray
-    group: np.ndarray
-    contradictory: np.ndarray
+    rows: np.ndarray  # int64 [k], row numbers from 0
+    group: np.ndarray  # int64 [k], the molecule of each
+    contradictory: np.ndarray  # bool [k], whether a target's labels differ within the molecule
 
 
 def find_replicates(table: Table) -> Replicates:

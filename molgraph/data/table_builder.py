@@ -53,19 +53,12 @@ class ColumnRoles:
 
 
 class Rows(NamedTuple):
-    """Some rows of a source.
+    """Some rows of a source."""
 
-    Args:
-        table: the rows as a table.
-        names: names of all the source's columns.
-        columns: the source's own columns as they stand there, as far as they were asked for.
-        odd: the cells that a lenient reading could not read.
-    """
-
-    table: Table
-    names: tuple[str, ...]
-    columns: pa.Table
-    odd: Sequence[OddCell] = ()
+    table: Table  # the rows as a table
+    names: tuple[str, ...]  # names of all the source's columns
+    columns: pa.Table  # the source's own columns as they stand there, as far as they were asked for
+    odd: Sequence[OddCell] = ()  # the cells that a lenient reading could not read
 
     def take(self, start: int, stop: int) -> Rows:
         """Some of the rows."""

@@ -41,23 +41,14 @@ MOST_TESTED = 2_000  # test rows whose distance is measured; more change no figu
 
 @dataclass(frozen=True)
 class Xray:
-    """What a table's splits ask, one entry a split.
+    """What a table's splits ask, one entry a split."""
 
-    Args:
-        title: what the table is called.
-        n_rows: its rows.
-        targets: names of its row-level targets.
-        parts: one entry a split, in the order asked for.
-        sampled: whether distances are those of 2,000 test rows drawn by the seed.
-        left_out: why rows are in no part of any split -> how many are.
-    """
-
-    title: str
-    n_rows: int
-    targets: tuple[str, ...]
-    parts: tuple[SplitXray, ...]
-    sampled: bool = False
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    title: str  # what the table is called
+    n_rows: int  # its rows
+    targets: tuple[str, ...]  # names of its row-level targets
+    parts: tuple[SplitXray, ...]  # one entry a split, in the order asked for
+    sampled: bool = False  # whether distances are those of 2,000 test rows drawn by the seed
+    left_out: Mapping[str, int] = field(default_factory=dict)  # why rows are in no part of any split -> how many are
 
     @property
     def rows(self) -> RowCount:

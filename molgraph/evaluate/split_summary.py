@@ -20,26 +20,18 @@ _NAN = float("nan")
 
 @dataclass(frozen=True)
 class Shift:
-    """One target's labels in the parts of a split.
+    """One target's labels in the parts of a split."""
 
-    Args:
-        target: its name.
-        kind: its kind.
-        level: part to the mean of its labels; of a binary target the share of ones, of classes that of the commonest.
-        n: part to the number of its labels.
-        size: test less training mean over the training rows' standard deviation (of classes: of the share).
-        ks: Kolmogorov and Smirnov's distance of the two distributions, the largest difference of shares up to a value.
-        p: probability of a distance as large by chance; NaN where a part has fewer than two labels.
-        quantiles: part to the 5th, 25th, 50th, 75th and 95th percentile of its labels; parts without one lack it.
-    """
-
-    target: str
-    kind: Kind
+    target: str  # its name
+    kind: Kind  # its kind
+    # part to the mean of its labels; of a binary target the share of ones, of classes that of the commonest
     level: dict[str, float]
-    n: dict[str, int]
-    size: float
+    n: dict[str, int]  # part to the number of its labels
+    size: float  # test less training mean over the training rows' standard deviation (of classes: of the share)
+    # Kolmogorov and Smirnov's distance of the two distributions, the largest difference of shares up to a value
     ks: float
-    p: float
+    p: float  # probability of a distance as large by chance; NaN where a part has fewer than two labels
+    # part to the 5th, 25th, 50th, 75th and 95th percentile of its labels; parts without one lack it
     quantiles: dict[str, tuple[float, ...]]
 
     def row(self) -> dict[str, Any]:
@@ -97,27 +89,18 @@ def find_shifts(table: Table, split: Split) -> tuple[Shift, ...]:
 
 @dataclass(frozen=True)
 class SplitXray:
-    """What one split looks like before anything learns from it.
+    """What one split looks like before anything learns from it."""
 
-    Args:
-        name: how it was asked for: a recipe, a file, or the key of a mapping.
-        split: the split; None where the recipe cannot divide this table.
-        asks: the question that a score on it answers.
-        distance: float64 [m], of tested molecules to the nearest training molecule, 1 - Tanimoto; at most 2,000.
-        shifts: how the labels of the parts differ, one a target.
-        one_class: part to the names of class targets with one class there.
-        problem: why there is no split; empty where there is one.
-        left_out: why rows are in no part -> how many are.
-    """
-
-    name: str
-    split: Split | None
-    asks: str = ""
+    name: str  # how it was asked for: a recipe, a file, or the key of a mapping
+    split: Split | None  # the split; None where the recipe cannot divide this table
+    asks: str = ""  # the question that a score on it answers
+    # float64 [m], of tested molecules to the nearest training molecule, 1 - Tanimoto; at most 2,000
     distance: np.ndarray | None = None
-    shifts: tuple[Shift, ...] = ()
+    shifts: tuple[Shift, ...] = ()  # how the labels of the parts differ, one a target
+    # part to the names of class targets with one class there
     one_class: Mapping[str, list[str]] = field(default_factory=dict)
-    problem: str = ""
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    problem: str = ""  # why there is no split; empty where there is one
+    left_out: Mapping[str, int] = field(default_factory=dict)  # why rows are in no part -> how many are
 
     @property
     def leaking(self) -> int:

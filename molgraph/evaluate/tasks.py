@@ -14,23 +14,14 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class TaskMean:
-    """A metric's mean over targets: only those that have a value count, and the others are named.
+    """A metric's mean over targets: only those that have a value count, and the others are named."""
 
-    Args:
-        metric: the metric's name.
-        value: mean over the targets that have a value; NaN where none has one.
-        n_tasks: targets that count.
-        of: targets that were asked about.
-        n_rows: measured and predicted rows of the targets that count, together.
-        left_out: name and reason of each target that does not count.
-    """
-
-    metric: str
-    value: float
-    n_tasks: int
-    of: int
-    n_rows: int
-    left_out: tuple[tuple[str, str], ...] = ()
+    metric: str  # the metric's name
+    value: float  # mean over the targets that have a value; NaN where none has one
+    n_tasks: int  # targets that count
+    of: int  # targets that were asked about
+    n_rows: int  # measured and predicted rows of the targets that count, together
+    left_out: tuple[tuple[str, str], ...] = ()  # name and reason of each target that does not count
 
     def text(self) -> str:
         """The mean, how many targets it stands on, and why the others don't count, in one line.

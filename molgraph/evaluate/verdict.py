@@ -22,27 +22,17 @@ FEWEST = 10  # rows, or rows of the rarer class, below which the bootstrap's int
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the test rows say about a target.
+    """What the test rows say about a target."""
 
-    Args:
-        target: its name.
-        metric: the metric's name.
-        values: score of each method on the rows that all of them have, best first.
-        n: those rows.
-        sentence: who won, in words.
-        detail: the numbers behind it.
-        difference: best less second best, with a paired 95% interval; NaN where there is no second.
-        tone: ``clear``, ``tie``, or ``warning`` where nothing clearly beats the floor, all are worse than it, or the
-            rows give no verdict.
-    """
-
-    target: str
-    metric: str
-    values: Mapping[str, float]
-    n: int
-    sentence: str
-    detail: str
-    difference: Interval
+    target: str  # its name
+    metric: str  # the metric's name
+    values: Mapping[str, float]  # score of each method on the rows that all of them have, best first
+    n: int  # those rows
+    sentence: str  # who won, in words
+    detail: str  # the numbers behind it
+    difference: Interval  # best less second best, with a paired 95% interval; NaN where there is no second
+    # ``clear``, ``tie``, or ``warning`` where nothing clearly beats the floor, all are worse than it, or the
+    # rows give no verdict
     tone: Tone
 
 

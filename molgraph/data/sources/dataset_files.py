@@ -29,19 +29,12 @@ DEEPCHEM = "deepchemdata"  # in the addresses whose files DeepChem's own loaders
 
 @dataclass(frozen=True)
 class Found:
-    """Where a dataset is.
+    """Where a dataset is."""
 
-    Args:
-        source: the card's place that has it.
-        files: what each file is -> its path.
-        origin: the place in words.
-        fresh: whether the files were downloaded just now.
-    """
-
-    source: Source
-    files: Mapping[str, Path] = field(default_factory=dict)
-    origin: str = ""
-    fresh: bool = False
+    source: Source  # the card's place that has it
+    files: Mapping[str, Path] = field(default_factory=dict)  # what each file is -> its path
+    origin: str = ""  # the place in words
+    fresh: bool = False  # whether the files were downloaded just now
 
 
 def find(card: Card, edition: str = "raw") -> Found:

@@ -29,43 +29,28 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Board:
-    """One table: methods on the same folds of one dataset under one metric.
+    """One table: methods on the same folds of one dataset under one metric."""
 
-    Args:
-        dataset, edition, split, metric: what it is about.
-        data_hash: of the dataset's content.
-        split_hashes: of each fold.
-        ranking: the statistics over ``scores.folds``.
-        scores: macro means over tasks, a row a fold, with the tasks that they stand on.
-        cost: by method: ``cpu_minutes`` and ``seconds`` of a cell (means over those that ended well), ``peak_mb``
-            (largest), ``cells``, ``total_cpu_minutes`` (failed cells too).
-        failures: a row a failed cell: method, fold, seed, status, reason.
-        reference: the forest that every other method is held against, or empty.
-        quoted: numbers from papers: shown in grey, never ranked.
-        ceilings: what the labels' noise allows, as far as it is known.
-        primary: whether it leads: the summary over datasets counts this metric of these targets.
-        alone: whether no other board leads on this dataset and split; one with numbers and classes has two that do.
-        notes: what else a reader should know.
-        rows: the dataset's rows, and those that no method could use.
-    """
-
-    dataset: str
-    edition: str
-    split: str
-    metric: str
-    data_hash: str
-    split_hashes: Mapping[str, str]
-    ranking: Ranking
-    scores: FoldScores
+    dataset: str  # what it is about
+    edition: str  # what it is about
+    split: str  # what it is about
+    metric: str  # what it is about
+    data_hash: str  # of the dataset's content
+    split_hashes: Mapping[str, str]  # of each fold
+    ranking: Ranking  # the statistics over ``scores.folds``
+    scores: FoldScores  # macro means over tasks, a row a fold, with the tasks that they stand on
+    # by method: ``cpu_minutes`` and ``seconds`` of a cell (means over those that ended well), ``peak_mb``
+    # (largest), ``cells``, ``total_cpu_minutes`` (failed cells too)
     cost: pd.DataFrame
-    failures: pd.DataFrame
-    reference: str = ""
-    quoted: tuple[Quoted, ...] = ()
-    ceilings: tuple[Ceiling, ...] = ()
-    primary: bool = False
+    failures: pd.DataFrame  # a row a failed cell: method, fold, seed, status, reason
+    reference: str = ""  # the forest that every other method is held against, or empty
+    quoted: tuple[Quoted, ...] = ()  # numbers from papers: shown in grey, never ranked
+    ceilings: tuple[Ceiling, ...] = ()  # what the labels' noise allows, as far as it is known
+    primary: bool = False  # whether it leads: the summary over datasets counts this metric of these targets
+    # whether no other board leads on this dataset and split; one with numbers and classes has two that do
     alone: bool = True
-    notes: tuple[str, ...] = ()
-    rows: RowCount = field(default_factory=RowCount)
+    notes: tuple[str, ...] = ()  # what else a reader should know
+    rows: RowCount = field(default_factory=RowCount)  # the dataset's rows, and those that no method could use
 
     @property
     def name(self) -> str:

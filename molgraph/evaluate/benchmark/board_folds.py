@@ -16,25 +16,15 @@ LEAST_ROWS = 0.99  # share of another method's rows below which, with two rows f
 
 @dataclass(frozen=True)
 class FoldScores:
-    """Scores by fold and method.
+    """Scores by fold and method."""
 
-    Args:
-        folds: a row a fold (``r0-f3``), a column a method: mean over seeds, then over the tasks counted.
-        tasks: all tasks.
-        counted: tasks counted in each fold.
-        left_out: task -> in how many folds it was left out, and the first reason.
-        why: method -> why it lacks the first fold that it lacks.
-        hashes: fold -> hash of its split.
-        notes: what else a reader should know.
-    """
-
-    folds: pd.DataFrame
-    tasks: tuple[str, ...]
-    counted: Mapping[str, int]
-    left_out: Mapping[str, str]
-    why: Mapping[str, str]
-    hashes: Mapping[str, str]
-    notes: tuple[str, ...] = ()
+    folds: pd.DataFrame  # a row a fold (``r0-f3``), a column a method: mean over seeds, then over the tasks counted
+    tasks: tuple[str, ...]  # all tasks
+    counted: Mapping[str, int]  # tasks counted in each fold
+    left_out: Mapping[str, str]  # task -> in how many folds it was left out, and the first reason
+    why: Mapping[str, str]  # method -> why it lacks the first fold that it lacks
+    hashes: Mapping[str, str]  # fold -> hash of its split
+    notes: tuple[str, ...] = ()  # what else a reader should know
 
 
 def check_hashes(scores: pd.DataFrame) -> None:

@@ -14,24 +14,17 @@ LEAST_DATASETS = 6  # below it a mean place says next to nothing
 
 @dataclass(frozen=True)
 class Overall:
-    """Methods over the datasets of one split, each by its primary board; of numbers and classes it has two.
+    """Methods over the datasets of one split, each by its primary board; of numbers and classes it has two."""
 
-    Args:
-        split: the split's label.
-        table: indexed by method, best first: ``mean_place`` (from six datasets on: mean over boards of its place by
-            mean score among the methods ranked on all of them; ties share), ``first`` (tested boards where nothing is
-            significantly better), ``alone`` (where it is better than everything), ``ranked`` (boards), ``beats``,
-            ``loses`` (boards where it is significantly better or worse than the reference).
-        ranks: methods x boards by title, the boards' ranks; NaN where it has none.
-        compared: methods that ``mean_place`` compares: those ranked on every board.
-        boards: the primary boards by title.
-    """
-
-    split: str
+    split: str  # the split's label
+    # indexed by method, best first: ``mean_place`` (from six datasets on: mean over boards of its place by mean
+    # score among the methods ranked on all of them; ties share), ``first`` (tested boards where nothing is
+    # significantly better), ``alone`` (where it is better than everything), ``ranked`` (boards), ``beats``,
+    # ``loses`` (boards where it is significantly better or worse than the reference)
     table: pd.DataFrame
-    ranks: pd.DataFrame
-    compared: tuple[str, ...]
-    boards: Mapping[str, Board] = field(default_factory=dict)
+    ranks: pd.DataFrame  # methods x boards by title, the boards' ranks; NaN where it has none
+    compared: tuple[str, ...]  # methods that ``mean_place`` compares: those ranked on every board
+    boards: Mapping[str, Board] = field(default_factory=dict)  # the primary boards by title
 
     @property
     def datasets(self) -> int:

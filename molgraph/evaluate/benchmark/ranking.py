@@ -18,31 +18,24 @@ _TINY = 1e-13  # of the scores' size: below it a spread or a difference is round
 
 @dataclass(frozen=True)
 class Ranking:
-    """What the folds say about the methods.
+    """What the folds say about the methods."""
 
-    Args:
-        table: indexed by method, by mean, those that lack folds last: ``rank``, ``mean``, ``low``, ``high`` (interval
-            of the mean with Nadeau and Bengio's variance, each by itself), ``sd``, ``folds``, ``groups`` (letters:
-            two methods share one exactly where they are not told apart), ``better_than``, ``worse_than`` (numbers of
-            methods). ``rank`` is NaN where nothing was tested.
-        pairs: a row a pair of ranked methods, in the table's order: ``difference`` (mean of a less mean of b),
-            ``low``, ``high`` (at the level of Holm's step, so that 0 lies outside exactly where ``different``),
-            ``d``, ``d_low``, ``d_high`` (Cohen's, paired, 95% each by itself), ``p`` (adjusted), ``different``,
-            ``wilcoxon_p`` (adjusted; NaN below 20 folds) and ``disagrees`` (whether that test decides otherwise).
-        n_folds: folds that were compared.
-        test_over_train: test rows over training rows of a fold.
-        left_out: why a method has no rank, by name.
-        notes: what else a reader should know.
-    """
-
+    # indexed by method, by mean, those that lack folds last: ``rank``, ``mean``, ``low``, ``high`` (interval of
+    # the mean with Nadeau and Bengio's variance, each by itself), ``sd``, ``folds``, ``groups`` (letters: two
+    # methods share one exactly where they are not told apart), ``better_than``, ``worse_than`` (numbers of
+    # methods). ``rank`` is NaN where nothing was tested
     table: pd.DataFrame
+    # a row a pair of ranked methods, in the table's order: ``difference`` (mean of a less mean of b), ``low``,
+    # ``high`` (at the level of Holm's step, so that 0 lies outside exactly where ``different``), ``d``,
+    # ``d_low``, ``d_high`` (Cohen's, paired, 95% each by itself), ``p`` (adjusted), ``different``,
+    # ``wilcoxon_p`` (adjusted; NaN below 20 folds) and ``disagrees`` (whether that test decides otherwise)
     pairs: pd.DataFrame
-    n_folds: int
+    n_folds: int  # folds that were compared
     higher_is_better: bool
-    test_over_train: float
+    test_over_train: float  # test rows over training rows of a fold
     alpha: float = ALPHA
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)  # why a method has no rank, by name
+    notes: tuple[str, ...] = ()  # what else a reader should know
 
     @property
     def tested(self) -> bool:

@@ -32,36 +32,22 @@ LEAST_REPLICATES = 10  # degrees of freedom that the replicates' noise has to st
 
 @dataclass(frozen=True)
 class BenchReport:
-    """All that a benchmark's report shows.
+    """All that a benchmark's report shows."""
 
-    Args:
-        title: heading.
-        boards: one a dataset, split and metric.
-        slices: (dataset, split) -> where methods err.
-        cards: dataset -> its card, where it has one.
-        recipe: the recipe, as TOML.
-        recipe_name: its file's stem.
-        facts: what a repeat needs: name -> text.
-        done, wanted: cells.
-        failed: status -> cells.
-        refused: dataset -> why.
-        refused_splits: (dataset, split) -> why the split cannot divide it.
-        unplaced: quoted numbers that no board matches.
-    """
-
-    title: str
-    boards: tuple[Board, ...]
-    slices: Mapping[tuple[str, str], Slices] = field(default_factory=dict)
-    cards: Mapping[str, Card] = field(default_factory=dict)
-    recipe: str = ""
-    recipe_name: str = "recipe"
-    facts: Mapping[str, str] = field(default_factory=dict)
-    done: int = 0
-    wanted: int = 0
-    failed: Mapping[str, int] = field(default_factory=dict)
-    refused: Mapping[str, str] = field(default_factory=dict)
+    title: str  # heading
+    boards: tuple[Board, ...]  # one a dataset, split and metric
+    slices: Mapping[tuple[str, str], Slices] = field(default_factory=dict)  # (dataset, split) -> where methods err
+    cards: Mapping[str, Card] = field(default_factory=dict)  # dataset -> its card, where it has one
+    recipe: str = ""  # the recipe, as TOML
+    recipe_name: str = "recipe"  # its file's stem
+    facts: Mapping[str, str] = field(default_factory=dict)  # what a repeat needs: name -> text
+    done: int = 0  # cells
+    wanted: int = 0  # cells
+    failed: Mapping[str, int] = field(default_factory=dict)  # status -> cells
+    refused: Mapping[str, str] = field(default_factory=dict)  # dataset -> why
+    # (dataset, split) -> why the split cannot divide it
     refused_splits: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    unplaced: tuple[Quoted, ...] = ()
+    unplaced: tuple[Quoted, ...] = ()  # quoted numbers that no board matches
 
     @cached_property
     def overall(self) -> list[Overall]:

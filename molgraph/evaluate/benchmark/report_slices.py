@@ -26,36 +26,24 @@ LEAST_ROWS = 10  # in a bin
 
 @dataclass(frozen=True)
 class Answers:
-    """One method's predictions of the first repeat's test rows, every molecule at most once.
+    """One method's predictions of the first repeat's test rows, every molecule at most once."""
 
-    Args:
-        rows: int64 [n], rows of the dataset.
-        y: float64 [n, targets], measured, the code of a class; NaN where not.
-        p: float64 [n, targets], predicted; of a target with classes, the probability of the measured one.
-    """
-
-    rows: np.ndarray
-    y: np.ndarray
-    p: np.ndarray
+    rows: np.ndarray  # int64 [n], rows of the dataset
+    y: np.ndarray  # float64 [n, targets], measured, the code of a class; NaN where not
+    p: np.ndarray  # float64 [n, targets], predicted; of a target with classes, the probability of the measured one
 
 
 @dataclass(frozen=True)
 class Slices:
-    """Where the methods of one dataset and split err.
+    """Where the methods of one dataset and split err."""
 
-    Args:
-        targets: the columns of ``tested``.
-        tested: method -> its predictions.
-        smiles: by row of the dataset; empty where a row is no single molecule.
-        ids: by row of the dataset.
-        distance: float [dataset's rows]: 1 - Tanimoto similarity of ECFP4 to the nearest training molecule of the
-            row's fold; NaN where not measured.
-    """
-
-    targets: tuple[Target, ...]
-    tested: Mapping[str, Answers]
+    targets: tuple[Target, ...]  # the columns of ``tested``
+    tested: Mapping[str, Answers]  # method -> its predictions
+    # by row of the dataset; empty where a row is no single molecule
     smiles: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
-    ids: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
+    ids: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))  # by row of the dataset
+    # float [dataset's rows]: 1 - Tanimoto similarity of ECFP4 to the nearest training molecule of the row's
+    # fold; NaN where not measured
     distance: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def of(self, targets: Collection[str]) -> Slices:

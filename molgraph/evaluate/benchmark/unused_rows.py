@@ -18,15 +18,10 @@ _SHOWN = 3  # reasons
 
 @dataclass(frozen=True)
 class RowCount:
-    """A dataset's rows.
+    """A dataset's rows."""
 
-    Args:
-        rows: how many; 0 where nobody said.
-        left_out: why a row is in no part of any split -> how many are.
-    """
-
-    rows: int = 0
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    rows: int = 0  # how many; 0 where nobody said
+    left_out: Mapping[str, int] = field(default_factory=dict)  # why a row is in no part of any split -> how many are
 
     def __str__(self) -> str:
         """All rows, or those that are used, of how many, and why the others are not; empty where nobody said.
