@@ -8,28 +8,21 @@ from typing import Annotated, Any
 import typer
 
 from molgraph.base.resources import recipe_names
+from molgraph.cli.options import argument, option, out_option
 
 SHIPPED = ", ".join(recipe_names())
 
 
 def run(
-    recipe: Annotated[
-        str, typer.Argument(help=f"A recipe file, or the name of one that ships with molgraph: {SHIPPED}.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Where cells stand; bench/NAME if not given.")
-    ] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", metavar="N", help="Cells at once.")] = None,
-    engine: Annotated[str, typer.Option(metavar="NAME", help="local, or ray for a Ray cluster.")] = "local",
+    recipe: Annotated[str, argument(f"A recipe file, or the name of one that ships with molgraph: {SHIPPED}.")],
+    out: Annotated[Path | None, out_option("Where cells stand; bench/NAME if not given.", "FOLDER")] = None,
+    jobs: Annotated[int | None, option("N", "Cells at once.", "--jobs", "-j")] = None,
+    engine: Annotated[str, option("NAME", "local, or ray for a Ray cluster.")] = "local",
     retry: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="STATUS", help="Compute again what ended as crashed, timeout, memory, refused; or failed."
-        ),
+        list[str] | None, option("STATUS", "Compute again what ended as crashed, timeout, memory, refused; or failed.")
     ] = None,
     only: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="dataset=, split=, method=, seed=, repeat= or fold=; commas, or again."),
+        list[str] | None, option("KEY=VALUE", "dataset=, split=, method=, seed=, repeat= or fold=; commas, or again.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be computed, and write nothing.")] = False,
 ) -> None:
@@ -107,7 +100,7 @@ def run(
 
 
 def verify(
-    out: Annotated[Path, typer.Argument(help="The folder of a benchmark that was run.")],
+    out: Annotated[Path, argument("The folder of a benchmark that was run.")],
 ) -> None:
     """Hash and score everything that a run stored once more.
 

@@ -7,20 +7,14 @@ from typing import Annotated
 
 import typer
 
-from molgraph.cli.options import check_writable
+from molgraph.cli.options import argument, check_writable, option, out_option
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="What `molgraph bench run` filled, or a record of it.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The page; FOLDER/board.html if not given.")
-    ] = None,
-    leaderboard: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The tables as Markdown, too; such as LEADERBOARD.md.")
-    ] = None,
-    record: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="All scores, small, to make the board of again.")
-    ] = None,
+    folder: Annotated[Path, argument("What `molgraph bench run` filled, or a record of it.")],
+    out: Annotated[Path | None, out_option("The page; FOLDER/board.html if not given.")] = None,
+    leaderboard: Annotated[Path | None, option("FILE", "The tables as Markdown, too; such as LEADERBOARD.md.")] = None,
+    record: Annotated[Path | None, option("FOLDER", "All scores, small, to make the board of again.")] = None,
     brief: Annotated[bool, typer.Option("--brief", help="Leave out what reads the predictions once more.")] = False,
 ) -> None:
     """Rank the methods of a benchmark, and write one page that says who won.

@@ -7,30 +7,20 @@ from typing import Annotated, Any
 
 import typer
 
-from molgraph.cli.options import check_writable, numbers
+from molgraph.cli.options import Fractions, argument, check_writable, labels, numbers, option, out_option
 
 
 def xray(
-    data: Annotated[str, typer.Argument(help="A file of molecules, dataset:NAME or builtin:NAME.")],
-    target: Annotated[
-        list[str] | None,
-        typer.Option("--target", "-t", metavar="COLUMN", help="Labels, for shifts and classes; more than one may be."),
-    ] = None,
+    data: Annotated[str, argument("A file of molecules, dataset:NAME or builtin:NAME.")],
+    target: Annotated[list[str] | None, labels("Labels, for shifts and classes; more than one may be.")] = None,
     split: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--split", metavar="RECIPE", help="A recipe, or a file or folder of row numbers; all if not given."
-        ),
+        list[str] | None, option("RECIPE", "A recipe, or a file or folder of row numbers; all if not given.", "--split")
     ] = None,
-    fractions: Annotated[str, typer.Option(metavar="A,B,C", help="Shares of train, valid, test.")] = "0.8,0.1,0.1",
+    fractions: Fractions = "0.8,0.1,0.1",
     seed: Annotated[int, typer.Option(metavar="N")] = 0,
-    smiles: Annotated[str | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given.")] = None,
-    split_column: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="What the splits time, group and column read.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="A page (.html), picture (.png, .svg) or .csv.")
-    ] = None,
+    smiles: Annotated[str | None, option("COLUMN", "SMILES; found if not given.")] = None,
+    split_column: Annotated[str | None, option("COLUMN", "What the splits time, group and column read.")] = None,
+    out: Annotated[Path | None, out_option("A page (.html), picture (.png, .svg) or .csv.")] = None,
 ) -> None:
     """Show what each split of a table asks, before any training.
 

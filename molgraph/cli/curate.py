@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from molgraph.cli.options import Decimal, Ids, Preset, Qualifiers, Sequence, Smiles, Unit, check_writable
+from molgraph.cli import options as opt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,28 +16,25 @@ if TYPE_CHECKING:
 
 
 def curate(
-    data: Annotated[str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, or - for standard input.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The clean table: .csv or .csv.gz.")],
-    target: Annotated[
-        list[str] | None,
-        typer.Option("--target", "-t", metavar="COLUMN", help="Labels that duplicates share; again for several."),
-    ] = None,
+    data: Annotated[str, opt.argument("csv, csv.gz, tsv, parquet, sdf, smi, or - for standard input.")],
+    out: Annotated[Path, opt.out_option("The clean table: .csv or .csv.gz.")],
+    target: Annotated[list[str] | None, opt.labels("Labels that duplicates share; again for several.")] = None,
     duplicates: Annotated[
-        str, typer.Option(metavar="mean|median|drop", help="Labels of one molecule; drop takes out those that differ.")
+        str, opt.option("mean|median|drop", "Labels of one molecule; drop takes out those that differ.")
     ] = "mean",
     tolerance: Annotated[
-        float | None, typer.Option(metavar="X", help="Labels of one molecule that lie further apart are taken out.")
+        float | None, opt.option("X", "Labels of one molecule that lie further apart are taken out.")
     ] = None,
     removed: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A csv of every row taken out or merged, with the reason.")
+        Path | None, opt.option("FILE", "A csv of every row taken out or merged, with the reason.")
     ] = None,
-    standardise: Preset = "standard",
-    qualifiers: Qualifiers = None,
-    decimal: Decimal = None,
-    unit: Unit = None,
-    smiles: Smiles = None,
-    sequence: Sequence = None,
-    id: Ids = None,
+    standardise: opt.Preset = "standard",
+    qualifiers: opt.Qualifiers = None,
+    decimal: opt.Decimal = None,
+    unit: opt.Unit = None,
+    smiles: opt.Smiles = None,
+    sequence: opt.Sequence = None,
+    id: opt.Ids = None,
 ) -> None:
     """Merge duplicates, take unreadable rows out; write the rest, and a list why.
 
@@ -70,7 +65,7 @@ def curate(
         raise UsageError(f"cannot write {out.name!r}: unknown ending", hint="known: .csv, .csv.gz")
     if data.startswith(("dataset:", "builtin:")):
         raise UsageError(f"{data} is no file", hint="curated editions of datasets: molgraph data info NAME")
-    check_writable(out, removed, inputs=[data])
+    opt.check_writable(out, removed, inputs=[data])
     columns: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "targets": target, "id": id}
     read = read_source(data, Reading(decimal, qualifiers or "refuse", unit), keep_columns=True, **columns)
     table = read.table

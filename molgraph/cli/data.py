@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from molgraph.cli.options import Decimal, Ids, Preset, Sequence, Smiles, Unit, check_whole, check_writable, numbers
+from molgraph.cli import options as opt
 
 Data = Annotated[
     str, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or dataset:NAME.")
@@ -16,18 +16,13 @@ Data = Annotated[
 
 def audit(
     data: Data,
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--target", "-t", metavar="COLUMN", help="Labels, for contradictions; NAME:multiclass for classes."
-        ),
-    ] = None,
-    smiles: Smiles = None,
-    sequence: Sequence = None,
-    id: Ids = None,
-    decimal: Decimal = None,
-    unit: Unit = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The whole list, as csv.")] = None,
+    target: Annotated[list[str] | None, opt.labels("Labels, for contradictions; NAME:multiclass for classes.")] = None,
+    smiles: opt.Smiles = None,
+    sequence: opt.Sequence = None,
+    id: opt.Ids = None,
+    decimal: opt.Decimal = None,
+    unit: opt.Unit = None,
+    out: Annotated[Path | None, opt.out_option("The whole list, as csv.")] = None,
 ) -> None:
     """Count and list what is wrong with a table before anything learns from it.
 
@@ -43,7 +38,7 @@ def audit(
         molgraph data audit pairs.csv --smiles drug --sequence protein -t Kd
         molgraph data audit bbbp  # a dataset that has a card
     """
-    check_writable(out, inputs=[data])
+    opt.check_writable(out, inputs=[data])
     data = named(data)
     if data.startswith("dataset:") and _audited(data.removeprefix("dataset:")):
         return
@@ -95,43 +90,30 @@ def _audited(name: str) -> bool:
 def split(
     data: Data,
     recipe: Annotated[
-        str,
-        typer.Option(
-            "--split", metavar="RECIPE", help="See `molgraph models --kind split`; or a file or folder of row numbers."
-        ),
+        str, opt.option("RECIPE", "See `molgraph models --kind split`; or a file or folder of row numbers.", "--split")
     ] = "scaffold/balanced",
-    fractions: Annotated[str, typer.Option(metavar="A,B,C", help="Shares of train, valid, test.")] = "0.8,0.1,0.1",
+    fractions: opt.Fractions = "0.8,0.1,0.1",
     seed: Annotated[int, typer.Option(metavar="N")] = 0,
-    folds: Annotated[
-        int, typer.Option(metavar="N", help="Cross-validation: that many splits; of 3 or more, one fold is valid.")
-    ] = 0,
-    repeats: Annotated[int, typer.Option(metavar="N", help="How often the folds are drawn anew.")] = 1,
+    folds: Annotated[int, opt.option("N", "Cross-validation: that many splits; of 3 or more, one fold is valid.")] = 0,
+    repeats: Annotated[int, opt.option("N", "How often the folds are drawn anew.")] = 1,
     split_column: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN", help="Words train, valid, test, or folds 0, 1, ...; or what --split time or group reads."
-        ),
+        opt.option("COLUMN", "Words train, valid, test, or folds 0, 1, ...; or what --split time or group reads."),
     ] = None,
     target: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--target", "-t", metavar="COLUMN", help="Labels, whose classes are balanced, or that are sorted by."
-        ),
+        list[str] | None, opt.labels("Labels, whose classes are balanced, or that are sorted by.")
     ] = None,
     standardise: Annotated[
         str | None,
-        typer.Option(
-            metavar="PRESET",
-            help="none, desalt, standard or canonical; standard, and none for other people's recipes, if not given.",
+        opt.option(
+            "PRESET",
+            "none, desalt, standard or canonical; standard, and none for other people's recipes, if not given.",
         ),
     ] = None,
-    smiles: Smiles = None,
-    sequence: Sequence = None,
-    id: Ids = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help=".json (row numbers, hash) or .csv (id, split)."),
-    ] = None,
+    smiles: opt.Smiles = None,
+    sequence: opt.Sequence = None,
+    id: opt.Ids = None,
+    out: Annotated[Path | None, opt.out_option(".json (row numbers, hash) or .csv (id, split).")] = None,
 ) -> None:
     """Divide a table into train, valid and test without leaks; write the lists.
 
@@ -168,12 +150,12 @@ def split(
         recipe = "column"
     recipe, params = recipe_or_file(recipe)
     known = get("split", recipe)  # an unknown one is refused before the table is read
-    shares = numbers("--fractions", fractions)
+    shares = opt.numbers("--fractions", fractions)
     if repeats < 1 or (repeats > 1 and not folds):
         raise UsageError("--repeats counts how often folds are drawn", hint="as in --folds 5 --repeats 5")
     names = [f"r{r}-{k}" if repeats > 1 else str(k) for r in range(repeats) for k in range(folds or 1)]
     paths = [out.with_name(f"{out.stem}-{name}{out.suffix}") if folds else out for name in names] if out else []
-    check_writable(*paths, inputs=[data])
+    opt.check_writable(*paths, inputs=[data])
     if out is not None and out.suffix not in (".json", ".csv"):
         raise UsageError(f"cannot write {out.name!r}: unknown ending", hint="known: .json, .csv")
     table = read_table(data, smiles=smiles, sequence=sequence, id=id, targets=target, split=split_column)
@@ -209,10 +191,10 @@ def split(
 
 def featurize(
     data: Data,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="The store; it must not exist yet.")],
-    workers: Annotated[int, typer.Option(metavar="N", help="Processes; the result does not depend on it.")] = 1,
-    standardise: Preset = "standard",
-    smiles: Annotated[str | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given.")] = None,
+    out: Annotated[Path, opt.out_option("The store; it must not exist yet.", "FOLDER")],
+    workers: Annotated[int, opt.option("N", "Processes; the result does not depend on it.")] = 1,
+    standardise: opt.Preset = "standard",
+    smiles: Annotated[str | None, opt.option("COLUMN", "SMILES; found if not given.")] = None,
 ) -> None:
     """Build a table's graphs ahead, once, on disk.
 
@@ -234,9 +216,9 @@ def featurize(
     from molgraph.data.read import read_table
     from molgraph.data.standardise import standardise as standardise_table
 
-    check_whole("--workers", workers)
+    opt.check_whole("--workers", workers)
     if not out.is_dir():  # a store may be made again; what is none is refused before the table is read
-        check_writable(out, inputs=[data])
+        opt.check_writable(out, inputs=[data])
     check_place(out)
     started = time.perf_counter()
     table = standardise_table(read_table(data, smiles=smiles), standardise)

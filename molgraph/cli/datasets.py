@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from molgraph.cli.options import argument, option
+
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
@@ -16,9 +18,7 @@ Names = list[str]  # before this module's own `list`
 
 
 def list(
-    collection: Annotated[
-        str | None, typer.Option("--collection", "-c", metavar="WORD", help="MoleculeNet, ADME, TU, ...")
-    ] = None,
+    collection: Annotated[str | None, option("WORD", "MoleculeNet, ADME, TU, ...", "--collection", "-c")] = None,
     json: Annotated[bool, typer.Option("--json", help="As JSON, one object a dataset.")] = False,
 ) -> None:
     """Name the datasets that have a card, and where each is found.
@@ -52,7 +52,7 @@ def list(
 
 
 def info(
-    name: Annotated[str, typer.Argument(help="A dataset: molgraph data list names them.")],
+    name: Annotated[str, argument("A dataset: molgraph data list names them.")],
 ) -> None:
     """Show a dataset's card: what it is, what is known against it, what the audit found.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from molgraph.cli.options import check_writable
+from molgraph.cli.options import check_writable, option, out_option
 
 DATA = "builtin:chembl2321810"
 # Variations on the series (aryl sulfonamides that block the sodium channel Nav1.7), and one typing error.
@@ -21,10 +21,8 @@ NEW = (
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Where everything is written.")] = Path(
-        "demo"
-    ),
-    epochs: Annotated[int | None, typer.Option(metavar="N", help="Fewer are faster and worse.")] = None,
+    out: Annotated[Path, out_option("Where everything is written.", "FOLDER")] = Path("demo"),
+    epochs: Annotated[int | None, option("N", "Fewer are faster and worse.")] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Of split and training.")] = 0,
 ) -> None:
     """The whole story on 1,017 measured molecules that need no download.
@@ -37,9 +35,18 @@ def demo(
         molgraph demo
         molgraph demo --out /tmp/demo --epochs 5
     """
+    from molgraph import api
+    from molgraph.api.check_config import recipe_of
     from molgraph.base.errors import StorageError
     from molgraph.base.paths import storage_error
-    from molgraph.cli.show import command, say
+    from molgraph.cli.scores import show_result
+    from molgraph.cli.show import command, console, say, table
+    from molgraph.cli.train import learn
+
+    def heading(text: str, words: list[Any]) -> None:
+        say("")
+        say(text, "bold")
+        command(words)
 
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -52,8 +59,19 @@ def demo(
     _write_new(new, model, predicted, report)
     say("The ChEMBL series CHEMBL2321810: 1,017 molecules and their measured activity (pActivity, -log10 of molar),")
     say("from inside the rdkit package. The same works with your own csv.")
-    result = _train(model, report, epochs, seed)
-    prediction = _predict(model, new, predicted)
+    options: dict[str, Any] = {"seed": seed} | ({} if epochs is None else {"epochs": epochs})
+    words = ["molgraph", "train", DATA, *(w for k, v in options.items() for w in (f"--{k}", v) if v)]
+    heading("1. Learn, and compare with a forest and with the mean", [*words, "-o", model, "--report", report])
+    result, _ = learn(recipe_of(None, options | {"path": DATA}), model)
+    show_result(result)
+    heading("2. Predict new molecules", ["molgraph", "predict", model, new, "-o", predicted])
+    api.predict_file(model, new, predicted)
+    prediction = api.load(model).predict(new)
+    frame = prediction.to_frame().set_index("id")
+    room = max(console().width - 70, 24)
+    frame["reason"] = [text if len(text) <= room else text[: room - 3] + "..." for text in frame["reason"]]
+    table(frame.drop(columns="status").rename(columns={"input": "smiles"}))
+    say("The last one is not a molecule: it stays a row, with the reason, and nothing stops.", "dim")
     result.report(report, new=prediction)
     say("")
     say(f"Written to {out}: {', '.join(sorted(p.name for p in out.iterdir()))}", "bold green")
@@ -64,19 +82,6 @@ def demo(
     command(["molgraph", "data", "audit", "yours.csv", "--target", "Y"], "look before you learn")
     command(["molgraph", "train", "yours.csv", "--target", "Y", "--ensemble", "5"], "your own, with a spread")
     command(["molgraph", "models"], "what else there is")
-
-
-def _train(model: Path, report: Path, epochs: int | None, seed: int) -> Any:
-    from molgraph.api.check_config import recipe_of
-    from molgraph.cli.scores import show_result
-    from molgraph.cli.train import learn
-
-    options: dict[str, Any] = {"seed": seed} | ({} if epochs is None else {"epochs": epochs})
-    words = ["molgraph", "train", DATA, *(w for k, v in options.items() for w in (f"--{k}", v) if v)]
-    _heading("1. Learn, and compare with a forest and with the mean", [*words, "-o", model, "--report", report])
-    result, _ = learn(recipe_of(None, options | {"path": DATA}), model)
-    show_result(result)
-    return result
 
 
 def _write_new(new: Path, *others: Path) -> None:
@@ -93,27 +98,3 @@ def _write_new(new: Path, *others: Path) -> None:
         if path.is_file():
             raise StorageError(f"{path} is no file of an earlier demo", hint="name another folder with --out")
     write_csv(new, frame)
-
-
-def _predict(model: Path, new: Path, predicted: Path) -> Any:
-    from molgraph import api
-    from molgraph.cli.show import console, say, table
-
-    _heading("2. Predict new molecules", ["molgraph", "predict", model, new, "-o", predicted])
-    loaded = api.load(model)
-    api.predict_file(model, new, predicted)
-    prediction = loaded.predict(new)
-    frame = prediction.to_frame().set_index("id")
-    room = max(console().width - 70, 24)
-    frame["reason"] = [text if len(text) <= room else text[: room - 3] + "..." for text in frame["reason"]]
-    table(frame.drop(columns="status").rename(columns={"input": "smiles"}))
-    say("The last one is not a molecule: it stays a row, with the reason, and nothing stops.", "dim")
-    return prediction
-
-
-def _heading(text: str, words: list[Any]) -> None:
-    from molgraph.cli.show import command, say
-
-    say("")
-    say(text, "bold")
-    command(words)

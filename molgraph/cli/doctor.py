@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+import os
+import platform
+import shutil
+import sys
+from pathlib import Path
+from timeit import Timer
+from typing import Any
 
-import typer
+from molgraph.base.cores import cores
+from molgraph.base.paths import cache_dir, data_dir
+from molgraph.base.version import package_versions
+from molgraph.cli.options import AsJson
+
+PACKAGES: tuple[str, ...] = ("torch", "torch-geometric", "rdkit", "cuik-molmaker-pin", "lightning", "deepchem")
+PACKAGES += ("scikit-learn", "numpy", "pandas", "pyarrow", "safetensors", "chemprop")
+_WIDTH, _ROWS = 300, 4096  # D-MPNN's hidden width, and about as many directed bonds as a batch of 64 has
+_SMILES = (
+    "CC(=O)Oc1ccccc1C(=O)O",
+    "CN1C=NC2=C1C(=O)N(C(=O)N2C)C",
+    "CC(C)Cc1ccc(cc1)C(C)C(=O)O",
+    "Cc1ccc(cc1Nc2nccc(n2)c3cccnc3)NC(=O)c4ccc(cc4)CN5CCN(CC5)C",
+    "CN(C)C/C=C/C(=O)Nc1cc2c(cc1OC3CCOC3)ncnc2Nc4ccc(c(c4)Cl)F",
+    "COc1ccc2c(c1)c(cc(n2)C)NCCCN3CCOCC3",
+    "C[C@]12CC[C@H]3[C@H]([C@@H]1CC[C@@H]2O)CCC4=CC(=O)CC[C@]34C",
+    "O=C(O)CCCc1ccc(cc1)N(CCCl)CCCl",
+)
 
 
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON, for a report or a script.")] = False,
-) -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Show versions, devices and the speed of this machine, with advice.
 
     Takes about three seconds, most of it to measure.
@@ -20,10 +41,9 @@ def doctor(
         molgraph doctor --json > machine.json  # to send with a question
     """
     from molgraph.base.progress import bar
-    from molgraph.cli import machine
 
     with bar("measuring this machine"):
-        report = machine.facts()
+        report = facts()
     if as_json:
         print(json.dumps(report, indent=2))
     else:
@@ -34,7 +54,6 @@ def show(report: dict[str, Any]) -> None:
     """Print the report for people."""
     from rich.console import Console
 
-    from molgraph.cli.machine import count
     from molgraph.cli.show import grid
 
     versions, machine = (grid(title, "", "", show_header=False) for title in ("Versions", "\nMachine"))
@@ -64,3 +83,141 @@ def show(report: dict[str, Any]) -> None:
 
 def _gigabytes(size: int | None) -> str:
     return "memory unknown" if size is None else f"{size / 1e9:,.1f} GB"
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of Python, molgraph and what it stands on; None where a package is not installed."""
+    return {"python": "", "molgraph": "", **dict.fromkeys(PACKAGES), **package_versions(PACKAGES)}
+
+
+def featuriser_matches(found: dict[str, str | None]) -> bool | None:
+    """Whether the C++ featuriser was built for this rdkit; None where it is not installed."""
+    cuik, rdkit = found.get("cuik-molmaker-pin"), found.get("rdkit")
+    if cuik is None or rdkit is None:
+        return None
+    return [int(part) for part in cuik.split(".")[:3]] == [int(part) for part in rdkit.split(".")[:3]]
+
+
+def memory_bytes() -> int | None:
+    """Memory that this process may use: the machine's, or its container's limit where that is lower."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+    try:
+        return min(total, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    except (OSError, ValueError):
+        return total
+
+
+def devices() -> list[dict[str, Any]]:
+    """What torch can compute on, the CPU first."""
+    import torch
+
+    from molgraph.evaluate.benchmark.job import machine
+
+    found: list[dict[str, Any]] = [{"device": "cpu", "name": machine()["cpu"], "memory_bytes": memory_bytes()}]
+    for i in range(torch.cuda.device_count()):
+        about = torch.cuda.get_device_properties(i)
+        found.append({"device": f"cuda:{i}", "name": about.name, "memory_bytes": about.total_memory})
+    if torch.backends.mps.is_available():
+        found.append({"device": "mps", "name": "Apple GPU", "memory_bytes": memory_bytes()})
+    return found
+
+
+def speeds() -> dict[str, float]:
+    """This machine's speed at what molgraph does most, each measured for about a third of a second.
+
+    Returns:
+        ``smiles_per_second`` read by RDKit on one core; ``float32_gflops`` and ``bfloat16_gflops`` of a
+        product of [4096, 300] by [300, 300]; ``memory_gigabytes_per_second`` read and written by a copy.
+    """
+    import numpy as np
+    import torch
+
+    from molgraph.chem.smiles import parse_smiles
+
+    def read() -> None:
+        for text in _SMILES:
+            parse_smiles(text)
+
+    found = {"smiles_per_second": len(_SMILES) * _rate(read)}
+    flops = 2 * _ROWS * _WIDTH * _WIDTH
+    for dtype in (torch.float32, torch.bfloat16):
+        x, w = torch.ones(_ROWS, _WIDTH, dtype=dtype), torch.ones(_WIDTH, _WIDTH, dtype=dtype)
+        out = torch.empty(_ROWS, _WIDTH, dtype=dtype)
+        rate = _rate(lambda x=x, w=w, out=out: torch.mm(x, w, out=out))  # type: ignore[misc]
+        found[f"{str(dtype).removeprefix('torch.')}_gflops"] = flops * rate / 1e9
+    source = np.ones(16_000_000)  # 128 MB: larger than any cache
+    copy = np.empty_like(source)
+    rate = _rate(lambda: np.copyto(copy, source))
+    return found | {"memory_gigabytes_per_second": 2 * source.nbytes * rate / 1e9}
+
+
+def facts() -> dict[str, Any]:
+    """All of it, with advice."""
+    import torch
+
+    found, cache, data = versions(), cache_dir(), data_dir()
+    there = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    free, writable = shutil.disk_usage(there).free, os.access(there, os.W_OK)
+    report: dict[str, Any] = {
+        "versions": found,
+        "featuriser_matches_rdkit": featuriser_matches(found),
+        "platform": platform.platform(),
+        "devices": devices(),
+        "cores": cores(),
+        "threads": torch.get_num_threads(),
+        "speed": speeds(),
+        "cache": {"path": str(cache), "writable": writable, "free_bytes": free},
+        "data": {"named": os.environ.get("MOLGRAPH_DATA"), "found": None if data is None else str(data)},
+    }
+    return report | {"advice": advice(report)}
+
+
+def advice(report: dict[str, Any]) -> list[str]:
+    """What to do about what was found, one sentence each; empty where all is well."""
+    found, speed, said = report["versions"], report["speed"], []
+    if report["featuriser_matches_rdkit"] is None:
+        said.append(
+            "cuik-molmaker-pin is not installed: reading molecules takes several times as long; "
+            f"pip install cuik-molmaker-pin=={found['rdkit']} where it has a wheel for this platform"
+        )
+    elif not report["featuriser_matches_rdkit"]:
+        said.append(
+            f"cuik-molmaker-pin {found['cuik-molmaker-pin']} was built for another rdkit than {found['rdkit']} and "
+            f"is not used: pip install cuik-molmaker-pin=={found['rdkit']}"
+        )
+    if found["deepchem"] is None and sys.version_info < (3, 12):
+        said.append("deepchem is not installed: only its dataset loaders need it")
+    gain = speed["bfloat16_gflops"] / speed["float32_gflops"]
+    if gain > 1.5:
+        said.append(f"bfloat16 products are {gain:.1f} x as fast as float32 here: consider --precision bfloat16")
+    elif gain < 0.8:
+        said.append("bfloat16 is slower than float32 on this processor: stay with float32 there")
+    if report["threads"] > report["cores"]:
+        used, there = count(report["threads"], "thread"), count(report["cores"], "core")
+        said.append(f"torch uses {used} on {there}: set OMP_NUM_THREADS")
+    if not report["cache"]["writable"]:
+        said.append(f"the cache {report['cache']['path']} cannot be written: point MOLGRAPH_CACHE at another folder")
+    if report["cache"]["free_bytes"] < 2e9:
+        said.append("under 2 GB are free where the cache lies: make room, or point MOLGRAPH_CACHE elsewhere")
+    if report["data"]["named"] and report["data"]["found"] is None:
+        said.append(f"MOLGRAPH_DATA names {report['data']['named']}, which is not a folder: data tests will be skipped")
+    return said
+
+
+def count(n: int, word: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> count(1, "core"), count(2, "thread")
+        ('1 core', '2 threads')
+    """
+    return f"{n} {word}{'' if n == 1 else 's'}"
+
+
+def _rate(work: Any) -> float:
+    """Calls a second, over about a third of a second."""
+    calls, seconds = Timer(work).autorange()
+    return calls / seconds

@@ -7,18 +7,18 @@ from typing import Annotated
 
 import typer
 
-from molgraph.cli.options import Decimal, Qualifiers, Sequence, Smiles, Unit, check_writable
+from molgraph.cli import options as opt
 
 
 def evaluate(
-    model: Annotated[str, typer.Argument(help="A model file (.mgm).")],
-    data: Annotated[str, typer.Argument(help="A table that has the model's target columns; - for standard input.")],
-    smiles: Smiles = None,
-    sequence: Sequence = None,
-    qualifiers: Qualifiers = None,
-    decimal: Decimal = None,
-    unit: Unit = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the scores as csv, too.")] = None,
+    model: opt.ModelFile,
+    data: Annotated[str, opt.argument("A table that has the model's target columns; - for standard input.")],
+    smiles: opt.Smiles = None,
+    sequence: opt.Sequence = None,
+    qualifiers: opt.Qualifiers = None,
+    decimal: opt.Decimal = None,
+    unit: opt.Unit = None,
+    out: Annotated[Path | None, opt.out_option("Write the scores as csv, too.")] = None,
     report: Annotated[
         Path | None, typer.Option(help="Write an HTML page: scores with 95% intervals, plots, worst errors.")
     ] = None,
@@ -35,7 +35,7 @@ def evaluate(
         molgraph evaluate model.mgm later.csv
         molgraph evaluate model.mgm later.csv -o scores.csv --report page.html
     """
-    check_writable(out, report, inputs=(model, data))
+    opt.check_writable(out, report, inputs=(model, data))
     from molgraph import api
     from molgraph.base.csv_text import write_csv
     from molgraph.base.errors import DataError

@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe_keys import GENERATOR_KEYWORDS
-from molgraph.cli.options import Device, Threads, check_whole, check_writable
+from molgraph.cli.options import Device, Threads, argument, check_whole, check_writable, option, out_option
 from molgraph.cli.pretrain import learn_corpus
 from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
 
@@ -20,7 +18,7 @@ FORMATS = (".csv", ".smi")
 @takes_recipe(GENERATOR_KEYWORDS)
 def train_generator(
     corpus: Annotated[
-        str | None, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, or dataset:NAME; else the recipe's path.")
+        str | None, argument("csv, csv.gz, tsv, parquet, sdf, smi, or dataset:NAME; else the recipe's path.")
     ] = None,
     *,
     recipe: RecipeFile = None,
@@ -51,13 +49,12 @@ def train_generator(
 
 
 def generate(
-    model: Annotated[str, typer.Argument(help="A generator's file (.mgm).")],
-    n: Annotated[int, typer.Option("-n", metavar="N", help="How many; some may be no molecules.")] = 1000,
-    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="csv or smi; - for the screen.")] = "-",
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same list.")] = 0,
+    model: Annotated[str, argument("A generator's file (.mgm).")],
+    n: Annotated[int, option("N", "How many; some may be no molecules.", "-n")] = 1000,
+    out: Annotated[str, out_option("csv or smi; - for the screen.")] = "-",
+    seed: Annotated[int, option("N", "The same seed gives the same list.")] = 0,
     temperature: Annotated[
-        float | None,
-        typer.Option(metavar="T", help="Below 1: likely molecules more often; the model's own if not given."),
+        float | None, option("T", "Below 1: likely molecules more often; the model's own if not given.")
     ] = None,
     device: Device = None,
     threads: Threads = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from molgraph.cli.options import AsJson
 from molgraph.cli.show import grid
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def models(
     search: Annotated[
         str | None, typer.Option(help="Those with these words in name, summary, paper, system or tags.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List what can be trained, from which paper, with which parameters.
 

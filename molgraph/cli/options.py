@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -13,24 +13,46 @@ from molgraph.base.errors import StorageError, UsageError, nearest
 from molgraph.base.paths import check_names_file
 
 Named: TypeAlias = str | Path | None
-_DECIMAL, _UNIT = "A comma where values have decimal commas.", "Bring values (251 nM, or a column units) to this unit."
-_QUALIFIERS = "Labels such as >8.0: left out, or read as 8.0."
-Decimal: TypeAlias = Annotated[str | None, typer.Option("--decimal", metavar="SIGN", help=_DECIMAL)]
-Unit: TypeAlias = Annotated[str | None, typer.Option("--unit", metavar="UNIT", help=_UNIT)]
-Qualifiers: TypeAlias = Annotated[
-    str | None, typer.Option("--qualifiers", metavar="refuse|drop|strip", help=_QUALIFIERS)
-]
 
-Device: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="cpu, cuda or auto; cpu if not given.")]
-Threads: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="CPU threads; all if not given.")]
-Ids: TypeAlias = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Ids, written as they are.")]
+
+def argument(help: str) -> Any:
+    """A word behind the verb."""
+    return typer.Argument(help=help)
+
+
+def option(metavar: str, help: str, *names: str) -> Any:
+    """An option with a value; named after its parameter where no names are given."""
+    return typer.Option(*names, metavar=metavar, help=help)
+
+
+def labels(help: str) -> Any:
+    """The columns of targets."""
+    return option("COLUMN", help, "--target", "-t")
+
+
+def out_option(help: str, metavar: str = "FILE") -> Any:
+    """Where the result is written."""
+    return option(metavar, help, "--out", "-o")
+
+
+Decimal: TypeAlias = Annotated[str | None, option("SIGN", "A comma where values have decimal commas.", "--decimal")]
+Unit: TypeAlias = Annotated[
+    str | None, option("UNIT", "Bring values (251 nM, or a column units) to this unit.", "--unit")
+]
+Qualifiers: TypeAlias = Annotated[
+    str | None, option("refuse|drop|strip", "Labels such as >8.0: left out, or read as 8.0.", "--qualifiers")
+]
+Device: TypeAlias = Annotated[str | None, option("NAME", "cpu, cuda or auto; cpu if not given.")]
+Threads: TypeAlias = Annotated[int | None, option("N", "CPU threads; all if not given.")]
+Ids: TypeAlias = Annotated[str | None, option("COLUMN", "Ids, written as they are.", "--id")]
 Smiles: TypeAlias = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="SMILES; found if not given; again for several a row.")
+    list[str] | None, option("COLUMN", "SMILES; found if not given; again for several a row.")
 ]
-Sequence: TypeAlias = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN", help="A protein sequence, for tables of pairs.")
-]
-Preset: TypeAlias = Annotated[str, typer.Option(metavar="PRESET", help="none, desalt, standard or canonical.")]
+Sequence: TypeAlias = Annotated[list[str] | None, option("COLUMN", "A protein sequence, for tables of pairs.")]
+Preset: TypeAlias = Annotated[str, option("PRESET", "none, desalt, standard or canonical.")]
+Fractions: TypeAlias = Annotated[str, option("A,B,C", "Shares of train, valid, test.")]
+ModelFile: TypeAlias = Annotated[str, argument("A model file (.mgm).")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the same as JSON.")]
 
 
 def numbers(option: str, text: str) -> tuple[float, float, float]:

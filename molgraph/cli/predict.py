@@ -10,30 +10,24 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from molgraph.base.recipe_keys import PRECISION
-from molgraph.cli.options import Decimal, Device, Ids, Sequence, Smiles, Threads, check_whole, check_writable
+from molgraph.cli import options as opt
 
 
 def predict(
-    model: Annotated[str, typer.Argument(help="A model file (.mgm).")],
-    data: Annotated[
-        list[str], typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, - for standard input; or SMILES.")
-    ],
-    out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FILE", help="csv, tsv, parquet or sdf, csv.gz ...; - for the screen.")
-    ] = "-",
-    smiles: Smiles = None,
-    sequence: Sequence = None,
-    id: Ids = None,
-    decimal: Decimal = None,
+    model: opt.ModelFile,
+    data: Annotated[list[str], opt.argument("csv, csv.gz, tsv, parquet, sdf, smi, - for standard input; or SMILES.")],
+    out: Annotated[str, opt.out_option("csv, tsv, parquet or sdf, csv.gz ...; - for the screen.")] = "-",
+    smiles: opt.Smiles = None,
+    sequence: opt.Sequence = None,
+    id: opt.Ids = None,
+    decimal: opt.Decimal = None,
     keep_columns: Annotated[
         bool, typer.Option("--keep-columns", help="Write the input's own columns before the predictions.")
     ] = False,
-    on_error: Annotated[str, typer.Option(metavar="keep|drop|stop", help="Rows that cannot be predicted.")] = "keep",
-    device: Device = None,
-    threads: Threads = None,
-    precision: Annotated[
-        str | None, typer.Option(metavar="TYPE", help=f"{PRECISION}; as trained if not given.")
-    ] = None,
+    on_error: Annotated[str, opt.option("keep|drop|stop", "Rows that cannot be predicted.")] = "keep",
+    device: opt.Device = None,
+    threads: opt.Threads = None,
+    precision: Annotated[str | None, opt.option("TYPE", f"{PRECISION}; as trained if not given.")] = None,
 ) -> None:
     """Predict the molecules of a file of any size, row for row and in order.
 
@@ -85,9 +79,9 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
     model, data, out, on_error = (given[name] for name in ("model", "data", "out", "on_error"))
     if on_error not in ("keep", "drop", "stop"):
         raise UsageError(f"--on-error {on_error!r} is not known", hint=nearest(on_error, ["keep", "drop", "stop"]))
-    check_whole("--threads", given["threads"])
+    opt.check_whole("--threads", given["threads"])
     source = _source(data)
-    check_writable(out, inputs=(model, *data))
+    opt.check_writable(out, inputs=(model, *data))
     from molgraph import api
     from molgraph.cli.show import command, say
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from molgraph.base.errors import UsageError
 from molgraph.base.recipe_keys import PRETRAIN_KEYWORDS
 from molgraph.base.run_config import RunConfig
-from molgraph.cli.options import check_writable
+from molgraph.cli.options import argument, check_writable
 from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
 from molgraph.cli.train import model_file, resumable, save
 
@@ -18,7 +16,7 @@ from molgraph.cli.train import model_file, resumable, save
 @takes_recipe(PRETRAIN_KEYWORDS)
 def pretrain(
     data: Annotated[
-        str | None, typer.Argument(help="csv, csv.gz, tsv, parquet, sdf, smi, or dataset:NAME; else the recipe's path.")
+        str | None, argument("csv, csv.gz, tsv, parquet, sdf, smi, or dataset:NAME; else the recipe's path.")
     ] = None,
     *,
     recipe: RecipeFile = None,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from molgraph.cli.options import AsJson
+
 if TYPE_CHECKING:
     from molgraph.api.catalogue import System
 
@@ -19,7 +21,7 @@ working on a public dataset; `molgraph models NAME` has its parameters.
 
 def systems(
     search: Annotated[str | None, typer.Argument(help="Words in system, name, file or paper.", metavar="WORDS")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
+    as_json: AsJson = False,
     markdown: Annotated[bool, typer.Option(help="Print docs/systems.md: those of molgraph itself.")] = False,
 ) -> None:
     """List the systems of the literature that are built.

@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from molgraph.base.errors import StorageError, UsageError
 from molgraph.base.paths import check_names_file
 from molgraph.base.recipe_keys import KEYWORDS
-from molgraph.cli.options import check_word, check_writable
+from molgraph.cli.options import argument, check_word, check_writable
 from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
 from molgraph.cli.working_folder import working_folder
 
@@ -27,7 +25,7 @@ KEEP = ("all", "model", "baseline", "best")
 
 @takes_recipe(KEYWORDS)
 def train(
-    data: Annotated[str | None, typer.Argument(help=_DATA)] = None,
+    data: Annotated[str | None, argument(_DATA)] = None,
     *,
     recipe: RecipeFile = None,
     set_: Assignments = None,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
+from molgraph.cli.options import ModelFile
 
 
 def verify(
-    model: Annotated[str, typer.Argument(help="A model file (.mgm).")],
+    model: ModelFile,
 ) -> None:
     """Check that a model file is whole and still predicts what it did.
 

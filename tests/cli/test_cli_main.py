@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import molgraph
 from molgraph.base import errors
-from molgraph.cli import machine
+from molgraph.cli import doctor
 from molgraph.cli.main import VERBS, Verb, app, guarded, load
 from molgraph.train.runtime import Interrupted
 
@@ -271,10 +271,10 @@ def test_advice_follows_what_was_found() -> None:
         "cache": {"path": "c", "writable": True, "free_bytes": 1e12},
         "data": {"named": None, "found": None},
     }
-    assert machine.featuriser_matches(well["versions"]) is True  # type: ignore[arg-type]
-    assert machine.featuriser_matches({"rdkit": "2026.3.5", "cuik-molmaker-pin": "2026.3.4"}) is False
-    assert machine.featuriser_matches({"rdkit": "2026.3.5", "cuik-molmaker-pin": None}) is None
-    assert machine.advice(well) == []
+    assert doctor.featuriser_matches(well["versions"]) is True  # type: ignore[arg-type]
+    assert doctor.featuriser_matches({"rdkit": "2026.3.5", "cuik-molmaker-pin": "2026.3.4"}) is False
+    assert doctor.featuriser_matches({"rdkit": "2026.3.5", "cuik-molmaker-pin": None}) is None
+    assert doctor.advice(well) == []
     changes = [
         ("featuriser_matches_rdkit", None, "not installed"),
         ("featuriser_matches_rdkit", False, "another rdkit"),
@@ -286,6 +286,6 @@ def test_advice_follows_what_was_found() -> None:
         ("data", {"named": "there", "found": None}, "not a folder"),
     ]
     for key, value, words in changes:
-        said = machine.advice(well | {key: value})
+        said = doctor.advice(well | {key: value})
         assert len(said) == 1
         assert words in said[0]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import molgraph
 from molgraph.api.catalogue import model_entries
-from molgraph.cli import doctor, machine, show
+from molgraph.cli import doctor, show
 from molgraph.cli.main import app
 from molgraph.cli.models import LINE
 from molgraph.train import modelwriter, stream
@@ -128,7 +128,7 @@ def test_an_audit_keeps_to_a_narrow_terminal(folder: Path, monkeypatch: pytest.M
 
 
 def test_one_thread_is_one_thread(capsys: pytest.CaptureFixture[str]) -> None:
-    doctor.show(machine.facts() | {"cores": 1, "threads": 1})
+    doctor.show(doctor.facts() | {"cores": 1, "threads": 1})
     words = " ".join(capsys.readouterr().out.split())
     assert re.search(r"\b1 core, 1 thread, ", words), words
 
