@@ -51,11 +51,7 @@ def known_options(learner: Trainable | type[Trainable]) -> set[str]:
 
 
 def _check_idle(config: RunConfig, idle: Mapping[str, Any]) -> None:
-    """Warn of training options that a method does not use.
-
-    Raises:
-        UsageError: the method has a parameter of the same name and another meaning.
-    """
+    """Warn of training options that a method does not use."""
     name = config.model.name
     changed = [key for key in sorted(idle) if idle[key] != getattr(DEFAULTS, key)]
     own = set(make_method(name).param_names()) - set(config.model.params)
@@ -71,12 +67,7 @@ def _check_idle(config: RunConfig, idle: Mapping[str, Any]) -> None:
 
 
 def method_of(config: RunConfig) -> Method:
-    """The recipe's method with the training options that it takes; a warning names those that it does not use.
-
-    Raises:
-        UsageError: an unknown name, a value that no fit can have, or a training option that means something else to
-            this method.
-    """
+    """The recipe's method with the training options that it takes; a warning names those that it does not use."""
     known = known_options(make_method(config.model.name))
     _check_idle(config, config.training.model_dump(exclude={"ensemble", "baseline", *known}))
     params = config.training.model_dump(include=known) | config.model.params
@@ -103,11 +94,7 @@ def baselines_for(config: RunConfig, method: Method, table: Table | None = None)
 
 
 def check_keep(config: RunConfig, keep: str) -> None:
-    """Refuse before the training what could not be kept after it.
-
-    Raises:
-        UsageError: the baseline is asked for and none is trained, or nothing is left to choose by.
-    """
+    """Refuse before the training what could not be kept after it."""
     name, data = config.model.name, config.data
     several = data.sequence or (not isinstance(data.smiles, str | None) and len(data.smiles) > 1)
     if keep == "baseline" and (several or data.geometry):

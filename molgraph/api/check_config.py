@@ -64,12 +64,7 @@ def advised_split(path: str | None) -> str:
 
 
 def check_config(config: RunConfig) -> None:
-    """Refuse what can be known to be wrong without a look at the data.
-
-    Raises:
-        UsageError: an unknown split or standardiser, or a split that needs a column and has none.
-        StorageError: no such split file or test table.
-    """
+    """Refuse what can be known to be wrong without a look at the data."""
     preset(config.data.standardise)
     path, name = split_file(config), split_name(config)
     if path is not None and not path.is_file():

@@ -115,11 +115,7 @@ def learn_corpus(
 
 
 def pretraining_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str, Any]) -> RunConfig:
-    """The recipe of a pretraining; what it does not say is as pretraining has it.
-
-    Raises:
-        UsageError: the objective learns targets, or reads none that are named, or several models are asked for.
-    """
+    """The recipe of a pretraining; what it does not say is as pretraining has it."""
     told = recipe_of(recipe, {})
     own = {} if "objective" in told.training.model_fields_set else {"objective": OBJECTIVE}
     config = with_start(recipe_of(recipe, {**corpus_split(told), **own, **given}))

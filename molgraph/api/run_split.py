@@ -53,11 +53,7 @@ def _is_split_of_another(path: Path, table: Table) -> bool:
 
 
 def divide_before(n: int, clean: Table, table: Table, config: RunConfig) -> Split:
-    """Split the first n rows into train and valid; the others are the test part.
-
-    Raises:
-        DataError: the split has a test part of its own, or no test row can be read.
-    """
+    """Split the first n rows into train and valid; the others are the test part."""
     first = np.arange(n)
     split = divide(clean.take(first), without_test(config), table.take(first))
     if len(split.test):
@@ -93,11 +89,7 @@ def without_test(config: RunConfig) -> RunConfig:
 
 
 def append_test(table: Table, test: Table) -> Table:
-    """The rows of both tables; those of ``test`` come last, with their classes coded as in ``table``.
-
-    Raises:
-        DataError: the test table lacks a target or descriptor, has a class that the table has not, or other entities.
-    """
+    """The rows of both tables; those of ``test`` come last, with their classes coded as in ``table``."""
     test = coded(test.with_targets([t.name for t in table.targets]), table.targets)
     if [e.kind for e in test.entities] != [e.kind for e in table.entities]:
         raise DataError("the test table has other columns than the table", hint="give both the same columns")

@@ -10,10 +10,6 @@ def show_result(result: Any, keep: str = "all") -> None:
 
     One target: a row a method, a column a metric. Several: a row a target and metric, a column a method, so that
     a table of many targets grows downwards.
-
-    Args:
-        result: of the training.
-        keep: which model is written; where the baseline did best and is not it, the way to it is told.
     """
     import numpy as np
 

@@ -154,11 +154,7 @@ def resumable(out: Path) -> Iterator[Path]:
 
 
 def save(model: Any, out: Path) -> None:
-    """Write the model file; where that cannot be (a disk that has filled up), keep it elsewhere and say where.
-
-    Raises:
-        StorageError: it could not be written to ``out``; the hint says where the model is, if anywhere.
-    """
+    """Write the model file; where that cannot be (a disk that has filled up), keep it elsewhere and say where."""
     import tempfile
 
     try:

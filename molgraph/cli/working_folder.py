@@ -17,11 +17,7 @@ CLAIM = "claim"  # the file whose lock says that a training is at work
 
 @contextmanager
 def working_folder(out: Path) -> Iterator[Path]:
-    """The folder for the checkpoints of one training at a time; after a failure it stays where it holds some.
-
-    Raises:
-        StorageError: another training has it at the moment, it holds other things, or cannot be made.
-    """
+    """The folder for the checkpoints of one training at a time; after a failure it stays where it holds some."""
     workdir = out.with_name(out.name + ".work")
     check_workdir(workdir)
     claims, kept = Claims(workdir), False
@@ -43,11 +39,7 @@ def working_folder(out: Path) -> Iterator[Path]:
 
 
 def check_workdir(workdir: Path) -> None:
-    """Refuse a working folder that training would write into, and remove at the end, though it is not its own.
-
-    Raises:
-        StorageError: it is a file, a link, or holds anything but checkpoints.
-    """
+    """Refuse a working folder that training would write into, and remove at the end, though it is not its own."""
     if not workdir.is_symlink() and not workdir.exists():
         return
     odd = "it is a link" if workdir.is_symlink() else "" if workdir.is_dir() else "it is a file"

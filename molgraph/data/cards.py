@@ -112,11 +112,7 @@ def card(name: str) -> Card:
 
 
 def read_card(path: str | Path) -> Card:
-    """Read and check one card file.
-
-    Raises:
-        DataError: it is not TOML, or not a card; the message names the key.
-    """
+    """Read and check one card file."""
     path = Path(path)
     try:
         return Card.model_validate(parse_toml(path.read_text(encoding="utf-8")))

@@ -150,15 +150,7 @@ def alike(unit: str, other: str) -> bool:
 
 
 def check_units(units: Mapping[str, str], known: Mapping[str, str]) -> None:
-    """Refuse values in another unit than those that a model learns or has learnt.
-
-    Args:
-        units: the unit of each target of a table, as ``Table.units``.
-        known: those of the training table.
-
-    Raises:
-        DataError: a target whose units are both known and differ.
-    """
+    """Refuse values in another unit than those that a model learns or has learnt."""
     for name, unit in known.items():
         wanted, found = (re.sub(r"^log10\((.*)\)$", r"\1", str(text)) for text in (unit, units.get(name, "")))
         if found and wanted in UNITS and not alike(found, wanted):

@@ -54,11 +54,7 @@ def is_smiles_name(name: str) -> bool:
 
 
 def resolve(name: str, names: Sequence[str], what: str) -> str:
-    """The column that a person means: exactly that name, or the only one that differs by case or blanks.
-
-    Raises:
-        DataError: none, with the nearest names.
-    """
+    """The column that a person means: exactly that name, or the only one that differs by case or blanks."""
     if name in names:
         return name
     alike = [n for n in names if n.strip().lower() == str(name).strip().lower()]
@@ -75,9 +71,6 @@ def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = (
         sample: the first rows.
         taken: columns that a person named for something else.
         needed: whether none is an error, and not an empty name.
-
-    Raises:
-        DataError: none or several, with the candidates and the option to give.
     """
     free = [n for n in names if n not in taken]
     named = [n for n in free if is_smiles_name(n)]

@@ -109,12 +109,7 @@ class MalformedRows:
         return "skip"
 
     def merge(self, good: pa.Table, torn_bytes: bool) -> pa.Table:
-        """The next rows that Arrow gave, those between them, and a column of reasons; null where a row is sound.
-
-        Args:
-            good: text columns.
-            torn_bytes: whether ``Utf8Sanitiser`` has marked any so far.
-        """
+        """The next rows that Arrow gave, those between them, and a column of reasons; null where a row is sound."""
         n, names = good.num_rows, good.column_names
         places, rows, reasons = list[int](), list[list[str]](), list[str]()
         while self._waiting and self._waiting[0][0] - self.rows - len(places) <= n:

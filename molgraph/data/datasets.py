@@ -107,9 +107,6 @@ def curated(raw: Dataset, name: str) -> Dataset:
 
     Another version of rdkit may write some molecule otherwise: then the edition is good, but unverified, and no
     board shows it beside the verified one.
-
-    Raises:
-        DataError: with the card's own version of rdkit the content is another one; both hashes are named.
     """
     stated = raw.card.edition[name]
     made = curate(raw.table, name, tolerance=raw.card.tolerances)

@@ -124,12 +124,7 @@ def atom_keys(rows: np.ndarray) -> np.ndarray:
 
 
 def check_layout(atoms: np.ndarray, bonds: np.ndarray) -> None:
-    """Raise ``ValueError`` where rows that somebody else made are not of this layout.
-
-    Args:
-        atoms: float32 [n, 72].
-        bonds: float32 [e, 14].
-    """
+    """Raise ``ValueError`` where rows that somebody else made are not of this layout."""
     if atoms.shape[1:] != (D_ATOM,) or not np.array_equal(atom_rows(atom_keys(atoms)), atoms):
         raise ValueError("atom features are not of the layout v2")
     if bonds.shape[1:] != (D_BOND,) or not np.isin(bonds, (0, 1)).all():

@@ -50,11 +50,7 @@ def names_file(text: str) -> bool:
 
 
 def reader_for(source: Any) -> Reader:
-    """Choose a reader: by content, and by the file's name where content leaves it open.
-
-    Args:
-        source: a path, ``-``, a pandas frame, a mapping of columns, or a sequence of SMILES or RDKit molecules.
-    """
+    """Choose a reader: by content, and by the file's name where content leaves it open."""
     if isinstance(source, (str, Path)):
         return _file_reader(source)
     if isinstance(source, pd.DataFrame):

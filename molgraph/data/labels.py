@@ -107,14 +107,6 @@ def check_weights(table: Table) -> None:
 def check_labels(targets: Sequence[Target], y: np.ndarray, ids: np.ndarray) -> None:
     """Make sure that every label is one that its target can have; NaN is a missing one.
 
-    Args:
-        targets: one a column.
-        y: float64 [n, targets].
-        ids: the rows' ids, for messages.
-
-    Raises:
-        DataError: one is not; it names the target, the value and the rows.
-
     Example:
         >>> import numpy as np
         >>> check_labels([Target("a", "binary")], np.array([[0.0], [2.0]]), np.array(["x", "007"], dtype=object))

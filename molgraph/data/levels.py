@@ -17,9 +17,6 @@ from molgraph.data.table import Table
 def level_of(targets: Sequence[Target]) -> LevelName:
     """The level that all targets share; ``row`` where there are none.
 
-    Raises:
-        UsageError: there are several.
-
     Example:
         >>> level_of([Target("charge", level="atom"), Target("shift", level="atom")])
         'atom'
@@ -35,11 +32,7 @@ def level_of(targets: Sequence[Target]) -> LevelName:
 
 
 def sizes_of(table: Table) -> np.ndarray:
-    """int64 [n]: how many atoms or bonds of each row have values; 0 where none of its cells has any.
-
-    Raises:
-        DataError: a target has no values at all, or two of them differ in their numbers of values in a row.
-    """
+    """int64 [n]: how many atoms or bonds of each row have values; 0 where none of its cells has any."""
     sizes = np.zeros(len(table), dtype=np.int64)
     for target in table.targets:
         if target.level == "row":
@@ -63,12 +56,7 @@ def sizes_of(table: Table) -> np.ndarray:
 
 
 def labelled(table: Table, besides: Collection[str] = ()) -> np.ndarray:
-    """bool [n]: rows with a finite value of a target.
-
-    Args:
-        table: rows with targets.
-        besides: names of targets that do not count.
-    """
+    """bool [n]: rows with a finite value of a target that is not among ``besides``."""
     out = np.zeros(len(table), dtype=bool)
     for j, target in enumerate(table.row_targets):
         out |= np.isfinite(table.y[:, j]) if table.y is not None and target.name not in besides else False

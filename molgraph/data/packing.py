@@ -67,14 +67,7 @@ def pack(
     pieces: Sequence[PackedGraphs], status: np.ndarray, reason: np.ndarray, featuriser: str,
     atom_rows: Callable[[np.ndarray], np.ndarray], bond_rows: Callable[[np.ndarray], np.ndarray],
 ) -> GraphStore:  # fmt: skip
-    """One store of all pieces; equal inputs give equal stores however they were cut.
-
-    Args:
-        pieces: graphs in order, one or more.
-        status, reason: object [g], of all graphs.
-        featuriser: name and version of the features.
-        atom_rows, bond_rows: from int64 keys to the float32 rows of the tables.
-    """
+    """One store of all pieces; equal inputs give equal stores however they were cut."""
     whole = {f.name: np.concatenate([getattr(p, f.name) for p in pieces]) for f in fields(PackedGraphs)}
     n_atoms, n_bonds = whole["n_atoms"], whole["n_bonds"]
     atom_code, atom_keys = pd.factorize(whole["atom_key"], sort=True)

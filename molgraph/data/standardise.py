@@ -82,9 +82,6 @@ def _places(given: Table, clean: Table, preset: str) -> dict[int, Places | None]
     """Where the atoms of the rows come from whose SMILES the standardiser changed; None where nobody knows.
 
     Where there are atoms in space or graphs, the values are theirs, which stay as they are.
-
-    Raises:
-        DataError: there are several columns of molecules.
     """
     found: dict[int, Places | None] = {}
     kinds = [e.kind for e in given.entities]

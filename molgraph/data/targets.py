@@ -116,11 +116,7 @@ def is_settled(asked: Asked) -> bool:
 
 
 def decide(asked: Sequence[Asked], chunks: Iterable[Chunk]) -> tuple[Target, ...]:
-    """The targets, with the kinds and classes that the rows show where they were not given.
-
-    Raises:
-        DataError: text where numbers are needed, or too many classes.
-    """
+    """The targets, with the kinds and classes that the rows show where they were not given."""
     classes: dict[Asked, set[str]] = {one: set() for one in asked}
     binary: dict[Asked, set[bool]] = {one: set() for one in asked}
     for chunk in chunks:
@@ -180,9 +176,6 @@ def numbers_of(column: pa.ChunkedArray, target: Target, start: int, *, words: bo
     """One target's values, float64 [n], NaN where missing; a multiclass target's are codes of its classes.
 
     With ``words``, and for a binary target, such words as true and false are 1 and 0.
-
-    Raises:
-        DataError: a value that the target's kind cannot have, with the column, the row (from ``start``) and the text.
     """
     name = target.name
     if target.kind == "multiclass":

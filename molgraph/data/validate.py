@@ -15,13 +15,6 @@ from molgraph.data.table import UNREADABLE, Table
 def check_molecules(table: Table, *, workers: int | None = None) -> Table:
     """Parse every distinct molecule of the readable rows once.
 
-    Args:
-        table: any table with a molecule column.
-        workers: processes; None decides by the number of molecules.
-
-    Returns:
-        The same rows; those that RDKit cannot read are ``unreadable``, with its words.
-
     Example:
         >>> from molgraph.data.table import make_table
         >>> check_molecules(make_table(["CCO", "C(C"])).reason[1]

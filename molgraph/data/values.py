@@ -86,11 +86,7 @@ def read_numbers(column: pa.ChunkedArray, name: str, decimal: str | None) -> tup
 
 
 def _check_shared(by: Column, beside: Beside, wanted: str) -> bool:
-    """Whether a column of units that could be several targets' has the wanted unit in every row that has one.
-
-    Raises:
-        DataError: it has another unit, which would change values of one target or of all.
-    """
+    """Whether a column of units that could be several targets' has the wanted unit in every row that has one."""
     found = {cells.plain_unit(text) for text in by.texts if not cells.is_missing(text)}
     if all(cells.alike(unit, wanted) for unit in found):
         return bool(found)

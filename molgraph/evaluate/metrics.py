@@ -179,12 +179,7 @@ def score_target(
     noun: str = "row",
     weights: Weights = None,
 ) -> list[Score]:
-    """The scores of one target; a note where measured rows have no prediction, or why it was not learned.
-
-    Args:
-        y: [n] measured values; NaN where there is none.
-        p: [n] or [n, classes] predictions; NaN where there is none.
-    """
+    """The scores of one target; a note where measured rows have no prediction, or why it was not learned."""
     labelled = np.isfinite(y)
     rows = labelled & has_value(p)
     lost = int(labelled.sum() - rows.sum())

@@ -31,14 +31,7 @@ from molgraph.evaluate.verdict import verdict
 
 
 def write_report(path: str | Path, **page: Any) -> Path:
-    """Write the page of ``report_html``, which takes ``page``, to a file, under a temporary name first.
-
-    Returns:
-        The file's path.
-
-    Raises:
-        StorageError: the file cannot be written.
-    """
+    """Write the page of ``report_html``, which takes ``page``, to a file, under a temporary name first."""
     html, path = report_html(**page), Path(path)
     with atomic_write(path) as file:
         file.write(html.encode())

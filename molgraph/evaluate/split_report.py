@@ -80,12 +80,7 @@ class Xray:
         return "\n".join(lines)
 
     def save(self, path: str | Path) -> Path:
-        """Write a picture (.png, .svg) or a page that needs nothing else (.html).
-
-        Raises:
-            UsageError: another ending.
-            StorageError: the file cannot be written.
-        """
+        """Write a picture (.png, .svg) or a page that needs nothing else (.html)."""
         path = Path(path)
         if path.suffix not in (".png", ".svg", ".html"):
             raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .html, .png, .svg")

@@ -72,11 +72,7 @@ _BUILTIN: dict[str, Callable[[], Table]] = {"chembl2321810": chembl2321810, "nci
 
 
 def load(name: str) -> Table:
-    """The built-in table of that name.
-
-    Raises:
-        UsageError: no table has that name.
-    """
+    """The built-in table of that name."""
     key = name.strip().lower()
     if key not in _BUILTIN:
         raise UsageError(f"no built-in table is named {name!r}", hint=nearest(key, sorted(_BUILTIN)))

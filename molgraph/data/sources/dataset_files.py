@@ -38,16 +38,7 @@ class Found:
 
 
 def find(card: Card, edition: str = "raw") -> Found:
-    """Find a dataset's files: in MOLGRAPH_DATA, in the cache, or by download.
-
-    Args:
-        card: the dataset's card.
-        edition: the edition that a place must have, see ``places``.
-
-    Raises:
-        DataError: a file has another sha256 than the card says, or than at its first download.
-        StorageError: it is nowhere, and cannot be downloaded.
-    """
+    """Find a dataset's files: in MOLGRAPH_DATA, in the cache, or by download."""
     sources = places(card, edition)
     for source in sources:
         if (here := look(card, source)) is not None:

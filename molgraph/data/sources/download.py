@@ -87,11 +87,7 @@ def download(url: str, path: Path, *, sha256: str = "", md5: str = "", label: st
 
 
 def sha256_of(path: Path) -> str:
-    """sha256 of a file's bytes, in hexadecimal digits.
-
-    Raises:
-        StorageError: it cannot be read.
-    """
+    """sha256 of a file's bytes, in hexadecimal digits."""
     try:
         return _digest(path, "sha256")
     except OSError as error:

@@ -30,11 +30,7 @@ def paths_of(card: Card, source: Source) -> dict[str, Path]:
 
 
 def cached(card: Card, source: Source) -> dict[str, Path] | None:
-    """The files of a place as they were downloaded, or None where one of them is missing.
-
-    Raises:
-        DataError: a file is another one than at its first download, or than the card says.
-    """
+    """The files of a place as they were downloaded, or None where one of them is missing."""
     files = paths_of(card, source)
     if not files or not all(path.is_file() for path in files.values()):
         return None
@@ -45,12 +41,7 @@ def cached(card: Card, source: Source) -> dict[str, Path] | None:
 
 
 def fetch(card: Card, source: Source) -> dict[str, Path]:
-    """Download the files of a place; hashes of the first time are recorded beside them, a later change is refused.
-
-    Raises:
-        DataError: a file is another one than at its first download, or than the card says.
-        StorageError: it cannot be had.
-    """
+    """Download the files of a place; hashes of the first time are recorded beside them, a later change is refused."""
     files = paths_of(card, source)
     for role, path in files.items():
         fresh = path.with_name(f"new-{path.name}")  # what is there stays until the new one is known to be the same

@@ -28,11 +28,7 @@ class FoldScores:
 
 
 def check_hashes(scores: pd.DataFrame) -> None:
-    """Refuse rows that would stand in one table and are not of the same data and the same folds.
-
-    Raises:
-        DataError: with the fold and both hashes.
-    """
+    """Refuse rows that would stand in one table and are not of the same data and the same folds."""
     for keys, column, what in (
         (["dataset", "edition"], "data_hash", "datasets"),
         (["dataset", "edition", "split", "repeat", "fold"], "split_hash", "splits"),
@@ -53,10 +49,6 @@ def fold_scores(part: pd.DataFrame, expected: Mapping[str, str] | None = None) -
     Tasks are counted in a fold where every method that will be ranked has a score; a method that has none, or fewer
     than half of the fold's tasks, lacks the fold instead; so does one whose score of a task stands on fewer than 99%
     of the rows that another method predicted there. Folds with the same split hash are one fold.
-
-    Args:
-        part: rows of one dataset, edition, split and metric.
-        expected: method -> why it has no row.
     """
     rows, notes = _rows(part)
     tasks = rows["target"].unique().tolist()

@@ -21,10 +21,6 @@ def check_folder(out: Path, recipe: BenchRecipe, source: Path | None = None) -> 
     """Refuse a folder that holds other things than a benchmark, and files that a run would read and write over.
 
     ``source`` is the file that the recipe was read from; the folder's own copy serves where it is still as it was.
-
-    Raises:
-        StorageError: the folder bears no mark of a benchmark, or cannot be read.
-        UsageError: the recipe, a table or a file of a split lies where the run writes.
     """
     try:
         foreign = out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()) and not _is_own(out)

@@ -26,11 +26,7 @@ logger = logging.getLogger("molgraph")
 
 
 def freeze(recipe: BenchRecipe, out: Path, dataset: str, table: Table, *, write: bool) -> tuple[Parts, dict[str, str]]:
-    """The splits of a dataset by label, repeat and fold, and why others cannot divide it by their label.
-
-    Raises:
-        StorageError: the folder cannot be written.
-    """
+    """The splits of a dataset by label, repeat and fold, and why others cannot divide it by their label."""
     found, refused = Parts(), dict[str, str]()
     for split in recipe.split_of(dataset):
         try:

@@ -69,11 +69,7 @@ class Loop:
         self.before: dict[str, str | None] = {}
 
     def run(self, todo: list[Cell]) -> None:
-        """Compute the cells; those that another run works on are waited for, and taken over where it gives them up.
-
-        Raises:
-            StorageError: the disk is full, or the folder takes nothing more; the cell at hand is not kept.
-        """
+        """Compute the cells; those that another run works on are waited for, and taken over where it gives them up."""
         left, elsewhere, numbers, look = deque(todo), list[Cell](), count(), 0.0
         self.before = {cell.key: self._made_at(cell) for cell in todo}
         with progress.bar(self.recipe.name, total=len(todo)) as bar:

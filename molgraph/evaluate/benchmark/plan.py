@@ -123,9 +123,6 @@ def check_recipe(recipe: BenchRecipe, factory: Callable[..., Method], tables: Ma
 
     Returns:
         Row of the board -> the parameters of its method, defaults included, as plain values.
-
-    Raises:
-        UsageError: with the nearest known names.
     """
     for name in recipe.datasets:
         if name not in tables:
@@ -178,19 +175,7 @@ def prepare(
     resolved: Resolved | None = None,
     write: bool = True,
 ) -> DatasetPlan:
-    """Load a dataset, freeze its splits, and list its cells; what stands there already is used again.
-
-    Args:
-        recipe: the benchmark.
-        out: its folder.
-        name: the dataset.
-        table: its rows, where they are at hand; else it is loaded by its card.
-        resolved: the methods' parameters, as ``check_recipe`` returns them; the recipe's alone where not given.
-        write: False leaves the disk as it is.
-
-    Raises:
-        StorageError: the folder cannot be written.
-    """
+    """Load a dataset, freeze its splits, and list its cells; what stands there already is used again."""
     try:
         plan, table = _open(recipe, name, table)
     except MolgraphError as error:
@@ -237,11 +222,7 @@ def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetP
 def metrics_of(
     recipe: BenchRecipe, targets: Sequence[Target], leading: str, *, pairs: bool = False
 ) -> dict[str, tuple[str, ...]]:
-    """Metrics of each target: the recipe's that fit it, else the card's and those of its kind.
-
-    Raises:
-        UsageError: none of the recipe's metrics can judge a target.
-    """
+    """Metrics of each target: the recipe's that fit it, else the card's and those of its kind."""
     found = {}
     for target in targets:
         usual = [leading] * bool(leading) + [m.name for m in default_metrics(target.kind, pairs)]

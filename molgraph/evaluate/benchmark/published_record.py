@@ -28,9 +28,6 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
     """Write recipe, every cell's scores with the hash of its predictions, and what the report knows beside them.
 
     The same records, scores (of ``score_records``) and report (of ``gather``) give the same bytes.
-
-    Raises:
-        StorageError: files of these names stand there that are no record, or the folder cannot be written.
     """
     folder = Path(folder)
     if not is_record(folder) and any((folder / name).exists() for name in (RECIPE, PACKED, ABOUT)):
@@ -75,12 +72,7 @@ def is_record(folder: str | Path) -> bool:
 
 
 def read_record(folder: str | Path) -> BenchReport:
-    """The report of a record: boards ranked anew from its scores; it has no slices, which need predictions.
-
-    Raises:
-        StorageError: no such record.
-        DataError: a file in it is damaged, or rows of differing hash would stand in one table.
-    """
+    """The report of a record: boards ranked anew from its scores; it has no slices, which need predictions."""
     folder = Path(folder)
     for name in (RECIPE, PACKED, ABOUT):
         if not (folder / name).is_file():

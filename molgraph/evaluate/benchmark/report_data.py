@@ -86,17 +86,7 @@ class BenchReport:
 
 
 def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, slices: bool = True) -> BenchReport:
-    """Read a benchmark's folder, score what stands in it, rank, and look where methods err.
-
-    Args:
-        source: the folder, or its records.
-        scores: the frame of ``score_records``; computed where None.
-        slices: whether to read predictions once more for errors against distance and the worst molecules.
-
-    Raises:
-        StorageError: it is no such folder.
-        DataError: nothing was computed yet, or rows of differing hash would stand in one table.
-    """
+    """Read a benchmark's folder, score what stands in it, rank, and look where methods err."""
     records = source if isinstance(source, Records) else read_records(source)
     if scores is None:
         scores = score_records(records)

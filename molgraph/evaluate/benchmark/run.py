@@ -81,12 +81,6 @@ def run_benchmark(
         imports: modules that a cell's process needs, imported once ahead.
         engine: ``local``, ``ray``, or one that is open already, which is not closed.
         source: the file that the recipe was read from.
-
-    Raises:
-        UsageError: something in the recipe or the arguments that nobody knows, or a file that is read and would be
-            written over, before anything runs.
-        StorageError: the folder holds other things than a benchmark, another run works in it with another recipe, it
-            cannot be written, or the disk is full; cells that were done are kept.
     """
     started = time.perf_counter()
     tables, only = dict(tables or {}), {k: set(map(str, v)) for k, v in (only or {}).items()}

@@ -82,12 +82,7 @@ class Records(Planned):
         return cell.folder(self.out) / PREDICTIONS
 
     def predictions(self, cell: Cell, manifest: Mapping[str, Any] | None = None) -> Predicted:
-        """The predictions of a cell that ended well; its manifest is read where it is not at hand.
-
-        Raises:
-            StorageError: it has none: it failed, or was not computed.
-            DataError: the file is damaged, or is not the one whose sha256 stands in the manifest.
-        """
+        """The predictions of a cell that ended well; its manifest is read where it is not at hand."""
         path = self.path(cell)
         manifest = manifest or read_manifest(self.out, cell)
         if manifest is None or not path.is_file():
@@ -103,12 +98,7 @@ class Records(Planned):
 
 
 def read_records(out: str | Path) -> Records:
-    """Read what a benchmark's folder holds.
-
-    Raises:
-        StorageError: it is no such folder.
-        DataError: a file in it is damaged.
-    """
+    """Read what a benchmark's folder holds."""
     out = Path(out)
     if not (out / RECIPE).is_file():
         raise missing_file(out / RECIPE, "recipe of a benchmark that was run")

@@ -97,11 +97,7 @@ def _manifest(cell: Cell, problem: DatasetPlan, split: BenchSplit, job: Job, out
 
 
 def read_manifest(out: Path, cell: Cell) -> dict[str, Any] | None:
-    """A cell's manifest, or None where the cell has not been computed.
-
-    Raises:
-        DataError: the file is no manifest, lacks something, or is another cell's.
-    """
+    """A cell's manifest, or None where the cell has not been computed."""
     path, again = cell.folder(out) / MANIFEST, "delete its folder and run the recipe again"
     try:
         manifest: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))

@@ -20,11 +20,7 @@ OF_ARRAYS = ("graph", "geometry")  # kinds of entity that are no text
 
 
 def write_table(table: Table, path: Path) -> None:
-    """Write a table once for all cells of a dataset.
-
-    Raises:
-        DataError: targets below the row level.
-    """
+    """Write a table once for all cells of a dataset."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

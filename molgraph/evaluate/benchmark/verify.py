@@ -64,14 +64,7 @@ class _Sound:
 
 
 def verify_records(out: str | Path) -> Verified:
-    """Hash data, splits and predictions once more, compare predictions' rows and measured values, score all anew.
-
-    Args:
-        out: a benchmark's folder.
-
-    Raises:
-        StorageError: it is none. DataError: a plan in it is damaged.
-    """
+    """Hash data, splits and predictions once more, compare predictions' rows and measured values, score all anew."""
     records, sound = read_records(out), _Sound()
     stored, faults = None, list[tuple[str, str]]()
     try:
