@@ -1,7 +1,7 @@
 """The verbs of molgraph for Python, one file for each; a name is imported at its first use.
 
 ``training`` trains (``run_config`` checks the recipe, ``training_data`` reads the table, ``run_split`` splits it,
-``baselines`` fits the method and its baselines, ``results`` holds the outcome, ``model_choice`` picks a model);
+``baselines`` fits the method and its baselines, ``results`` holds the outcome and chooses a model);
 ``pretraining`` pretrains an encoder; ``generating`` trains generators and proposes molecules; ``prediction`` loads,
 predicts, embeds, scores and verifies model files; ``benchmarking`` runs benchmarks; ``catalogue`` lists registered
 names; ``sklearn_adapters`` adapts to scikit-learn.

@@ -8,8 +8,8 @@ from typing import Any
 
 from molgraph.base.contracts import Method, Target
 from molgraph.base.errors import UsageError
+from molgraph.data.standardise import check_molecules
 from molgraph.data.table import Table
-from molgraph.data.validate import check_molecules
 
 
 def described(method: Method, targets: Sequence[Target], unlearned: Mapping[str, str]) -> dict[str, Any]:

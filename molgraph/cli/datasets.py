@@ -111,8 +111,7 @@ def get(
 def _fetched(name: str, known: Card, again: bool) -> str:
     """Have one dataset on this machine; how it stands with it, in words."""
     from molgraph.data.datasets import load_dataset
-    from molgraph.data.sources.dataset_files import DOWNLOAD, places
-    from molgraph.data.sources.download_log import fetch
+    from molgraph.data.sources.dataset_files import DOWNLOAD, fetch, places
 
     if again:
         for source in places(known, DOWNLOAD):

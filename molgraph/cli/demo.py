@@ -39,8 +39,7 @@ def demo(
     from molgraph.api.check_config import recipe_of
     from molgraph.base.errors import StorageError
     from molgraph.base.paths import storage_error
-    from molgraph.cli.scores import show_result
-    from molgraph.cli.show import command, console, say, table
+    from molgraph.cli.show import command, console, say, show_result, table
     from molgraph.cli.train import learn
 
     def heading(text: str, words: list[Any]) -> None:

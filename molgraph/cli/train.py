@@ -1,19 +1,24 @@
-"""``molgraph train``: learn from a table of molecules, write a model file and say how good it is."""
+"""``molgraph train``: learn from a table of molecules, write a model file and say how good it is.
+
+Checkpoints stand in a folder beside the model file until it is written.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from molgraph.base.errors import StorageError, UsageError
-from molgraph.base.paths import check_names_file
+from molgraph.base.paths import check_names_file, storage_error
 from molgraph.base.recipe_keys import KEYWORDS
 from molgraph.cli.options import argument, check_word, check_writable
 from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
-from molgraph.cli.working_folder import working_folder
+from molgraph.evaluate.benchmark.locks import Claims
 
 if TYPE_CHECKING:
     from molgraph.base.run_config import RunConfig
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
 
 _DATA = "csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or dataset:NAME; else the recipe's path."
 KEEP = ("all", "model", "baseline", "best")
+CLAIM = "claim"  # the file whose lock says that a training is at work
 
 
 @takes_recipe(KEYWORDS)
@@ -66,8 +72,7 @@ def train(
         molgraph train --recipe runs/assay.toml --seed 1
     """
     from molgraph.api.check_config import check_report, recipe_of, split_file
-    from molgraph.cli.scores import show_result
-    from molgraph.cli.show import command, say
+    from molgraph.cli.show import command, say, show_result
 
     check_word("--keep", keep, KEEP)
     plan = recipe_of(recipe, given(KEYWORDS, {"path": data, **options})).override(*set_ or [])
@@ -168,3 +173,45 @@ def save(model: Any, out: Path) -> None:
                 continue
             raise StorageError(error.message, hint=f"the model is kept: make room, then: mv {kept} {out}") from error
         raise
+
+
+@contextmanager
+def working_folder(out: Path) -> Iterator[Path]:
+    """The folder for the checkpoints of one training at a time; after a failure it stays where it holds some."""
+    workdir = out.with_name(out.name + ".work")
+    check_workdir(workdir)
+    claims, kept = Claims(workdir), False
+    try:
+        if not claims.take(CLAIM):
+            hint = "wait until it ends, or choose another --out"
+            raise StorageError(f"another training is writing {out} and keeps its checkpoints in {workdir}", hint=hint)
+    except OSError as error:
+        raise storage_error(f"cannot write into {workdir}", error) from error
+    try:
+        yield workdir
+    except BaseException:
+        kept = any(workdir.rglob("*.ckpt"))
+        raise
+    finally:
+        claims.close()
+        if not kept:
+            shutil.rmtree(workdir, ignore_errors=True)
+
+
+def check_workdir(workdir: Path) -> None:
+    """Refuse a working folder that training would write into, and remove at the end, though it is not its own."""
+    if not workdir.is_symlink() and not workdir.exists():
+        return
+    odd = "it is a link" if workdir.is_symlink() else "" if workdir.is_dir() else "it is a file"
+    for path in () if odd else sorted(workdir.rglob("*")):
+        name = path.relative_to(workdir).as_posix()
+        if path.is_symlink() or not re.fullmatch(
+            rf"{CLAIM}|[0-9a-f]{{16}}(/member-\d+)?(/training\.ckpt(\.tmp)?)?", name
+        ):
+            odd = f"it holds {name}, which is no checkpoint"
+            break
+    if odd:
+        hint = (
+            "move it or choose another --out: checkpoints are kept there and the folder is removed after the training"
+        )
+        raise StorageError(f"cannot write into {workdir}: {odd}", hint=hint)

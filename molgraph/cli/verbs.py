@@ -38,7 +38,7 @@ VERBS = (
     Verb("data split", DATA, "Divide a table into train, valid and test without leaks; write the lists.", "data"),
     Verb("data featurize", DATA, "Build a table's graphs ahead, once, on disk.", "data"),
     Verb("bench run", BENCH, "Run a benchmark: datasets x splits x methods x seeds, each cell on its own.", "bench"),
-    Verb("bench report", BENCH, "Rank the methods of a run; write a page, and a leaderboard.", "bench_report"),
+    Verb("bench report", BENCH, "Rank the methods of a run; write a page, and a leaderboard.", "bench"),
     Verb("bench xray", BENCH, "Show what each split of a table asks, before any training.", "bench_xray"),
     Verb("bench verify", BENCH, "Hash and score everything that a run stored once more.", "bench"),
     Verb("models", INSPECT, "What can be trained, from which paper, with which parameters.", "models"),

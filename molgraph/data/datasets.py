@@ -14,8 +14,15 @@ from molgraph.data.cards import Card, card, card_names
 from molgraph.data.content import content_hash
 from molgraph.data.editions import curate
 from molgraph.data.featurize import rdkit_version
-from molgraph.data.sources.dataset_files import DOWNLOAD, Found, find, whereabouts
-from molgraph.data.sources.download_log import forget, record_content, recorded_content
+from molgraph.data.sources.dataset_files import (
+    DOWNLOAD,
+    Found,
+    find,
+    forget,
+    record_content,
+    recorded_content,
+    whereabouts,
+)
 from molgraph.data.sources.layouts import read_layout
 from molgraph.data.table import Table
 

@@ -13,11 +13,11 @@ from molgraph.data.cells import Reading
 from molgraph.data.datasets import load_dataset
 from molgraph.data.log import log_targets
 from molgraph.data.sources import builtin
+from molgraph.data.standardise import check_molecules
 from molgraph.data.table import Table, row_name
 from molgraph.data.table_builder import Rows
 from molgraph.data.table_reader import OPTIONS, Names, Targets, read_rows
 from molgraph.data.targets import parse_targets
-from molgraph.data.validate import check_molecules
 
 OnError = Literal["keep", "drop", "stop"]
 

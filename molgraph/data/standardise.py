@@ -1,16 +1,20 @@
-"""Standardise the molecules of a table; rows that cannot be read are marked."""
+"""Standardise or check the molecules of a table; rows that cannot be read are marked."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError
 from molgraph.base.finite import NO_VALUE
 from molgraph.base.packed import Packed
 from molgraph.chem.atom_order import Places, follow
+from molgraph.chem.parallel import map_texts
+from molgraph.chem.smiles import why_unreadable
 from molgraph.chem.standardise import standardise_smiles
 from molgraph.data.levels import level_of
 from molgraph.data.table import OK, UNREADABLE, Table
@@ -110,3 +114,26 @@ def _follow(given: Table, clean: Table, preset: str) -> Table:
         packed[target.name] = Packed.of(lists)
     lost = np.array([row for row, places in found.items() if places is None], dtype=np.int64)
     return replace(clean, packed=packed).with_status(lost, UNREADABLE, np.full(len(lost), _LOST, dtype=object))
+
+
+def check_molecules(table: Table, *, workers: int | None = None) -> Table:
+    """Parse every distinct molecule of the readable rows once.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> check_molecules(make_table(["CCO", "C(C"])).reason[1]
+        'SMILES Parse Error: extra open parentheses while parsing: C(C (position 2)'
+    """
+    rows = np.flatnonzero(table.ok)
+    codes, texts = pd.factorize(table.smiles[rows])
+    reasons = np.array(map_texts(reasons_of, list(texts), label="molecules", workers=workers), dtype=object)
+    if not len(reasons):
+        return table
+    each = reasons[codes]
+    bad = each != ""
+    return table.with_status(rows[bad], UNREADABLE, each[bad])
+
+
+def reasons_of(texts: Sequence[str]) -> list[str]:
+    """Why each text is no molecule; empty where it is one."""
+    return [why_unreadable(text) for text in texts]

@@ -10,8 +10,7 @@ import pytest
 
 import molgraph
 from molgraph.api.baselines import check_keep
-from molgraph.api.model_choice import choose
-from molgraph.api.results import TrainingResult
+from molgraph.api.results import TrainingResult, choose
 from molgraph.base.contracts import Method, Prediction, Target
 from molgraph.base.errors import UsageError
 from molgraph.base.run_config import RunConfig
@@ -96,8 +95,8 @@ def test_several_targets_ties_and_missing_scores() -> None:
     [
         ({"model": {"name": "random_forest"}}, "baseline", "random_forest has none"),
         ({"training": {"baseline": False}}, "baseline", "--no-baseline trains none"),
-        ({"data": {"smiles": ["drug"], "sequence": "protein"}}, "baseline", "pairs have none"),
-        ({"data": {"smiles": ["solute", "solvent"]}}, "baseline", "pairs have none"),
+        ({"data": {"smiles": ["drug"], "sequence": "protein"}}, "baseline", "pairs and geometries have none"),
+        ({"data": {"smiles": ["solute", "solvent"]}}, "baseline", "pairs and geometries have none"),
         ({"split": {"fractions": [0.9, 0, 0.1]}}, "best", "the fractions leave none"),
     ],
 )

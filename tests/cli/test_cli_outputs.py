@@ -213,7 +213,7 @@ def test_many_targets_are_told_in_one_line(caplog: pytest.LogCaptureFixture) -> 
 
 @pytest.mark.parametrize("kind", ["notes", "link", "file", "deep"])
 def test_a_working_folder_of_the_users_own_is_refused_and_left(tmp_path: Path, kind: str) -> None:
-    from molgraph.cli.working_folder import check_workdir
+    from molgraph.cli.train import check_workdir
 
     workdir, own = tmp_path / "m.mgm.work", tmp_path / "own"
     (own / ("0" * 16)).mkdir(parents=True)
@@ -231,7 +231,7 @@ def test_a_working_folder_of_the_users_own_is_refused_and_left(tmp_path: Path, k
 
 
 def test_a_working_folder_of_checkpoints_is_gone_on_with(tmp_path: Path) -> None:
-    from molgraph.cli.working_folder import check_workdir
+    from molgraph.cli.train import check_workdir
 
     check_workdir(tmp_path / "m.mgm.work")
     for name in ("0123456789abcdef/training.ckpt", "0123456789abcdef/member-0/training.ckpt.tmp"):
@@ -272,7 +272,7 @@ def test_too_many_open_files_are_a_sentence(folder: Path, monkeypatch: pytest.Mo
 
 
 def test_two_trainings_into_one_file_do_not_share_checkpoints(folder: Path) -> None:
-    from molgraph.cli.working_folder import working_folder
+    from molgraph.cli.train import working_folder
 
     with working_folder(folder / "model.mgm") as workdir:
         (workdir / ("0" * 16)).mkdir()

@@ -14,7 +14,7 @@ import molgraph
 from molgraph.api.results import TrainingResult
 from molgraph.base.errors import StorageError
 from molgraph.cli import show
-from molgraph.cli.scores import show_result
+from molgraph.cli.show import show_result
 from molgraph.cli.train import save
 
 

@@ -11,8 +11,8 @@ from molgraph.base.contracts import Target
 from molgraph.chem.parallel import map_texts
 from molgraph.data.audit import audit
 from molgraph.data.sources.builtin import nci
+from molgraph.data.standardise import check_molecules, reasons_of
 from molgraph.data.table import Entities, make_table
-from molgraph.data.validate import check_molecules, reasons_of
 
 SMILES = [
     "CCO",  # 0

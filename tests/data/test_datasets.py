@@ -16,7 +16,7 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, StorageError, UsageError
 from molgraph.data import cards, datasets
 from molgraph.data.content import content_hash
-from molgraph.data.sources import download_log
+from molgraph.data.sources import dataset_files
 from molgraph.data.sources.dataset_files import whereabouts
 from molgraph.data.table import make_table
 from tests.data.web import Web, serving
@@ -115,7 +115,7 @@ def test_a_download_is_kept_recorded_and_not_fetched_twice(toy: MakeCard, web: W
     first, second = datasets.load_dataset("toy"), datasets.load_dataset("toy")
     assert len(web.asked) == 1
     assert (first.verified, first.hash) == (False, second.hash)
-    noted = json.loads((tmp_path / "cache" / "datasets" / "toy" / download_log.RECORD).read_text())
+    noted = json.loads((tmp_path / "cache" / "datasets" / "toy" / dataset_files.RECORD).read_text())
     assert noted["files"]["table-toy.csv"]["sha256"] == sha(CSV)
     assert noted["content"] == {"raw": expected_hash()}
 
@@ -137,7 +137,7 @@ def test_a_later_change_at_the_address_is_refused_and_the_old_file_stays(toy: Ma
     web.files = {"toy.csv": CSV + b"CCC,4\n"}
     known = cards.card("toy")
     with pytest.raises(DataError, match="has changed") as caught:
-        download_log.fetch(known, known.source[0])
+        dataset_files.fetch(known, known.source[0])
     assert sha(CSV) in str(caught.value)
     assert sha(CSV + b"CCC,4\n") in str(caught.value)
     assert len(datasets.load_dataset("toy")) == 4
@@ -202,7 +202,7 @@ def test_another_edition_on_this_machine_is_named(toy: MakeCard) -> None:
 def test_a_damaged_record_is_said(toy: MakeCard, web: Web, tmp_path: Path) -> None:
     toy({"place": "url", "at": web.url("toy.csv")})
     datasets.load_dataset("toy")
-    (tmp_path / "cache" / "datasets" / "toy" / download_log.RECORD).write_text("{")
+    (tmp_path / "cache" / "datasets" / "toy" / dataset_files.RECORD).write_text("{")
     with pytest.raises(StorageError, match="cannot read"):
         datasets.load_dataset("toy")
 

@@ -152,7 +152,7 @@ def test_the_nasty_list_row_by_row(tmp_path: Path, capfd: pytest.CaptureFixture[
     path = tmp_path / "n.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([["smiles", "what"], *([line[0], line[2]] for line in lines)])
-    from molgraph.data.validate import check_molecules
+    from molgraph.data.standardise import check_molecules
 
     table = check_molecules(read_table(path, id="what"))
     assert list(table.smiles) == [line[0] for line in lines]

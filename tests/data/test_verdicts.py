@@ -9,8 +9,8 @@ import pytest
 
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.featurize import featurize
+from molgraph.data.standardise import check_molecules
 from molgraph.data.table import make_table
-from molgraph.data.validate import check_molecules
 
 NASTY = Path(__file__).resolve().parent.parent / "nasty.tsv"
 

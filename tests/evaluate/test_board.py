@@ -12,9 +12,9 @@ from scipy import stats
 from molgraph.base.errors import DataError
 from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import make_boards
-from molgraph.evaluate.benchmark.board_noise import noise_ceiling
 from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.recipe import Quoted
+from molgraph.evaluate.benchmark.report_data import noise_ceiling
 from molgraph.evaluate.benchmark.report_markdown import board_lines
 from tests.evaluate.bench_scores import failed, made_up
 

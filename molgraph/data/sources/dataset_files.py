@@ -1,19 +1,21 @@
-"""Find or download the files of a dataset, and check them."""
+"""Find or download the files of a dataset, check them, and record the hashes of their first time."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from molgraph.base.errors import DataError, StorageError
-from molgraph.base.paths import data_dir, expanded
+from molgraph.base.paths import atomic_write, cache_dir, data_dir, expanded
 from molgraph.data.card_parts import UNVERIFIED, Source
 from molgraph.data.cards import Card
-from molgraph.data.sources import download_log
-from molgraph.data.sources.download import sha256_of
+from molgraph.data.sources.download import download, sha256_of
 
 DOWNLOAD = "download"
 """The edition of a dataset that is what its address gives, whatever the card says of its content."""
@@ -25,6 +27,7 @@ ORIGINS = {
     "deepchem": "DeepChem's data folder",
 }
 DEEPCHEM = "deepchemdata"  # in the addresses whose files DeepChem's own loaders keep by their last name
+RECORD = "downloads.json"
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ def find(card: Card, edition: str = "raw") -> Found:
     for source in sources:
         if source.place == "url":
             try:
-                return Found(source, download_log.fetch(card, source), "the cache", fresh=True)
+                return Found(source, fetch(card, source), "the cache", fresh=True)
             except StorageError as error:
                 raise StorageError(f"{card.name} is not here, and {error.message}", hint=advice(card, error)) from None
     raise StorageError(f"{card.name} is not here", hint=advice(card))
@@ -64,7 +67,7 @@ def look(card: Card, source: Source) -> Found | None:
     """A place's files where they are on this machine, checked; nothing is downloaded."""
     word, files = _here(card, source)
     if word == "cache":
-        files = download_log.cached(card, source) or {}
+        files = cached(card, source) or {}
     for role, path in files.items() if word in ("here", "deepchem") else ():
         stated = source.sha256.get(role, UNVERIFIED)
         if stated != UNVERIFIED and (found := sha256_of(path)) != stated:
@@ -82,7 +85,7 @@ def _here(card: Card, source: Source) -> tuple[str, dict[str, Path]]:
     if source.place == "data":
         files = _below(data_dir(), source)
         return "here" if files else "", files
-    files = download_log.paths_of(card, source)
+    files = paths_of(card, source)
     if all(path.is_file() for path in files.values()):
         return "cache", files
     named = os.environ.get("DEEPCHEM_DATA_DIR")
@@ -128,3 +131,95 @@ def _below(folder: Path | None, source: Source) -> dict[str, Path]:
     """The files of a place below a folder; none where one of them is missing."""
     files = {} if folder is None else {role: folder / name for role, name in source.files.items()}
     return files if all(path.is_file() for path in files.values()) else {}
+
+
+def folder_of(card: Card) -> Path:
+    """The folder of a dataset in the user's cache; may not exist yet."""
+    return cache_dir() / "datasets" / card.name
+
+
+def paths_of(card: Card, source: Source) -> dict[str, Path]:
+    """Where the files of an address are kept once they are downloaded."""
+    names = {role: Path(urlsplit(url).path).name or "file" for role, url in source.files.items()}
+    return {role: folder_of(card) / f"{role}-{name}" for role, name in names.items()}
+
+
+def cached(card: Card, source: Source) -> dict[str, Path] | None:
+    """The files of a place as they were downloaded, or None where one of them is missing."""
+    files = paths_of(card, source)
+    if not files or not all(path.is_file() for path in files.values()):
+        return None
+    for role, path in files.items():
+        hint = f"remove {path} and fetch it again: molgraph data get {card.name}"
+        _check(card, source, role, sha256_of(path), hint)
+    return files
+
+
+def fetch(card: Card, source: Source) -> dict[str, Path]:
+    """Download the files of a place; hashes of the first time are recorded beside them, a later change is refused."""
+    files = paths_of(card, source)
+    for role, path in files.items():
+        fresh = path.with_name(f"new-{path.name}")  # what is there stays until the new one is known to be the same
+        expected = source.sha256.get(role, UNVERIFIED).replace(UNVERIFIED, "")
+        came = download(source.files[role], fresh, sha256=expected, md5=source.md5.get(role, ""), label=card.name)
+        try:
+            _check(card, source, role, came, f"remove {path.parent} to take the new file instead")
+        except DataError:
+            fresh.unlink()
+            raise
+        fresh.replace(path)
+    return files
+
+
+def _check(card: Card, source: Source, role: str, found: str, hint: str) -> None:
+    """Compare a file's sha256 with the card and with its first time, which this is where none is on record."""
+    name, record = paths_of(card, source)[role].name, _read(card)
+    noted = record["files"].get(name, {}).get("sha256", UNVERIFIED)
+    for expected, who in ((source.sha256.get(role, UNVERIFIED), "the card has"), (noted, "its first download had")):
+        if expected not in (UNVERIFIED, found):
+            words = f"{name} of {card.name} has changed: its sha256 is {found}, {who} {expected}"
+            raise DataError(words, hint=hint)
+    if name not in record["files"]:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        record["files"][name] = {"url": source.files[role], "sha256": found, "first": now}
+        _write(card, record)
+
+
+def recorded_content(card: Card, edition: str) -> str:
+    """The content hash that the first load of an unverified edition recorded; empty before it."""
+    return str(_read(card)["content"].get(edition, ""))
+
+
+def record_content(card: Card, edition: str, digest: str) -> None:
+    """Note the content hash of an unverified edition's first load."""
+    values = _read(card)
+    values["content"][edition] = digest
+    _write(card, values)
+
+
+def _read(card: Card) -> dict[str, Any]:
+    path = folder_of(card) / RECORD
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        return {"files": dict(values["files"]), "content": dict(values["content"])}
+    except FileNotFoundError:
+        return {"files": {}, "content": {}}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StorageError(
+            f"cannot read {path}: {error}", hint=f"remove {path.parent} and fetch again: molgraph data get {card.name}"
+        ) from None
+
+
+def _write(card: Card, values: Mapping[str, Any]) -> None:
+    folder_of(card).mkdir(parents=True, exist_ok=True)
+    with atomic_write(folder_of(card) / RECORD, "w") as file:
+        json.dump(values, file, indent=1)
+
+
+def forget(card: Card, source: Source) -> None:
+    """Remove the files of an address and their record, so that they are fetched anew."""
+    record = _read(card)
+    for path in paths_of(card, source).values():
+        path.unlink(missing_ok=True)
+        record["files"].pop(path.name, None)
+    _write(card, record)
