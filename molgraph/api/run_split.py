@@ -11,14 +11,13 @@ import numpy as np
 
 from molgraph.api.check_config import split_file, split_name
 from molgraph.base.errors import DataError, MolgraphError
-from molgraph.base.packed import Packed
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split, few_of_a_class, split_table
 from molgraph.data.splits.make import usable_rows
 from molgraph.data.splits.split import LeftOut, content_hash, digests_of, row_contents, split_hash
 from molgraph.data.splits.structures import find_leaks
-from molgraph.data.table import Table
+from molgraph.data.table import Table, concatenate
 from molgraph.train.model import coded
 
 logger = logging.getLogger("molgraph")
@@ -98,24 +97,4 @@ def append_test(table: Table, test: Table) -> Table:
             f"the test table has the descriptors {list(test.feature_names)}, the table {list(table.feature_names)}",
             hint="give both the same columns",
         )
-    weights = [np.ones(len(part)) if part.weights is None else part.weights for part in (table, test)]
-    weighed = table.weights is not None or test.weights is not None
-    entities = zip(table.entities, test.entities, strict=True)
-    return replace(
-        table,
-        ids=np.concatenate([table.ids, test.ids]),
-        entities=tuple(replace(a, values=np.concatenate([a.values, b.values])) for a, b in entities),
-        status=np.concatenate([table.status, test.status]),
-        reason=np.concatenate([table.reason, test.reason]),
-        y=_stacked(table.y, test.y),
-        packed={name: Packed.of([*own.lists(), *test.packed[name].lists()]) for name, own in table.packed.items()},
-        weights=np.concatenate(weights) if weighed else None,
-        features=_stacked(table.features, test.features),
-        split=None if table.split is None else np.concatenate([table.split, np.full(len(test), None, dtype=object)]),
-        notes=tuple(dict.fromkeys((*table.notes, *test.notes))),
-        index=None if table.index is None or test.index is None else table.index.append(test.index),
-    )
-
-
-def _stacked(first: np.ndarray | None, second: np.ndarray | None) -> np.ndarray | None:
-    return None if first is None or second is None else np.concatenate([first, second])
+    return concatenate(table, test)

@@ -32,9 +32,8 @@ def xray(
         molgraph bench xray dataset:bbbp -o bbbp.html
         molgraph bench xray assay.csv -t pIC50 --split random --split lists.json -o xray.png
     """
-    from molgraph.base.csv_text import csv_text
+    from molgraph.base.csv_text import write_csv
     from molgraph.base.errors import UsageError
-    from molgraph.base.paths import atomic_write
     from molgraph.base.printable import printable
     from molgraph.base.registry import full_name
     from molgraph.cli.show import command, say
@@ -53,8 +52,7 @@ def xray(
     found = look(table, chosen, fractions=shares, seed=seed, title=printable(Path(data).name))
     if out is not None:  # written before a word is said: the reader of a pipe may leave
         if out.suffix == ".csv":
-            with atomic_write(out, "w") as file:
-                file.write(csv_text(found.to_frame()))
+            write_csv(out, found.to_frame())
         else:
             found.save(out)
     frame = found.to_frame().set_index("split")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Number
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from molgraph.base.packed import Packed
 from molgraph.base.table import MISSING, OK, UNREADABLE, Entities, Table, Target
 from molgraph.chem.smiles import is_mol, write_smiles
 from molgraph.data.columns import encodable
 
-__all__ = ["MISSING", "OK", "UNREADABLE", "Entities", "Table", "make_table", "row_name"]
+__all__ = ["MISSING", "OK", "UNREADABLE", "Entities", "Table", "concatenate", "make_table", "row_name"]
 
 
 def make_table(
@@ -38,6 +40,27 @@ def make_table(
     if y is not None:
         y = np.asarray(y, dtype=np.float64).reshape(n, -1)
     return Table(labels, (Entities("smiles", "molecule", values),), status, reason, tuple(targets), y, **columns)
+
+
+def concatenate(first: Table, second: Table) -> Table:
+    """The rows of two tables of the same entities, targets and features, one after the other."""
+
+    def stacked(a: Any, b: Any) -> Any:
+        return None if a is None or b is None else np.concatenate([a, b])
+
+    weights = [np.ones(len(part)) if part.weights is None else part.weights for part in (first, second)]
+    pairs = zip(first.entities, second.entities, strict=True)
+    return replace(
+        first,
+        **{name: stacked(getattr(first, name), getattr(second, name)) for name in ("ids", "status", "reason", "y")},
+        entities=tuple(replace(a, values=np.concatenate([a.values, b.values])) for a, b in pairs),
+        packed={name: Packed.of([*own.lists(), *second.packed[name].lists()]) for name, own in first.packed.items()},
+        weights=None if first.weights is None and second.weights is None else np.concatenate(weights),
+        features=stacked(first.features, second.features),
+        split=None if first.split is None else np.concatenate([first.split, np.full(len(second), None, dtype=object)]),
+        notes=tuple(dict.fromkeys((*first.notes, *second.notes))),
+        index=None if first.index is None or second.index is None else first.index.append(second.index),
+    )
 
 
 def _judge(value: Any) -> tuple[str, str, str]:

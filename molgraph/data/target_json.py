@@ -23,13 +23,14 @@ def targets_from_json(values: Any) -> tuple[Target, ...]:
         >>> targets_from_json([{"name": "y", "kind": "multiclass", "classes": ["a", "b"]}])[0].columns
         ('y:a', 'y:b')
     """
-    targets = tuple(_target(value) for value in values)
+    targets = tuple(map(target_from_json, values))
     if not targets:
         raise ModelFileError("the model has no targets")
     return targets
 
 
-def _target(value: Mapping[str, Any]) -> Target:
+def target_from_json(value: Mapping[str, Any]) -> Target:
+    """One target from the plain values that ``dataclasses.asdict`` gave, through JSON."""
     kind, level, bounds = value["kind"], value.get("level", "row"), value.get("bounds")
     if kind not in get_args(Kind) or level not in get_args(LevelName):
         words = f"kind {str(kind)[:40]!r} or level {str(level)[:40]!r}"

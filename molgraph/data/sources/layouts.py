@@ -7,6 +7,7 @@ import json
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from molgraph.data.graph_values import Geometry, Graph
 from molgraph.data.sources import builtin
 from molgraph.data.sources.dataset_files import Found
 from molgraph.data.sources.graph_files import plain_table, read_dgcnn, read_tu
-from molgraph.data.table import Table
+from molgraph.data.table import Table, concatenate
 from molgraph.data.table_reader import read_rows
 
 PARTS = ("valid", "test")
@@ -47,14 +48,9 @@ def _table(card: Card, found: Found) -> Table:
 def _joined(card: Card, found: Found) -> Table:
     """Several tables, one after another in the card's order; each file's role is its rows' part."""
     tables = [_read(card, found, path) for path in found.files.values()]
-    first, words = tables[0], np.array([*found.files], dtype=object).repeat([len(table) for table in tables])
+    words = np.array([*found.files], dtype=object).repeat([len(table) for table in tables])
     ids = np.array([str(i) for i in range(len(words))], dtype=object)
-    values, status, reason = (
-        np.concatenate([getattr(table, name) for table in tables]) for name in ("smiles", "status", "reason")
-    )
-    y = None if first.y is None else np.concatenate([table.y for table in tables if table.y is not None])
-    entities = (replace(first.entity("molecule"), values=values),)
-    return Table(ids, entities, status, reason, first.targets, y, split=words)
+    return replace(reduce(concatenate, tables), ids=ids, split=words)
 
 
 def _read(card: Card, found: Found, path: Path) -> Table:

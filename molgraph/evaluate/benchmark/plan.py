@@ -17,10 +17,11 @@ from molgraph.data.cards import card
 from molgraph.data.content import content_hash
 from molgraph.data.datasets import load_dataset
 from molgraph.data.table import Table
+from molgraph.data.target_json import target_from_json
 from molgraph.evaluate.benchmark.cells import Cell, cell_key
 from molgraph.evaluate.benchmark.frozen_splits import freeze, in_one_line
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
-from molgraph.evaluate.benchmark.table_parquet import target_of, write_table
+from molgraph.evaluate.benchmark.table_parquet import write_table
 from molgraph.evaluate.benchmark.unused_rows import unused_rows
 from molgraph.evaluate.metrics import default_metrics, get_metric
 
@@ -61,7 +62,7 @@ class DatasetPlan:
         """Read a plan file."""
         try:
             raw = parse_json(path.read_text(encoding="utf-8"))
-            raw["targets"] = tuple(target_of(t) for t in raw["targets"])
+            raw["targets"] = tuple(target_from_json(t) for t in raw["targets"])
             raw["metrics"] = {name: tuple(each) for name, each in raw["metrics"].items()}
             raw["split_hash"] = {(a, b, c): value for a, b, c, value in raw["split_hash"]}
             raw["cells"] = tuple(Cell(**cell) for cell in raw["cells"])

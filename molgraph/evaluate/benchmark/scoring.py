@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base import progress
-from molgraph.base.csv_text import csv_text
-from molgraph.base.paths import atomic_write
+from molgraph.base.csv_text import write_csv
 from molgraph.evaluate.benchmark.plan import DatasetPlan
 from molgraph.evaluate.benchmark.run_folder import Record, Records
 from molgraph.evaluate.metrics import Score, get_metric, score_target
@@ -48,8 +47,7 @@ def score_records(records: Records, done: Sequence[Record] | None = None) -> pd.
 def write_scores(records: Records) -> pd.DataFrame:
     """Score every cell and write the frame into the benchmark's folder as csv, numbers with all their digits."""
     scores = score_records(records)
-    with atomic_write(records.out / SCORES, "w") as file:
-        file.write(csv_text(scores))
+    write_csv(records.out / SCORES, scores)
     return scores
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
 from molgraph.data.graph_values import value_of
 from molgraph.data.table import Entities, Table
+from molgraph.data.target_json import target_from_json
 
 KEY, SHAPE = b"molgraph", ".shape"
 OF_ARRAYS = ("graph", "geometry")  # kinds of entity that are no text
@@ -84,7 +84,7 @@ def _read(path: Path) -> Table:
 
     made = pq.ParquetFile(pa.BufferReader(path.read_bytes())).read(use_threads=False)  # far sooner than by name
     about = json.loads(made.schema.metadata[KEY])
-    targets = tuple(target_of(t) for t in about["targets"])
+    targets = tuple(target_from_json(t) for t in about["targets"])
 
     def text(name: str) -> np.ndarray:
         return np.array(made[name].to_pylist(), dtype=object)
@@ -115,15 +115,3 @@ def _read(path: Path) -> Table:
         feature_names=tuple(about["features"]),
         split=text("split") if "split" in made.column_names else None,
     )
-
-
-def target_of(raw: dict[str, Any]) -> Target:
-    """A target from the plain values that ``dataclasses.asdict`` gave, through JSON.
-
-    Example:
-        >>> target_of(json.loads(json.dumps(asdict(Target("y", "binary"))))) == Target("y", "binary")
-        True
-    """
-    bounds = raw["bounds"]
-    given = raw | {"classes": tuple(raw["classes"]), "bounds": None if bounds is None else tuple(bounds)}
-    return Target(**given)
