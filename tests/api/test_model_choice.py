@@ -95,8 +95,8 @@ def test_several_targets_ties_and_missing_scores() -> None:
     [
         ({"model": {"name": "random_forest"}}, "baseline", "random_forest has none"),
         ({"training": {"baseline": False}}, "baseline", "--no-baseline trains none"),
-        ({"data": {"smiles": ["drug"], "sequence": "protein"}}, "baseline", "pairs and geometries have none"),
-        ({"data": {"smiles": ["solute", "solvent"]}}, "baseline", "pairs and geometries have none"),
+        ({"data": {"smiles": ["drug"], "sequence": "protein"}}, "baseline", "pairs have none"),
+        ({"data": {"smiles": ["solute", "solvent"]}}, "baseline", "pairs have none"),
         ({"split": {"fractions": [0.9, 0, 0.1]}}, "best", "the fractions leave none"),
     ],
 )
