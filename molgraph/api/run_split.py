@@ -26,11 +26,8 @@ logger = logging.getLogger("molgraph")
 def divide(table: Table, config: RunConfig, written: Table) -> Split:
     """The split that a recipe asks for: by a recipe's name, by the table's own column, or as a file says.
 
-    Args:
-        table: the rows with standardised molecules.
-        config: the recipe.
-        written: the same rows with molecules as they were read. Other people's recipes are asked of these, for a
-            standardised molecule may have another scaffold; so is a file that was not made of standardised ones.
+    Other people's recipes are asked of the rows as they were ``written``, for a standardised molecule may have another
+    scaffold; so is a file that was not made of standardised ones.
     """
     path, name = split_file(config), split_name(config)
     params: dict[str, Any] = {} if path is None else {"path": path}

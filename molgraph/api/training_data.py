@@ -136,10 +136,6 @@ def _range_notes(table: Table) -> list[str]:
 def describe_targets(table: Table, asked: Sequence[str] = ()) -> str:
     """What a table's targets are learnt as, and how to ask for classes where few whole numbers look like them.
 
-    Args:
-        table: with targets.
-        asked: as a person asked for them, ``z`` or ``z:multiclass``; who gave a kind needs no advice.
-
     Example:
         >>> from molgraph.base.contracts import Target
         >>> from molgraph.data.table import make_table

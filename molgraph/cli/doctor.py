@@ -126,12 +126,7 @@ def devices() -> list[dict[str, Any]]:
 
 
 def speeds() -> dict[str, float]:
-    """This machine's speed at what molgraph does most, each measured for about a third of a second.
-
-    Returns:
-        ``smiles_per_second`` read by RDKit on one core; ``float32_gflops`` and ``bfloat16_gflops`` of a
-        product of [4096, 300] by [300, 300]; ``memory_gigabytes_per_second`` read and written by a copy.
-    """
+    """This machine's speed at what molgraph does most, each measured for about a third of a second."""
     import numpy as np
     import torch
 

@@ -64,12 +64,7 @@ class Profile:
 
 
 def profile(target: Target, y: np.ndarray, molecule: np.ndarray) -> Profile:
-    """Describe one target.
-
-    Args:
-        target: its kind decides what is said.
-        y: float64 [n], NaN where missing.
-        molecule: int64 [n], equal for the same molecule; -1 where it cannot be read.
+    """Describe one target; rows of one molecule (-1: unreadable) have one number in ``molecule``.
 
     Example:
         >>> made = profile(Target("y"), np.array([1.0, 2.0, 4.0, np.nan]), np.array([0, 0, 1, 2]))

@@ -55,12 +55,6 @@ def as_given(prediction: Prediction, given: Table, clean: Table, preset: str) ->
     """A prediction of standardised molecules as one of the molecules as they were given.
 
     Values of atoms and bonds come in the order of the given SMILES; those that the standardiser removed have none.
-
-    Args:
-        prediction: of ``clean``.
-        given: the table as it was read.
-        clean: the same, standardised.
-        preset: the standardiser.
     """
     if not prediction.packed:
         return replace(prediction, inputs=given.inputs)

@@ -46,14 +46,6 @@ def read_rows(
     """The rows of a source in tables of ``chunk_rows``, or in one; one table of no rows where it has none.
 
     Cells of targets are read as asked in a whole table; in chunks, decimal commas of weights and descriptors alone.
-
-    Args:
-        source, targets, columns: as for ``molgraph.data.read.read_table``; no dataset by name.
-        reading: how cells of values are read.
-        chunk_rows: rows a table; None for all.
-        keep_columns: whether to give all columns of the source.
-        molblocks: whether to give an SD file's structures too, as a column ``MOLBLOCK``.
-        log: whether ``log10_y`` may be named for the column ``y``.
     """
     reader = reader_for(source)
     if log and targets is not None:

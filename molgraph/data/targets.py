@@ -245,13 +245,7 @@ def flat_values(column: pa.ChunkedArray, *, numbers: bool) -> pa.ChunkedArray:
 def read_lists(column: pa.ChunkedArray, target: Target, sizes: np.ndarray) -> tuple[Packed, np.ndarray]:
     """The values of a target below the row level; a cell that cannot be used has a reason and no values.
 
-    Args:
-        column: a cell for each row.
-        target: what the column holds.
-        sizes: int64 [n], the atoms (or bonds) of each row's molecule; -1 where there is no molecule.
-
-    Returns:
-        The values, and object [n] of reasons, empty where all is well.
+    ``sizes`` are the atoms (or bonds) of each row's molecule; -1 where there is no molecule.
     """
     cells = [split_list(text) for text in as_text(column)]
     reason = np.full(len(cells), "", dtype=object)

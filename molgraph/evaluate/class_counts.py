@@ -16,10 +16,6 @@ SHOWN = 6  # targets on a terminal
 def class_counts(table: Table, parts: Mapping[str, np.ndarray]) -> pd.DataFrame:
     """Rows of each class that can be read and are labelled, a row for each target and class, a column for each part.
 
-    Args:
-        table: rows with targets; numbers have no classes and are not in the result.
-        parts: a part's name to its rows.
-
     Example:
         >>> from molgraph.base.contracts import Target
         >>> from molgraph.data.table import make_table

@@ -56,15 +56,6 @@ def paired_difference(
     Both are scored on each resample, so what makes a row hard for both cancels. An interval that holds 0 says
     that these rows do not tell the two apart. It speaks of the choice of test rows alone, not of other seeds.
 
-    Args:
-        y: measured values, float [rows]; rows with a NaN in any of the three are left out.
-        a: one method's predictions, float [rows] or [rows, classes].
-        b: the other's.
-        metric: name or metric.
-        n: resamples of the rows.
-        seed: of the resampling.
-        level: share of resamples inside the interval.
-
     Example:
         >>> y = np.arange(50.0)
         >>> paired_difference(y, y + 1, y + 3, "mae")

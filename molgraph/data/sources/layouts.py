@@ -74,13 +74,7 @@ def _row_numbers(path: Path, n: int) -> np.ndarray:
 def read_npz(path: Path, targets: tuple[Target, ...], columns: Mapping[str, str]) -> Table:
     """Molecules packed one after another: ``N`` atoms of each, ``Z`` and ``R`` of all, a value of each a key.
 
-    Args:
-        path: a numpy archive; arrays of objects are refused, since they are pickles.
-        targets: what is read.
-        columns: target -> its key, where the two differ.
-
-    Returns:
-        A table with a column of geometries, and one of SMILES where the file has them.
+    ``columns`` has the key of a target where its name is another. Arrays of objects are refused: they are pickles.
     """
     try:
         with np.load(path, allow_pickle=False) as stored:
@@ -124,14 +118,10 @@ def read_coulomb(path: Path, targets: tuple[Target, ...]) -> Table:
 def read_deepdta(files: Mapping[str, Path], target: Target, *, molar: bool) -> Table:
     """Measured pairs in row-major order of the affinity matrix, as the published folds count them.
 
-    Args:
-        files: ``ligands`` and ``proteins`` (JSON, name -> text, in the matrix's order), ``affinity`` (a matrix as
-            text, nan where nobody measured), and maybe ``test`` and ``train`` (JSON: positions of the published folds).
-        target: the affinity.
-        molar: whether values are Kd in nM, to become -log10(Kd / 1 M).
-
-    Returns:
-        A table of two entity columns; ``split`` holds the published test fold, and the first training fold as valid.
+    The files are ``ligands`` and ``proteins`` (JSON, name -> text, in the matrix's order), ``affinity`` (a matrix as
+    text, nan where nobody measured; with ``molar`` Kd in nM, which become -log10(Kd / 1 M)), and maybe ``test`` and
+    ``train`` (JSON: positions of the published folds): the table's ``split`` is the test fold, and the first training
+    fold as valid.
     """
     ligands, proteins = (list(_json(files[role]).values()) for role in ("ligands", "proteins"))
     matrix = _matrix(files["affinity"])

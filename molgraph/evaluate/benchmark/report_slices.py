@@ -101,8 +101,7 @@ class Slices:
 def slice_records(records: Records, problem: DatasetPlan, split: str) -> Slices | None:
     """Collect a dataset's predictions under a split, with the distance of its test molecules to what was learnt from.
 
-    Returns:
-        None where no cell of the first repeat ended well.
+    None where no cell of the first repeat ended well.
     """
     parts: dict[str, list[Answers]] = {}
     for record in records.done:

@@ -28,10 +28,6 @@ _WORDS = (
 def score_records(records: Records, done: Sequence[Record] | None = None) -> pd.DataFrame:
     """Score every cell from its stored predictions alone.
 
-    Args:
-        records: of a benchmark's folder.
-        done: which of its cells; all by default.
-
     Returns:
         The scores frame, its columns ``COLUMNS``; the metric that leads a target comes first. A cell that failed has
         a row for each target and metric too, NaN and with its status and reason; a dataset that was refused has one

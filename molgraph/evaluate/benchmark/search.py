@@ -28,9 +28,6 @@ def search(job: Job, train: Table) -> dict[str, Any]:
 
     Only training rows come in. They are split again, forms of a molecule together; each trial learns from one part and
     is judged on the other, by the metric that leads each target, averaged over the targets.
-
-    Returns:
-        ``chosen`` (parameters by name), ``search`` (each trial's parameters, score, seconds) and ``notes``.
     """
     assert job.search is not None
     settings = job.search

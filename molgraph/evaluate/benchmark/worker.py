@@ -48,9 +48,6 @@ def run_job(job: Job) -> dict[str, Any]:
     """Learn from the training rows, predict the test rows, write the predictions.
 
     The test rows' labels are taken off before the method is made: neither it nor its search can see them.
-
-    Returns:
-        ``status`` and ``reason``, and where it is ok ``seconds``, ``notes``, ``chosen`` and ``search``.
     """
     table, split = read_handed(Path(job.table)), Split.load(job.split)
     test = table.take(split.test)
