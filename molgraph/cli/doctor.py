@@ -141,7 +141,7 @@ def speeds() -> dict[str, float]:
     for dtype in (torch.float32, torch.bfloat16):
         x, w = torch.ones(_ROWS, _WIDTH, dtype=dtype), torch.ones(_WIDTH, _WIDTH, dtype=dtype)
         out = torch.empty(_ROWS, _WIDTH, dtype=dtype)
-        rate = _rate(lambda x=x, w=w, out=out: torch.mm(x, w, out=out))  # type: ignore[misc]
+        rate = _rate(lambda x=x, w=w, out=out: torch.mm(x, w, out=out))
         found[f"{str(dtype).removeprefix('torch.')}_gflops"] = flops * rate / 1e9
     source = np.ones(16_000_000)  # 128 MB: larger than any cache
     copy = np.empty_like(source)
