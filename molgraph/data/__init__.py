@@ -1,2 +1,2 @@
-"""From files to batches: ``read`` makes a table, ``standardised`` and ``audit`` look after its molecules, ``splits``
-divide it, ``featurize`` and ``store`` turn molecules into graphs, ``batch`` into tensors."""
+"""From files to batches: ``read`` makes a table, ``standardise`` and ``audit`` look after its molecules, ``splits``
+divide it, ``featurize`` and ``graph_store`` turn molecules into graphs, ``batch`` into tensors."""
