@@ -107,6 +107,13 @@ def test_the_mean_is_weighted_and_counts_classes() -> None:
     assert MeanPredictor().fit(classes).predict(classes).value[0].tolist() == [0.5, 0.0, 0.5]
 
 
+def test_equal_weights_are_none() -> None:
+    plain = _table()
+    same = replace(plain, weights=np.full(len(plain), 2.0))
+    found = [_forest(n_estimators=20).fit(table).predict(plain).value for table in (plain, same)]
+    np.testing.assert_array_equal(*found)
+
+
 def test_weights_and_class_weights_move_the_forest() -> None:
     smiles = ["CCO"] * 10
     y = np.array([1.0] + [0.0] * 9)

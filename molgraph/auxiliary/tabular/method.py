@@ -118,6 +118,7 @@ class TabularMethod(Method):
                 w = None if weights is None else weights[use]
                 if j in classes:
                     w = classes[j][y[use, j].astype(np.int64)] * (1.0 if w is None else w)
+                w = None if w is None or (w == w[:1]).all() else w  # equal ones draw other rows in a forest than none
                 rows = np.flatnonzero(use)
                 x = matrix.x if len(rows) == len(matrix.x) else matrix.x[use]
                 place = rows if index is None else index.place[rows]
