@@ -16,7 +16,7 @@ COMMANDS = {
     "method": "molgraph train {data} -m {name}",
     "readout": "molgraph train {data} -m dmpnn -s params.readout={name}",
     "norm": "molgraph train {data} -m gin -s params.norm={name}",
-    "joiner": "molgraph train dataset:davis -m dmpnn+deepdta -s params.joiner={name}",
+    "joiner": "molgraph train dataset:davis -m dmpnn+deepdta -s params.joiner={name} --epochs 2",
     "generator": "molgraph train-generator {data} -m {name} -o generator.mgm",
     "objective": "molgraph pretrain {data} --objective {name} -o encoder.mgm",
 }

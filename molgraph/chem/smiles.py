@@ -173,12 +173,11 @@ def _reason(text: str) -> str:
     return parse_smiles(text).reason
 
 
-def parse_smiles(text: str, *, sanitize: bool = True) -> Parsed:
+def parse_smiles(text: str) -> Parsed:
     """Read one SMILES; nothing is raised and nothing reaches the terminal.
 
     Args:
         text: SMILES or CXSMILES; blanks around it are ignored.
-        sanitize: whether RDKit checks valences and perceives rings and aromaticity.
 
     Returns:
         The molecule and an empty reason, or None and RDKit's own words in one line.
@@ -196,7 +195,7 @@ def parse_smiles(text: str, *, sanitize: bool = True) -> Parsed:
         return Parsed(None, reason)
     with captured() as log:
         try:
-            mol = Chem.MolFromSmiles(text, sanitize=sanitize)
+            mol = Chem.MolFromSmiles(text)
         except (RuntimeError, ValueError) as error:  # RDKit throws a few parser errors instead of logging them
             return Parsed(None, one_line(str(error)) or type(error).__name__)
     if mol is None:

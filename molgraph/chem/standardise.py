@@ -12,6 +12,7 @@ from rdkit import Chem
 from rdkit.Chem.MolStandardize import rdMolStandardize
 
 from molgraph.base import registry
+from molgraph.base.errors import UsageError
 from molgraph.chem.parallel import map_molecules
 from molgraph.chem.smiles import parse_smiles
 
@@ -145,8 +146,6 @@ def preset(name: str) -> Preset:
     Raises:
         UsageError: no preset has that name, or this molgraph has another version of it.
     """
-    from molgraph.base.errors import UsageError
-
     word, _, version = name.partition("/")
     found = registry.get("standardiser", word)
     if version and version != str(VERSION):

@@ -235,7 +235,7 @@ def _front(
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")] = False,
 ) -> None:
-    """Predict properties of molecules, from a table of SMILES to a model that can be trusted."""
+    """Predict properties of molecules, generate candidates, and run benchmarks."""
     if quiet:
         os.environ["MOLGRAPH_QUIET"] = "1"
 

@@ -21,7 +21,7 @@ from molgraph.nn.encoder import Encoded, Encoder
     "encoder",
     "deepdta",
     system="deepdta",
-    command="molgraph train dataset:davis -m deepdta",
+    command="molgraph train dataset:davis -m deepdta --epochs 2",
     summary="convolutions over the letters of proteins and SMILES; of both, drug-target affinity",
     paper="Oeztuerk, Oezguer and Ozkirimli 2018, Bioinformatics 34:i821",
     line=("tokens", "windows", "convolution", "ReLU", "maximum", "supervised"),

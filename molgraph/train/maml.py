@@ -30,7 +30,7 @@ Steps = Annotated[int, Range(0, 64)]
     summary="weights that adapt to a new task in few steps",
     paper="Finn et al. 2017, ICML",
     system="maml",
-    command="molgraph pretrain dataset:tox21 --objective maml -o init.mgm",
+    command="molgraph pretrain dataset:tox21 --objective maml --epochs 3 -o init.mgm",
 )
 class MAML(Objective):
     """Model-agnostic meta-learning; a task is a target column, and all tasks share one output.

@@ -16,13 +16,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+import numpy as np  # noqa: E402
+
 import molgraph  # noqa: E402
+from molgraph.base.registry import get, names  # noqa: E402
+from molgraph.data.featurize_geometry import METHANE, WATER  # noqa: E402
+from molgraph.data.table import Entities, Table  # noqa: E402
 from molgraph.train.make_method import make_method  # noqa: E402
 from molgraph.train.model import Model  # noqa: E402
 from pipelines.attack.mutate import mutated  # noqa: E402
@@ -33,6 +39,15 @@ NET = {"epochs": 1, "head_width": 8, "batch_size": 16}
 METHODS: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "dmpnn": [("dmpnn", NET | {"d_hidden": 8})],
     "mpnn": [("mpnn", NET | {"d_hidden": 8, "d_edge": 8})],
+    "gin": [("gin", NET | {"d_hidden": 8})],
+    "dag": [("dag", NET | {"d_hidden": 8})],
+    "schnet": [("schnet", NET | {"d_hidden": 8, "n_basis": 8})],
+    "deepdta": [("deepdta", NET | {"d_embed": 8, "n_filters": 8})],
+    "dmpnn+deepdta": [
+        ("dmpnn+deepdta", NET | {"dmpnn.d_hidden": 8, "deepdta.d_embed": 8, "deepdta.n_filters": 8, "joiner": joiner})
+        for joiner in ("concat", "bilinear")
+    ],
+    "gru": [("gru", {"epochs": 1, "d_embedding": 8, "d_hidden": 8, "n_layers": 1, "max_length": 20})],
     "pyg_conv": [
         ("pyg_conv", NET | {"d_hidden": 8, "heads": 2, "conv": conv, "options": options})
         for conv, options in (("GINEConv", {"eps": 0.1}), ("GATv2Conv", {"concat": True}), ("TAGConv", {"K": 2}),
@@ -57,8 +72,6 @@ METHODS: dict[str, list[tuple[str, dict[str, Any]]]] = {
 
 def sound_files(name: str, folder: Path) -> list[bytes]:
     """Small sound files of a method: of one number, and of two targets of other kinds."""
-    import numpy as np
-
     from molgraph.base.contracts import Target
     from molgraph.data.table import make_table
 
@@ -76,11 +89,24 @@ def sound_files(name: str, folder: Path) -> list[bytes]:
     found = []
     for i, (method, params) in enumerate(METHODS[name]):
         for j, rows in enumerate((table, several)):
-            fitted = make_method(method, **params).fit(rows)
+            generates = method in names("generator")
+            made = get("generator", method)(**params) if generates else make_method(method, **params)
+            rows = replace(rows, entities=entities_of(name, rows))
+            fitted = made.fit(rows.with_targets([]) if generates else rows)
             path = folder / f"{name}-{i}-{j}.mgm"
-            Model(fitted, targets=rows.row_targets, feature_names=rows.feature_names).save(path)
+            targets = () if generates else rows.row_targets
+            Model(fitted, targets=targets, feature_names=rows.feature_names).save(path)
             found.append(path.read_bytes())
     return found
+
+
+def entities_of(name: str, rows: Table) -> tuple[Entities, ...]:
+    """The table's molecules, or the entity columns that a method reads in their place."""
+    shapes, proteins = np.full(len(rows), None, dtype=object), np.full(len(rows), "MKTAYIAKQR", dtype=object)
+    shapes[:] = [(WATER, METHANE)[i % 2] for i in range(len(rows))]
+    if name == "schnet":
+        return (Entities("geometry", "geometry", shapes),)
+    return (*rows.entities, *[Entities("protein", "sequence", proteins)] * ("+" in name))
 
 
 class Worker:

@@ -26,12 +26,16 @@ def attempt(path: str, load: Callable[[Path], object]) -> tuple[str, str]:
 
     from molgraph.base.contracts import Generator
     from molgraph.base.errors import ModelFileError
-    from molgraph.data.table import make_table
+    from molgraph.data.table import Entities, Table
 
     try:
         model = load(Path(path))
         names = model.feature_names  # type: ignore[attr-defined]
-        table = make_table(QUESTIONS, features=np.ones((3, len(names))) if names else None, feature_names=names)
+        read = model.columns_read  # type: ignore[attr-defined]
+        entities = tuple(Entities(name, kind, np.array(questions()[kind], dtype=object)) for kind, name in read)
+        ids, ok, empty = (np.array(each, dtype=object) for each in (list("123"), ["ok"] * 3, [""] * 3))
+        table = Table(ids, entities, ok, empty,
+                      features=np.ones((3, len(names))) if names else None, feature_names=names)  # fmt: skip
         if isinstance(model.method, Generator):  # type: ignore[attr-defined]
             assert [type(text) for text in model.method.sample(3)] == [str] * 3  # type: ignore[attr-defined]
         else:
@@ -46,6 +50,13 @@ def attempt(path: str, load: Callable[[Path], object]) -> tuple[str, str]:
         ours = [f"{Path(f.filename).name}:{f.lineno}" for f in where if "molgraph" in f.filename][-3:]
         return "fault", f"{type(error).__name__}: {str(error)[:120]} ({' '.join(ours)})"
     return "answered", ""
+
+
+def questions() -> dict[str, list[object]]:
+    """Three values of each kind of entity, the last of which cannot be read."""
+    from molgraph.data.featurize_geometry import METHANE, WATER
+
+    return {"molecule": [*QUESTIONS], "sequence": ["MKT", "ACD", "J"], "geometry": [WATER, METHANE, "junk"]}
 
 
 def peak_mb() -> float:
