@@ -47,7 +47,7 @@ METHODS: dict[str, list[tuple[str, dict[str, Any]]]] = {
         ("dmpnn+deepdta", NET | {"dmpnn.d_hidden": 8, "deepdta.d_embed": 8, "deepdta.n_filters": 8, "joiner": joiner})
         for joiner in ("concat", "bilinear")
     ],
-    "gru": [("gru", {"epochs": 1, "d_embedding": 8, "d_hidden": 8, "n_layers": 1, "max_length": 20})],
+    "gru": [("gru", {"epochs": 1, "d_embedding": 8, "d_hidden": 8, "n_layers": 1})],
     "pyg_conv": [
         ("pyg_conv", NET | {"d_hidden": 8, "heads": 2, "conv": conv, "options": options})
         for conv, options in (("GINEConv", {"eps": 0.1}), ("GATv2Conv", {"concat": True}), ("TAGConv", {"K": 2}),
