@@ -15,7 +15,7 @@ from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split, few_of_a_class, split_table
 from molgraph.data.splits.make import usable_rows
-from molgraph.data.splits.split import LeftOut, content_hash, digests_of, row_contents, split_hash
+from molgraph.data.splits.split import LeftOut, digests_of, row_contents, rows_hash, split_hash
 from molgraph.data.splits.structures import find_leaks
 from molgraph.data.table import Table, concatenate
 from molgraph.train.model import coded
@@ -43,7 +43,7 @@ def divide(table: Table, config: RunConfig, written: Table) -> Split:
 def _is_split_of_another(path: Path, table: Table) -> bool:
     """Whether a file is a molgraph split that was made for other molecules than these."""
     try:
-        return Split.load(path).content != content_hash(row_contents(table))
+        return Split.load(path).content != rows_hash(row_contents(table))
     except MolgraphError:
         return False  # a list of row numbers, or nothing that can be read: who reads it says so
 
@@ -68,7 +68,7 @@ def divide_before(n: int, clean: Table, table: Table, config: RunConfig) -> Spli
         test=test,
         n_rows=len(clean),
         params=params,
-        content=content_hash(contents),
+        content=rows_hash(contents),
         digests=digests_of(contents),
         hash=split_hash(contents, parts, settings | {"params": params}),
         leaks=find_leaks(clean, np.sort(np.concatenate([split.train, split.valid])), test),

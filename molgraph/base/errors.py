@@ -68,7 +68,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
         'known: dmpnn, mpnn'
     """
     known = list(known)
-    close = alike(name, known)
+    close = close_names(name, known)
     if close:
         return did_you_mean(close)
     more = f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
@@ -80,7 +80,7 @@ def did_you_mean(names: Iterable[str]) -> str:
     return "did you mean " + " or ".join(map(repr, names)) + "?"
 
 
-def alike(name: str, known: Iterable[str]) -> list[str]:
+def close_names(name: str, known: Iterable[str]) -> list[str]:
     """Up to three of the known names that look like ``name``, the nearest first, equally near ones in their order."""
     whole = {each: _likeness(name, each) for each in known}
     best = {each: max(_likeness(name, part) for part in (each, *re.split("[/_]", each))) for each in whole}

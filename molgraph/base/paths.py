@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from molgraph.base.errors import StorageError, UsageError, alike, did_you_mean
+from molgraph.base.errors import StorageError, UsageError, close_names, did_you_mean
 
 _HINTS = {
     errno.ENOSPC: "the disk is full: free some space or write elsewhere; nothing was replaced",
@@ -149,8 +149,8 @@ def missing_file(path: str | os.PathLike[str], what: str = "file") -> StorageErr
         return StorageError(f"there is no {what} {str(path)!r}", hint=f"there is no folder {str(path.parent)!r} either")
     beside = [p.name for p in islice(path.parent.iterdir(), 1000) if p.is_file() and not p.name.startswith(".")]
     here = sorted(beside, key=lambda name: (Path(name).suffix != path.suffix, name))
-    stems = {Path(name).stem: name for name in reversed(here)}  # an ending in common makes no two names alike
-    close = [stems[stem] for stem in alike(path.stem, dict.fromkeys(Path(name).stem for name in here))]
+    stems = {Path(name).stem: name for name in reversed(here)}  # an ending in common makes no two names close_names
+    close = [stems[stem] for stem in close_names(path.stem, dict.fromkeys(Path(name).stem for name in here))]
     more = f" and {len(here) - 5:,} more" if len(here) > 5 else ""
     holds = f"holds {', '.join(here[:5])}{more}" if here else "is empty"
     hint = did_you_mean(close) if close else f"the folder {str(path.parent)!r} {holds}"

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from molgraph.base.errors import UsageError, alike, did_you_mean, nearest
+from molgraph.base.errors import UsageError, close_names, did_you_mean, nearest
 from molgraph.base.paths import atomic_write
 from molgraph.base.recipe_keys import SECTIONS, DataSection, ModelSection, SplitSection, TrainingSection
 from molgraph.base.registry import get, names
@@ -96,7 +96,7 @@ def _find(key: str, model: str) -> tuple[str, str, str]:
     if key in own:
         raise UsageError(f"{key!r} is a parameter of {model}", hint=f"write it params.{key}=...")
     candidates = sorted({*known} if "." in key else {*known.values()})
-    close = [f"params.{name}" for name in alike(key, own)] if not alike(key, candidates) else []
+    close = [f"params.{name}" for name in close_names(key, own)] if not close_names(key, candidates) else []
     hint = did_you_mean(close) if close else nearest(key, candidates)
     raise UsageError(f"the recipe has no key {key!r}", hint=f"{hint}; a model's own parameter is params.NAME")
 

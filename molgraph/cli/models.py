@@ -41,7 +41,7 @@ def models(
         molgraph models --kind metric  # which way is better, what each needs
     """
     from molgraph.api.catalogue import matches, model_entries, names
-    from molgraph.base.errors import UsageError, alike, nearest
+    from molgraph.base.errors import UsageError, close_names, nearest
     from molgraph.base.registry import entry, full_name, kinds
 
     if kind != "model" and kind not in kinds():
@@ -55,7 +55,9 @@ def models(
         wanted = full_name(kind, name)
         if wanted not in known:
             every = sorted({each for k in kinds() for each in names(k)})
-            raise UsageError(f"no {kind} is named {name!r}", hint=nearest(name, every if alike(name, every) else known))
+            raise UsageError(
+                f"no {kind} is named {name!r}", hint=nearest(name, every if close_names(name, every) else known)
+            )
         found = [known[wanted]]
     if search is not None and not (found := [each for each in found if matches(each, search)]):
         raise UsageError(f"no {kind} has all the words {search!r}", hint="use fewer words; molgraph models lists all")

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from molgraph.auxiliary.peers.groups import Group, PeerMethod, Rows, Width
+from molgraph.auxiliary.peers.groups import Group, PeerMethod, PeerRows, Width
 from molgraph.base.optional import need
 from molgraph.base.ranges import Count, NotNegative, Positive, Probability, Range
 from molgraph.base.registry import register
@@ -98,7 +98,7 @@ class Chemprop(PeerMethod):
         rates = {"warmup_epochs": self.warmup_epochs, "init_lr": end, "max_lr": top, "final_lr": end}
         return models.MPNN(message, getattr(nn, AGGREGATIONS[self.aggregation])(), predictor, **rates)
 
-    def train(self, group: Group, rows: Rows, valid: Rows | None) -> Any:
+    def train(self, group: Group, rows: PeerRows, valid: PeerRows | None) -> Any:
         need("chemprop")
         from lightning import pytorch as lightning
 
@@ -130,7 +130,7 @@ class Chemprop(PeerMethod):
                 model.load_state_dict(best["weights"])
         return model
 
-    def ask(self, model: Any, group: Group, rows: Rows) -> np.ndarray:
+    def ask(self, model: Any, group: Group, rows: PeerRows) -> np.ndarray:
         import torch
 
         model.eval()
@@ -139,7 +139,7 @@ class Chemprop(PeerMethod):
         whole = np.concatenate(found)
         return whole[:, 0, :] if group.kind == "multiclass" else whole
 
-    def _loader(self, rows: Rows, order: int | None = None) -> Any:
+    def _loader(self, rows: PeerRows, order: int | None = None) -> Any:
         """chemprop's loader; shuffled by ``order``, or in order where it is None."""
         from chemprop import data
 

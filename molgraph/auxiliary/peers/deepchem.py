@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from molgraph.auxiliary.peers.groups import Group, PeerMethod, Rows, Width
+from molgraph.auxiliary.peers.groups import Group, PeerMethod, PeerRows, Width
 from molgraph.base.optional import need
 from molgraph.base.ranges import Bits, Count, Positive, Probability
 from molgraph.base.registry import register
@@ -103,7 +103,7 @@ class DeepChem(PeerMethod):
                 return deepchem.models.MultitaskRegressor(n_tasks, **layers, **common)
             return deepchem.models.MultitaskClassifier(n_tasks, n_classes=n_classes, **layers, **common)
 
-    def train(self, group: Group, rows: Rows, valid: Rows | None) -> Any:
+    def train(self, group: Group, rows: PeerRows, valid: PeerRows | None) -> Any:
         seed = derive(self.seed, "deepchem", group.kind)
         with torch_settings(self.threads, seed), _kept_random(seed), quiet():
             model = self.build(group)
@@ -111,7 +111,7 @@ class DeepChem(PeerMethod):
             model.fit(self._data(rows), nb_epoch=int(self.epochs), **unsaved)
         return model
 
-    def ask(self, model: Any, group: Group, rows: Rows) -> np.ndarray:
+    def ask(self, model: Any, group: Group, rows: PeerRows) -> np.ndarray:
         with torch_settings(self.threads), quiet():
             found = np.asarray(model.predict(self._data(rows)), dtype=np.float64)
         n, k = len(rows.smiles), len(group.columns)
@@ -121,7 +121,7 @@ class DeepChem(PeerMethod):
         shares /= shares.sum(axis=2, keepdims=True)
         return shares[:, 0, :] if group.kind == "multiclass" else shares[:, :, 1]
 
-    def _data(self, rows: Rows) -> Any:
+    def _data(self, rows: PeerRows) -> Any:
         """DeepChem's data set; a missing label weighs nothing."""
         import deepchem
 

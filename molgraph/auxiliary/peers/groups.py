@@ -41,7 +41,7 @@ class Group:
     d_extra: int = 0  # number of the table's own feature columns
 
 
-class Rows(NamedTuple):
+class PeerRows(NamedTuple):
     """Readable rows for a group."""
 
     smiles: list[str]  # n molecules
@@ -80,11 +80,11 @@ class PeerMethod(Method):
         """The library's model with fresh weights."""
 
     @abstractmethod
-    def train(self, group: Group, rows: Rows, valid: Rows | None) -> Any:
+    def train(self, group: Group, rows: PeerRows, valid: PeerRows | None) -> Any:
         """A trained model; ``valid`` is None for a method that does not use it."""
 
     @abstractmethod
-    def ask(self, model: Any, group: Group, rows: Rows) -> np.ndarray:
+    def ask(self, model: Any, group: Group, rows: PeerRows) -> np.ndarray:
         """Predictions, float64 [n, k]: scaled values, P(class 1) of each target, or one probability a class."""
 
     def network(self, model: Any) -> nn.Module:
@@ -131,7 +131,7 @@ class PeerMethod(Method):
         outputs, descriptors, groups, models = self.fitted
         table = checked(table)
         rows, value = np.flatnonzero(table.ok), np.full((len(table), outputs.d_out), np.nan)
-        asked = Rows(list(table.smiles[rows]), _extra(descriptors, table)[rows])
+        asked = PeerRows(list(table.smiles[rows]), _extra(descriptors, table)[rows])
         for group, model in zip(groups, models, strict=True) if len(rows) else ():
             found = self.ask(model, group, asked)
             for i, j in enumerate(group.columns):
@@ -173,7 +173,9 @@ class PeerMethod(Method):
                     model = method.build(group)
                 weights = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
                 method.network(model).load_state_dict(weights)
-                method.ask(model, group, Rows(["CO"], np.zeros((1, len(names)), dtype=np.float32)))  # can it predict?
+                method.ask(
+                    model, group, PeerRows(["CO"], np.zeros((1, len(names)), dtype=np.float32))
+                )  # can it predict?
                 models.append(model)
         outputs = Outputs(targets, scale[0], scale[1], unlearned)
         method._fitted = Fitted(outputs, DescriptorScale(names, extra[0], extra[1]), groups, tuple(models))
@@ -199,13 +201,13 @@ def groups_of(targets: tuple[Target, ...], unlearned: Mapping[str, str], d_extra
     return (*found, *(Group("multiclass", (j,), len(targets[j].classes), d_extra) for j in several))
 
 
-def _rows(outputs: Outputs, descriptors: DescriptorScale, table: Table, y: Any, group: Group) -> Rows:
+def _rows(outputs: Outputs, descriptors: DescriptorScale, table: Table, y: Any, group: Group) -> PeerRows:
     js = np.array(group.columns)
     weights = np.ones(len(table)) if table.weights is None else table.weights
     use = np.flatnonzero(table.ok & ~np.isnan(y[:, js]).all(axis=1) & (weights > 0))
     scaled = (y[np.ix_(use, js)] - outputs.mean[js]) / outputs.scale[js]
     mean = weights[use].mean() if len(use) else 1.0
-    return Rows(list(table.smiles[use]), _extra(descriptors, table)[use], scaled, weights[use] / mean)
+    return PeerRows(list(table.smiles[use]), _extra(descriptors, table)[use], scaled, weights[use] / mean)
 
 
 def _extra(descriptors: DescriptorScale, table: Table) -> np.ndarray:

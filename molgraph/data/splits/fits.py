@@ -8,7 +8,7 @@ import numpy as np
 
 from molgraph.base.errors import DataError
 from molgraph.base.registry import names
-from molgraph.data.splits.split import ANEW, Split, content_hash, digests_of, row_contents
+from molgraph.data.splits.split import ANEW, Split, digests_of, row_contents, rows_hash
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 
@@ -28,7 +28,7 @@ def check_rows(split: Split, table: Table, source: str = "the split") -> None:
     tried = f"{ANEW}; tried with the standardisers {', '.join(names('standardiser'))}"
     closest: np.ndarray | None = None
     for contents in _forms(table):
-        if not split.content or content_hash(contents) == split.content:
+        if not split.content or rows_hash(contents) == split.content:
             return
         mine, theirs = digests_of(contents), split.digests
         if len(mine) != len(theirs) or mine == theirs:  # a file of an earlier version has none

@@ -22,9 +22,9 @@ from molgraph.data.splits.split import (
     LeftOut,
     Split,
     check_parts,
-    content_hash,
     digests_of,
     row_contents,
+    rows_hash,
     split_hash,
 )
 from molgraph.data.splits.structures import find_leaks, reasons_by_row
@@ -168,7 +168,7 @@ def freeze(
         fractions=task.fractions,
         n_rows=len(table),
         params=params,
-        content=content_hash(contents),
+        content=rows_hash(contents),
         digests=digests_of(contents),
         hash=split_hash(contents, arrays, settings),
         leaks=() if recipe.grouped else find_leaks(table, arrays["train"], arrays["test"], usable.parents),

@@ -122,7 +122,7 @@ class Split:
             raise DataError(
                 f"the split was made for a table of {self.n_rows} rows, this one has {len(table)}", hint=ANEW
             )
-        if self.content and content_hash(row_contents(table)) != self.content:
+        if self.content and rows_hash(row_contents(table)) != self.content:
             raise DataError(
                 "the split was made for other rows: ids or structures differ, or stand in another order",
                 hint=f"{ANEW}, standardised as it was then",
@@ -213,7 +213,7 @@ def check_parts(parts: Iterable[np.ndarray], n_rows: int, source: str, hint: str
 _quoted = json.encoder.encode_basestring_ascii
 
 
-def content_hash(contents: Sequence[str]) -> str:
+def rows_hash(contents: Sequence[str]) -> str:
     """sha256 of a table's ids and structures (its ``row_contents``), in row order."""
     return hashlib.sha256("\n".join(contents).encode()).hexdigest()
 

@@ -16,7 +16,7 @@ from molgraph.base.registry import get
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split, repeated_kfold, split_table
 from molgraph.data.splits.columns import column_values
-from molgraph.data.splits.split import PARTS, content_hash, row_contents
+from molgraph.data.splits.split import PARTS, row_contents, rows_hash
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import file_of_split
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit, OwnTable
@@ -52,7 +52,7 @@ def _frozen(
     files = {part: file_of_split(out, dataset, split.name, *part) for part in split.parts}
     asked = split.model_dump(mode="json", exclude={"label", "method_seeds", "datasets"})
     mark = out / "splits" / dataset / split.name / "asked.json"
-    content = content_hash(row_contents(table))
+    content = rows_hash(row_contents(table))
     settings, source = _settings(recipe, dataset, split, table)
     wanted = json.dumps({"content": content, **asked} | ({"source": source} if source else {}), sort_keys=True)
     if mark.is_file() and mark.read_bytes() == wanted.encode():
