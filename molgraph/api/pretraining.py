@@ -13,7 +13,7 @@ import numpy as np
 from molgraph.api.baselines import method_of
 from molgraph.api.check_config import check_config, corpus_keywords, recipe_of, with_start
 from molgraph.api.training import run_folder
-from molgraph.api.training_data import entity_columns, read_for_training
+from molgraph.api.training_data import check_reads, entity_columns, read_for_training
 from molgraph.base.contracts import Trainable
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.options import optional, takes
@@ -90,7 +90,7 @@ def learn_corpus(
         The model without targets, whose card has ``what`` it is in words, and the standardised rows.
     """
     check_config(config)
-    table = _read(data if data is not None else config.data.path, config)
+    table = _read(data if data is not None else config.data.path, config, learner)
     clean = standardise(table, config.data.standardise)
     divided = split_table(
         clean, config.split.recipe, fractions=config.split.fractions, seed=config.split.seed, quiet=True
@@ -136,15 +136,17 @@ def corpus_split(told: RunConfig) -> dict[str, Any]:
     return {} if {"recipe", "fractions"} & told.split.model_fields_set else dict(SPLIT)
 
 
-def _read(data: Any, config: RunConfig) -> Table:
+def _read(data: Any, config: RunConfig, learner: Trainable) -> Table:
     if get("objective", config.training.objective).tasks:
-        return read_for_training(data, config)
+        return read_for_training(data, config, learner)
     if data is None:
         raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
     asked = config.data
     table = read_table(data, **entity_columns(config, data), id=asked.id, on_error=asked.on_error)
     if not len(table):
         raise DataError("the table has no rows", hint="give a file of molecules")
+    table = table if asked.inputs is None else table.with_entities(asked.inputs)
+    check_reads(learner, table)
     for note in table.notes:
         logger.info(note)
-    return table if asked.inputs is None else table.with_entities(asked.inputs)
+    return table

@@ -99,7 +99,7 @@ def train(
     method = method_of(config)  # what it refuses is refused before an hour of reading
     if config.data.features and not all(part.reads_features for part in method.members or [method]):
         raise UsageError(f"{config.model.name} reads no columns of features", hint="leave them out (--feature)")
-    table = read_for_training(data if data is not None else config.data.path, config)
+    table = read_for_training(data if data is not None else config.data.path, config, method)
     n, tested = len(table), config.data.test if test is None else test
     if tested is not None:
         table = append_test(table, read_test(tested, config, table))

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 
 from molgraph.api.check_config import READING, check_config, split_file, split_name
+from molgraph.auxiliary.peers.groups import PeerMethod
+from molgraph.auxiliary.tabular import TabularMethod
+from molgraph.base.contracts import Trainable
 from molgraph.base.errors import UsageError
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
@@ -18,21 +21,24 @@ from molgraph.data.chunks import GEOMETRY
 from molgraph.data.columns import with_kind
 from molgraph.data.editions import curate
 from molgraph.data.labels import check_targets
+from molgraph.data.levels import level_of
 from molgraph.data.log import log_targets
 from molgraph.data.profile import WIDE, decades_of
 from molgraph.data.read import is_named, read_table
 from molgraph.data.replicates import find_replicates
 from molgraph.data.table import Table
 from molgraph.data.table_reader import OPTIONS
-from molgraph.train.inputs import encoder_names
+from molgraph.train.atom_targets import check_level
+from molgraph.train.inputs import choose_columns, encoder_names
+from molgraph.train.method import GraphMethod
 
 SHOWN = 5  # targets in a line
 MAX_LOOK = 10  # different whole numbers that may be meant as classes
 logger = logging.getLogger("molgraph")
 
 
-def read_for_training(data: Any, config: RunConfig) -> Table:
-    """The table that a recipe asks for, with its targets."""
+def read_for_training(data: Any, config: RunConfig, learner: Trainable) -> Table:
+    """The table that a recipe asks for, with its targets; one that the learner does not read is refused first."""
     check_config(config)
     if data is None:
         raise UsageError("no data to learn from", hint="name a file, or put path = ... into the recipe's [data]")
@@ -40,9 +46,10 @@ def read_for_training(data: Any, config: RunConfig) -> Table:
     if name in ("time", "group", "column") and asked.split_column is None and not isinstance(data, Table):
         raise UsageError(f"the split {name!r} needs a column", hint="name it: --split-column COLUMN")
     if isinstance(data, Table):
-        table = data if asked.targets is None else data.with_targets(list(asked.targets))
+        table = _chosen(data if asked.targets is None else data.with_targets(list(asked.targets)), config)
     else:
         table = _read(data, config, asked.targets, split=asked.split_column)
+    check_reads(learner, table)
     check_targets(table)  # before the split, which says no more than that a part is empty
     if isinstance(data, Table) and asked.log:
         table = log_targets(table)
@@ -59,7 +66,7 @@ def read_test(data: Any, config: RunConfig, table: Table) -> Table:
     if not isinstance(data, Table):
         test = _read(data, config, table.targets)
     else:
-        test = log_targets(data) if config.data.log else data
+        test = _chosen(log_targets(data) if config.data.log else data, config)
     if config.data.unit != "none":
         check_units(test.units, table.units)
     return test
@@ -79,7 +86,23 @@ def _read(data: Any, config: RunConfig, targets: Any, split: str | None = None) 
         need_targets=True,
         **asked.model_dump(include=set(READING)),
     )
-    return table if asked.inputs is None else table.with_entities(asked.inputs)
+    return _chosen(table, config)
+
+
+def _chosen(table: Table, config: RunConfig) -> Table:
+    """The table with the entity columns that the recipe names, where it names any."""
+    return table if config.data.inputs is None else table.with_entities(config.data.inputs)
+
+
+def check_reads(learner: Trainable, table: Table) -> None:
+    """Refuse entity columns and targets that a learner does not read, before anything is computed from the table."""
+    for part in learner.members or [learner]:
+        if isinstance(part, GraphMethod):
+            objective = get("objective", part.objective)
+            targets = table.targets if objective.labelled or objective.tasks else ()
+            check_level(level_of(targets), choose_columns(table, part.encoder, part.inputs))
+        elif isinstance(part, TabularMethod | PeerMethod):
+            table.check_one_molecule(part.name)
 
 
 def entity_columns(config: RunConfig, data: Any) -> dict[str, Any]:

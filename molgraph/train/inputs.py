@@ -84,11 +84,12 @@ def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) ->
         able = [name for name in names if entity.kind in reads[name]]
         if not able:
             readers = [n for n in registry.names("encoder") if entity.kind in registry.get("encoder", n).reads]
-            others = [name for name in known if name != entity.name]
+            others = [e.name for e in table.entities if any(e.kind in kinds for kinds in reads.values())]
+            named = " ".join(f"--input {other}" for other in others)
             raise UsageError(
                 f"{encoder} does not read the column {entity.name!r} ({entity.kind})",
-                hint=f"choose a model that does ({', '.join(readers) or 'none is registered'})"
-                + f", or name the columns to read: inputs={others}" * bool(others),
+                hint=f"choose a model that does ({', '.join(readers)})"
+                + f", or leave it out by name: {named} (in Python inputs={others})" * bool(others),
             )
         free = [name for name in able if name not in {taken for _, taken in chosen}]
         chosen.append((entity, [*free, able[-1]][0]))

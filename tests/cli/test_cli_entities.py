@@ -17,6 +17,7 @@ from molgraph.data.featurize_geometry import METHANE, WATER
 PROTEINS = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
 DRUGS = ("CCO", "c1ccccc1", "CC(=O)O", "CCN", "CCCl", "C1CC1", "CCCC", "OCCO")
 QUICK = ("--epochs", "2", "-s", "params.head_width=8", "--no-baseline", "--split", "random")
+EARLY = ("duplicates:", "learning ", "left out:", "training ")  # what is said once the table is accepted
 
 
 def call(folder: Path, *words: str) -> tuple[int, str]:
@@ -110,7 +111,22 @@ def test_two_molecules_a_row(folder: Path) -> None:
 def test_a_column_that_is_not_read_is_said(folder: Path, words: tuple[str, ...], said: str) -> None:
     asked = ("--smiles", "drug", "--sequence", "protein", "-t", "affinity", "--split", "random", "--no-baseline")
     code, out = call(folder, "train", "pairs.csv", *asked, *words)
-    assert code in (2, 3) and said in " ".join(out.split())
+    assert code in (2, 3) and said in " ".join(out.split()) and not [early for early in EARLY if early in out]
+    hinted = words in (("-m", "dmpnn"), ("-m", "random_forest"))
+    assert ("--input drug (in Python inputs=['drug'])" in " ".join(out.split())) == hinted
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("deepdta", "deepdta gives no states of the atoms"),
+        ("random_forest", "random_forest learns targets of whole rows"),
+    ],
+)
+def test_targets_of_atoms_that_are_not_learned_are_said_first(folder: Path, model: str, said: str) -> None:
+    (folder / "charges.csv").write_text("smiles,charge\n" + 'CO,"[0.1, 0.2]"\n' * 12)
+    code, out = call(folder, "train", "charges.csv", "-t", "charge:atom", "-m", model, "--split", "random")
+    assert code == 2 and said in " ".join(out.split()) and not [early for early in EARLY if early in out]
 
 
 def test_a_column_may_be_left_out_by_name(folder: Path) -> None:

@@ -21,6 +21,7 @@ from molgraph.base.errors import DataError, StorageError, UsageError
 from molgraph.base.run_config import RunConfig
 from molgraph.cli.main import app
 from molgraph.cli.options import check_writable
+from molgraph.train.make_method import make_method
 
 TEXT = "smiles,y\n" + "".join(f"{'C' * n}O,{n % 7 + n / 10}\n" for n in range(1, 31))
 RECIPE = 'data = {path = "a.csv", targets = ["y"]}\nsplit.recipe = "random"\nmodel.name = "mean"\n'
@@ -207,7 +208,7 @@ def test_many_targets_are_told_in_one_line(caplog: pytest.LogCaptureFixture) -> 
     frame = {"smiles": ["C", "CC", "CCC"] * 4} | {f"t{i}": [0.5, 1.5, 2.5] * 4 for i in range(700)}
     names = [name for name in frame if name != "smiles"]
     with caplog.at_level(logging.INFO, "molgraph"):
-        read_for_training(frame, RunConfig().override(f"targets={','.join(names)}"))
+        read_for_training(frame, RunConfig().override(f"targets={','.join(names)}"), make_method("mean"))
     assert caplog.messages[-1].endswith("t4 (regression) and 695 more")
 
 

@@ -110,6 +110,13 @@ def test_columns_may_be_left_out_by_name() -> None:
     assert list(np.flatnonzero(~drug.predict(pairs()).ok)) == [4]
     protein = make_method("deepdta", inputs=["target"], n_filters=4, **SMALL).fit(pairs())
     assert list(np.flatnonzero(~protein.predict(pairs()).ok)) == [7]
+    options = {
+        "model": "random_forest",
+        "params": {"n_estimators": 2},
+        "split": "random",
+        "fractions": (0.5, 0.25, 0.25),
+    }
+    assert molgraph.train(pairs(), inputs=["drug"], **options).predict(["CCO"]).ok.all()
 
 
 def test_two_molecule_columns_may_have_an_encoder_each() -> None:
@@ -139,6 +146,11 @@ def test_graphs_and_geometries_train() -> None:
         assert method.predict(table).ok.all()
         again = GraphMethod.from_state(method.state()).predict(table)
         assert again.value.tobytes() == method.predict(table).value.tobytes()
+    features = [replace(ring, node_features=np.ones((ring.n_nodes, 2), np.float32)) for ring in rings]
+    features[5] = replace(rings[5], node_features=np.full((rings[5].n_nodes, 2), np.nan))
+    table = table_of({"graph": ("graph", features)}, y)
+    found = GraphMethod("gin", params={"d_hidden": 8}, **SMALL).fit(table, table).predict(table)
+    assert found.reason[5] == "node features must be finite numbers" and found.ok.sum() == 11
     atoms = [Geometry(np.array([6, 1, 8], np.uint8), rng.normal(size=(3, 3)).astype(np.float32)) for _ in range(12)]
     table = table_of({"geometry": ("geometry", atoms)}, y)
     assert GraphMethod("schnet", params={"d_hidden": 8}, **SMALL).fit(table).predict(table).ok.all()
@@ -195,6 +207,10 @@ def test_words_for_a_missing_sequence_are_no_protein() -> None:
     frame = {"drug": ["CCO"] * 6, "protein": ["NA", "NULL", "nan", "None", "", "NALA"]}
     table = molgraph.read_table(frame, smiles="drug", sequence="protein")
     assert table.ok.tolist() == [False] * 5 + [True] and set(table.reason[:5]) == {"protein: no sequence in this row"}
+    none = "no sequence in this row"
+    table = table_of({"target": ("sequence", ["MKT", None, float("nan"), "None", 5, "AC"])}, np.arange(6.0))
+    found = make_method("deepdta", n_filters=4, **SMALL).fit(table).predict(table)
+    assert found.reason.tolist() == ["", none, none, "", "not text: int", ""]
 
 
 def test_one_molecule_with_two_partners_is_no_activity_cliff() -> None:
