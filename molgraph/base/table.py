@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Kind = Literal["regression", "binary", "multiclass", "bounded"]
 LevelName = Literal["row", "atom", "bond"]
 VALUES: tuple[Kind, ...] = ("regression", "bounded")  # kinds whose labels are measured, so that repeats may differ
-EntityKind = Literal["molecule", "reaction", "sequence", "graph", "geometry"]
+EntityKind = Literal["molecule", "sequence", "graph", "geometry"]
 OK, UNREADABLE, MISSING = "ok", "unreadable", "missing"
 _COLUMNS = ("ids", "status", "reason", "y", "weights", "features", "split", "index")  # a value a row, or None
 _SHOWN = 5  # rows and targets in a plain shell
@@ -51,13 +51,13 @@ class Target:
 
 @dataclass(frozen=True)
 class Entities:
-    """One entity column: for each row a molecule, reaction, sequence, graph or geometry.
+    """One entity column: for each row a molecule, sequence, graph or geometry.
 
     Args:
         name: the column's name in the file.
         kind: what the values are.
-        values: object array [n_rows]: text for molecules, reactions and sequences; any object
-            that the kind's featuriser reads for graphs and geometries.
+        values: object array [n_rows]: text for molecules and sequences; any object that the kind's featuriser reads
+            for graphs and geometries.
     """
 
     name: str
