@@ -16,6 +16,7 @@ from molgraph.base.registry import register
 from molgraph.base.size import Shapes, Size
 from molgraph.base.table import LevelName
 from molgraph.chem.atom_order import kinds_of
+from molgraph.data.featurize_geometry import read_geometry
 from molgraph.data.labels import Labels, check_targets
 from molgraph.data.levels import level_of, pooled, sizes_of
 from molgraph.data.table import Table
@@ -139,6 +140,5 @@ def _kinds(table: Table, level: LevelName, use: np.ndarray) -> list[np.ndarray]:
     """The elements of each row's atoms, or the types of its bonds; none in rows that are not to be used."""
     shapes = [e for e in table.entities if e.kind == "geometry"]
     if level == "atom" and shapes:
-        column = shapes[0]
-        return [np.asarray(v.numbers if ok else [], dtype=np.int64) for v, ok in zip(column.values, use, strict=True)]
+        return [read_geometry(v if ok else None)[0].numbers for v, ok in zip(shapes[0].values, use, strict=True)]
     return [kinds_of(text if ok else "", level) for text, ok in zip(table.smiles, use, strict=True)]

@@ -107,14 +107,17 @@ def read_positions(text: str) -> tuple[np.ndarray, np.ndarray]:
     if "M  END" not in text:
         return _read_xyz(text.splitlines())
     with smiles.quiet():
-        mol = Chem.MolFromMolBlock(text, sanitize=False, removeHs=False)
+        try:
+            mol = Chem.MolFromMolBlock(text, sanitize=False, removeHs=False)
+        except (RuntimeError, ValueError):
+            mol = None
     if mol is None or not mol.GetNumAtoms():
         raise ValueError("a mol block that RDKit cannot read" if mol is None else "a structure of no atoms")
     conformer = mol.GetConformer()
     if mol.GetNumAtoms() > 1 and not conformer.Is3D():
         raise ValueError("a drawing in the plane, not a structure in space (the second line of one says 3D)")
     numbers = np.array([atom.GetAtomicNum() for atom in mol.GetAtoms()], np.uint8)
-    return numbers, conformer.GetPositions().astype(np.float32)
+    return numbers, _finite(conformer.GetPositions())
 
 
 def _read_xyz(lines: list[str]) -> tuple[np.ndarray, np.ndarray]:
@@ -124,14 +127,25 @@ def _read_xyz(lines: list[str]) -> tuple[np.ndarray, np.ndarray]:
         if len(cells) != int(lines[0]):
             raise ValueError
         with smiles.quiet():
-            element = Chem.GetPeriodicTable().GetAtomicNumber
-            numbers = np.array([int(z) if z.isdigit() else element(z.capitalize()) for z, *_ in cells], np.uint8)
-        at = np.array([[float(x) for x in xyz] for _, *xyz in cells], np.float32).reshape(-1, 3)
+            known = Chem.GetPeriodicTable()
+            symbols = [known.GetElementSymbol(int(z)) if z.isdigit() else z.capitalize() for z, *_ in cells]
+            numbers = np.array([known.GetAtomicNumber(symbol) for symbol in symbols], np.uint8)
+        at = np.array([[float(x) for x in xyz] for _, *xyz in cells]).reshape(-1, 3)
     except (ValueError, IndexError, RuntimeError, OverflowError):
-        raise ValueError("neither a mol block nor the text of an XYZ file") from None
-    if len(at) != len(numbers) or not len(at) or not np.isfinite(at).all():
+        first = next((line.strip() for line in lines if line.strip()), "")[:100]
+        raise ValueError(f"neither a mol block nor the text of an XYZ file: {first!r}") from None
+    if len(at) != len(numbers) or not len(at):
         raise ValueError("an atom without a position" if len(at) else "a structure of no atoms")
-    return numbers, at
+    return numbers, _finite(at)
+
+
+def _finite(positions: np.ndarray) -> np.ndarray:
+    """Positions as float32; raises ``ValueError`` where one is no finite number."""
+    with np.errstate(over="ignore"):
+        found = positions.astype(np.float32)
+    if not np.isfinite(found).all():
+        raise ValueError("a position that is no finite number")
+    return found
 
 
 def write_positions(numbers: np.ndarray, positions: np.ndarray) -> str:

@@ -33,7 +33,7 @@ def content_hash(table: Table) -> str:
     _texts(digest, table.ids)
     for entity in table.entities:
         digest.update(entity.kind.encode())
-        if entity.kind in ("molecule", "reaction", "sequence"):
+        if entity.kind in ("molecule", "sequence"):
             _texts(digest, entity.values)
         else:
             for value in entity.values:
@@ -57,14 +57,12 @@ def entity_texts(column: Entities) -> np.ndarray:
 
 
 def value_digest(value: Any) -> str:
-    """sha256 of one graph or geometry, or of a text."""
+    """sha256 of one graph or geometry, or of a text; anything else has one too."""
     digest = hashlib.sha256(FORMAT)
     if isinstance(value, str):
         _texts(digest, [value])
-    elif hasattr(value, "arrays"):
-        _graph(digest, value)
     else:
-        _texts(digest, [type(value).__name__, value])
+        _graph(digest, value)
     return digest.hexdigest()
 
 
@@ -98,7 +96,10 @@ def _numbers(digest: Any, values: np.ndarray) -> None:
 
 
 def _graph(digest: Any, value: Any) -> None:
-    """The named arrays of a graph or geometry."""
+    """The named arrays of a graph or geometry, those that hold no numbers as texts; of anything else its text."""
+    if not hasattr(value, "arrays"):
+        _texts(digest, [type(value).__name__, value])
+        return
     for name, array in value.arrays().items():
         _texts(digest, [name, *map(str, array.shape)])
-        _numbers(digest, array.ravel())
+        (_texts if array.dtype.kind == "U" else _numbers)(digest, array.ravel())

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import pandas as pd
+
 from molgraph.base.table import EntityKind
 from molgraph.data.graph_store import GraphStore, InputSpec
 
@@ -37,8 +39,25 @@ class Featuriser(ABC):
         """
 
     def key(self, value: Any) -> str:
-        """A text that equal entities share: those are made once."""
-        return str(value)
+        """A text that equal entities share: those are made once. ``None`` is not the text "None"."""
+        return value if isinstance(value, str) else f"{type(value).__name__}\0{value}"
+
+
+def is_absent(value: Any) -> bool:
+    """Whether a value stands for nothing: None, NaN or another missing value of numpy or pandas."""
+    return bool(pd.api.types.is_scalar(value) and pd.isna(value))
+
+
+def why_no_text(value: Any, kind: EntityKind) -> str:
+    """Why a value is no text of an entity; empty where it is text.
+
+    Example:
+        >>> why_no_text(None, "sequence"), why_no_text(b"MK", "sequence"), why_no_text("MK", "sequence")
+        ('no sequence in this row', 'not text: bytes', '')
+    """
+    if isinstance(value, str):
+        return ""
+    return f"no {kind} in this row" if is_absent(value) else f"not text: {type(value).__name__}"
 
 
 #: the featuriser of each kind of entity, where an encoder names no other

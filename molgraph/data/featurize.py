@@ -15,7 +15,7 @@ from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import check_smiles, parse_smiles, quiet
 from molgraph.data import featurize_cuik, featurize_rdkit
 from molgraph.data.feature_layout import FEATURISER, atom_rows, bond_rows
-from molgraph.data.featuriser import Featuriser
+from molgraph.data.featuriser import Featuriser, why_no_text
 from molgraph.data.graph_store import GraphStore, InputSpec
 from molgraph.data.packing import PackedGraphs, pack
 from molgraph.data.table import OK, UNREADABLE
@@ -45,7 +45,7 @@ def featurize(smiles: Sequence[str], *, backend: Backend = "auto", workers: int 
         (['ok', 'unreadable'], [0, 3, 3])
     """
     _runner(backend)
-    reason = np.array([check_smiles(text) for text in smiles], dtype=object)
+    reason = np.array([why_no_text(text, "molecule") or check_smiles(text) for text in smiles], dtype=object)
     texts = ["" if why else text for text, why in zip(smiles, reason, strict=True)]
     found = map_texts(partial(_pieces, backend), texts, label="graphs", workers=workers) or featurize_rdkit.pieces([])
     counts = np.concatenate([p.n_atoms for p in found])

@@ -11,11 +11,12 @@ from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
 from molgraph.base.table import OK, UNREADABLE, EntityKind
 from molgraph.data.content import value_digest
-from molgraph.data.featuriser import Featuriser
+from molgraph.data.featuriser import Featuriser, is_absent
 from molgraph.data.graph_store import GraphStore, InputSpec, Level
-from molgraph.data.graph_values import Geometry
+from molgraph.data.graph_values import Geometry, numbers_of
 
 N_ELEMENTS = 119  # 0 stands for a dummy atom
+NONE = Geometry(np.zeros(0, np.uint8), np.zeros((0, 3), np.float32))
 WATER = Geometry(np.array([8, 1, 1], np.uint8), np.array([[0, 0, 0], [0.96, 0, 0], [-0.24, 0.93, 0]], np.float32))
 METHANE = Geometry(
     np.array([6, 1, 1, 1, 1], np.uint8),
@@ -35,16 +36,13 @@ class Geometries(Featuriser):
     examples = (WATER, METHANE)
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
-        """One row an atom; positions that are not finite, or of another number than the atoms, are ``unreadable``."""
-        reason = np.array([_wrong(value) for value in values], dtype=object)
-        sound = [value for value, why in zip(values, reason, strict=True) if not why]
-        counts = np.zeros(len(values), np.int64)
-        counts[reason == ""] = [len(value.numbers) for value in sound]
-        offsets = offsets_of(counts)
-        numbers = np.concatenate([np.zeros(0, np.uint8), *(np.asarray(v.numbers, np.uint8) for v in sound)])
-        at = np.concatenate([np.zeros((0, 3), np.float32), *(np.asarray(v.positions, np.float32) for v in sound)])
+        """One row an atom; numbers or positions that make no geometry are ``unreadable``."""
+        read = [read_geometry(value) for value in values]
+        reason = np.array([why for _, why in read], dtype=object)
+        numbers = np.concatenate([NONE.numbers, *(each.numbers for each, _ in read)], dtype=np.uint8, casting="unsafe")
+        positions = np.concatenate([NONE.positions, *(each.positions for each, _ in read)])
         status = np.where(reason == "", OK, UNREADABLE).astype(object)
-        atoms = Level(offsets, {"code": numbers, "position": at})
+        atoms = Level(offsets_of([len(each.numbers) for each, _ in read]), {"code": numbers, "position": positions})
         table = np.eye(N_ELEMENTS, dtype=np.float32)
         return GraphStore({"atom": atoms}, {"atom": table}, status, reason, self.versions[0])
 
@@ -53,14 +51,16 @@ class Geometries(Featuriser):
         return value_digest(value)
 
 
-def _wrong(value: Any) -> str:
+def read_geometry(value: Any) -> tuple[Geometry, str]:
+    """The geometry with numbers as int64 and positions as float32; or an empty one, and why the value is none."""
     if not isinstance(value, Geometry):
-        return f"no geometry but {type(value).__name__}"
-    numbers, positions = np.asarray(value.numbers), np.asarray(value.positions)
-    if positions.shape != (len(numbers), 3):
-        return f"positions of the shape {list(positions.shape)} for {len(numbers)} atoms"
-    if not len(numbers):
-        return "a geometry of no atoms"
-    if numbers.min() < 0 or numbers.max() >= N_ELEMENTS:
-        return f"an atomic number of {int(numbers.max())}"
-    return "" if np.isfinite(positions).all() else "a position that is not finite"
+        return NONE, "no geometry in this row" if is_absent(value) else f"no geometry but {type(value).__name__}"
+    try:
+        numbers = numbers_of(value.numbers, "atomic numbers", ("n",), np.int64)
+        if not len(numbers):
+            raise ValueError("a geometry of no atoms")
+        if len(odd := numbers[(numbers < 0) | (numbers >= N_ELEMENTS)]):
+            raise ValueError(f"an atomic number of {odd[0]}")
+        return Geometry(numbers, numbers_of(value.positions, "positions", (len(numbers), 3), np.float32)), ""
+    except ValueError as error:
+        return NONE, str(error)

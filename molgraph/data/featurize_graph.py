@@ -10,12 +10,15 @@ import numpy as np
 from molgraph.base.registry import register
 from molgraph.base.table import EntityKind
 from molgraph.data.content import value_digest
-from molgraph.data.featuriser import Featuriser
+from molgraph.data.featuriser import Featuriser, is_absent
 from molgraph.data.graph_store import GraphStore, InputSpec
-from molgraph.data.graph_values import Graph
+from molgraph.data.graph_values import Graph, as_array, numbers_of
 from molgraph.data.pyg import store_of_edges
 
 MAX_DEGREE = 64
+MAX_NODES = 10_000_000
+MAX_LABEL = 9_999  # a label is a column of features
+NONE = Graph(0, np.zeros((0, 2), np.int64))
 PATH = Graph(3, np.array([[0, 1], [1, 0], [1, 2], [2, 1]], np.int32))
 TRIANGLE = Graph(3, np.array([[0, 1], [0, 2], [1, 0], [1, 2], [2, 0], [2, 1]], np.int32))
 
@@ -35,17 +38,13 @@ class Graphs(Featuriser):
     examples = (PATH, TRIANGLE)
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
-        """One graph a value; one with an edge to a node that it has not is ``unreadable``."""
-        reason = np.array([_wrong(value) for value in values], dtype=object)
-        sound = [value for value, why in zip(values, reason, strict=True) if not why]
-        settings = dict(spec.settings) if spec else _settings(sound)
-        for i in np.flatnonzero(reason == ""):
-            reason[i] = _unfit(values[int(i)], settings)
-        none = Graph(0, np.zeros((0, 2), np.int32))
-        graphs = [none if why else value for value, why in zip(values, reason, strict=True)]
-        edges = [np.asarray(graph.edges).reshape(-1, 2) for graph in graphs]
+        """One graph a value; one whose arrays do not make a graph, or another kind of graph, is ``unreadable``."""
+        read = [_read(value) for value in values]
+        settings = dict(spec.settings) if spec else _settings([graph for graph, why in read if not why])
+        reason = np.array([why or _unfit(graph, settings) for graph, why in read], dtype=object)
+        graphs = [NONE if why else graph for (graph, _), why in zip(read, reason, strict=True)]
         return store_of_edges(
-            np.array([graph.n_nodes for graph in graphs], dtype=np.int64), edges,
+            np.array([graph.n_nodes for graph in graphs], dtype=np.int64), [graph.edges for graph in graphs],
             _rows(graphs, "node", settings), _rows(graphs, "edge", settings),
             featuriser=self.versions[0], reason=reason, settings=settings,
         )  # fmt: skip
@@ -55,19 +54,28 @@ class Graphs(Featuriser):
         return value_digest(value)
 
 
-def _wrong(value: Any) -> str:
+def _read(value: Any) -> tuple[Graph, str]:
+    """The graph with arrays of int64 and float32 alone; or an empty one, and why the value is none."""
     if not isinstance(value, Graph):
-        return f"no graph but {type(value).__name__}"
-    if not value.n_nodes:
-        return "a graph of no nodes"
-    edges = np.asarray(value.edges)
-    if len(edges) and (edges.min() < 0 or edges.max() >= value.n_nodes):
-        return f"an edge to node {int(edges.max() if edges.min() >= 0 else edges.min())} of {value.n_nodes} nodes"
-    for name, n in (("node", value.n_nodes), ("edge", len(edges))):
-        for array in (getattr(value, f"{name}_label"), getattr(value, f"{name}_features")):
-            if array is not None and len(array) != n:
-                return f"{len(array)} {name} labels or features for {n} {name}s"
-    return ""
+        return NONE, "no graph in this row" if is_absent(value) else f"no graph but {type(value).__name__}"
+    try:
+        n = int(numbers_of(value.n_nodes, "n_nodes", (), np.int64))
+        if not 0 < n <= MAX_NODES:
+            raise ValueError(f"a graph of {n:,} nodes, expected 1 to {MAX_NODES:,}" if n else "a graph of no nodes")
+        edges = numbers_of(value.edges if as_array(value.edges).size else NONE.edges, "edges", ("e", 2), np.int64)
+        if len(odd := edges[(edges < 0) | (edges >= n)]):
+            raise ValueError(f"an edge to node {odd[0]} of {n} nodes")
+        arrays: dict[str, np.ndarray] = {}
+        for name, rows in (("node", n), ("edge", len(edges))):
+            if (label := getattr(value, f"{name}_label")) is not None:
+                arrays[f"{name}_label"] = own = numbers_of(label, f"{name} labels", (rows,), np.int64)
+                if len(odd := own[(own < 0) | (own > MAX_LABEL)]):
+                    raise ValueError(f"a {name} label of {odd[0]}, expected 0 to {MAX_LABEL:,}")
+            if (features := getattr(value, f"{name}_features")) is not None:
+                arrays[f"{name}_features"] = numbers_of(features, f"{name} features", (rows, "d"), np.float32)
+    except ValueError as error:
+        return NONE, str(error)
+    return Graph(n, edges, **arrays), ""
 
 
 def _settings(graphs: Sequence[Graph]) -> dict[str, int]:
@@ -91,7 +99,7 @@ def _unfit(graph: Graph, settings: dict[str, int]) -> str:
         n, width = settings[f"{name}_labels"], settings[f"{name}_features"]
         if (label is None) != (n == 0) or (features is None) != (width == 0):
             return f"its {name}s lack labels or features that the others have, or have more"
-        if label is not None and len(label) and not 0 <= label.min() <= label.max() < n:
+        if label is not None and label.max(initial=0) >= n:
             return f"a {name} label of {int(label.max())}, where {n} are known (0 to {n - 1})"
         if features is not None and features.shape[1] != width:
             return f"{features.shape[1]} features a {name}, where the others have {width}"
@@ -118,4 +126,7 @@ def _rows(graphs: Sequence[Graph], name: str, settings: dict[str, int]) -> np.nd
 
 
 def _one_hot(codes: Sequence[np.ndarray], width: int) -> np.ndarray:
-    return np.eye(width, dtype=np.float32)[np.minimum(np.concatenate([np.zeros(0, np.int64), *codes]), width - 1)]
+    code = np.minimum(np.concatenate([np.zeros(0, np.int64), *codes]), width - 1)
+    out = np.zeros((len(code), width), np.float32)
+    out[np.arange(len(code)), code] = 1
+    return out

@@ -11,7 +11,7 @@ from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
 from molgraph.base.table import OK, UNREADABLE, EntityKind
 from molgraph.chem.smiles import why_unreadable
-from molgraph.data.featuriser import Featuriser
+from molgraph.data.featuriser import Featuriser, why_no_text
 from molgraph.data.graph_store import GraphStore, InputSpec, Level
 
 RESIDUES = "ABCDEFGHIKLMNOPQRSTUVWXYZ"
@@ -26,8 +26,9 @@ class _Tokens(Featuriser):
     alphabet: ClassVar[str] = ""
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
-        """One row a letter; a text with a letter outside the alphabet is ``unreadable``."""
-        read = [self.letters(value) for value in values]
+        """One row a letter; what is no text, or has a letter outside the alphabet, is ``unreadable``."""
+        missing = [why_no_text(value, self.kind) for value in values]
+        read = [("", why) if why else self.letters(value) for value, why in zip(values, missing, strict=True)]
         reason = np.array([why for _, why in read], dtype=object)
         sound = ["" if why else text for text, why in read]
         lookup = np.zeros(256, np.uint8)
@@ -38,7 +39,7 @@ class _Tokens(Featuriser):
         table = np.eye(len(self.alphabet), dtype=np.float32)
         return GraphStore({"token": Level(offsets, {"code": code})}, {"token": table}, status, reason, self.versions[0])
 
-    def letters(self, value: Any) -> tuple[str, str]:
+    def letters(self, text: str) -> tuple[str, str]:
         """The text whose letters are the tokens, and why it cannot be read (empty where it can)."""
         raise NotImplementedError
 
@@ -53,9 +54,9 @@ class Residues(_Tokens):
     examples = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
     alphabet = RESIDUES
 
-    def letters(self, value: Any) -> tuple[str, str]:
+    def letters(self, text: str) -> tuple[str, str]:
         """Letters alone, in capitals, a stop sign at the end dropped; and why they are no protein."""
-        text = "".join(str(value).split()).upper().removesuffix("*")
+        text = "".join(text.split()).upper().removesuffix("*")
         if not text:
             return text, "an empty sequence"
         if len(text) > MAX_RESIDUES:
@@ -74,7 +75,7 @@ class SmilesCharacters(_Tokens):
     examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
     alphabet = CHARACTERS
 
-    def letters(self, value: Any) -> tuple[str, str]:
+    def letters(self, text: str) -> tuple[str, str]:
         """The text without what may follow the SMILES, and why that is no molecule."""
-        text = str(value).strip().partition(" ")[0]
+        text = text.strip().partition(" ")[0]
         return text, why_unreadable(text)

@@ -23,6 +23,7 @@ from molgraph.chem.smiles import is_mol, parse_smiles, write_smiles
 from molgraph.data.chunks import SAMPLE_ROWS, Chunk, Reader, recut
 from molgraph.data.columns import encodable, is_smiles_name, text_of
 from molgraph.data.delimited import DelimitedReader, check_unique
+from molgraph.data.featurize_geometry import read_geometry
 from molgraph.data.graph_values import Geometry
 from molgraph.data.sdf_smi_reader import RecordReader, SmilesReader
 from molgraph.data.source_file import DAMAGED, Opened, broken
@@ -181,7 +182,8 @@ def _text(value: Any) -> str:
     if isinstance(value, np.ndarray):
         value = value.tolist()  # whose text has all digits
     if isinstance(value, Geometry):
-        return write_positions(value.numbers, value.positions)
+        sound, why = read_geometry(value)
+        return f"no geometry: {why}" if why else write_positions(sound.numbers, sound.positions)
     return value if isinstance(value, str) else write_smiles(value).smiles if is_mol(value) else text_of(value)
 
 

@@ -31,10 +31,10 @@ class Graph:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """All that the graph is, by name; what it lacks left out."""
-        return {"n_nodes": np.array([self.n_nodes])} | _arrays(self, "n_nodes")
+        return {"n_nodes": as_array([self.n_nodes])} | _arrays(self, "n_nodes")
 
     def __str__(self) -> str:
-        return f"graph of {self.n_nodes} nodes, {len(self.edges) // 2} edges"
+        return f"graph of {self.n_nodes} nodes, {as_array(self.edges).size // 4} edges"
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Geometry:
         return _arrays(self)
 
     def __str__(self) -> str:
-        return f"geometry of {len(self.numbers)} atoms"
+        return f"geometry of {as_array(self.numbers).size} atoms"
 
 
 def value_of(kind: str, arrays: Mapping[str, np.ndarray]) -> Graph | Geometry | None:
@@ -66,10 +66,49 @@ def value_of(kind: str, arrays: Mapping[str, np.ndarray]) -> Graph | Geometry | 
     """
     if not arrays or kind == "geometry":
         return Geometry(**arrays) if arrays else None
-    own: dict[str, Any] = {**arrays, "n_nodes": int(arrays["n_nodes"][0])}
+    own: dict[str, Any] = {**arrays, "n_nodes": arrays["n_nodes"].ravel()[0].item()}
     return Graph(**own)
+
+
+def as_array(value: Any) -> np.ndarray:
+    """A value as an array; one that is none (rows of several lengths, an object) as its text."""
+    try:
+        made = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError):
+        made = np.empty(0, dtype=object)
+    return np.array(repr(value)) if made.dtype.kind not in "biufU" else made
+
+
+def numbers_of(value: Any, name: str, shape: tuple[int | str, ...], kind: type[np.int64 | np.float32]) -> np.ndarray:
+    """An array of whole or of finite numbers.
+
+    Args:
+        value: what somebody gave as the array.
+        name: what it is called in messages.
+        shape: its expected shape; a text stands for a length that may be any.
+        kind: ``np.int64`` or ``np.float32``.
+
+    Raises:
+        ValueError: another shape, values that are no numbers, or that the type cannot hold.
+
+    Example:
+        >>> numbers_of([[0, 1], [1.0, 0]], "edges", ("e", 2), np.int64).tolist()
+        [[0, 1], [1, 0]]
+    """
+    found, whole = as_array(value), kind is np.int64
+    words = f"{'a ' * (not shape)}{'whole' if whole else 'finite'} number{'s' * bool(shape)}"
+    if found.dtype.kind == "U":
+        raise ValueError(f"{name} must be {words}, not {str(found.ravel()[:1].tolist())[1:-1][:60]}")
+    asked = tuple(m if isinstance(n, str) else n for n, m in zip(shape, found.shape, strict=False))
+    if found.ndim != len(shape) or found.shape != asked:
+        raise ValueError(f"{name} must be of the shape [{', '.join(map(str, shape))}], not {list(found.shape)}")
+    with np.errstate(all="ignore"):
+        made = found.astype(kind)
+    if not (made == found if whole else np.isfinite(made)).all():
+        raise ValueError(f"{name} must be {words}")
+    return made
 
 
 def _arrays(value: Graph | Geometry, *but: str) -> dict[str, np.ndarray]:
     named = {f.name: getattr(value, f.name) for f in fields(value) if f.name not in but}
-    return {name: array for name, array in named.items() if array is not None}
+    return {name: as_array(array) for name, array in named.items() if array is not None}

@@ -53,12 +53,15 @@ def test_python_values_and_xyz_texts_are_read_to_the_bit() -> None:
     odd = Geometry(WATER.numbers, np.array([[1 / 3, 1e-7, -4e5], [np.pi, 0, 0], [0.1, 0.2, 0.3]], np.float32))
     other = XYZ.replace("O 0 0 0", "8  0e-5 -0. +0 0.3")
     wrong = ["junk", "2\n\nC 0 0 0\nO nan 0 0\n", "0\n\n", "2\n\nC 0 0 0\n", "1\n\nC 0 0\n", "1\n\nQq 0 0 0\n", "1"]
+    block = _block()[0]
+    nan = block.replace(block.splitlines()[4][:10], "       nan", 1)
+    wrong += ["1\n\n6.5 0 0 0", "1\n\n200 0 0 0", "1\n\nC 1e300 0 0", "M  END", nan]
     cells = [WATER, METHANE, odd, XYZ, other, None, *wrong, "1\n\n999 0 0 0", "-1\n\n", FLAT.replace("END", "EN")]
     table = read_table({"shape": cells}, geometry="shape")
     for got, wanted in zip(_geometries(table), (WATER, METHANE, odd, WATER, WATER), strict=False):
         np.testing.assert_array_equal(got.positions, wanted.positions)
         np.testing.assert_array_equal(got.numbers, wanted.numbers)
-    assert table.status.tolist() == ["ok"] * 5 + ["missing"] + ["unreadable"] * 10
+    assert table.status.tolist() == ["ok"] * 5 + ["missing"] + ["unreadable"] * 15
     assert all(table.reason[5:])
 
 
