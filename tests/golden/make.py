@@ -2,8 +2,8 @@
 
 python -m tests.golden.make
 
-``0.1.0-store-without-index`` was written by commit 673ca24, of the standardised questions: its stores hold molecules and
-do not say which arrays are row numbers.
+``0.1.0-store-without-index`` was written by commit 673ca24, of the standardised questions: its stores hold molecules
+and do not say which arrays are row numbers.
 """
 
 from __future__ import annotations
