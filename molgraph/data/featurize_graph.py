@@ -41,7 +41,8 @@ class Graphs(Featuriser):
         """One graph a value; one whose arrays do not make a graph, or another kind of graph, is ``unreadable``."""
         read = [_read(value) for value in values]
         settings = dict(spec.settings) if spec else _settings([graph for graph, why in read if not why])
-        reason = np.array([why or _unfit(graph, settings) for graph, why in read], dtype=object)
+        paired = spec is not None and "bond.reverse" in spec.arrays
+        reason = np.array([why or _unfit(graph, settings, paired) for graph, why in read], dtype=object)
         graphs = [NONE if why else graph for (graph, _), why in zip(read, reason, strict=True)]
         return store_of_edges(
             np.array([graph.n_nodes for graph in graphs], dtype=np.int64), [graph.edges for graph in graphs],
@@ -92,8 +93,11 @@ def _settings(graphs: Sequence[Graph]) -> dict[str, int]:
     return found
 
 
-def _unfit(graph: Graph, settings: dict[str, int]) -> str:
-    """Why a graph does not fit the settings."""
+def _unfit(graph: Graph, settings: dict[str, int], paired: bool) -> str:
+    """Why a graph does not fit the settings, or has an edge without its opposite where all edges are ``paired``."""
+    source, target = graph.edges.T
+    if paired and (np.sort(source * graph.n_nodes + target) != np.sort(target * graph.n_nodes + source)).any():
+        return "an edge without its opposite, which the training graphs have"
     for name in ("node", "edge"):
         label, features = getattr(graph, f"{name}_label"), getattr(graph, f"{name}_features")
         n, width = settings[f"{name}_labels"], settings[f"{name}_features"]
