@@ -26,7 +26,8 @@ from molgraph.base.paths import atomic_write, missing_file, storage_error
 
 FORMAT, FORMAT_VERSION = "molgraph model", 1
 MANIFEST, WEIGHTS = "manifest.json", "weights.safetensors"
-PARTS = ("method.json", "standardiser.json", "targets.json", "calibration.json", "card.json", "vectors.json")
+PARTS = ("method.json", "standardiser.json", "targets.json", "card.json", "vectors.json")
+FORMER = "calibration.json"  # files of before had it, always empty
 LARGEST_FILE, LARGEST_JSON = 4 << 30, 16 << 20  # of JSON, all parts together
 LARGEST_DIRECTORY, LARGEST_HEADER = 16 << 10, 8 << 20
 END = struct.Struct("<4s4H2LH")  # the zip's last record: signature, disks, entries, directory size and place
@@ -116,7 +117,7 @@ def _read(file: Any, size: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
             raise ModelFileError("this zip is no molgraph model file", hint="model files end in .mgm")
         manifest = load_json(_member(archive, infos[MANIFEST], size), MANIFEST)
         digests = _check_manifest(manifest, archive.namelist())
-        claimed = sum(infos[name].file_size for name in PARTS)
+        claimed = sum(infos[name].file_size for name in digests if name != WEIGHTS)
         if claimed > LARGEST_JSON:
             raise ModelFileError(f"the model file claims {claimed:,} bytes of JSON, which no model needs")
         parts, arrays = {}, {}
@@ -141,7 +142,7 @@ def _check_frame(file: Any, size: int) -> None:
     signature, *_, entries, directory, _place, comment = END.unpack(file.read(END.size))
     if signature != b"PK\x05\x06" or comment:
         raise ModelFileError("the model file is cut short, or something was added to it")
-    if entries > len(PARTS) + 2 or directory > LARGEST_DIRECTORY:
+    if entries > len(PARTS) + 3 or directory > LARGEST_DIRECTORY:
         raise ModelFileError("this zip has more parts than a molgraph model file")
 
 
@@ -157,8 +158,9 @@ def _check_manifest(manifest: Any, names: list[str]) -> dict[str, Any]:
             f"the model file has format {version}, this molgraph reads formats up to {FORMAT_VERSION}",
             hint=f"it was written by molgraph {writer}: install that version or a newer one",
         )
-    digests, expected = manifest.get("members"), sorted((*PARTS, WEIGHTS))
-    if not isinstance(digests, dict) or sorted(digests) != expected or sorted(names) != sorted((MANIFEST, *expected)):
+    digests: Any = manifest.get("members")
+    whole = isinstance(digests, dict) and {*digests} - {FORMER} == {*PARTS, WEIGHTS}
+    if not whole or sorted(names) != sorted((MANIFEST, *digests)):
         raise ModelFileError("the model file lacks a part, or holds one too many")
     return digests
 

@@ -42,7 +42,6 @@ def write_model(path: str | Path, model: Any) -> Path:
         "method.json": {**_registered(method), "meta": plain(state.meta)},
         "standardiser.json": {"preset": model.standardiser, "version": STANDARDISER_VERSION},
         "targets.json": {"targets": [asdict(t) for t in model.targets], "feature_names": list(model.feature_names)},
-        "calibration.json": {},
         "card.json": plain(card.to_dict()),
         "vectors.json": make_vectors(method, asked),
     }

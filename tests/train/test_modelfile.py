@@ -85,6 +85,18 @@ def test_no_row_of_the_users_is_in_the_file(saved):
     assert not any(smiles.encode() in text for smiles in series(32).smiles)
 
 
+def test_the_empty_part_of_former_files_is_not_written_and_may_be_there(saved, tmp_path):
+    _, whole, answers = saved
+    with zipfile.ZipFile(io.BytesIO(whole)) as file:
+        assert "calibration.json" not in file.namelist()
+    (tmp_path / "former.mgm").write_bytes(_rewritten(whole, _nothing, **{"calibration.json": b"{}"}))
+    assert load_model(tmp_path / "former.mgm").predict(QUESTIONS).value.tobytes() == answers.tobytes()
+    half = json.dumps(" " * (archive.LARGEST_JSON - 100)).encode()
+    (tmp_path / "former.mgm").write_bytes(_rewritten(whole, _nothing, **{"calibration.json": half}))
+    with pytest.raises(ModelFileError, match="which no model needs"):
+        load_model(tmp_path / "former.mgm")
+
+
 def test_verify_notices_other_answers(saved, tmp_path):
     path, _, _ = saved
     parts, arrays = archive.read_archive(path)
