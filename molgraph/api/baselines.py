@@ -54,7 +54,8 @@ def _check_idle(config: RunConfig, idle: Mapping[str, Any]) -> None:
     """Warn of training options that a method does not use."""
     name = config.model.name
     changed = [key for key in sorted(idle) if idle[key] != getattr(DEFAULTS, key)]
-    own = set(make_method(name).param_names()) - set(config.model.params)
+    method = make_method(name, **config.model.params)
+    own = set(method.param_names()) - set(config.model.params)
     for key in sorted(own & idle.keys() & config.training.model_fields_set):
         value = idle[key]
         said = f"{name} has a {key} of its own, which is not the {key} of gradient descent"
@@ -63,7 +64,11 @@ def _check_idle(config: RunConfig, idle: Mapping[str, Any]) -> None:
             raise UsageError(said, hint=hint)
         logger.warning("%s: %s=%s is not used; %s", said, key, value, hint)
     if unused := [key for key in changed if key not in own]:
-        logger.warning("%s has no %s: not used", name, " and no ".join(unused))
+        words = f"{name} has no {' and no '.join(unused)}: not used"
+        members = method.members
+        if members and known_options(members[0]) & {*unused}:
+            words += f"; -m {members[0].model_name} --ensemble {len(members)} trains members with the run's settings"
+        logger.warning(words)
 
 
 def method_of(config: RunConfig) -> Method:
@@ -123,7 +128,8 @@ def is_graph(method: Method) -> bool:
 
 
 def _run(name: str, method: Method, parts: list[Table], folder: Path | None) -> MethodRun:
-    logger.info("training %s", f"ensemble of {len(method.members)} {name}" if method.members else name)
+    members = method.members
+    logger.info("training %s", f"ensemble of {len(members)} {members[0].model_name}" if members else name)
     started = time.perf_counter()
     train_part, valid, test = parts
     method.fit(train_part, valid if len(valid) else None, workdir=folder)

@@ -139,3 +139,18 @@ def test_a_graph_model_says_where_features_depend_on_the_writing() -> None:
     for standardise, said in (("standard", True), ("canonical", False)):
         notes = molgraph.train(frame, targets="y", standardise=standardise, **options).model.card.notes
         assert any("stereocentres" in note for note in notes) is said
+
+
+def test_an_ensemble_is_told_how_its_members_take_the_runs_options(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "molgraph"):
+        params = {"n": 2, "params": {"d_hidden": 4, "epochs": 1}}
+        method = method_of(recipe_of(None, {"model": "ensemble", "epochs": 3, "params": params}))
+        assert caplog.messages[-1] == (
+            "ensemble has no epochs: not used; -m dmpnn --ensemble 2 trains members with the run's settings"
+        )
+        plain = recipe_of(None, {"model": "ensemble", "baseline": False})
+        run_methods(plain, method, [series(24), series(8, 30), series(8, 40)], None)
+        assert "training ensemble of 2 dmpnn" in caplog.messages
+        caplog.clear()
+        method_of(recipe_of(None, {"model": "ensemble", "epochs": 3, "params": {"method": "random_forest"}}))
+        assert caplog.messages == ["ensemble has no epochs: not used"]
