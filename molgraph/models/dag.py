@@ -90,8 +90,8 @@ class DAG(Encoder):
             update=self._network,
         )
         roots = states.index_select(0, found.at_root)
-        graphs = self.readout(roots, relations.members(batch))
-        return Encoded(graphs, (Rows("atom", roots, batch.graph_of("atom")),) if rows else ())
+        graphs, penalties = self.readout(roots, relations.members(batch))
+        return Encoded(graphs, (Rows("atom", roots, batch.graph_of("atom")),) if rows else (), penalties)
 
     def _network(self, atoms: Tensor, heard: Tensor) -> Tensor:
         """``M_G``."""

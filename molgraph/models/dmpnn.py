@@ -92,8 +92,8 @@ class DMPNN(Encoder):
             m = self.w_h(SummedRows(h, step.relation))  # equations 2 and 3
             h = self.dropout(self.activation(step.initial(h0) + m))
         h = self.dropout(self.activation(self.w_o(given.atoms, SummedRows(h, given.arriving))))  # equations 4 and 5
-        graphs = self.readout(h, given.readout)
-        return Encoded(graphs, (Rows("atom", given.every_atom(h), batch.graph_of("atom")),) if rows else ())
+        graphs, penalties = self.readout(h, given.readout)
+        return Encoded(graphs, (Rows("atom", given.every_atom(h), batch.graph_of("atom")),) if rows else (), penalties)
 
     def _rounds(self, batch: GraphBatch) -> BondRounds:
         return bond_rounds(batch, self.depth, distinct=self.shares_rows)

@@ -14,6 +14,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import norms, readouts, relations  # noqa: F401 - registers the norms and readouts
 from molgraph.nn.encoder import Encoded, Encoder, Rows
+from molgraph.nn.penalties import add_penalties
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.propagate import propagate
 
@@ -93,8 +94,10 @@ class GIN(Encoder):
             h = perceptron((1 + self.eps[t]) * h + m)  # equation 4.1
             h = self.dropout(self.norms[t](h, members).relu())
             layers.append(h)
-        graphs = [readout(layer, members) for readout, layer in zip(self.readouts, layers, strict=True)]
-        return Encoded(torch.cat(graphs, dim=1), (Rows("atom", h, batch.graph_of("atom")),) if rows else ())
+        read = [readout(layer, members) for readout, layer in zip(self.readouts, layers, strict=True)]
+        graphs = torch.cat([states for states, _ in read], dim=1)
+        penalties = add_penalties(own for _, own in read)
+        return Encoded(graphs, (Rows("atom", h, batch.graph_of("atom")),) if rows else (), penalties)
 
 
 def _with_edge(source: torch.Tensor, target: torch.Tensor | None, edge: torch.Tensor) -> torch.Tensor:

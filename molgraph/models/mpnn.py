@@ -80,8 +80,8 @@ class MPNN(Encoder):
         for step in given.rounds:
             m = self.message.by_kind(step.senders(h), step.kinds, step.sizes)  # A(e_vw) h_w
             h = propagate(m, step.relation, target_rows=step.previous(h), update=self.update)
-        graphs = self.readout(h, given.readout)
-        return Encoded(graphs, (Rows("atom", given.every_atom(h), batch.graph_of("atom")),) if rows else ())
+        graphs, penalties = self.readout(h, given.readout)
+        return Encoded(graphs, (Rows("atom", given.every_atom(h), batch.graph_of("atom")),) if rows else (), penalties)
 
     def _rounds(self, batch: GraphBatch) -> AtomRounds:
         return atom_rounds(batch, self.rounds, distinct=self.shares_rows)

@@ -93,8 +93,8 @@ class PyGConv(Encoder):
         for i, conv in enumerate(self.convs):
             m = self._convolve(conv, h, edges, given)
             h = h + self.drop(m.relu() if i + 1 < len(self.convs) else m)
-        graphs = self.readout(h, relations.members(batch))
-        return Encoded(graphs, (Rows("atom", h, batch.graph_of("atom")),) if rows else ())
+        graphs, penalties = self.readout(h, relations.members(batch))
+        return Encoded(graphs, (Rows("atom", h, batch.graph_of("atom")),) if rows else (), penalties)
 
     def _convolve(self, conv: nn.Module, h: Tensor, edges: Tensor, given: dict[str, Tensor]) -> Float[Tensor, "n d"]:
         try:

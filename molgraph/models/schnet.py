@@ -88,8 +88,8 @@ class SchNet(Encoder):
         h = self.embed(batch.features("atom"))
         for block in self.blocks:
             h = h + block(h, near, basis, fade)
-        graphs = self.readout(h, relations.members(batch))
-        return Encoded(graphs, (Rows("atom", h, batch.graph_of("atom")),) if rows else ())
+        graphs, penalties = self.readout(h, relations.members(batch))
+        return Encoded(graphs, (Rows("atom", h, batch.graph_of("atom")),) if rows else (), penalties)
 
 
 class _Block(nn.Module):

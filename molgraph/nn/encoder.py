@@ -16,6 +16,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from molgraph.base.errors import UsageError
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
+from molgraph.nn.penalties import Penalties
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,12 @@ class Encoded:
     Args:
         graphs: float [g, d_out].
         rows: states below the graph, where the encoder has them.
-        penalties: scalars to add to the objective (KL terms, balance terms), by name.
+        penalties: scalars to add to the objective (KL terms, balance terms), by name; those of its readout too.
     """
 
     graphs: Float[Tensor, "g d_out"]
     rows: tuple[Rows, ...] = ()
-    penalties: dict[str, Float[Tensor, ""]] = field(default_factory=dict)
+    penalties: Penalties = field(default_factory=dict)
 
 
 class Encoder(nn.Module):

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.registry import register
+from molgraph.nn.penalties import Penalties
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Sources, divide, segment_sum, segment_weights
@@ -18,25 +19,27 @@ Graphs: TypeAlias = Float[Tensor, "{relation.n_target} {self.d_out}"]  # a state
 
 
 class Readout(nn.Module):
-    """The base class of every readout: ``(rows [r, d], relation from rows to graphs) -> [g, d_out]``.
+    """The base class of every readout: ``(rows [r, d], relation from rows to graphs) -> ([g, d_out], penalties)``.
 
     The relation has one pair for each atom, so a row that stands for several equal atoms of a graph is counted
     as often as they are. A graph without rows gives a finite state. Sums over whole molecules are too coarse in
     bfloat16, so a readout works in single precision at least, whatever the rows come in. A subclass writes ``read``.
+    Penalties are scalars to add to the objective, by name; an encoder passes them on in its ``Encoded``.
     """
 
     def __init__(self, d_in: int) -> None:
         super().__init__()
         self.d_out = d_in
 
-    def forward(self, h: Sources, relation: Relation) -> Graphs:
-        """float [r, d] to float32 (or float64) [g, d_out]."""
+    def forward(self, h: Sources, relation: Relation) -> tuple[Graphs, Penalties]:
+        """float [r, d] to float32 (or float64) [g, d_out], and the penalties, where there are any."""
         with torch.autocast(h.device.type, enabled=False):
-            return self.read(h.to(torch.promote_types(h.dtype, torch.float32)), relation)
+            found = self.read(h.to(torch.promote_types(h.dtype, torch.float32)), relation)
+        return found if isinstance(found, tuple) else (found, {})
 
     @abstractmethod
-    def read(self, h: Sources, relation: Relation) -> Graphs:
-        """The readout itself."""
+    def read(self, h: Sources, relation: Relation) -> Graphs | tuple[Graphs, Penalties]:
+        """The readout itself: the states, or the states and the penalties."""
 
 
 @register("readout", "sum", summary="sum over the rows")

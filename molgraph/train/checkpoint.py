@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
 FILE_NAME = "training.ckpt"
-FORMAT = 3
+FORMAT = 4
 CURVES = ("epoch", "train_loss", "valid_loss", "learning_rate", "seconds")
 logger = logging.getLogger("molgraph")
 
@@ -36,11 +36,12 @@ class Progress:
     position: int = 0  # how many of its batches are done
     total: float = 0.0  # sum of the losses of its labels so far
     count: int = 0  # their number
+    parts: dict[str, tuple[float, int]] = field(default_factory=dict)  # named shares: the sum of each, and its labels
     seconds: float = 0.0  # spent in it before the last resume
     best_loss: float = float("inf")  # the lowest validation loss
     best_epoch: int = -1  # its epoch
     best: dict[str, torch.Tensor] = field(default_factory=dict)  # the network's weights there
-    curves: list[list[float]] = field(default_factory=list)  # a row of CURVES for each epoch
+    curves: list[dict[str, float]] = field(default_factory=list)  # of each epoch: CURVES and the shares
     done: bool = False  # nothing is left to do; best holds the weights to keep
 
 

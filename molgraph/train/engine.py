@@ -23,7 +23,6 @@ from molgraph.base.seeds import derive, generator
 from molgraph.data.loader import batch_order, make_ahead
 from molgraph.train import checkpoint
 from molgraph.train.checkpoint import CURVES, Progress
-from molgraph.train.network import Network
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.optimizers import Steps, learning_rate, make_optimizer
 from molgraph.train.runtime import Interrupted, lightning_quiet, make_fabric, watch_ctrl_c
@@ -49,38 +48,39 @@ class TrainingConfig:
 
 
 class Learned(NamedTuple):
-    """What a fit leaves: the weights of the best epoch, its number from 1, and a row of ``CURVES`` for each epoch.
+    """What a fit leaves: the weights of the best epoch, its number from 1, and the curves' values of each epoch.
 
     In plain arrays, since it comes from another process where there are several.
     """
 
     weights: dict[str, np.ndarray]
     best_epoch: int
-    curves: list[list[float]]
+    curves: list[dict[str, float]]
 
 
 class Learner(nn.Module):
     """A network with the objective that trains it: one module, so that checkpoints and processes have both."""
 
-    def __init__(self, network: nn.Module, objective: Objective) -> None:
+    def __init__(self, network: Any, objective: Objective) -> None:
         super().__init__()
         self.network, self.objective = network, objective
 
     def forward(self, batch: Any, state: StepState) -> Loss:
-        """The objective's loss of a batch."""
-        return self.objective(self.network, batch, state)
+        """The objective's loss of a batch, whose parts are for the curves alone."""
+        found: Loss = self.objective(self.network, batch, state)
+        return found._replace(parts={name: value.detach() for name, value in found.parts.items()})
 
 
 class Fit:
     """Train a network, or go on from the checkpoint in the plan's folder, to the same weights to the bit.
 
     The order of an epoch depends on the seed and the epoch alone, and the checkpoint holds the rest. ``Fabric.launch``
-    calls it in as many processes as there are devices; the network is handed over apart from the rest, so that
+    calls it in as many processes as there are devices; the learner is handed over apart from the rest, so that
     Lightning gives each process weights of its own. ``valid`` picks the weights and stops training early.
     """
 
-    def __init__(self, objective: Objective, train: Samples, valid: Samples | None, plan: TrainingConfig) -> None:
-        self.objective, self.train, self.valid, self.plan = objective, train, valid, plan
+    def __init__(self, train: Samples, valid: Samples | None, plan: TrainingConfig) -> None:
+        self.train, self.valid, self.plan = train, valid, plan
         self.how = how = plan.how
         self.steps = math.ceil(len(train) / how.batch_size)
         self.rates = Steps(how.learning_rate, int(how.warmup_epochs * self.steps), how.epochs * self.steps)
@@ -88,7 +88,7 @@ class Fit:
         self.progress = Progress()
         self.saved_at = 0.0
 
-    def __call__(self, fabric: Fabric, network: Network) -> Learned:
+    def __call__(self, fabric: Fabric, learner: Learner) -> Learned:
         """Train.
 
         Raises:
@@ -96,12 +96,12 @@ class Fit:
             MolgraphError: the loss is no number any more.
         """
         plan, how = self.plan, self.how
-        self.fabric = fabric
-        self.prepare: Callable[[Sample], None] = network.prepare
-        turns = self.objective.turns(network)
+        self.fabric, self.objective = fabric, learner.objective
+        self.prepare: Callable[[Sample], None] = learner.network.prepare
+        turns = self.objective.turns(learner.network)
         made = [make_optimizer(how.optimizer, own, how.learning_rate, how.weight_decay) for own in turns]
-        learner, *optimizers = fabric.setup(Learner(network, self.objective), *made)
-        self.learner, self.optimizers = learner, tuple(optimizers)
+        self.learner, *optimizers = fabric.setup(learner, *made)
+        self.optimizers = tuple(optimizers)
         torch.manual_seed(derive(plan.seed, "dropout", fabric.global_rank))
         self.saved_at = time.monotonic()
         if self.path is not None and self.path.exists():
@@ -147,7 +147,6 @@ class Fit:
 
         for sample in make_ahead([*enumerate(order)][now.position :], make):
             loss, count = self._step(sample.to(self.fabric.device), now.epoch * self.steps + now.position)
-            self._check(loss, f"the loss is {loss} in epoch {now.epoch + 1}, step {now.position + 1}")
             yield loss * count, count
 
     def _prepared(self, sample: Sample, *words: Any) -> Sample:
@@ -166,9 +165,10 @@ class Fit:
         return cast(torch.Tensor, self.fabric.all_reduce(value, reduce_op=how)) if self.fabric.world_size > 1 else value
 
     def _step(self, sample: Sample, step: int) -> tuple[float, int]:
-        """One step of each optimiser in turn; the mean loss of the last one, over all processes, and its count."""
+        """One step of each optimiser in turn; the mean loss of the first, over all processes, and its count."""
         rate = learning_rate(self.how.schedule, self.rates, step)
-        state = StepState(step, self.rates.total, self.progress.epoch)
+        now, losses = self.progress, []
+        state = StepState(step, self.rates.total, now.epoch)
         for turn, optimizer in enumerate(self.optimizers):
             state = state._replace(turn=turn)
             for group in optimizer.param_groups:
@@ -182,16 +182,24 @@ class Fit:
             if (clip := self.how.gradient_clip) is not None:
                 self.fabric.clip_gradients(self.learner, optimizer, max_norm=clip, error_if_nonfinite=False)
             optimizer.step()
+            value = float(self._reduced(loss.detach(), "mean"))
+            self._check(value, f"the loss is {value} in epoch {now.epoch + 1}, step {now.position + 1}")
+            losses.append((value, count))
+            for name, share in found.parts.items():
+                before, n = now.parts.get(name, (0.0, 0))
+                now.parts[name] = (before + float(self._reduced(share, "sum")), n + count)
         self.objective.after_step(self.learner.module.network, state)
-        return float(self._reduced(loss.detach(), "mean")), count
+        return losses[0]
 
     def _close_epoch(self, began: float) -> str:
         """Judge the epoch on the validation part, keep the best weights, see whether to go on; the epoch in words."""
         now, how = self.progress, self.how
         train_loss = now.total / max(now.count, 1)
-        valid_loss = float("nan") if self.valid is None else self._validate(self.valid)
+        valid_loss, parts = (float("nan"), {}) if self.valid is None else self._validate(self.valid)
         rate = learning_rate(how.schedule, self.rates, (now.epoch + 1) * self.steps - 1)
-        now.curves.append([now.epoch + 1, train_loss, valid_loss, rate, time.monotonic() - began])
+        parts = {f"train_{name}": share / max(n, 1) for name, (share, n) in now.parts.items()} | parts
+        row = dict(zip(CURVES, (now.epoch + 1, train_loss, valid_loss, rate, time.monotonic() - began), strict=True))
+        now.curves.append(row | parts | row)  # a part that is called loss leaves the loss as it is
         last = now.epoch + 1 >= how.epochs
         if valid_loss < now.best_loss or (self.valid is None and last):
             now.best_loss, now.best_epoch = valid_loss, now.epoch
@@ -201,12 +209,15 @@ class Fit:
         patient = how.patience is None or self.valid is None or waited < how.patience
         now.done = last or not patient
         now.epoch, now.position, now.total, now.count, now.seconds = now.epoch + 1, 0, 0.0, 0, 0.0
+        now.parts = {}
         valid = "" if self.valid is None else f", valid {valid_loss:.3f} (best {now.best_loss:.3f})"
         return f"epoch {now.epoch}: loss {train_loss:.3f}{valid}"
 
-    def _validate(self, valid: Samples) -> float:
+    def _validate(self, valid: Samples) -> tuple[float, dict[str, float]]:
+        """The mean loss of the first turn, and its parts as columns of the curves."""
         self.learner.eval()
-        total = torch.zeros(2, dtype=torch.float64, device=self.fabric.device)
+        names = list(self.progress.parts)
+        total = torch.zeros(2 + len(names), dtype=torch.float64, device=self.fabric.device)
         step = (self.progress.epoch + 1) * self.steps - 1
         state = StepState(step, self.rates.total, self.progress.epoch, training=False)
         pieces = [*enumerate(batch_order(len(valid), VALID_BATCH))][self.fabric.global_rank :: self.fabric.world_size]
@@ -215,11 +226,12 @@ class Fit:
             sample = batch.to(self.fabric.device)
             with self.fabric.autocast(), torch.set_grad_enabled(self.objective.grad_in_validation):
                 found: Loss = self.learner.module(sample, state)
-            total += torch.tensor([float(found.total.detach()), found.count], dtype=torch.float64).to(total.device)
+            row = [float(found.total.detach()), found.count, *(float(found.parts.get(n, math.nan)) for n in names)]
+            total += torch.tensor(row, dtype=torch.float64).to(total.device)
         total = self._reduced(total, "sum")
-        loss = float(total[0] / total[1].clamp(min=1))
+        loss, _, *means = (total / total[1].clamp(min=1)).tolist()
         self._check(loss, f"the validation loss is {loss} after epoch {self.progress.epoch + 1}")
-        return loss
+        return loss, {f"valid_{name}": mean for name, mean in zip(names, means, strict=True) if not math.isnan(mean)}
 
     def _pause(self, stop: bool, began: float) -> None:
         """Between two steps: write the checkpoint where it is due, stop where somebody asked for it."""
@@ -266,9 +278,10 @@ def fit_network(
     how = GradientDescent.model_construct(**{name: params[name] for name in GRADIENT_DESCENT if name in params})
     plan = TrainingConfig(how, params["seed"], params["checkpoint_seconds"], folder, prints, label)
     several = (params.get("devices", 1), params.get("strategy", "auto"))
-    fabric = make_fabric(params["device"], params["precision"], *several)
+    unused = objective.unused_parameters or len(objective.turns(network)) > 1
+    fabric = make_fabric(params["device"], params["precision"], *several, unused=unused)
     with lightning_quiet():
-        learned = fabric.launch(cast(Any, Fit(objective, train, valid, plan)), network)
+        learned = fabric.launch(cast(Any, Fit(train, valid, plan)), Learner(network, objective))
     check_finite(learned.weights)
     network.cpu().load_state_dict({name: torch.from_numpy(value) for name, value in learned.weights.items()})
-    return pd.DataFrame(learned.curves, columns=list(CURVES)).astype({"epoch": int}), learned.best_epoch
+    return pd.DataFrame(learned.curves), learned.best_epoch

@@ -142,7 +142,7 @@ class MAML(Objective):
     def loss(self, network: nn.Module, weights: dict[str, Tensor], batch: Sample, task: int, part: int) -> Tensor:
         """The mean loss of a task's support (part 0) or query (part 1) under these weights, with the penalties."""
         assert batch.y is not None and batch.weights is not None
-        raw, penalty = torch.func.functional_call(network, weights, (batch,))
+        raw, penalties = torch.func.functional_call(network, weights, (batch,))
         counts = batch.weights[part, :, task]
         mean = (self.supervised.losses(raw, batch.y[:, task : task + 1])[:, 0] * counts).sum() / (counts > 0).sum()
-        return mean if penalty is None else mean + penalty
+        return sum(penalties.values(), mean)

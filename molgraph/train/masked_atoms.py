@@ -35,7 +35,8 @@ class MaskedAtoms(Objective):
 
     Hu et al. 2020, "Strategies for Pre-training Graph Neural Networks": ``int(rate n) + 1`` of the n atoms of each
     molecule lose all their features (a row of zeros, which no atom has, is their mask), and a linear layer on an
-    atom's state predicts its element: ``-log softmax(W h_v + b)_element(v)``, the mean over masked atoms.
+    atom's state predicts its element: ``-log softmax(W h_v + b)_element(v)``, the mean over
+    masked atoms; the encoder's penalties are added.
 
     Args:
         network: its one encoder is trained; it must give the states of atoms.
@@ -47,6 +48,7 @@ class MaskedAtoms(Objective):
     """
 
     labelled = False
+    unused_parameters = True  # those of a readout
 
     def __init__(self, network: Network, inputs: Sequence[Input], *, rate: Share = 0.15) -> None:
         super().__init__()
@@ -85,10 +87,11 @@ class MaskedAtoms(Objective):
         atoms = part.batch["atom"]
         assert atoms.table is not None
         rows = torch.eq(atoms.code, len(atoms.table) - 1).nonzero().squeeze(1)
-        (h,) = (each.h for each in network.encoder(part.batch, rows=True).rows if each.level == "atom")
+        encoded = network.encoder(part.batch, rows=True)
+        (h,) = (each.h for each in encoded.rows if each.level == "atom")
         losses = F.cross_entropy(self.head(h.index_select(0, rows)).float(), batch.y, reduction="none")
         weights = batch.weights[part.batch.graph_of("atom")[rows], 0]
-        return Loss((losses * weights).sum(), int((weights > 0).sum()))
+        return Loss((losses * weights).sum(), int((weights > 0).sum())).with_penalties(encoded.penalties)
 
 
 def elements(table: Tensor) -> Tensor:

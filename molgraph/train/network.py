@@ -16,6 +16,7 @@ from molgraph.base.table import LevelName
 from molgraph.data.batch import GraphBatch
 from molgraph.nn.encoder import Encoded, Encoder, check_input
 from molgraph.nn.joiners import Joiner, JoinPart
+from molgraph.nn.penalties import Penalties, add_penalties
 from molgraph.nn.perceptron import Perceptron
 from molgraph.train.inputs import Input, encoder_names
 from molgraph.train.samples import Sample
@@ -58,8 +59,8 @@ class Network(nn.Module):
         if self.level == "bond":
             bonds_once(sample.parts[0].batch)
 
-    def forward(self, sample: Sample) -> tuple[Tensor, Tensor | None]:
-        """Raw outputs, float [n, d_out], and the sum of the encoders' penalties where they have any."""
+    def forward(self, sample: Sample) -> tuple[Tensor, Penalties]:
+        """Raw outputs, float [n, d_out], and the encoders' penalties by name, those of one name added up."""
         rows = self.level != "row" or (self.joiner is not None and self.joiner.needs_rows)
         encoded = [make(part.batch, rows=rows) for make, part in zip(self.encoders, sample.parts, strict=True)]
         extra = sample.extra
@@ -73,11 +74,10 @@ class Network(nn.Module):
             state = self.joiner(joined)
         if extra is not None:
             state = torch.cat([state, extra.to(state.dtype)], dim=1)
-        penalties = [value for each in encoded for value in each.penalties.values()]
         # a few rows: in single precision the head costs nothing, and bfloat16 would round what it answers
         with torch.autocast(state.device.type, enabled=False):
             out = self.head(state.to(torch.promote_types(state.dtype, torch.float32)))
-        return out, torch.stack(penalties).sum() if penalties else None
+        return out, add_penalties(each.penalties for each in encoded)
 
     def _below(self, encoded: Encoded, batch: GraphBatch) -> tuple[Tensor, Tensor]:
         """The states of a batch's atoms or bonds, and the row of each."""

@@ -12,7 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from molgraph.base.errors import UsageError, nearest
 from molgraph.base.parameters import check_params
+from molgraph.base.ranges import NotNegative
 from molgraph.base.registry import get, register
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network, own_params
@@ -25,12 +27,26 @@ class Loss(NamedTuple):
     Args:
         total: scalar, the sum of the losses of ``count`` labels; a step minimises ``total / count``.
         count: how many labels (or tokens, or tasks) it is the sum of.
-        parts: named shares of ``total``, for the curves.
+        parts: named shares of ``total``, the same names in every batch of a turn: columns ``train_NAME`` and
+            ``valid_NAME`` of the curves, which are means over the labels as the loss is.
     """
 
     total: Tensor
     count: int  # type: ignore[assignment] # tuple has a method of that name
     parts: Mapping[str, Tensor] = MappingProxyType({})
+
+    def with_penalties(
+        self, penalties: Mapping[str, Tensor], weights: Mapping[str, float] = MappingProxyType({})
+    ) -> Loss:
+        """The loss with penalties added for each label, each times its weight, which is 1 if not given.
+
+        Example:
+            >>> found = Loss(torch.tensor(6.0), 2).with_penalties({"kl": torch.tensor(4.0)}, {"kl": 0.5})
+            >>> found.total, found.parts
+            (tensor(10.), {'kl': tensor(4.)})
+        """
+        parts = {name: value * (weights.get(name, 1.0) * self.count) for name, value in penalties.items()}
+        return Loss(sum(parts.values(), self.total), self.count, {**self.parts, **parts})
 
 
 class StepState(NamedTuple):
@@ -63,12 +79,14 @@ class Objective(nn.Module):
     labels of rows and is made from their ``Outputs``; one that is not pretrains an encoder and is made from
     ``(network, inputs)``, with ``outputs`` as well where ``tasks`` says that the targets of rows are its tasks. Its
     hyper-parameters are keyword arguments with defaults (``params.objective.NAME``).
-    ``grad_in_validation``: whether judging needs gradients, as fast weights do.
+    ``grad_in_validation``: whether judging needs gradients, as fast weights do. ``unused_parameters``: whether a step
+    may leave some parameters without a gradient, as several turns do: processes then look for those in every step.
     """
 
     labelled: bool = True
     tasks: bool = False
     grad_in_validation: bool = False
+    unused_parameters: bool = False
 
     @classmethod
     def heads(cls, outputs: Outputs) -> Outputs:
@@ -87,7 +105,10 @@ class Objective(nn.Module):
         return batch
 
     def turns(self, network: nn.Module) -> Sequence[Iterable[nn.Parameter]]:
-        """The parameters of each optimiser; a step goes through them in turn. By default one has them all."""
+        """The parameters of each optimiser; a step goes through them in turn. By default one has them all.
+
+        The loss of the first is the run's: it is the one in the curves, and validation judges by it alone.
+        """
         return [[*network.parameters(), *self.parameters()]]
 
     def after_step(self, network: nn.Module, state: StepState) -> None:
@@ -110,29 +131,33 @@ def make_objective(
 
 @register("objective", "supervised", summary="the labels of rows: squared error, cross-entropy")
 class Supervised(Objective):
-    """Squared error for values, cross-entropy for classes, each label weighted; the network's penalties are added.
+    """Squared error for values, cross-entropy for classes, each label weighted, and the network's penalties.
 
     Regression: ``(raw - y)^2`` on the scaled target; bounded: ``(sigmoid(raw) - y)^2``; binary:
     ``-y log p - (1 - y) log(1 - p)`` with ``p = sigmoid(raw)``; multiclass: ``-log softmax(raw)_y``.
 
     Args:
         outputs: which output columns belong to which target.
+        penalties: the weights of the network's penalties by name, as in ``{"kl": 0.1}``; 1 if not given.
     """
 
-    def __init__(self, outputs: Outputs) -> None:
+    def __init__(self, outputs: Outputs, *, penalties: Mapping[str, NotNegative] | None = None) -> None:
         super().__init__()
+        self.penalties = penalties or {}
+        self.unused_parameters = outputs.level != "row"  # those of a readout
         self.kinds = tuple((t.kind, s.start, s.stop) for t, s in zip(outputs.targets, outputs.slices, strict=True))
         kinds = {kind for kind, _, _ in self.kinds}
         self.single = kinds.pop() if len(kinds) == 1 and kinds != {"multiclass"} else None
 
     def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
-        """Sum of the weighted losses of a batch's labels."""
-        raw, penalty = network(batch)
+        """Sum of the weighted losses of a batch's labels; an unknown penalty is a ``UsageError``."""
+        raw, penalties = network(batch)
+        if state.training and (unknown := self.penalties.keys() - penalties.keys()):
+            words = f"the network has no penalty {min(unknown)!r}"
+            raise UsageError(words, hint=nearest(min(unknown), sorted(penalties)))
         total = (self.losses(raw, batch.y) * batch.weights).sum()
         count = int((batch.weights > 0).sum())
-        if penalty is None:
-            return Loss(total, count)
-        return Loss(total + penalty * count, count, {"penalty": penalty * count})
+        return Loss(total, count).with_penalties(penalties, self.penalties)
 
     def losses(self, raw: Tensor, y: Tensor) -> Tensor:
         """float [n, t]: the loss of every label by itself; missing ones hold 0 and must be masked after."""

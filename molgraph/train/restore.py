@@ -80,15 +80,18 @@ def stored_weights(network: nn.Module) -> dict[str, np.ndarray]:
 
 def stored_history(learner: Any) -> dict[str, Any]:
     """The curves, best epoch and notes of a fit as JSON values, which ``restore_history`` reads."""
-    curves = [] if learner.curves is None else learner.curves.to_numpy().tolist()
-    return {"curves": curves, "best_epoch": learner.best_epoch, "notes": list(learner.notes)}
+    known = pd.DataFrame(columns=list(CURVES)) if learner.curves is None else learner.curves
+    more = [str(name) for name in known.columns[len(CURVES) :]]  # shares of the loss, which few objectives name
+    curves = {"curves": known.to_numpy().tolist(), **({"curve_parts": more} if more else {})}
+    return {**curves, "best_epoch": learner.best_epoch, "notes": list(learner.notes)}
 
 
 def restore_history(meta: Mapping[str, Any]) -> tuple[pd.DataFrame | None, int | None, tuple[str, ...]]:
     """Learning curves, the best epoch and the notes of a state's JSON values."""
     rows = [[np.nan if v is None else float(v) for v in row] for row in meta.get("curves") or []]
     table = np.array(rows, dtype=np.float64)
-    curves = pd.DataFrame(table, columns=list(CURVES)).astype({"epoch": int}) if rows else None
+    columns = [*CURVES, *map(str, meta.get("curve_parts") or [])]
+    curves = pd.DataFrame(table, columns=columns).astype({"epoch": int}) if rows else None
     best = meta.get("best_epoch")
     return curves, None if best is None else int(best), tuple(str(note) for note in meta.get("notes", []))
 

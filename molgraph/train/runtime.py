@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
 PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed"}
+DDP: dict[str, Any] = {"ddp": "popen", "ddp_spawn": "spawn", "ddp_fork": "fork"}  # how its processes are started
 
 
 class Interrupted(KeyboardInterrupt):
@@ -54,15 +55,24 @@ def check_precision(precision: str) -> str:
     return PRECISIONS[precision]
 
 
-def make_fabric(device: str, precision: str, devices: int = 1, strategy: str = "auto") -> Fabric:
-    """Lightning's Fabric for that device, number of devices and precision."""
+def make_fabric(
+    device: str, precision: str, devices: int = 1, strategy: str = "auto", *, unused: bool = False
+) -> Fabric:
+    """Lightning's Fabric for that device, number of devices and precision.
+
+    With ``unused``, processes that work by DDP look for parameters that a step leaves without a gradient.
+    """
     lightning_precision, where = check_precision(precision), resolve_device(device)
     from lightning.fabric import Fabric  # imported late: it takes seconds
+    from lightning.fabric.strategies.ddp import DDPStrategy
 
     if devices > 1 and strategy == "auto":
         strategy = "ddp_spawn" if where.type == "cpu" else "ddp"
     chosen: Any = [where.index] if where.index is not None and devices == 1 else devices
-    return Fabric(accelerator=where.type, devices=chosen, strategy=strategy, precision=lightning_precision)  # type: ignore[arg-type]
+    by: Any = strategy
+    if unused and strategy in DDP:
+        by = DDPStrategy(start_method=DDP[strategy], find_unused_parameters=True)
+    return Fabric(accelerator=where.type, devices=chosen, strategy=by, precision=lightning_precision)  # type: ignore[arg-type]
 
 
 @contextmanager

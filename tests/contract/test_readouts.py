@@ -40,8 +40,9 @@ class TestEveryReadout:
 
     def test_gives_a_state_a_graph(self, name: str) -> None:
         readout = build(name)
-        out = readout(rows(), EACH)
+        out, penalties = readout(rows(), EACH)
         assert out.shape == (4, readout.d_out) and out.isfinite().all()
+        assert all(value.shape == () and value.isfinite() for value in penalties.values())
         assert out[[0, 2, 3]].abs().sum(1).min() > 0
 
     def test_the_order_of_rows_changes_nothing(self, name: str) -> None:
@@ -51,8 +52,8 @@ class TestEveryReadout:
 
     def test_a_graph_does_not_see_its_neighbours(self, name: str) -> None:
         readout = build(name)
-        alone = readout(rows()[3:5], to_graphs(torch.arange(2), torch.tensor([0, 0]), 2, 1))
-        torch.testing.assert_close(alone[0], readout(rows(), EACH)[2], rtol=0, atol=1e-5)
+        alone, _ = readout(rows()[3:5], to_graphs(torch.arange(2), torch.tensor([0, 0]), 2, 1))
+        torch.testing.assert_close(alone[0], readout(rows(), EACH)[0][2], rtol=0, atol=1e-5)
 
     def test_a_row_that_stands_for_two_counts_twice(self, name: str) -> None:
         """So it is where rows that look alike are computed once."""
@@ -65,17 +66,20 @@ class TestEveryReadout:
         h, readout = rows().bfloat16(), build(name)
         with torch.autocast("cpu", torch.bfloat16):
             out = readout(h, EACH)
-        assert out.dtype == torch.float32
+        assert out[0].dtype == torch.float32
         torch.testing.assert_close(out, readout(h.float(), EACH))
 
     def test_gradients_are_finite_and_reach_every_parameter(self, name: str) -> None:
         readout, h = build(name), rows().requires_grad_()
-        readout(h, EACH).sin().sum().backward()
+        out, penalties = readout(h, EACH)
+        sum(penalties.values(), out.sin().sum()).backward()
         assert h.grad is not None and h.grad.isfinite().all() and h.grad.abs().sum() > 0
         for label, parameter in readout.named_parameters():
             assert parameter.grad is not None and parameter.grad.isfinite().all(), f"{label} is not used"
 
     def test_batches_without_rows(self, name: str) -> None:
         none = torch.zeros(0, dtype=torch.long)
-        assert build(name)(rows(0), to_graphs(none, none, 0, 3)).isfinite().all()
-        assert build(name)(rows(0), to_graphs(none, none, 0, 0)).shape[0] == 0
+        for n_graphs in (3, 0):
+            out, penalties = build(name)(rows(0), to_graphs(none, none, 0, n_graphs))
+            assert out.isfinite().all() and len(out) == n_graphs
+            assert all(value.isfinite() for value in penalties.values())

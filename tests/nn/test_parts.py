@@ -29,7 +29,7 @@ def test_set2set_is_pygs() -> None:
     peer, own = PygSet2Set(4, processing_steps=4).double(), Set2Set(4, steps=4).double()
     own.lstm.load_state_dict({name.removesuffix("_l0"): w for name, w in peer.lstm.state_dict().items()})
     x = rows_of(5, 4)
-    torch.testing.assert_close(own(x, TO_GRAPHS), peer(x, GRAPH_OF, dim_size=3), rtol=0, atol=1e-9)
+    torch.testing.assert_close(own(x, TO_GRAPHS)[0], peer(x, GRAPH_OF, dim_size=3), rtol=0, atol=1e-9)
 
 
 def test_edge_network_is_pygs_nnconv_in_both_forms() -> None:
@@ -65,7 +65,7 @@ def test_edge_network_without_edges() -> None:
 )
 def test_plain_readouts(name: str, expected) -> None:
     x = rows_of(5, 4)
-    out = get("readout", name)(4)(x, TO_GRAPHS)
+    out, _ = get("readout", name)(4)(x, TO_GRAPHS)
     torch.testing.assert_close(out[0], expected(x[:3]))
     torch.testing.assert_close(out[2], expected(x[3:]))
     assert (out[1] == 0).all()  # a graph without rows
@@ -75,13 +75,13 @@ def test_readouts_are_known_by_name() -> None:
     assert {"mean", "norm", "set2set", "sum"} <= set(names("readout"))
     with pytest.raises(UsageError, match="set2set"):
         get("readout", "set2sets")
-    assert Norm(4, norm=2.0)(torch.ones(5, 4), TO_GRAPHS)[0].tolist() == [1.5] * 4
+    assert Norm(4, norm=2.0)(torch.ones(5, 4), TO_GRAPHS)[0][0].tolist() == [1.5] * 4
 
 
 def test_set2set_and_gru_have_finite_gradients_for_a_graph_without_rows() -> None:
     readout, update = Set2Set(4), GRU(4, 4)
     x = torch.randn(5, 4, generator=torch.Generator().manual_seed(0), requires_grad=True)
-    readout(update(x, x), TO_GRAPHS).sum().backward()
+    readout(update(x, x), TO_GRAPHS)[0].sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in (*readout.parameters(), *update.parameters()))
     assert x.grad is not None and x.grad.isfinite().all()
 

@@ -43,8 +43,8 @@ class Tiny(nn.Module):
         super().__init__()
         self.layers = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)).double()
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        return self.layers(batch.x), 0.01 * self.layers[0].weight.square().sum()
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        return self.layers(batch.x), {"norm": 0.01 * self.layers[0].weight.square().sum()}
 
 
 def tiny(seed: int = 0, n: int = 12, tasks: int = 3, **params: Any) -> tuple[MAML, Tiny, Any]:

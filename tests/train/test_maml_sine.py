@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from molgraph.base.contracts import Target
 from molgraph.base.recipe_keys import GradientDescent
-from molgraph.train.engine import Fit, TrainingConfig
+from molgraph.train.engine import Fit, Learner, TrainingConfig
 from molgraph.train.maml import MAML
 from molgraph.train.outputs import Outputs
 from molgraph.train.runtime import make_fabric
@@ -40,8 +40,8 @@ class Wave(nn.Module):
     def prepare(self, batch: Batch) -> None:
         pass
 
-    def forward(self, batch: Batch) -> tuple[Tensor, None]:
-        return self.layers(batch.x), None
+    def forward(self, batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+        return self.layers(batch.x), {}
 
 
 class Steps:
@@ -76,7 +76,7 @@ def learned(n_steps: int, **params: Any) -> Wave:
     objective = SineMAML(network, (), ONE, shots=SHOTS, **params)  # type: ignore[arg-type]
     how = GradientDescent(epochs=1, batch_size=1, learning_rate=1e-2, warmup_epochs=0.0, patience=None)
     plan = TrainingConfig(how, seed=0, checkpoint_seconds=1e9, folder=None, prints={})
-    found = Fit(objective, Steps(n_steps), None, plan)(make_fabric("cpu", "float32", 1, "auto"), network)  # type: ignore[arg-type]
+    found = Fit(Steps(n_steps), None, plan)(make_fabric("cpu", "float32"), Learner(network, objective))  # type: ignore[arg-type]
     network.load_state_dict({name: torch.from_numpy(value) for name, value in found.weights.items()})
     return network
 

@@ -13,9 +13,11 @@ from torch import Tensor, nn
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.registry import names
 from molgraph.train import engine
-from molgraph.train.engine import Fit, TrainingConfig
+from molgraph.train.checkpoint import CURVES
+from molgraph.train.engine import Fit, Learner, TrainingConfig
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.runtime import Interrupted, make_fabric
+from tests.train.adversary import Adversary
 
 
 class Line(nn.Module):
@@ -107,7 +109,7 @@ def plan(folder: Path | None = None, epochs: int = 6, **changes: Any) -> Trainin
 
 
 def fit(objective: Objective, how: TrainingConfig) -> engine.Learned:
-    return Fit(objective, Points(), Points(32), how)(make_fabric("cpu", "float32", 1, "auto"), Line())  # type: ignore[arg-type]
+    return Fit(Points(), Points(32), how)(make_fabric("cpu", "float32"), Learner(Line(), objective))  # type: ignore[arg-type]
 
 
 def test_every_turn_steps_its_own_optimiser_and_the_teacher_follows() -> None:
@@ -117,13 +119,13 @@ def test_every_turn_steps_its_own_optimiser_and_the_teacher_follows() -> None:
     assert training[:4] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert objective.steps == 6 * 4 and float(objective.scale) != 1.0
     assert abs(float(objective.teacher[0])) > 0
-    assert learned.curves[-1][1] < learned.curves[0][1]
+    assert learned.curves[-1]["train_loss"] < learned.curves[0]["train_loss"]
 
 
-@pytest.mark.parametrize("make", [Teacher, FastWeights])
+@pytest.mark.parametrize("make", [Teacher, FastWeights, Adversary])
 @pytest.mark.parametrize("stop_after", [1, 3, 9])
 def test_a_killed_fit_goes_on_exactly(make: type[Objective], stop_after: int, tmp_path: Path) -> None:
-    """Weights, the objective's own parameters and buffers, and both optimisers are as without the stop."""
+    """Weights, curves, the objective's own parameters and buffers, and both optimisers are as without the stop."""
     whole = make()
     expected = fit(whole, plan(tmp_path / "whole"))
     (tmp_path / "cut").mkdir()
@@ -141,20 +143,74 @@ def test_a_killed_fit_goes_on_exactly(make: type[Objective], stop_after: int, tm
     again = make()
     found = fit(again, plan(tmp_path / "cut"))
     assert all(np.array_equal(found.weights[name], expected.weights[name]) for name in expected.weights)
+    for one, other in zip(found.curves, expected.curves, strict=True):
+        assert one | {"seconds": 0} == other | {"seconds": 0}
     for name, value in whole.state_dict().items():
         assert torch.equal(again.state_dict()[name], value), name
 
 
+def test_parts_of_every_turn_are_columns_of_the_curves() -> None:
+    """Means over labels, as the losses are, which are those of the first turn; it alone is judged in validation."""
+    objective = Adversary()
+    first, *_, last = fit(objective, plan()).curves
+    assert [*first] == [*CURVES, "train_near", "train_size", "train_discriminator", "valid_near", "valid_size"]
+    for row in (first, last):
+        for part in ("train", "valid"):
+            assert row[f"{part}_near"] + row[f"{part}_size"] == pytest.approx(row[f"{part}_loss"])
+    assert last["train_near"] < first["train_near"] and 0 < last["train_discriminator"] < 1
+
+
+def test_a_part_that_is_called_loss_leaves_the_loss_as_it_is() -> None:
+    class Named(FastWeights):
+        def forward(self, network: Any, batch: Batch, state: StepState) -> Loss:
+            found = super().forward(network, batch, state)
+            return found._replace(parts={"loss": 0 * found.total})
+
+    assert [row["train_loss"] for row in fit(Named(), plan()).curves] == [
+        row["train_loss"] for row in fit(FastWeights(), plan()).curves
+    ]
+
+
+def test_a_later_turn_that_is_no_number_is_an_error() -> None:
+    class Broken(Adversary):
+        def forward(self, network: Any, batch: Batch, state: StepState) -> Loss:
+            found = super().forward(network, batch, state)
+            return found._replace(total=found.total * float("nan")) if state.turn else found
+
+    with pytest.raises(Exception, match="the loss is nan in epoch 1, step 1"):
+        fit(Broken(), plan())
+
+
+@pytest.mark.parametrize(("make", "unused"), [(Adversary, True), (Teacher, True), (FastWeights, False)])
+def test_several_turns_alone_look_for_unused_parameters(
+    make: type[Objective], unused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two processes of DDP would end in an error without, and all others would pay for it."""
+    real, made = make_fabric, []
+
+    def note(*args: Any, **options: Any) -> Any:
+        made.append(real("cpu", "float32", 2, "auto", **options).strategy)
+        return real(*args, **options)
+
+    monkeypatch.setattr(engine, "make_fabric", note)
+    params = {**plan().how.model_dump(), "epochs": 1, "seed": 0, "device": "cpu", "precision": "float32"}
+    params |= {"checkpoint_seconds": 0.0}
+    engine.fit_network(Line(), make(), Points(), None, params, {}, workdir=None, label="training")  # type: ignore[arg-type]
+    (strategy,) = made
+    assert strategy._ddp_kwargs.get("find_unused_parameters", False) == unused
+    assert strategy._start_method == "spawn"
+
+
 def test_fast_weights_learn() -> None:
     learned = fit(FastWeights(), plan(epochs=30))
-    assert learned.curves[-1][2] < 0.2 * learned.curves[0][2]
+    assert learned.curves[-1]["valid_loss"] < 0.2 * learned.curves[0]["valid_loss"]
 
 
 @pytest.mark.parametrize("optimizer", names("optimizer"))
 @pytest.mark.parametrize("schedule", names("schedule"))
 def test_optimisers_and_schedules_by_name(optimizer: str, schedule: str) -> None:
     learned = fit(FastWeights(), plan(optimizer=optimizer, schedule=schedule, learning_rate=0.01))
-    assert learned.curves[-1][1] < learned.curves[0][1]
+    assert learned.curves[-1]["train_loss"] < learned.curves[0]["train_loss"]
 
 
 def test_an_objective_that_is_no_number_is_an_error() -> None:
