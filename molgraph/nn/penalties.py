@@ -19,7 +19,7 @@ def add_penalties(parts: Iterable[Penalties]) -> dict[str, Float[Tensor, ""]]:
         >>> add_penalties([{"kl": torch.tensor(1.0)}, {"kl": torch.tensor(2.0), "balance": torch.tensor(4.0)}])
         {'kl': tensor(3.), 'balance': tensor(4.)}
     """
-    total: dict[str, Tensor] = {}
+    total: dict[str, Float[Tensor, ""]] = {}
     for part in parts:
         for name, value in part.items():
             total[name] = total[name] + value if name in total else value

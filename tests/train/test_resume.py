@@ -95,7 +95,6 @@ import json, sys
 import numpy as np, torch
 from molgraph.train.engine import fit_network
 from tests.train.adversary import Adversary
-from tests.train.test_atom_targets import table_of
 from tests.train.test_objectives import Line, Points, plan
 from tests.train.tiny import series, small, weights_of
 
@@ -119,15 +118,9 @@ def masked(n):
     return weights_of(fitted), fitted.curves
 
 
-def atoms(n):
-    params = {"d_hidden": 8, "readout": "set2set"}
-    fitted = small(epochs=3, devices=n, batch_size=4, params=params).fit(table_of("atom"), table_of("atom"))
-    return weights_of(fitted), fitted.curves
-
-
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    for learn in (supervised, adversary, atoms, masked):
+    for learn in (supervised, adversary, masked):
         (a, one), (b, two) = (learn(n) for n in (1, 2))
         gap = max(float(np.abs(a[k] - b[k]).max()) for k in a)
         columns = [name for name in one.columns if name != "seconds"]
@@ -156,6 +149,6 @@ def test_two_processes_learn_what_one_learns(tmp_path: Path, root: Path) -> None
     )
     assert run.returncode == 0, run.stderr[-3000:]
     reports = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("[")]
-    assert [name for name, _, _ in reports] == ["supervised", "adversary", "atoms", "masked"]
+    assert [name for name, _, _ in reports] == ["supervised", "adversary", "masked"]
     for name, gap, curves in reports:
         assert max(gap, curves) < (0.2 if name == "masked" else 1e-4), (name, gap, curves)
