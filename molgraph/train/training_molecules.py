@@ -17,8 +17,8 @@ ARRAY = "trained_on"  # its name in a model file
 def molecule_hashes(table: Table) -> np.ndarray:
     """uint64 [n]: the first 64 bits of sha256 of each row's stereo-free parent, equal for salts and stereoisomers.
 
-    Of pairs all entities count. It is 0 where an entity cannot be read, and for graphs and geometries. A hash does not
-    tell the molecule, but whoever has a molecule can find out whether it is among the hashes.
+    Of pairs all entities count, of geometries what is bonded. It is 0 where an entity cannot be read, and for graphs. A
+    hash does not tell the molecule, but whoever has a molecule can find out whether it is among the hashes.
 
     Example:
         >>> from molgraph.data.table import make_table

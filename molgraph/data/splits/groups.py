@@ -13,7 +13,7 @@ from molgraph.chem.cluster import cluster_butina
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.scaffold import scaffolds
 from molgraph.data.splits.recipe import Grouping, Task, number, register_split
-from molgraph.data.splits.structures import group_by_parent, reasons_by_row
+from molgraph.data.splits.structures import geometry_key, group_by_parent, reasons_by_row
 from molgraph.data.table import Entities
 
 MURCKO = "Bemis and Murcko 1996, J. Med. Chem. 39:2887"
@@ -37,12 +37,16 @@ MOST_BITS, MOST_RADIUS = 2**16, 100
     asks="New molecules of the same collection, of every class as many as its share.",
 )
 def group_randomly(task: Task) -> Grouping:
-    """Group rows by stereo-free parent; in a table without a lone molecule column, by their tuple of entities."""
+    """Group rows by stereo-free parent; in a table without a lone molecule column, by their tuple of entities.
+
+    Conformers of a molecule are one entity; graphs, and geometries whose bonds cannot be told, are each their own.
+    """
     if [e.kind for e in task.table.entities] == ["molecule"]:
         return group_by_parent(task)[0]
     columns = [e.values[task.rows] for e in task.table.entities]
-    # Values that are not text (graphs, geometries) are told apart by which object they are.
-    keys = [tuple(v if isinstance(v, str) else id(v) for v in row) for row in zip(*columns, strict=True)]
+    keys = [
+        tuple(v if isinstance(v, str) else geometry_key(v) or id(v) for v in row) for row in zip(*columns, strict=True)
+    ]
     return Grouping(task.rows, number(keys))
 
 

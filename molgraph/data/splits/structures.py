@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError
+from molgraph.chem.connectivity import connectivity_key
 from molgraph.chem.scaffold import relate, stereo_free_parents
+from molgraph.data.content import value_digest
+from molgraph.data.graph_values import Geometry
 from molgraph.data.splits.recipe import Grouping, Task, number
 from molgraph.data.splits.split import Leak
 from molgraph.data.table import Entities, Table
@@ -36,9 +40,14 @@ def group_by_parent(task: Task, column: Entities | None = None) -> tuple[Groupin
     return Grouping(task.rows[use], group_of, reasons_by_row(task.rows, keys.reasons)), parents[first]
 
 
+def geometry_key(value: Any) -> str:
+    """A text that conformers share, of a ``Geometry``; empty of anything else."""
+    return connectivity_key(value.numbers, value.positions) if isinstance(value, Geometry) else ""
+
+
 def entity_keys(table: Table, rows: np.ndarray) -> np.ndarray:
     """A text for each of the rows, equal where all entities are forms of the same: molecules by their stereo-free
-    parents, sequences by their letters; empty where one cannot be read or is neither.
+    parents, sequences by their letters, geometries by what is bonded; empty where one cannot be read or is a graph.
 
     Example:
         >>> from molgraph.data.table import make_table
@@ -47,8 +56,11 @@ def entity_keys(table: Table, rows: np.ndarray) -> np.ndarray:
     """
     columns = []
     for entity in table.entities:
-        if entity.kind not in ("molecule", "sequence"):
+        if entity.kind == "graph":
             return np.full(len(rows), "", dtype=object)
+        if entity.kind == "geometry":
+            columns.append(np.array([geometry_key(value) for value in entity.values[rows]], dtype=object))
+            continue
         code, texts = pd.factorize(entity.values[rows])
         same = stereo_free_parents(texts).values if entity.kind == "molecule" else [str(t).strip() for t in texts]
         columns.append(np.array([*same, ""], dtype=object)[code])
@@ -62,15 +74,16 @@ def find_leaks(
     """Pairs of a training and a test row with the same stereo-free parent, in order of the test rows.
 
     Args:
-        table: all rows. In a table of pairs both entities must be the same; graphs and geometries have no such pairs.
+        table: all rows. In a table of pairs both entities must be the same; graphs have no such pairs.
         train: int64, training rows.
         test: int64, test rows.
         parents: object array [n], stereo-free parents of all rows, where they are known already.
 
     Returns:
         The pairs, at most ten training rows for each test row, with what ties them: ``duplicate``, ``salt form``,
-        ``stereoisomer`` or ``isotopologue``.
+        ``stereoisomer`` or ``isotopologue``; of geometries ``duplicate`` or ``conformer``.
     """
+    shapes = next((e.values for e in table.entities if e.kind == "geometry"), None)
     smiles = next((e.values for e in table.entities if e.kind == "molecule"), None)
     if parents is None or len(table.entities) > 1:
         rows = np.concatenate([train, test]).astype(np.int64)
@@ -84,5 +97,7 @@ def find_leaks(
     for row in test:
         for other in rows_of.get(parents[row], ()) if parents[row] else ():
             tie = "duplicate" if smiles is None else relate(smiles[other], smiles[row])
+            if smiles is None and shapes is not None and value_digest(shapes[other]) != value_digest(shapes[row]):
+                tie = "conformer"
             leaks.append(Leak(str(table.ids[other]), str(table.ids[row]), tie))
     return tuple(leaks)
