@@ -102,9 +102,14 @@ def numbers_of(value: Any, name: str, shape: tuple[int | str, ...], kind: type[n
     asked = tuple(m if isinstance(n, str) else n for n, m in zip(shape, found.shape, strict=False))
     if found.ndim != len(shape) or found.shape != asked:
         raise ValueError(f"{name} must be of the shape [{', '.join(map(str, shape))}], not {list(found.shape)}")
-    with np.errstate(all="ignore"):
-        made = found.astype(kind)
-    if not (made == found if whole else np.isfinite(made)).all():
+    if np.can_cast(found.dtype, kind):
+        made = found.astype(kind, copy=False)
+        sound = whole or np.isfinite(made).all()
+    else:
+        with np.errstate(all="ignore"):
+            made = found.astype(kind)
+        sound = (made == found if whole else np.isfinite(made)).all()
+    if not sound:
         raise ValueError(f"{name} must be {words}")
     return made
 
