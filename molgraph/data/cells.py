@@ -139,11 +139,11 @@ def convert(value: Number, unit: str, wanted: str) -> Number | None:
     return value * 10.0**shift if shift >= 0 else value / 10.0**-shift  # powers from 1 on are exact
 
 
-def alike(unit: str, other: str) -> bool:
+def same_unit(unit: str, other: str) -> bool:
     """Whether two units are the same.
 
     Example:
-        >>> alike("nM", "nmol/L"), alike("uM", "nM"), alike("h", "h")
+        >>> same_unit("nM", "nmol/L"), same_unit("uM", "nM"), same_unit("h", "h")
         (True, False, True)
     """
     return convert(1.0, unit, other) == 1.0
@@ -153,7 +153,7 @@ def check_units(units: Mapping[str, str], known: Mapping[str, str]) -> None:
     """Refuse values in another unit than those that a model learns or has learnt."""
     for name, unit in known.items():
         wanted, found = (re.sub(r"^log10\((.*)\)$", r"\1", str(text)) for text in (unit, units.get(name, "")))
-        if found and wanted in UNITS and not alike(found, wanted):
+        if found and wanted in UNITS and not same_unit(found, wanted):
             raise DataError(
                 f"the values of {name!r} are in {found} here, and in {wanted} in the training table",
                 hint=f"--unit {wanted} (in Python unit={wanted!r}) brings them to it; none reads them as they stand",

@@ -15,7 +15,7 @@ from molgraph.data.log import log_targets
 from molgraph.data.sources import builtin
 from molgraph.data.standardise import check_molecules
 from molgraph.data.table import Table, row_name
-from molgraph.data.table_builder import Rows
+from molgraph.data.table_builder import SourceRows
 from molgraph.data.table_reader import OPTIONS, Names, Targets, read_rows
 from molgraph.data.targets import parse_targets
 
@@ -100,7 +100,7 @@ def read_source(
     log: bool = False,
     keep_columns: bool = False,
     **columns: Any,
-) -> Rows:
+) -> SourceRows:
     """The whole table of a source, as ``read_table`` reads it, with the cells that a lenient reading could not read.
 
     With ``keep_columns``, all columns of the source come too, as they stand there.
@@ -128,7 +128,7 @@ def iter_rows(
     molblocks: bool = False,
     targets: Targets = None,
     **options: Any,
-) -> Iterator[Rows]:
+) -> Iterator[SourceRows]:
     """Read a source in tables of ``chunk_rows`` rows (the last may have fewer), in constant memory.
 
     A source without rows gives one table of no rows. Kinds and classes of targets that were not given are found in a
@@ -160,10 +160,10 @@ def is_named(source: Any) -> bool:
     return isinstance(source, str) and source.startswith(("builtin:", "dataset:"))
 
 
-def _rows_of(table: Table) -> Rows:
+def _rows_of(table: Table) -> SourceRows:
     """A table that is read already, as rows; it has no other columns."""
     names = (*(e.name for e in table.entities), *(t.name for t in table.targets), *table.feature_names)
-    return Rows(table, names, pa.table({}))
+    return SourceRows(table, names, pa.table({}))
 
 
 def _load_named(source: str) -> Table:

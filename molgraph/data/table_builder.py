@@ -52,7 +52,7 @@ class ColumnRoles:
         return [*self.features, *([self.weight] if self.weight is not None else [])]
 
 
-class Rows(NamedTuple):
+class SourceRows(NamedTuple):
     """Some rows of a source."""
 
     table: Table  # the rows as a table
@@ -60,7 +60,7 @@ class Rows(NamedTuple):
     columns: pa.Table  # the source's own columns as they stand there, as far as they were asked for
     odd: Sequence[OddCell] = ()  # the cells that a lenient reading could not read
 
-    def take(self, start: int, stop: int) -> Rows:
+    def take(self, start: int, stop: int) -> SourceRows:
         """Some of the rows."""
         columns = self.columns.slice(start, stop - start)
         return self._replace(table=self.table.take(np.arange(start, stop)), columns=columns)

@@ -22,7 +22,7 @@ from molgraph.data.delimited import DelimitedReader
 from molgraph.data.formats import reader_for
 from molgraph.data.log import before_log
 from molgraph.data.sdf_smi_reader import RecordReader
-from molgraph.data.table_builder import ColumnRoles, Rows, build
+from molgraph.data.table_builder import ColumnRoles, SourceRows, build
 from molgraph.data.targets import decide, is_settled, parse_targets
 from molgraph.data.values import NUMERIC, read_numbers, read_values
 
@@ -42,7 +42,7 @@ def read_rows(
     targets: Targets = None,
     log: bool = False,
     **columns: Any,
-) -> Iterator[Rows]:
+) -> Iterator[SourceRows]:
     """The rows of a source in tables of ``chunk_rows``, or in one; one table of no rows where it has none.
 
     Cells of targets are read as asked in a whole table; in chunks, decimal commas of weights and descriptors alone.
@@ -82,7 +82,7 @@ def read_rows(
         found = decide(asked, [tidy]) if found is None else found
         table = build(tidy, roles, found)
         table = replace(table, notes=tuple(notes), units=units) if whole else table
-        yield Rows(table, tuple(reader.names), chunk.columns.select(kept), odd)
+        yield SourceRows(table, tuple(reader.names), chunk.columns.select(kept), odd)
 
 
 def _decimal_commas(chunks: Iterable[Chunk], names: Collection[str]) -> set[str]:

@@ -88,7 +88,7 @@ def read_numbers(column: pa.ChunkedArray, name: str, decimal: str | None) -> tup
 def _check_shared(by: Column, beside: Beside, wanted: str) -> bool:
     """Whether a column of units that could be several targets' has the wanted unit in every row that has one."""
     found = {cells.plain_unit(text) for text in by.texts if not cells.is_missing(text)}
-    if all(cells.alike(unit, wanted) for unit in found):
+    if all(cells.same_unit(unit, wanted) for unit in found):
         return bool(found)
     targets = [target for target, columns in beside.items() if columns.get("shared unit") == by.name]
     raise DataError(
@@ -177,7 +177,7 @@ class _Column:
         if units is not None:
             unit_of = _plain_units(units)
             for row in np.flatnonzero((own != "") & (unit_of != "") & (own != unit_of) & (row_kinds == "")):
-                if not cells.alike(own[row], unit_of[row]):
+                if not cells.same_unit(own[row], unit_of[row]):
                     row_kinds[row], values[row] = cells.TWO_UNITS, np.nan
             unit_of = np.where(unit_of == "", own, unit_of)
         self._list(row_kinds, texts[code], unit_of, len(texts))

@@ -26,7 +26,7 @@ from molgraph.data.columns import as_text
 from molgraph.data.content import entity_texts
 from molgraph.data.levels import level_of
 from molgraph.data.sdf_smi_reader import RecordReader
-from molgraph.data.table_builder import Rows
+from molgraph.data.table_builder import SourceRows
 
 LIST_LINE = 190  # characters of a line of a property list, as RDKit has it
 
@@ -49,7 +49,7 @@ class Output:
     level: str = "row"
 
 
-def arrange(rows: Rows, prediction: Prediction, chosen: np.ndarray, *, keep_columns: bool) -> Output:
+def arrange(rows: SourceRows, prediction: Prediction, chosen: np.ndarray, *, keep_columns: bool) -> Output:
     """The columns of a chunk's output, each under a name of its own, for the rows ``chosen``.
 
     An output column whose name a column of the input bears is called ``..._predicted``, unless it is the molecule's.

@@ -26,7 +26,7 @@ from molgraph.data.columns import as_text
 from molgraph.data.content import entity_texts
 from molgraph.data.read import iter_rows
 from molgraph.data.table import Table, row_name
-from molgraph.data.table_builder import Rows
+from molgraph.data.table_builder import SourceRows
 from molgraph.train.checkpoint import digest
 from molgraph.train.chunk_folder import ChunkFolder
 from molgraph.train.pipelined_predict import predict_tables
@@ -177,7 +177,7 @@ def _predicted(
     first = list(islice(every, 2))
     with bar("predicting", total=count_rows(job.source)) as progress:
 
-        def left() -> Iterator[tuple[tuple[int, str, Rows], Table]]:
+        def left() -> Iterator[tuple[tuple[int, str, SourceRows], Table]]:
             for number, rows in enumerate(chain(first, every)):
                 key = _hash(job.run, rows)
                 counts = find(number, key)
@@ -194,7 +194,7 @@ def _predicted(
                 progress.advance(len(rows.table))
 
 
-def _chunk(job: _Job, number: int, rows: Rows, prediction: Prediction) -> tuple[bytes, dict[str, Any]]:
+def _chunk(job: _Job, number: int, rows: SourceRows, prediction: Prediction) -> tuple[bytes, dict[str, Any]]:
     ok = prediction.ok
     if job.on_error == "stop" and not ok.all():
         row = int(np.flatnonzero(~ok)[0])
@@ -210,7 +210,7 @@ def _chunk(job: _Job, number: int, rows: Rows, prediction: Prediction) -> tuple[
     return job.writer.chunk(output, first=number == 0), counts
 
 
-def _hash(run: str, rows: Rows) -> str:
+def _hash(run: str, rows: SourceRows) -> str:
     """Hash of a run and of all that is read of some rows: ids, molecules, descriptors and kept columns."""
     table, columns = rows.table, [as_text(rows.columns[name]) for name in rows.columns.column_names]
     texts = [table.ids, *map(entity_texts, table.entities), table.status, table.reason]

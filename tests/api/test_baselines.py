@@ -18,7 +18,7 @@ from molgraph.base.registry import names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.read import read_table
 from molgraph.train.make_method import make_method
-from tests.train.tiny import SMALL, series
+from tests.tiny import SMALL, series
 
 
 def test_the_baseline_learns_on_the_same_terms() -> None:

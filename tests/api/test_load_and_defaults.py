@@ -20,7 +20,7 @@ from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.trust.ensemble import Ensemble
 from tests.end_to_end.conftest import molgraph as run
-from tests.train.tiny import series, small
+from tests.tiny import series, small
 
 
 @pytest.mark.parametrize("ensemble", [False, True])

@@ -10,7 +10,7 @@ from molgraph.auxiliary.tabular import method as tabular
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.data.table import make_table
 from molgraph.train.make_method import make_method
-from tests.train.tiny import series
+from tests.tiny import series
 
 
 @pytest.mark.parametrize("name", ["knn", "gp", "svm", "random_forest", "linear"])

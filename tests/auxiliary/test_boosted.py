@@ -17,7 +17,7 @@ from molgraph.base.contracts import Method, Target
 from molgraph.base.errors import UsageError
 from molgraph.data.table import make_table
 from tests.contract.test_methods import labelled
-from tests.train.tiny import series
+from tests.tiny import series
 
 xgboost = pytest.importorskip("xgboost")
 catboost = pytest.importorskip("catboost")

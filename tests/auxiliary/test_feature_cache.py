@@ -14,7 +14,7 @@ from molgraph.auxiliary.tabular.features import Features
 from molgraph.auxiliary.tabular.table_featuriser import CHOICES, TableFeaturiser
 from molgraph.base.errors import StorageError
 from molgraph.chem.fingerprints import Fingerprints
-from tests.train.tiny import series
+from tests.tiny import series
 
 SMILES = [f"{'C' * i}{tail}" for i in range(1, 11) for tail in ("O", "N", "Cl")]
 WIDTH = 3

@@ -13,7 +13,7 @@ from molgraph.base.errors import ModelFileError, MolgraphError, UsageError
 from molgraph.chem.smiles import parse_smiles
 from molgraph.data.table import make_table
 from tests.contract.test_methods import labelled
-from tests.train.tiny import mixed, series
+from tests.tiny import mixed, series
 
 chemprop = pytest.importorskip("chemprop")
 pytest.importorskip("deepchem")

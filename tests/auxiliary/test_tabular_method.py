@@ -14,7 +14,7 @@ from molgraph.auxiliary.tabular.features import Features
 from molgraph.base.contracts import State, Target
 from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.data.table import make_table
-from tests.train.tiny import mixed, series
+from tests.tiny import mixed, series
 
 
 @dataclass(frozen=True)

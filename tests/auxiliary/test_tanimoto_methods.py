@@ -22,7 +22,7 @@ from molgraph.chem.tanimoto import tanimoto
 from molgraph.data.table import Table, make_table
 from molgraph.train.make_method import make_method
 from tests.contract.test_methods import labelled
-from tests.train.tiny import series
+from tests.tiny import series
 
 TRAIN, TEST = series(80), series(20, 300)
 

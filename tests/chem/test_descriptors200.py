@@ -11,7 +11,7 @@ from rdkit.DataStructs import ConvertToNumpyArray
 
 from molgraph.chem.descriptors200 import NAMES_200, descriptors_200
 from molgraph.chem.fingerprints import avalon_counts, erg, morgan
-from tests.train.tiny import series
+from tests.tiny import series
 
 SMILES = [*series(12).smiles, "[Na+].[Cl-]", "C", "c1ccccc1[Hg]Cl", "C(C", "CC(=O)Oc1ccccc1C(=O)O"]
 READ = [i for i, text in enumerate(SMILES) if text != "C(C"]

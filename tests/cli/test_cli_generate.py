@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import molgraph
 from molgraph.cli.main import app
-from tests.train.tiny import series
+from tests.tiny import series
 
 SMALL = ("-s", "params.d_hidden=16", "-s", "params.d_embedding=8", "--epochs", "2", "--threads", "1")
 

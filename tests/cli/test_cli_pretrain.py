@@ -16,7 +16,7 @@ from molgraph.base.recipe_keys import KEYWORDS, PRETRAIN_KEYWORDS, TrainingSecti
 from molgraph.base.run_config import RunConfig
 from molgraph.cli.main import VERBS, app, load
 from molgraph.train.method import GraphMethod
-from tests.train.tiny import series
+from tests.tiny import series
 
 SMALL = ("--epochs", "1", "--batch-size", "16", "--threads", "1")
 

@@ -22,7 +22,7 @@ from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.modelwriter import plain
 from pipelines.attack.mutate import pack, unpack
-from tests.train.tiny import series
+from tests.tiny import series
 
 NAMES = registry.names("generator")
 BAD = ["not a molecule", "", "C1CC", "C" * 6000, "[" * 40]

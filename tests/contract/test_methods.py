@@ -26,7 +26,7 @@ from molgraph.train.make_method import make_method
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.modelwriter import plain
-from tests.train.tiny import mixed, series
+from tests.tiny import mixed, series
 
 # Encoders of other entities meet their trials in test_encoders.py.
 ENCODERS = {name for name in registry.names("encoder") if "molecule" in registry.get("encoder", name).reads}

@@ -15,7 +15,7 @@ from molgraph.data.table import Table, Target, make_table
 from molgraph.train.method import GraphMethod
 from molgraph.train.objective import Objective, StepState
 from molgraph.train.runtime import Interrupted
-from tests.train.tiny import same_bits, series, weights_of
+from tests.tiny import same_bits, series, weights_of
 
 N = 48
 

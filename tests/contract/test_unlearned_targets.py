@@ -18,7 +18,7 @@ from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.modelwriter import plain
 from tests.contract.test_methods import NAMES, quick
-from tests.train.tiny import series
+from tests.tiny import series
 
 NAN = float("nan")
 N = 40

@@ -17,7 +17,7 @@ from molgraph.generate.next_token import GRUNetwork, NextToken
 from molgraph.generate.smiles_tokens import is_vocabulary, tokens_of
 from molgraph.train.objective import StepState
 from molgraph.train.runtime import Interrupted
-from tests.train.tiny import same_bits, series
+from tests.tiny import same_bits, series
 
 TEXTS = [tokens_of(smiles) for smiles in ("CCO", "C", "c1cc(Cl)ccc1Br", "C[N+](=O)[O-]")]
 VOCABULARY = tuple(sorted({token for text in TEXTS for token in text}))

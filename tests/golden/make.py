@@ -26,7 +26,7 @@ from molgraph.data.table import Entities, Table, make_table
 from molgraph.train.card import ModelCard
 from molgraph.train.make_method import make_method
 from molgraph.train.model import Model
-from tests.train.tiny import SMALL, mixed, series
+from tests.tiny import SMALL, mixed, series
 
 FOLDER = Path(__file__).parent
 QUESTIONS = ("CCO", "CC(=O)Oc1ccccc1C(=O)O", "C[N+](C)(C)CCO", "CC(=O)[O-].[Na+]", "[2H]C", "[Fe]", "oops", "")

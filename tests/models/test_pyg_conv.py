@@ -15,7 +15,7 @@ from molgraph.data.pyg import to_pyg
 from molgraph.models.pyg_conv import TESTED, PyGConv
 from molgraph.train.make_method import make_method
 from tests.contract.test_encoders import SMILES, graphs, renumbered
-from tests.train.tiny import series
+from tests.tiny import series
 
 STORE = featurize(SMILES)
 

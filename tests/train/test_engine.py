@@ -19,7 +19,7 @@ from molgraph.train.optimizers import Steps, learning_rate
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
 from molgraph.train.runtime import Interrupted
-from tests.train.tiny import mixed, same_bits, series, small, weights_of
+from tests.tiny import mixed, same_bits, series, small, weights_of
 
 
 def test_same_seed_same_bits_and_another_seed_others():

@@ -23,7 +23,7 @@ from molgraph.train.method import GraphMethod
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.objective import StepState
 from molgraph.train.outputs import Outputs
-from tests.train.tiny import series, weights_of
+from tests.tiny import series, weights_of
 
 SIZE: dict[str, Any] = {"d_hidden": 8, "depth": 2}
 RUN: dict[str, Any] = {"epochs": 2, "batch_size": 16}

@@ -18,7 +18,7 @@ from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model, _scores_html
 from molgraph.train.modelfile import load_model
 from molgraph.trust.ensemble import Ensemble
-from tests.train.tiny import mixed, series, small
+from tests.tiny import mixed, series, small
 
 
 @pytest.fixture(scope="module")

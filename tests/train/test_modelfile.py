@@ -21,7 +21,7 @@ from molgraph.train import archive
 from molgraph.train.card import ModelCard
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
-from tests.train.tiny import mixed, series, small
+from tests.tiny import mixed, series, small
 
 QUESTIONS = ["CCO", "c1ccccc1C(=O)O", "not a molecule", "CC(=O)[O-].[Na+]"]
 

@@ -26,7 +26,7 @@ from molgraph.train.objective import StepState, Supervised
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
 from molgraph.train.samples import Sample
-from tests.train.tiny import same_bits, series, small, weights_of
+from tests.tiny import same_bits, series, small, weights_of
 
 STATE = StepState(0, 1, 0)
 

@@ -27,7 +27,7 @@ from molgraph.train.objective import Loss, StepState, make_objective
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
 from molgraph.train.runtime import Interrupted
-from tests.train.tiny import same_bits, series, small, weights_of
+from tests.tiny import same_bits, series, small, weights_of
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 OBJECTIVES = {name: registry.get("objective", name) for name in registry.names("objective")}

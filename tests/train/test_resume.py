@@ -17,7 +17,7 @@ import json, os, random, signal, sys, time
 from pathlib import Path
 import numpy as np, torch
 import lightning.fabric
-from tests.train.tiny import series, small, weights_of
+from tests.tiny import series, small, weights_of
 
 torch.set_num_threads(1)
 folder, kills = Path(sys.argv[1]), int(sys.argv[2])
@@ -96,7 +96,7 @@ import numpy as np, torch
 from molgraph.train.engine import fit_network
 from tests.train.adversary import Adversary
 from tests.train.test_objectives import Line, Points, plan
-from tests.train.tiny import series, small, weights_of
+from tests.tiny import series, small, weights_of
 
 
 def supervised(n):

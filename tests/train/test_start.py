@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import molgraph
-from tests.train.tiny import series
+from tests.tiny import series
 
 
 def test_rows_whose_values_the_start_had_learnt_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,7 @@ from molgraph.auxiliary.mean import MeanPredictor
 from molgraph.base.errors import ModelFileError
 from molgraph.train.card import library_versions
 from molgraph.train.golden_predictions import MOLECULES, compare_vectors, make_vectors, vector_table
-from tests.train.tiny import series
+from tests.tiny import series
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from molgraph.base.contracts import State
 from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.train.method import GraphMethod
 from molgraph.trust.ensemble import Ensemble
-from tests.train.tiny import same_bits, series, weights_of
+from tests.tiny import same_bits, series, weights_of
 
 PARAMS = {"d_hidden": 8, "head_width": 8, "epochs": 2, "batch_size": 16}
 
