@@ -38,6 +38,10 @@ class Featuriser(ABC):
             As many graphs as values; one that cannot be made has no rows, status ``unreadable`` and a reason.
         """
 
+    def examples_for(self, spec: InputSpec) -> tuple[Any, ...]:
+        """Entities that fit a model's graphs, for test vectors; ``examples`` where the layout is always the same."""
+        return self.examples
+
     def key(self, value: Any) -> str:
         """A text that equal entities share: those are made once. ``None`` is not the text "None"."""
         return value if isinstance(value, str) else f"{type(value).__name__}\0{value}"

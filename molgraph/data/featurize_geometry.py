@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
@@ -16,6 +17,8 @@ from molgraph.data.graph_store import GraphStore, InputSpec, Level
 from molgraph.data.graph_values import Geometry, numbers_of
 
 N_ELEMENTS = 119  # 0 stands for a dummy atom
+MAX_ATOMS = 1_000  # of a geometry: networks in space take a second for so many
+CROWD, WITHIN = 100, 5.0  # neighbours of an atom on average within so many angstrom; matter has about 50
 NONE = Geometry(np.zeros(0, np.uint8), np.zeros((0, 3), np.float32))
 WATER = Geometry(np.array([8, 1, 1], np.uint8), np.array([[0, 0, 0], [0.96, 0, 0], [-0.24, 0.93, 0]], np.float32))
 METHANE = Geometry(
@@ -61,6 +64,18 @@ def read_geometry(value: Any) -> tuple[Geometry, str]:
             raise ValueError("a geometry of no atoms")
         if len(odd := numbers[(numbers < 0) | (numbers >= N_ELEMENTS)]):
             raise ValueError(f"an atomic number of {odd[0]}")
-        return Geometry(numbers, numbers_of(value.positions, "positions", (len(numbers), 3), np.float32)), ""
+        made = Geometry(numbers, numbers_of(value.positions, "positions", (len(numbers), 3), np.float32))
+        _check_crowd(made.positions)
+        return made, ""
     except ValueError as error:
         return NONE, str(error)
+
+
+def _check_crowd(positions: np.ndarray) -> None:
+    """Refuse more atoms, or more of them at one place, than a network in space works on in two seconds."""
+    if len(positions) > MAX_ATOMS:
+        raise ValueError(f"a geometry of {len(positions):,} atoms, of which {MAX_ATOMS:,} are read at most")
+    if len(positions) > CROWD and np.isfinite(positions).all():
+        tree = cKDTree(positions)
+        if tree.count_neighbors(tree, WITHIN) > (CROWD + 1) * len(positions):
+            raise ValueError(f"more than {CROWD} atoms within {WITHIN:g} angstrom of one: are positions in angstrom?")

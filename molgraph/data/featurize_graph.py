@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from molgraph.base.registry import register
+from molgraph.base.seeds import generator
 from molgraph.base.table import EntityKind
 from molgraph.data.content import value_digest
 from molgraph.data.featuriser import Featuriser, is_absent
@@ -49,6 +50,20 @@ class Graphs(Featuriser):
             _rows(graphs, "node", settings), _rows(graphs, "edge", settings),
             featuriser=self.versions[0], reason=reason, settings=settings,
         )  # fmt: skip
+
+    def examples_for(self, spec: InputSpec) -> tuple[Graph, ...]:
+        """Paths and triangles with labels and features drawn from a fixed seed, as many as the spec's graphs have."""
+        settings, made = dict(spec.settings), []
+        for k in range(8):
+            plain, draw = (PATH, TRIANGLE)[k % 2], generator(k, "example graph")
+            arrays: dict[str, np.ndarray] = {}
+            for name, rows in (("node", plain.n_nodes), ("edge", len(plain.edges))):
+                if n := settings[f"{name}_labels"]:
+                    arrays[f"{name}_label"] = draw.integers(0, n, rows)
+                if n := settings[f"{name}_features"]:
+                    arrays[f"{name}_features"] = draw.normal(size=(rows, n)).astype(np.float32)
+            made.append(Graph(plain.n_nodes, plain.edges, **arrays))
+        return tuple(made)
 
     def key(self, value: Any) -> str:
         """A hash of all that the graph holds."""

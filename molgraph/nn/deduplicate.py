@@ -95,8 +95,8 @@ def bond_rounds(batch: GraphBatch, depth: int, *, distinct: bool) -> BondRounds:
 
 
 def _distinct_bonds(batch: GraphBatch, depth: int) -> BondRounds:
-    atom_code, bond_code, source, reverse, offsets = arrays = _arrays(batch)
-    colors, color_of_atom = bond_colors(*arrays, depth)
+    (atom_code, bond_code, source, offsets), reverse = _arrays(batch), batch.reverse.numpy(force=True)
+    colors, color_of_atom = bond_colors(atom_code, bond_code, source, reverse, offsets, depth)
     atom_row, atoms = distinct_rows(color_of_atom)
     pairs, spans = ranges(offsets[atoms], offsets[atoms + 1])
     levels: list[np.ndarray] = []  # one bond for each row of a level, the last level first
@@ -124,7 +124,7 @@ def _distinct_bonds(batch: GraphBatch, depth: int) -> BondRounds:
 
 
 def _all_bonds(batch: GraphBatch, depth: int) -> BondRounds:
-    atom_code, bond_code, source, reverse, offsets = _arrays(batch)
+    (atom_code, bond_code, source, offsets), reverse = _arrays(batch), batch.reverse.numpy(force=True)
     n_atoms, n_bonds = len(atom_code), len(source)
     step = BondRound(_relation(batch, *bonds_before(source, reverse, offsets), n_bonds), None)
     return BondRounds(
@@ -141,7 +141,7 @@ def _all_bonds(batch: GraphBatch, depth: int) -> BondRounds:
 @once_a_batch
 def atom_rounds(batch: GraphBatch, rounds: int, *, distinct: bool) -> AtomRounds:
     """``rounds`` of messages between atoms, over atoms that look different or over every atom; made once a batch."""
-    atom_code, bond_code, source, _, offsets = _arrays(batch)
+    atom_code, bond_code, source, offsets = _arrays(batch)
     if distinct:
         colors = atom_colors(atom_code, bond_code, source, offsets, rounds)
     else:
@@ -164,10 +164,10 @@ def atom_rounds(batch: GraphBatch, rounds: int, *, distinct: bool) -> AtomRounds
     return AtomRounds(_coded(batch, "atom", atom_code[atoms]), tuple(steps[::-1]), readout, _put(batch, atom_row))
 
 
-def _arrays(batch: GraphBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    tensors = batch["atom"].code, batch["bond"].code, batch.source, batch.reverse, batch.target
-    atom_code, bond_code, source, reverse, target = (t.numpy(force=True) for t in tensors)
-    return atom_code, bond_code, source, reverse, offsets_of(np.bincount(target, minlength=len(atom_code)))
+def _arrays(batch: GraphBatch) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    tensors = batch["atom"].code, batch["bond"].code, batch.source, batch.target
+    atom_code, bond_code, source, target = (t.numpy(force=True) for t in tensors)
+    return atom_code, bond_code, source, offsets_of(np.bincount(target, minlength=len(atom_code)))
 
 
 def _put(batch: GraphBatch, values: np.ndarray) -> Tensor:

@@ -82,6 +82,9 @@ def compare_vectors(method: Trainable, table: Table, vectors: Any) -> tuple[int,
     found = _answers(method.predict(table))
     if [len(row) for row in expected] != [len(row) for row in found]:
         raise ModelFileError("the test vectors have other numbers of values than the predictions")
+    if not any(np.isfinite(row).any() for row in expected):
+        words = "the model file's test vectors hold no value, so they tell nothing"
+        raise ModelFileError(words, hint="save it again with this version of molgraph")
     largest = 0.0
     for text, then, now in zip(MOLECULES, expected, found, strict=True):
         gap = np.abs(now - then) / np.maximum(np.abs(then), 1.0)

@@ -192,7 +192,7 @@ def example_table(inputs: Sequence[Input], feature_names: Sequence[str], n: int)
     entities = []
     for each in inputs:
         values = np.empty(n, dtype=object)
-        for i, value in enumerate(islice(cycle(each.featuriser.examples), n)):
+        for i, value in enumerate(islice(cycle(each.featuriser.examples_for(each.spec)), n)):
             values[i] = value
         entities.append(Entities(each.column, each.kind, values))  # type: ignore[arg-type]
     ids, status, reason = np.arange(n).astype(str).astype(object), np.full(n, OK, object), np.full(n, "", object)

@@ -11,12 +11,13 @@ import pytest
 
 import molgraph
 from molgraph.base.contracts import Target
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.registry import names
 from molgraph.base.table import Entities, Table
 from molgraph.data.graph_values import Geometry, Graph
 from molgraph.data.replicates import find_replicates
 from molgraph.data.splits.structures import find_leaks
+from molgraph.train.golden_predictions import compare_vectors, make_vectors, vector_table
 from molgraph.train.inputs import choose_columns
 from molgraph.train.make_method import make_method
 from molgraph.train.method import GraphMethod
@@ -156,6 +157,19 @@ def test_graphs_and_geometries_train() -> None:
     assert GraphMethod("schnet", params={"d_hidden": 8}, **SMALL).fit(table).predict(table).ok.all()
     with pytest.raises(UsageError, match=r"choose a model that does \(schnet\)"):
         GraphMethod("dmpnn", **SMALL).fit(table)
+
+
+def test_one_way_edges_train_and_the_vectors_of_labelled_graphs_hold_values() -> None:
+    graphs = [Graph(n, np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), np.arange(n) % 3) for n in range(3, 15)]
+    table = table_of({"graph": ("graph", graphs)}, np.arange(12.0))
+    for encoder in ("mpnn", "gin"):
+        method = GraphMethod(encoder, params={"d_hidden": 8}, **SMALL).fit(table)
+        vectors = make_vectors(method, vector_table(method, ()))
+        assert method.predict(table).ok.all() and {*vectors["status"]} == {"ok"}
+        assert compare_vectors(method, vector_table(method, ()), vectors) == (25, 0.0)
+        empty = vectors | {"value": [[None]] * 25}
+        with pytest.raises(ModelFileError, match="hold no value"):
+            compare_vectors(method, vector_table(method, ()), empty)
 
 
 def test_every_encoder_and_joiner_reads_a_kind_with_a_featuriser() -> None:
