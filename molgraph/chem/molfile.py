@@ -124,8 +124,10 @@ def _read_xyz(lines: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """The atoms after a line with their number and a comment; what stands behind three coordinates is left out."""
     try:
         cells = [line.split()[:4] for line in lines[2 : 2 + int(lines[0])]]
-        if len(cells) != int(lines[0]):
-            raise ValueError
+        if len(cells) != int(lines[0]) or any(line.strip() for line in lines[2 + len(cells) :]):
+            raise ValueError  # several frames, or a wrong count
+        if "properties=" in (words := lines[1].lower()) and "properties=species:s:1:pos:r:3" not in words:
+            raise ValueError  # an extended XYZ whose columns are others
         with smiles.quiet():
             known = Chem.GetPeriodicTable()
             symbols = [known.GetElementSymbol(int(z)) if z.isdigit() else z.capitalize() for z, *_ in cells]
@@ -133,7 +135,7 @@ def _read_xyz(lines: list[str]) -> tuple[np.ndarray, np.ndarray]:
         at = np.array([[float(x) for x in xyz] for _, *xyz in cells]).reshape(-1, 3)
     except (ValueError, IndexError, RuntimeError, OverflowError):
         first = next((line.strip() for line in lines if line.strip()), "")[:100]
-        raise ValueError(f"neither a mol block nor the text of an XYZ file: {first!r}") from None
+        raise ValueError(f"neither a mol block nor the text of an XYZ file of one frame: {first!r}") from None
     if len(at) != len(numbers) or not len(at):
         raise ValueError("an atom without a position" if len(at) else "a structure of no atoms")
     return numbers, _finite(at)

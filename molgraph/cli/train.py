@@ -99,7 +99,8 @@ def train(
     kinds = {kind for kind, _ in result.model.columns_read}
     if "graph" not in kinds:  # which no file has
         say("next:", err=True)
-        new = "new.sdf" if "geometry" in kinds else "new.csv"
+        texts = str(plan.data.path).endswith((".csv", ".parquet"))
+        new = "new.sdf" if "geometry" in kinds and not texts else "new.csv"
         command(["molgraph", "predict", out, new, "-o", "predicted.csv"], err=True)
 
 

@@ -56,12 +56,13 @@ def test_python_values_and_xyz_texts_are_read_to_the_bit() -> None:
     block = _block()[0]
     nan = block.replace(block.splitlines()[4][:10], "       nan", 1)
     wrong += ["1\n\n6.5 0 0 0", "1\n\n200 0 0 0", "1\n\nC 1e300 0 0", "M  END", nan]
+    wrong += [XYZ + XYZ, XYZ.replace("3", "2", 1), XYZ.replace("water", "Properties=pos:R:3:species:S:1")]
     cells = [WATER, METHANE, odd, XYZ, other, None, *wrong, "1\n\n999 0 0 0", "-1\n\n", FLAT.replace("END", "EN")]
     table = read_table({"shape": cells}, geometry="shape")
     for got, wanted in zip(_geometries(table), (WATER, METHANE, odd, WATER, WATER), strict=False):
         np.testing.assert_array_equal(got.positions, wanted.positions)
         np.testing.assert_array_equal(got.numbers, wanted.numbers)
-    assert table.status.tolist() == ["ok"] * 5 + ["missing"] + ["unreadable"] * 15
+    assert table.status.tolist() == ["ok"] * 5 + ["missing"] + ["unreadable"] * 18
     assert all(table.reason[5:])
 
 
