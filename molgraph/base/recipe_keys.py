@@ -174,6 +174,6 @@ _PRETRAIN += keywords(TrainingSection, leave=("class_weights", "ensemble", "base
 PRETRAIN_KEYWORDS: dict[str, Keyword] = {name: KEYWORDS[name] for name in _PRETRAIN}
 
 #: those that a generator has, which reads molecules alone
-_NOT_GENERATOR = ("sequence", "geometry", "inputs", "init", "store", "objective")
+_NOT_GENERATOR = ("targets", "sequence", "geometry", "inputs", "init", "store", "objective")
 GENERATOR_KEYWORDS = {name: each for name, each in PRETRAIN_KEYWORDS.items() if name not in _NOT_GENERATOR}
 GENERATOR_KEYWORDS["model"] = replace(KEYWORDS["model"], default="gru")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ def evaluate(
     data: Annotated[str, opt.argument("A table that has the model's target columns; - for standard input.")],
     smiles: opt.Smiles = None,
     sequence: opt.Sequence = None,
+    geometry: opt.Geometry = None,
     qualifiers: opt.Qualifiers = None,
     decimal: opt.Decimal = None,
     unit: opt.Unit = None,
@@ -41,7 +42,8 @@ def evaluate(
     from molgraph.base.errors import DataError
     from molgraph.cli.show import say, steps, table
 
-    given = {"smiles": smiles, "sequence": sequence, "qualifiers": qualifiers, "decimal": decimal, "unit": unit}
+    given: dict[str, Any] = {"smiles": smiles, "sequence": sequence, "geometry": geometry}
+    given |= {"qualifiers": qualifiers, "decimal": decimal, "unit": unit}
     with steps():
         scores = api.evaluate(model, data, report=report, **{name: value for name, value in given.items() if value})
     table(scores.set_index("target").drop(columns="note"))

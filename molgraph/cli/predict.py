@@ -19,6 +19,7 @@ def predict(
     out: Annotated[str, opt.out_option("csv, tsv, parquet or sdf, csv.gz ...; - for the screen.")] = "-",
     smiles: opt.Smiles = None,
     sequence: opt.Sequence = None,
+    geometry: opt.Geometry = None,
     id: opt.Ids = None,
     decimal: opt.Decimal = None,
     keep_columns: Annotated[
@@ -85,7 +86,7 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
     from molgraph import api
     from molgraph.cli.show import command, say
 
-    columns = {name: given[name] for name in ("smiles", "sequence", "id", "decimal") if given[name]}
+    columns = {name: given[name] for name in ("smiles", "sequence", "geometry", "id", "decimal") if given[name]}
     running = {name: given[name] for name in ("device", "threads", "precision") if given[name] is not None}
     work: Any = api.predict_file if verb == "predict" else api.embed
     try:
@@ -111,7 +112,7 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
         for reason, n in list(done.reasons.items())[:3]:
             say(f"  {n:,} x {reason}", "dim", err=True)
     if done.rows and done.failed == done.rows:
-        say("No molecule could be read: is the SMILES column the right one? See also:", err=True)
+        say("Every row failed. Where texts could not be read, is the column the right one? See also:", err=True)
         if isinstance(source, str):
             command(["molgraph", "data", "audit", source], err=True)
 

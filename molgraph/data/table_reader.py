@@ -128,7 +128,7 @@ def _find_roles(
     proteins = [cols.resolve(name, names, "sequences") for name in _several(sequence)]
     held = [*names, GEOMETRY] if isinstance(reader, RecordReader) else names
     if GEOMETRY in _several(geometry) and GEOMETRY not in map(str.lower, held):
-        hint = "give an SD file, or a column of mol blocks or XYZ texts (train has --geometry COLUMN for it); it has "
+        hint = "give an SD file, or name a column of mol blocks or XYZ texts: --geometry COLUMN; it has "
         raise DataError("the table has no atoms in space, which are to be read", hint=(hint + ", ".join(names))[:500])
     shapes = [cols.resolve(name, held, "geometries") for name in _several(geometry)]
     taken = [n for n in (weight, split, id, *described, *proteins, *shapes, *values) if n]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from rdkit import Chem
 from rdkit.Chem import AllChem
 from typer.testing import CliRunner
 
 import molgraph
+from molgraph.chem.molfile import write_positions
 from molgraph.cli.main import app
 from molgraph.data.featurize_geometry import METHANE, WATER
 
@@ -205,5 +207,10 @@ def test_atoms_in_space_of_an_sd_file(tmp_path: Path) -> None:
     for words in (("predict", "m.mgm", "flat.csv", "-o", "x.csv"), ("train", "flat.csv", "-t", "E", "-m", "schnet")):
         code, said = call(tmp_path, *words)
         assert code == 3 and "no atoms in space" in said and "--geometry" in said
+    texts = pd.DataFrame({"xyz": [write_positions(m.numbers, m.positions) for m in (WATER, METHANE)], "E": [1, 2]})
+    texts.to_csv(tmp_path / "xyz.csv", index=False)
+    code, said = call(tmp_path, "predict", "m.mgm", "xyz.csv", "--geometry", "xyz", "-o", "xyz.out.csv")
+    assert code == 0 and [row["status"] for row in rows(tmp_path / "xyz.out.csv")] == ["ok", "ok"], said
+    assert call(tmp_path, "evaluate", "m.mgm", "xyz.csv", "--geometry", "xyz")[0] == 0
     model = molgraph.load(tmp_path / "m.mgm")
     assert model.predict([WATER, METHANE]).status.tolist() == ["ok", "ok"]
