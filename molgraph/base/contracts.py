@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 import numpy as np
 
 from molgraph.base import registry
+from molgraph.base.errors import UsageError
 from molgraph.base.finite import check_finite
 from molgraph.base.parameters import check_names, check_params
 from molgraph.base.prediction import Prediction as Prediction
 from molgraph.base.search_space import Space
+from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
 from molgraph.base.table import Kind as Kind
 from molgraph.base.table import Table
@@ -166,6 +168,73 @@ class Generator(Trainable):
         Raises:
             UsageError: nothing was learned yet, or a hyper-parameter of sampling has an impossible value.
         """
+
+
+@dataclass(frozen=True)
+class Latents:
+    """Molecules as points of a generator's latent space, a row for each molecule, in order.
+
+    Args:
+        mean: float [n, d], the mean of each molecule's posterior; NaN where it has none.
+        log_variance: float [n, d], the logarithm of its variance; NaN where it has none.
+        reason: object [n], why a molecule has none; empty where it has one.
+    """
+
+    mean: np.ndarray
+    log_variance: np.ndarray
+    reason: np.ndarray
+
+    @property
+    def ok(self) -> np.ndarray:
+        """bool [n], whether each molecule has a point."""
+        return self.reason == ""
+
+    def draw(self, seed: int = 0) -> np.ndarray:
+        """float [n, d]: one point of each posterior."""
+        noise = generator(seed, "posterior").standard_normal(self.mean.shape)
+        return self.mean + np.exp(0.5 * self.log_variance) * noise
+
+
+class LatentGenerator(Generator):
+    """A generator with a latent space, whose prior is a standard normal distribution."""
+
+    @property
+    @abstractmethod
+    def d_latent(self) -> int:
+        """Width of a latent vector."""
+
+    @abstractmethod
+    def encode(self, table: Table) -> Latents:
+        """The posterior of each row's molecule; a row that has none, such as one outside the vocabulary, a reason."""
+
+    @abstractmethod
+    def decode(self, z: np.ndarray, seed: int = 0) -> list[str]:
+        """A SMILES for each latent vector, in order, drawn at the generator's ``temperature``.
+
+        A row's text depends on its vector, its place and the seed, not on how many rows there are.
+
+        Args:
+            z: float [n, d_latent].
+
+        Raises:
+            UsageError: vectors of another width, or values that are not finite; nothing was learned yet.
+        """
+
+    def sample(self, n: int, seed: int = 0) -> list[str]:
+        """Decode ``n`` vectors of the prior."""
+        if n < 0:
+            raise UsageError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
+        return self.decode(generator(seed, "prior").standard_normal((n, self.d_latent)), seed)
+
+    def check_latents(self, z: np.ndarray) -> np.ndarray:
+        """The vectors as float64 [n, d_latent]; ``UsageError`` where they are none."""
+        z = np.asarray(z, dtype=np.float64)
+        if z.ndim != 2 or z.shape[1] != self.d_latent:
+            words = f"latent vectors have the shape {[*z.shape]}, expected [n, {self.d_latent}]"
+            raise UsageError(words, hint="give vectors that this model's encode made")
+        if wrong := np.flatnonzero(~np.isfinite(z).all(axis=1)).tolist():
+            raise UsageError(f"latent vector {wrong[0]} (counted from 0) holds a value that is not finite")
+        return z
 
 
 @runtime_checkable
