@@ -10,11 +10,13 @@ from typing import Any
 from molgraph.base.errors import UsageError
 
 EXTRAS = {  # importable name -> the extra of molgraph that brings it
+    "botorch": "generate",
     "catboost": "bench",
     "chemprop": "peers",
     "gpytorch": "bench",
     "optuna": "bench",
     "ray": "ray",
+    "selfies": "generate",
     "xgboost": "bench",
 }
 
