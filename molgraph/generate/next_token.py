@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -79,3 +81,44 @@ def shifted(code: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
     target[row, place] = code
     target[rows, lengths] = EDGE
     return given, target
+
+
+def draw_codes(
+    step: Callable[[Tensor, Any], tuple[Tensor, Any]],
+    uniform: np.ndarray,
+    temperature: float,
+    device: torch.device | str = "cpu",
+) -> Tensor:
+    """int64 [n, length], the codes of texts that are drawn token by token; those behind a text's end mean nothing.
+
+    Args:
+        step: ``(token [n, 1], state) -> (scores [n, 1, n_tokens], state)``, where the first state is None.
+        uniform: float [n, length], random numbers from 0 to 1, each of which picks a token.
+        temperature: of the softmax.
+        device: where ``step`` has its tokens.
+    """
+    draws = torch.from_numpy(uniform)
+    code = torch.zeros(draws.shape, dtype=torch.int64)
+    token, state = torch.full((len(draws), 1), EDGE, device=device), None
+    ended = torch.zeros(len(draws), dtype=torch.bool)
+    for place in range(draws.shape[1]):
+        scores, state = step(token, state)
+        likely = torch.nan_to_num(scores[:, 0].double().cpu()) / temperature
+        upto = likely.softmax(dim=1).cumsum(dim=1)
+        drawn = torch.searchsorted(upto, draws[:, place : place + 1] * upto[:, -1:], right=True)
+        code[:, place] = drawn.clamp_(max=upto.shape[1] - 1)[:, 0]
+        ended |= code[:, place] == EDGE
+        if ended.all():
+            break
+        token = drawn.to(device)
+    return code
+
+
+def until_end(codes: list[int]) -> list[int]:
+    """The codes before the first end.
+
+    Example:
+        >>> until_end([3, 1, 0, 2])
+        [3, 1]
+    """
+    return codes[: codes.index(EDGE)] if EDGE in codes else codes

@@ -12,7 +12,7 @@ import torch
 
 from molgraph.base.errors import UsageError
 from molgraph.data.table import Table, make_table
-from molgraph.generate.gru import GRUGenerator, _samples
+from molgraph.generate.gru import GRUGenerator, samples_of
 from molgraph.generate.next_token import GRUNetwork, NextToken
 from molgraph.generate.smiles_tokens import is_vocabulary, tokens_of
 from molgraph.train.objective import StepState
@@ -38,7 +38,7 @@ def test_the_loss_is_the_cross_entropy_of_every_token_and_end() -> None:
     """Against one text at a time, one step at a time, the softmax written out."""
     torch.manual_seed(0)
     network = GRUNetwork(len(VOCABULARY) + 1, 4, 8, 2, 0.0)
-    batch = _samples(TEXTS, VOCABULARY).sample(np.array([2, 0, 3, 1]))
+    batch = samples_of(TEXTS, VOCABULARY).sample(np.array([2, 0, 3, 1]))
     batch.weights[1] = 0.0  # a row that does not count
     found = NextToken()(network, batch, StepState(0, 1, 0))
     expected, count = 0.0, 0

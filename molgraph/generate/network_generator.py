@@ -1,0 +1,171 @@
+"""Train, store and restore a generator that is a network: the parts that all of them share."""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import torch
+from torch import nn
+
+from molgraph.base import registry
+from molgraph.base.contracts import Generator, State
+from molgraph.base.cores import cores
+from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.base.options import fill, keywords
+from molgraph.base.recipe_keys import TrainingSection
+from molgraph.base.seeds import derive
+from molgraph.data.table import Table
+from molgraph.generate.smiles_tokens import is_vocabulary
+from molgraph.train.archive import refused
+from molgraph.train.checkpoint import fingerprint
+from molgraph.train.engine import fit_network
+from molgraph.train.objective import Objective
+from molgraph.train.preparation import NO_VALID
+from molgraph.train.restore import restore_history, restore_network, stored_history, stored_weights
+from molgraph.train.runtime import check_precision, resolve_device, torch_settings
+from molgraph.train.samples import Samples
+
+#: the keys of a recipe's training that such generators take: ``@takes(OPTIONS)`` before their constructor
+OPTIONS = keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline", "seed", "store", "objective"))
+logger = logging.getLogger("molgraph")
+
+
+class Corpus(NamedTuple):
+    """What a table holds to learn from.
+
+    Args:
+        train: its molecules as a network takes them.
+        valid: those that pick the weights; None where there are none.
+        vocabulary: all that the network is built from beside the hyper-parameters, such as the distinct tokens.
+        content: the molecules of each part as texts: a checkpoint is of these alone.
+        notes: what a person should know, such as how many rows are passed over.
+    """
+
+    train: Samples
+    valid: Samples | None
+    vocabulary: Any
+    content: tuple[Sequence[str], Sequence[str]]
+    notes: tuple[str, ...] = ()
+
+
+class Fitted(NamedTuple):
+    """A trained network and what it was built from."""
+
+    network: Any
+    vocabulary: Any
+
+
+class NetworkGenerator(Generator):
+    """The base class of generators that molgraph's engine trains.
+
+    A subclass reads a table (``read``), builds its network and objective from the vocabulary that it finds there
+    (``build``, ``objective``), and draws from the network inside ``at_work``. Its constructor has ``@takes(OPTIONS)``,
+    ends in ``**options`` and gives them, with its own hyper-parameters, to ``keep``. A vocabulary that is no tuple of
+    tokens has ``vocabulary_to_json`` and ``vocabulary_from_json`` of its own.
+    """
+
+    uses_valid = True
+    gradient_descent = True
+    fitted: Fitted | None = None
+    best_epoch: int | None = None
+
+    if TYPE_CHECKING:  # the options
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    @abstractmethod
+    def read(self, table: Table, valid: Table | None) -> Corpus:
+        """The molecules of both tables as samples; raises ``DataError`` where nothing can be learned from."""
+
+    @abstractmethod
+    def build(self, vocabulary: Any) -> nn.Module:
+        """The network with fresh weights."""
+
+    @abstractmethod
+    def objective(self, vocabulary: Any) -> Objective:
+        """What training minimises."""
+
+    def vocabulary_to_json(self, vocabulary: Any) -> Any:
+        """The vocabulary as JSON values."""
+        return list(vocabulary)
+
+    @classmethod
+    def vocabulary_from_json(cls, values: Any) -> Any:
+        """The vocabulary of a file, which may be anybody's; any error says that it is none."""
+        if not is_vocabulary(tokens := tuple(values)):
+            raise ModelFileError("the generator's vocabulary is no list of distinct tokens of SMILES")
+        return tokens
+
+    def keep(self, options: Mapping[str, Any], **own: Any) -> None:
+        """Set hyper-parameters as attributes; options that are not given have a recipe's defaults."""
+        vars(self).update({**own, **fill(OPTIONS, options)})
+
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Train on the readable molecules of ``table``; ``valid`` stops early and picks the weights.
+
+        Raises:
+            DataError: the table has no column of molecules, or several, or none of them can be read.
+            Interrupted: Ctrl-C; its message says where the checkpoint is.
+        """
+        self.check()
+        corpus = self.read(table, valid)
+        if corpus.valid is None:
+            logger.info(NO_VALID)
+        recipe = {name: value for name, value in self.get_params().items() if name not in self.run_only}
+        prints = fingerprint(recipe=recipe, data=list(corpus.content[0]), split=list(corpus.content[1]))
+        with torch_settings(self.threads, derive(self.seed, "weights")):
+            network, objective = self.build(corpus.vocabulary), self.objective(corpus.vocabulary)
+            how = (corpus.train, corpus.valid, self.get_params(), prints)
+            self.curves, self.best_epoch = fit_network(
+                network, objective, *how, workdir=workdir, label=f"training {self.name}"
+            )
+        self.fitted = Fitted(network.eval(), corpus.vocabulary)
+        self.notes = (*corpus.notes, *([NO_VALID] if corpus.valid is None else []))
+        return self
+
+    def ready(self) -> Fitted:
+        """What was learned; raises ``UsageError`` before ``fit``."""
+        if self.fitted is None:
+            raise UsageError("this generator has not learned anything yet", hint="call fit(table) first, or load one")
+        return self.fitted
+
+    @contextmanager
+    def at_work(self) -> Iterator[Fitted]:
+        """The network on its device and the vocabulary, with threads as asked and without gradients."""
+        fitted = self.ready()
+        self.check()
+        with torch_settings(self.threads), torch.inference_mode():
+            yield Fitted(fitted.network.to(resolve_device(self.device)), fitted.vocabulary)
+
+    def state(self) -> State:
+        """Weights as arrays; hyper-parameters and vocabulary as JSON."""
+        fitted = self.ready()
+        meta = {"params": self.get_params(), "vocabulary": self.vocabulary_to_json(fitted.vocabulary)}
+        return State(stored_weights(fitted.network), meta | stored_history(self))
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild; the network's shapes are compared with the arrays before any weight is made."""
+        with refused("the generator's parts do not fit together"):
+            made = cls(**state.meta["params"])
+            made.check()
+            vocabulary = made.vocabulary_from_json(state.meta["vocabulary"])
+            network = restore_network(cls.name, partial(made.build, vocabulary), state.arrays)
+            made.fitted = Fitted(network, vocabulary)
+            made.curves, made.best_epoch, made.notes = restore_history(state.meta)
+        return made
+
+    def check(self) -> None:
+        """Raise early for values that no fit can have."""
+        self.check_params()
+        cores(self.threads)
+        for kind in ("optimizer", "schedule"):
+            registry.entry(kind, getattr(self, kind))
+        check_precision(self.precision)
+        resolve_device(self.device)
