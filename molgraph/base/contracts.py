@@ -226,6 +226,18 @@ class LatentGenerator(Generator):
             raise UsageError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
         return self.decode(generator(seed, "prior").standard_normal((n, self.d_latent)), seed)
 
+    def around(self, point: np.ndarray, n: int, spread: float = 0.5, seed: int = 0) -> np.ndarray:
+        """float [n, d_latent]: points near one, ``point + spread * epsilon``, the first the same whatever n is.
+
+        Args:
+            point: float [d_latent].
+            n: how many.
+            spread: how far, in standard deviations of the prior.
+            seed: the same seed gives the same points.
+        """
+        centre = self.check_latents(np.atleast_2d(point))
+        return centre + spread * generator(seed, "around").standard_normal((n, self.d_latent))
+
     def check_latents(self, z: np.ndarray) -> np.ndarray:
         """The vectors as float64 [n, d_latent]; ``UsageError`` where they are none."""
         z = np.asarray(z, dtype=np.float64)

@@ -69,6 +69,29 @@ def parents_of(smiles: Sequence[str] | np.ndarray, *, label: str = "molecules") 
     return map_molecules(_parent, smiles, lambda *_: "", seconds=ALONE, label=label)
 
 
+def canonical_smiles(
+    smiles: Sequence[str] | np.ndarray, *, label: str = "molecules", workers: int | None = None
+) -> list[tuple[str, str]]:
+    """The canonical SMILES of each molecule, and why it has none (empty where it has one).
+
+    Example:
+        >>> found, bad = canonical_smiles(["OCC", "C(C"])
+        >>> found, bad[0]
+        (('CCO', ''), '')
+    """
+    return map_molecules(
+        _canonical, smiles, lambda _, why: ("", f"{why} to write"), seconds=ALONE, label=label, workers=workers
+    )
+
+
+def _canonical(text: str) -> tuple[str, str]:
+    mol, reason = parse_smiles(text)
+    try:
+        return ("", reason) if mol is None else (Chem.MolToSmiles(mol), "")
+    except (RuntimeError, ValueError) as error:
+        return "", f"RDKit reads the molecule but fails on it: {' '.join(str(error).split())[:150]}"
+
+
 def _identity(text: str) -> Identity:
     mol, reason = parse_smiles(text)
     if mol is None:

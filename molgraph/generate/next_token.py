@@ -88,6 +88,8 @@ def draw_codes(
     uniform: np.ndarray,
     temperature: float,
     device: torch.device | str = "cpu",
+    *,
+    empty: bool = True,
 ) -> Tensor:
     """int64 [n, length], the codes of texts that are drawn token by token; those behind a text's end mean nothing.
 
@@ -96,6 +98,7 @@ def draw_codes(
         uniform: float [n, length], random numbers from 0 to 1, each of which picks a token.
         temperature: of the softmax.
         device: where ``step`` has its tokens.
+        empty: whether a text may end before its first token.
     """
     draws = torch.from_numpy(uniform)
     code = torch.zeros(draws.shape, dtype=torch.int64)
@@ -104,6 +107,8 @@ def draw_codes(
     for place in range(draws.shape[1]):
         scores, state = step(token, state)
         likely = torch.nan_to_num(scores[:, 0].double().cpu()) / temperature
+        if not place and not empty:
+            likely[:, EDGE] = -torch.inf
         upto = likely.softmax(dim=1).cumsum(dim=1)
         drawn = torch.searchsorted(upto, draws[:, place : place + 1] * upto[:, -1:], right=True)
         code[:, place] = drawn.clamp_(max=upto.shape[1] - 1)[:, 0]

@@ -201,8 +201,9 @@ class Fit:
         row = dict(zip(CURVES, (now.epoch + 1, train_loss, valid_loss, rate, time.monotonic() - began), strict=True))
         now.curves.append(row | parts | row)  # a part that is called loss leaves the loss as it is
         last = now.epoch + 1 >= how.epochs
-        if valid_loss < now.best_loss or (self.valid is None and last):
-            now.best_loss, now.best_epoch = valid_loss, now.epoch
+        early = self.objective.warming_up(StepState((now.epoch + 1) * self.steps - 1, self.rates.total, now.epoch))
+        if early or valid_loss < now.best_loss or (self.valid is None and last):
+            now.best_loss, now.best_epoch = math.inf if early else valid_loss, now.epoch
             weights = self.learner.module.network.state_dict()
             now.best = {name: value.detach().cpu().clone() for name, value in weights.items()}
         waited = now.epoch - now.best_epoch
@@ -210,7 +211,8 @@ class Fit:
         now.done = last or not patient
         now.epoch, now.position, now.total, now.count, now.seconds = now.epoch + 1, 0, 0.0, 0, 0.0
         now.parts = {}
-        valid = "" if self.valid is None else f", valid {valid_loss:.3f} (best {now.best_loss:.3f})"
+        best = " (warming up)" if early else f" (best {now.best_loss:.3f})"
+        valid = "" if self.valid is None else f", valid {valid_loss:.3f}{best}"
         return f"epoch {now.epoch}: loss {train_loss:.3f}{valid}"
 
     def _validate(self, valid: Samples) -> tuple[float, dict[str, float]]:

@@ -111,6 +111,10 @@ class Objective(nn.Module):
         """
         return [[*network.parameters(), *self.parameters()]]
 
+    def warming_up(self, state: StepState) -> bool:
+        """Whether validation losses of this epoch are not yet to be compared: it is never the best, patience waits."""
+        return False
+
     def after_step(self, network: nn.Module, state: StepState) -> None:
         """Called after every step of training: move a teacher's weights, count."""
 

@@ -1,0 +1,270 @@
+"""Learn a latent space of molecules with a variational autoencoder of SMILES or SELFIES, and decode from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import torch
+
+from molgraph.base.contracts import LatentGenerator, Latents
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.options import takes
+from molgraph.base.progress import bar
+from molgraph.base.ranges import NotNegative, Positive, Probability, Range, Width
+from molgraph.base.recipe_keys import DEFAULTS
+from molgraph.base.registry import register
+from molgraph.base.seeds import generator
+from molgraph.base.size import Shapes, Size
+from molgraph.data.table import Table
+from molgraph.generate.alphabets import alphabet, write_tokens
+from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
+from molgraph.generate.next_token import draw_codes, until_end
+from molgraph.generate.vae_objective import SequenceELBO
+from molgraph.generate.vae_samples import Language, padded, passed_over, property_values, scales_of, vae_samples
+from molgraph.models.chemvae import ChemVAENetwork
+from molgraph.nn.variational import Gaussian
+from molgraph.train.runtime import resolve_device
+
+TOGETHER = 64  # vectors that are decoded at once: always so many, so that a text does not depend on their number
+ENCODED = 512  # molecules that are encoded at once
+MOMENTS = 32  # points by which the spread of a posterior that a flow has bent is measured
+
+
+@register(
+    "generator",
+    "chemvae",
+    summary="a variational autoencoder of SMILES or SELFIES: a latent space of molecules",
+    paper="Gomez-Bombarelli et al. 2018, ACS Cent. Sci. 4:268; Krenn et al. 2020, Mach. Learn. Sci. Technol. 1:045024",
+    system="chemvae",
+)
+class ChemVAE(NetworkGenerator, LatentGenerator):
+    """A latent space in which molecules lie close to similar ones, after Gomez-Bombarelli et al. 2018.
+
+    ``q(z|x) = N(mu(x), sigma(x)^2)`` by an encoder, ``p(x|z) = prod_t p(x_t | x_<t, z)`` by a decoder, trained for
+    ``E_q[log p(x|z)] - KL(q(z|x) || p(z))``, whose divergence has a weight that rises while it trains. Molecules are
+    read and learned as their canonical SMILES, so that a vector does not depend on how one was written.
+
+    Args:
+        tokens: ``smiles``, or ``selfies``, of which every text is a molecule (needs the package selfies).
+        encoder: ``convolution``, the paper's, or ``gru``, which takes texts of any length alike.
+        d_latent: width of a latent vector; the paper's is 196 for ZINC.
+        d_embedding: width of a token's vector.
+        d_hidden: width of the states; the paper's is 488.
+        n_layers: GRU layers of the decoder; the paper's are 3.
+        feedback: which of them read the tokens before: the ``last`` (the paper's) or ``all``.
+        max_length: tokens of a molecule, at most; longer ones are not learned from.
+        beta: weight of the divergence in the end.
+        warmup_start: share of the training at which half of it is reached.
+        warmup_slope: how steeply it rises there, by share of the training; 0 for ``beta`` from the start.
+        free_bits: nats of each latent dimension that cost nothing.
+        properties: that a head on the latent vector learns as well: qed, logp, sa, or targets of the table.
+        property_weight: of their squared error, each scaled to a variance of 1.
+        posterior: ``gaussian``, or bent by ``planar`` or ``radial`` maps (Rezende and Mohamed 2015).
+        n_maps: how many of those.
+        prior: ``normal``, or ``acn``, which is conditioned on a similar molecule's code (Graves et al. 2018).
+        n_neighbours: of the codes nearest to a molecule's, those of which that prior takes one.
+        bank_size: molecules of the training part whose codes that prior keeps, in the model file too.
+        temperature: of decoding: below 1 likely tokens are drawn more often, above 1 more rarely.
+        seed: of the weights, the order of the rows and the posteriors' points.
+        checkpoint_seconds: time between checkpoints, where fit is given a working folder.
+        options: the keys of a recipe's training, with its defaults; ``help(ChemVAE.__init__)`` lists them.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> table = make_table(["CCO", "CCN", "CCCl"])
+        >>> made = ChemVAE(d_latent=4, d_hidden=16, encoder="gru", epochs=2).fit(table)
+        >>> points = made.encode(table)
+        >>> points.mean.shape, len(made.decode(points.mean, seed=1)), len(made.sample(5))
+        ((3, 4), 3, 5)
+    """
+
+    name = "chemvae"
+    d_latent: int = 56  # type: ignore[assignment] # a hyper-parameter of each
+    small = MappingProxyType(
+        {"d_latent": 4, "d_embedding": 8, "d_hidden": 16, "n_layers": 2, "max_length": 80, "epochs": 2}
+        | {"batch_size": 16, "learning_rate": 3e-3}
+    )
+
+    @takes(OPTIONS)
+    def __init__(
+        self,
+        tokens: Literal["smiles", "selfies"] = "smiles",
+        encoder: Literal["convolution", "gru"] = "convolution",
+        d_latent: Width = 56,
+        d_embedding: Width = 64,
+        d_hidden: Width = 256,
+        n_layers: Annotated[int, Range(1, 16)] = 3,
+        feedback: Literal["last", "all"] = "last",
+        max_length: Annotated[int, Range(1, 2000)] = 120,
+        beta: NotNegative = 1.0,
+        warmup_start: Probability = 29 / 120,
+        warmup_slope: NotNegative = 0.51 * 120,
+        free_bits: NotNegative = 0.0,
+        properties: Sequence[str] = (),
+        property_weight: Positive = 10.0,
+        posterior: Literal["gaussian", "planar", "radial"] = "gaussian",
+        n_maps: Annotated[int, Range(1, 64)] = 8,
+        prior: Literal["normal", "acn"] = "normal",
+        n_neighbours: Annotated[int, Range(1, 1000)] = 5,
+        bank_size: Annotated[int, Range(1, 100_000)] = 10_000,
+        temperature: Annotated[float, Range(0.01, 100)] = 1.0,
+        *,
+        seed: int = DEFAULTS.seed,
+        checkpoint_seconds: NotNegative = 20.0,
+        **options: Any,
+    ) -> None:
+        """Keep the hyper-parameters.
+
+        Args:
+            **options
+        """
+        own = {name: value for name, value in locals().items() if name not in ("self", "options", "__class__")}
+        self.keep(options, **own)
+
+    def read(self, table: Table, valid: Table | None) -> Corpus:
+        """The tokens of both tables and their properties; molecules of ``valid`` with other tokens are passed over."""
+        written = write_tokens(table, self.tokens, self.max_length, label="reading")
+        if not written.ok.any():
+            raise DataError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
+        tokens = tuple(sorted({token for text in written.tokens for token in text}))
+        values = property_values(self.properties, table, written.canonical)[written.ok]
+        n_bank = min(int(written.ok.sum()), self.bank_size) if self.prior == "acn" else 0
+        language = Language(tokens, n_bank, scales_of(values))
+        parts = [vae_samples(written, values, language, banked=True)]
+        held: list[str] = []
+        if valid is not None:
+            judged = write_tokens(valid, self.tokens, self.max_length, tokens, label="reading")
+            held = [text for text, ok in zip(judged.canonical, judged.ok, strict=True) if ok]
+            values = property_values(self.properties, valid, judged.canonical)[judged.ok]
+            parts += [vae_samples(judged, values, language, banked=False)] if held else []
+        content = [text for text, ok in zip(written.canonical, written.ok, strict=True) if ok]
+        return Corpus(parts[0], parts[1] if held else None, language, (content, held), passed_over(written))
+
+    def build(self, vocabulary: Language) -> ChemVAENetwork:
+        """The network with fresh weights."""
+        flow = "" if self.posterior == "gaussian" else self.posterior
+        return ChemVAENetwork(
+            len(vocabulary.tokens) + 1,
+            self.max_length,
+            self.encoder,
+            self.d_latent,
+            self.d_embedding,
+            self.d_hidden,
+            self.n_layers,
+            self.feedback,
+            flow,
+            self.n_maps,
+            vocabulary.n_bank,
+            self.n_neighbours,
+            len(vocabulary.scales),
+        )
+
+    def objective(self, vocabulary: Language) -> SequenceELBO:
+        """The negative evidence lower bound, and the error of the properties."""
+        return SequenceELBO(self.beta, self.warmup_start, self.warmup_slope, self.free_bits, self.property_weight)
+
+    def encode(self, table: Table) -> Latents:
+        """The posterior of each row's molecule; of one that a flow has bent its mean's image and its spread there."""
+        tokens = self.ready().vocabulary.tokens
+        written = write_tokens(table, self.tokens, self.max_length, tokens, label="reading")
+        mean, log_variance = (np.full((len(table), self.d_latent), np.nan) for _ in range(2))
+        rows = np.flatnonzero(written.ok)
+        with self.at_work() as (network, _), bar("encoding", len(rows)) as line:
+            for start in range(0, len(rows), ENCODED):
+                piece = rows[start : start + ENCODED]
+                code, lengths = padded([written.tokens[row] for row in piece], tokens)
+                q = self._moments(network, network.encode(code.to(resolve_device(self.device)), lengths))
+                mean[piece], log_variance[piece] = (each.double().cpu().numpy() for each in q)
+                line.advance(len(piece))
+        return Latents(mean, log_variance, written.reason)
+
+    def decode(self, z: np.ndarray, seed: int = 0) -> list[str]:
+        """A SMILES for each latent vector, drawn token by token; of SMILES tokens it need be no molecule."""
+        self.ready()
+        z, join, device = self.check_latents(z), alphabet(self.tokens).join, resolve_device(self.device)
+        texts: list[str] = []
+        with self.at_work() as (network, vocabulary), bar("decoding", len(z)) as line:
+            for start in range(0, len(z), TOGETHER):
+                piece = np.zeros((TOGETHER, self.d_latent), np.float32)
+                piece[: len(z) - start] = z[start : start + TOGETHER]
+                uniform = generator(seed, "decode", start // TOGETHER).random((TOGETHER, self.max_length))
+                step = network.step(torch.from_numpy(piece).to(device))
+                rows = draw_codes(step, uniform, self.temperature, device, empty=False)[: len(z) - start].tolist()
+                texts += [join([vocabulary.tokens[each - 1] for each in until_end(row)]) for row in rows]
+                line.advance(len(rows))
+        return texts
+
+    def sample(self, n: int, seed: int = 0) -> list[str]:
+        """Decode ``n`` vectors of the prior; of the associative one, each given a code of its bank."""
+        prior = self.ready().network.prior
+        if prior is None or n <= 0:
+            return super().sample(n, seed)
+        rng = generator(seed, "prior")
+        codes = prior.bank[torch.from_numpy(rng.integers(len(prior.bank), size=n))].cpu().double().numpy()
+        return self.decode(self._given(codes, rng), seed)
+
+    def around(self, point: np.ndarray, n: int, spread: float = 0.5, seed: int = 0) -> np.ndarray:
+        """Points near one: of an associative prior those of ``p(z|c)``, ``spread`` apart by its own measure."""
+        if self.ready().network.prior is None:
+            return super().around(point, n, spread, seed)
+        codes = np.repeat(self.check_latents(np.atleast_2d(point)), n, axis=0)
+        return self._given(codes, generator(seed, "around"), spread / 0.5)
+
+    def predicted(self, z: np.ndarray) -> np.ndarray:
+        """float64 [n, properties]: the property head's values of latent vectors, in their own units.
+
+        Raises:
+            UsageError: it was trained without ``properties``, or the vectors are none.
+        """
+        network, vocabulary = self.ready()
+        if network.head is None:
+            words = "this generator learned no properties"
+            raise UsageError(words, hint="train it with -s 'params.properties=[\"logp\"]'")
+        z = self.check_latents(z)
+        with self.at_work() as (network, _):
+            raw = network.head(torch.from_numpy(z).float().to(resolve_device(self.device))).double().cpu().numpy()
+        mean, deviation = np.array(vocabulary.scales).T
+        return np.asarray(raw * deviation + mean)
+
+    def vocabulary_to_json(self, vocabulary: Language) -> Any:
+        """Tokens, size of the bank and scales."""
+        return vocabulary.to_json()
+
+    @classmethod
+    def vocabulary_from_json(cls, values: Any) -> Language:
+        """The same from a file."""
+        return Language.from_json(values)
+
+    def check(self) -> None:
+        """Raise early for values that no fit can have."""
+        super().check()
+        alphabet(self.tokens)
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """The weights twice, each of them read once for each token of each sample."""
+        weights = sum(math.prod(shape) for shape in shapes.values())
+        params, vocabulary = meta["params"], meta["vocabulary"]
+        length, tokens = int(params["max_length"]), len(vocabulary["tokens"])
+        width = int(params["n_layers"]) * int(params["d_hidden"]) + MOMENTS * int(params["d_latent"])
+        return Size(8 * weights, TOGETHER * length * weights, length * (16 + 4 * tokens) + 16 * width, length * weights)
+
+    def _given(self, codes: np.ndarray, rng: np.random.Generator, spread: float = 1.0) -> np.ndarray:
+        """A point of the associative prior given each code."""
+        noise = torch.from_numpy(rng.standard_normal(codes.shape)).float()
+        with self.at_work() as (network, _):
+            p = network.prior.given(torch.from_numpy(codes).float().to(resolve_device(self.device)))
+            return p.draw(spread * noise.to(p.mean.device)).double().cpu().numpy()
+
+    def _moments(self, network: ChemVAENetwork, q: Gaussian) -> Gaussian:
+        """The posterior as a Gaussian; one that a flow has bent by points that are the same for every molecule."""
+        if network.flow is None:
+            return q
+        noise = torch.from_numpy(generator(0, "moments").standard_normal((MOMENTS, q.mean.shape[1]))).to(q.mean)
+        points = torch.stack([network.flow(q.draw(each.expand_as(q.mean))).z for each in noise])
+        centre = network.flow(q.mean).z
+        return Gaussian(centre, (points - centre).square().mean(dim=0).clamp(min=1e-9).log())

@@ -1,0 +1,72 @@
+"""The loss of a variational autoencoder of token sequences: reconstruction, divergence from the prior, properties."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.nn import functional as F
+
+from molgraph.generate.next_token import PAD, shifted
+from molgraph.train.objective import Loss, Objective, StepState
+from molgraph.train.samples import Sample
+from molgraph.train.warmup import sigmoid
+
+WARM = 0.99  # of the final weight of the divergence: from here on epochs can be compared
+VALID_NOISE = 0  # seed of the points at which a validation part is judged, the same in every epoch
+
+
+class SequenceELBO(Objective):
+    """``-log p(x|z) + beta KL(q(z|x) || p(z))`` of each molecule in nats, and the error of its properties.
+
+    Kingma and Welling 2014; the weight of the divergence rises as a sigmoid (Gomez-Bombarelli et al. 2018), and is
+    ``beta`` where a validation part is judged. Its curves have the shares ``reconstruction``, ``kl`` (without its
+    weight, so that a collapse can be seen) and ``properties``.
+
+    Args:
+        beta: the weight of the divergence in the end.
+        start, slope: of its rise, in shares of the training (``train.warmup.sigmoid``); beta from the start where
+            ``slope`` is 0.
+        free_bits: nats of each dimension that cost nothing (``nn.variational.elbo``), of Gaussian posteriors.
+        property_weight: of the squared error of the scaled properties.
+    """
+
+    labelled = False
+
+    def __init__(
+        self, beta: float, start: float, slope: float, free_bits: float = 0.0, property_weight: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.beta, self.start, self.slope, self.free_bits = beta, start, slope, free_bits
+        self.property_weight = property_weight
+
+    def weight(self, state: StepState) -> float:
+        """Of the divergence, now."""
+        return sigmoid(state, self.beta, self.start, self.slope) if self.slope else self.beta
+
+    def warming_up(self, state: StepState) -> bool:
+        """Whether the divergence has not nearly its final weight."""
+        return self.weight(state) < WARM * self.beta
+
+    def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
+        """Sum over the molecules of a batch."""
+        (part,) = batch.parts
+        level, rows = part.batch["token"], part.batch["text"].arrays["row"].long()
+        given, target = shifted(level.code.long(), level.offsets)
+        lengths = level.offsets.diff()
+        counts = torch.ones(len(given), device=given.device) if batch.weights is None else batch.weights[:, 0]
+        q = network.encode(given[:, 1:], lengths)
+        rng = None if state.training else torch.Generator(given.device).manual_seed(VALID_NOISE)
+        noise = torch.randn(q.mean.shape, generator=rng, device=given.device)
+        z, kl, paid = network.draw(q, noise, rows, self.free_bits)
+        scores, _ = network.decoder(z, given)
+        wrong = F.cross_entropy(scores.float().transpose(1, 2), target, ignore_index=PAD, reduction="none").sum(dim=1)
+        parts = {"reconstruction": (wrong * counts).sum(), "kl": (kl * counts).sum()}
+        total = parts["reconstruction"] + self.weight(state) * (paid * counts).sum()
+        if network.head is not None and batch.y is not None and batch.weights is not None:
+            error = (network.head(z).float() - batch.y).square() * batch.weights[:, 1:]
+            parts["properties"] = self.property_weight * error.sum()
+            total = total + parts["properties"]
+        if network.prior is not None and state.training:
+            network.prior.refresh(q.mean.detach(), rows)
+        return Loss(total, int((counts > 0).sum()), parts)
