@@ -15,7 +15,7 @@ from sklearn.base import clone
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from molgraph.base import registry
-from molgraph.base.contracts import Generator, Method, State, Trainable
+from molgraph.base.contracts import Generator, LatentGenerator, Method, State, Trainable
 from molgraph.base.errors import DataError, ModelFileError, MolgraphError, UsageError
 from molgraph.data.table import make_table
 from molgraph.train.model import Model
@@ -162,3 +162,104 @@ def test_every_generator_says_how_large_it_will_be() -> None:
     for name in NAMES:
         owners = [cls for cls in registry.get("generator", name).__mro__ if cls is not Trainable]
         assert any("size_of" in vars(cls) for cls in owners), f"{name} has no size_of of its own"
+
+
+@pytest.fixture
+def latent(fitted: Generator) -> LatentGenerator:
+    """Each generator that has a latent space."""
+    if not isinstance(fitted, LatentGenerator):
+        pytest.skip("no latent space")
+    return fitted
+
+
+def test_every_row_is_encoded_in_order_or_has_a_reason(latent: LatentGenerator) -> None:
+    table = make_table([BAD[0], *series(6).smiles, None, *BAD, series(7).smiles[6]])
+    found = latent.encode(table)
+    bad = [0, 7, *range(8, 8 + len(BAD))]
+    assert np.flatnonzero(~found.ok).tolist() == bad and all(found.reason[row].strip() for row in bad)
+    assert found.mean.shape == found.log_variance.shape == (len(table), latent.d_latent)
+    for values in (found.mean, found.log_variance):
+        assert np.isfinite(values[found.ok]).all() and np.isnan(values[~found.ok]).all()
+    assert len(np.unique(found.mean[found.ok], axis=0)) == found.ok.sum(), "different molecules, different points"
+    again = latent.encode(table.take(np.arange(len(table))[::-1]))
+    np.testing.assert_allclose(again.mean[::-1], found.mean, rtol=0, atol=1e-5)
+    assert again.reason[::-1].tolist() == found.reason.tolist()
+    assert (found.draw(1)[found.ok] != found.draw(2)[found.ok]).any()
+
+
+def test_the_writing_of_a_molecule_does_not_move_it(latent: LatentGenerator) -> None:
+    smiles = list(series(4).smiles)
+    turned = [written_backwards(text) for text in smiles]
+    assert turned != smiles
+    np.testing.assert_allclose(
+        latent.encode(make_table(turned)).mean, latent.encode(make_table(smiles)).mean, atol=1e-5
+    )
+
+
+def written_backwards(smiles: str) -> str:
+    """The molecule written from its last atom on."""
+    from rdkit import Chem
+
+    mol = Chem.MolFromSmiles(smiles)
+    return Chem.MolToSmiles(mol, rootedAtAtom=mol.GetNumAtoms() - 1, canonical=False)
+
+
+def test_texts_depend_on_vector_place_and_seed_alone(latent: LatentGenerator) -> None:
+    z = np.random.default_rng(0).normal(size=(70, latent.d_latent))
+    found = latent.decode(z, 3)
+    assert len(found) == 70 and all(type(text) is str for text in found)
+    assert latent.decode(z, 3) == found and latent.decode(z, 4) != found
+    for n in (0, 1, 5, 69):
+        assert latent.decode(z[:n], 3) == found[:n], "however many rows follow"
+    assert len(latent.sample(3)) == 3 and latent.sample(9)[:3] == latent.sample(3)
+
+
+@pytest.mark.parametrize("wide", [1, -1])
+def test_no_vectors_of_this_space_are_refused(latent: LatentGenerator, wide: int) -> None:
+    good = np.zeros((3, latent.d_latent))
+    for odd in (np.nan, np.inf):
+        bad = good.copy()
+        bad[1, 0] = odd
+        with pytest.raises(UsageError, match=r"vector 1 .*not finite"):
+            latent.decode(bad)
+    with pytest.raises(UsageError, match="shape"):
+        latent.decode(np.zeros((2, latent.d_latent + wide)))
+    with pytest.raises(UsageError, match="shape"):
+        latent.decode(np.zeros(latent.d_latent))
+    with pytest.raises(UsageError, match="-1 samples"):
+        latent.sample(-1)
+
+
+def test_points_around_one_lie_near_it(latent: LatentGenerator) -> None:
+    centre = latent.encode(make_table([series(1).smiles[0]])).mean[0]
+    near, far = (latent.around(centre, 40, spread, seed=1) for spread in (0.01, 1.0))
+    assert near.shape == far.shape == (40, latent.d_latent)
+    assert np.linalg.norm(near - near.mean(axis=0)) < np.linalg.norm(far - far.mean(axis=0))
+    assert np.array_equal(latent.around(centre, 40, 0.01, seed=1), near)
+    assert np.allclose(latent.around(centre, 7, 0.01, seed=1), near[:7])
+
+
+def test_a_model_file_and_back_encodes_and_decodes_the_same(
+    latent: LatentGenerator, whole: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "model.mgm"
+    path.write_bytes(whole)
+    again = load_model(path).method
+    assert isinstance(again, LatentGenerator) and again.d_latent == latent.d_latent
+    table = make_table([*series(5).smiles, BAD[0]])
+    a, b = latent.encode(table), again.encode(table)
+    assert np.array_equal(a.mean, b.mean, equal_nan=True) and np.array_equal(
+        a.log_variance, b.log_variance, equal_nan=True
+    )
+    assert a.reason.tolist() == b.reason.tolist()
+    assert again.decode(a.mean[a.ok], 2) == latent.decode(a.mean[a.ok], 2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_latent_space_before_fit_is_refused(name: str) -> None:
+    made = quick(name)
+    if isinstance(made, LatentGenerator):
+        with pytest.raises(UsageError, match="not learned anything"):
+            made.encode(make_table(["C"]))
+        with pytest.raises(UsageError, match="not learned anything"):
+            made.decode(np.zeros((1, made.d_latent)))
