@@ -120,7 +120,8 @@ def write_tokens(
     if [each.kind for each in table.entities] != ["molecule"]:
         read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
         raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
-    chosen, tokens, reason = alphabet(name), [[] for _ in range(len(table))], table.reason.astype(object)
+    chosen, reason = alphabet(name), table.reason.astype(object)
+    tokens: list[list[str]] = [[] for _ in range(len(table))]
     canonical = [""] * len(table)
     rows = np.flatnonzero(table.ok).tolist()
     for row, (text, why) in zip(rows, canonical_smiles(table.smiles[rows], label=label), strict=True):
@@ -128,11 +129,11 @@ def write_tokens(
     rows = [row for row in rows if not reason[row]]
     split = map_texts(chosen.split, [canonical[row] for row in rows], label=label, pays_from=PAYS_FROM)
     why_not = partial(_why_not, max_length=max_length, known=None if known is None else {*known})
-    for row, (text, why) in zip(rows, split, strict=True):
-        if why := why or why_not(text):
+    for row, (found, why) in zip(rows, split, strict=True):
+        if why := why or why_not(found):
             reason[row] = why
         else:
-            tokens[row] = text
+            tokens[row] = found
     return Written(tokens, reason, canonical)
 
 

@@ -83,7 +83,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
     """
 
     name = "chemvae"
-    d_latent: int = 56  # type: ignore[assignment] # a hyper-parameter of each
+    d_latent: int = 56  # a hyper-parameter of each
     small = MappingProxyType(
         {"d_latent": 4, "d_embedding": 8, "d_hidden": 16, "n_layers": 2, "max_length": 80, "epochs": 2}
         | {"batch_size": 16, "learning_rate": 3e-3}

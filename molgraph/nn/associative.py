@@ -25,7 +25,7 @@ class AssociativePrior(nn.Module):
         d_hidden: width of the prior network.
     """
 
-    bank: Tensor
+    bank: Float[Tensor, "n d"]
 
     def __init__(self, d: int, n_bank: int, n_neighbours: int = 5, d_hidden: int = 128) -> None:
         super().__init__()

@@ -1,0 +1,258 @@
+"""Learn a latent space of molecules as junction trees and graphs, from which every vector decodes to a molecule."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+import torch
+
+from molgraph.base.contracts import LatentGenerator, Latents
+from molgraph.base.errors import DataError
+from molgraph.base.options import takes
+from molgraph.base.progress import bar
+from molgraph.base.ranges import NotNegative, Range, Width
+from molgraph.base.recipe_keys import DEFAULTS
+from molgraph.base.registry import register
+from molgraph.base.seeds import generator
+from molgraph.base.size import Shapes, Size
+from molgraph.chem.fragments.junction_tree import Decomposed
+from molgraph.chem.fragments.vocabulary import Vocabulary, read_corpus
+from molgraph.data.batch import collate
+from molgraph.data.feature_layout import MOLECULE_SPEC
+from molgraph.data.graph_store import GraphStore
+from molgraph.data.table import Table
+from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
+from molgraph.models.jtvae.attachments import AttachmentGraphs
+from molgraph.models.jtvae.corpus import pack_trees
+from molgraph.models.jtvae.graph_decoding import GraphDecoder
+from molgraph.models.jtvae.network import JTVAENetwork
+from molgraph.models.jtvae.tree_decoding import Limits, TreeDecoder
+from molgraph.nn.variational import elbo
+from molgraph.train.objective import Loss, Objective, StepState
+from molgraph.train.runtime import resolve_device
+from molgraph.train.samples import Sample, Samples
+from molgraph.train.warmup import delayed, linear
+
+TOGETHER = 128  # vectors that are decoded at once
+ENCODED = 256  # molecules that are encoded at once
+
+
+class Language(NamedTuple):
+    """What the network of a corpus is built from: its clusters, and the graphs of attachments between them."""
+
+    clusters: Vocabulary
+    graphs: AttachmentGraphs
+
+
+class TreeELBO(Objective):
+    """The negative evidence lower bound of trees, attachments and stereochemistry, summed over molecules.
+
+    Args:
+        beta: weight of the divergence in the end.
+        warmup: steps without it; then it rises over as many steps.
+    """
+
+    labelled = False
+
+    def __init__(self, beta: float, warmup: int) -> None:
+        super().__init__()
+        self.beta, self.warmup = beta, warmup
+
+    def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
+        """The bound of a batch; a row of weight 0 is one that another process has too."""
+        graphs = batch.parts[0].batch
+        encoded = network.encode(graphs)
+        q = encoded.posterior
+        z = q.draw(torch.randn_like(q.mean)) if state.training else q.mean
+        shares = network.decode(z, encoded, graphs)
+        beta = delayed(state, self.beta, self.warmup)
+        if state.training and self.warmup:
+            beta = min(beta, linear(state._replace(step=max(state.step - self.warmup, 0)), self.beta, self.warmup))
+        recon = -sum(shares)
+        kl = elbo(q.mean.new_zeros(len(q.mean)), q).kl.sum()
+        return Loss(-(recon - beta * kl), graphs.n_graphs, {**shares._asdict(), "kl": kl})
+
+
+@register(
+    "generator",
+    "jtvae",
+    summary="a variational autoencoder of junction trees and graphs: every vector decodes to a molecule",
+    paper="Jin et al. 2018, ICML, arXiv:1802.04364",
+    system="jt-vae",
+)
+class JTVAE(NetworkGenerator, LatentGenerator):
+    """A latent space from which every vector decodes to a molecule, after Jin et al. 2018.
+
+    A molecule is a tree of clusters (rings, bonds, branching atoms; its vocabulary is that of the corpus) and a graph.
+    Half of the latent vector is of the tree, half of the graph: ``q(z_T, z_G | T, G)`` by gated messages in the tree
+    and directed messages in the graph; ``p(T | z_T)`` node by node, depth first, ``p(G | T, z_G)`` attachment by
+    attachment, each softmax over the distinct ones. Trained for ``log p(T | z_T) + log p(G | T, z_G) - beta KL``.
+    Unlike the paper it attaches the neighbours of a cluster one after the other, so that their number does not
+    multiply the candidates, and draws stereochemistry site by site.
+
+    Args:
+        d_hidden: width of all states; the paper's is 450.
+        d_latent: width of a latent vector, an even number; the paper's is 56.
+        depth: levels of messages in graphs; the paper's is 3.
+        beta: weight of the divergence; the authors' is 0.005.
+        warmup_steps: steps of training without it; over as many more it rises.
+        min_count: clusters that the corpus has less often are not in the vocabulary; molecules with them are passed
+            over, unless their rings can be taken one by one.
+        max_nodes: clusters of a molecule that is decoded.
+        max_atoms: where decoding adds no further cluster to a molecule.
+        attempts: attachments that a search makes where the first choices of a molecule lead nowhere.
+        check_chemistry: keep to valences at every attachment; without it some of what is decoded are no molecules.
+        temperature: of decoding: below 1 likely clusters and attachments are drawn more often, above 1 more rarely.
+        seed: of the weights, the order of the rows and the posteriors' points.
+        checkpoint_seconds: time between checkpoints, where fit is given a working folder.
+        options: the keys of a recipe's training, with its defaults; ``help(JTVAE.__init__)`` lists them.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> table = make_table(["CCO", "c1ccccc1O", "CC(C)N"])
+        >>> made = JTVAE(d_hidden=16, d_latent=4, epochs=2).fit(table)
+        >>> made.encode(table).mean.shape, len(made.sample(5))
+        ((3, 4), 5)
+    """
+
+    name = "jtvae"
+    d_latent: int = 56  # a hyper-parameter of each
+    small = MappingProxyType({"d_hidden": 16, "d_latent": 4, "epochs": 2, "batch_size": 16, "learning_rate": 3e-3})
+
+    @takes(OPTIONS)
+    def __init__(
+        self,
+        d_hidden: Width = 300,
+        d_latent: Annotated[int, Range(2, 10_000)] = 56,
+        depth: Annotated[int, Range(1, 20)] = 3,
+        beta: NotNegative = 0.005,
+        warmup_steps: Annotated[int, Range(0, 10_000_000)] = 1000,
+        min_count: Annotated[int, Range(1, 1_000_000)] = 1,
+        max_nodes: Annotated[int, Range(1, 400)] = 80,
+        max_atoms: Annotated[int, Range(1, 400)] = 100,
+        attempts: Annotated[int, Range(0, 100_000)] = 300,
+        check_chemistry: bool = True,
+        temperature: Annotated[float, Range(0.01, 100)] = 1.0,
+        *,
+        seed: int = DEFAULTS.seed,
+        checkpoint_seconds: NotNegative = 20.0,
+        **options: Any,
+    ) -> None:
+        """Keep the hyper-parameters.
+
+        Args:
+            **options
+        """
+        own = {name: value for name, value in locals().items() if name not in ("self", "options", "__class__")}
+        self.keep(options, **own)
+
+    def read(self, table: Table, valid: Table | None) -> Corpus:
+        """The trees of both tables; molecules of ``valid`` with other clusters are passed over."""
+        smiles = _smiles(table)
+        found, clusters = read_corpus(smiles, min_count=self.min_count, workers=self.threads)
+        kept = [k for k, each in enumerate(found) if each.tree is not None]
+        if not kept:
+            raise DataError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
+        language = Language(clusters, AttachmentGraphs(clusters))
+        train, texts = _samples(smiles, found, language)
+        held, judged = None, list[str]()
+        if valid is not None:
+            known = clusters.trees(_smiles(valid), workers=self.threads)
+            if any(each.tree is not None for each in known):
+                held, judged = _samples(_smiles(valid), known, language)
+        return Corpus(train, held, language, (texts, judged), _passed_over(found))
+
+    def build(self, vocabulary: Language) -> JTVAENetwork:
+        """The network with fresh weights."""
+        how = {"d_hidden": self.d_hidden, "d_latent": self.d_latent, "depth": self.depth}
+        return JTVAENetwork(len(vocabulary.clusters), vocabulary.graphs, MOLECULE_SPEC, **how)
+
+    def objective(self, vocabulary: Language) -> TreeELBO:
+        """The negative evidence lower bound."""
+        return TreeELBO(self.beta, self.warmup_steps)
+
+    def encode(self, table: Table) -> Latents:
+        """The posterior of each row's molecule; one outside the vocabulary has none."""
+        clusters, graphs = self.ready().vocabulary
+        smiles = _smiles(table)
+        found = clusters.trees(smiles, workers=self.threads)
+        mean, log_variance = (np.full((len(table), self.d_latent), np.nan) for _ in range(2))
+        reason = np.array([each.reason for each in found], dtype=object)
+        reason[~table.ok] = table.reason[~table.ok]
+        rows = np.flatnonzero(reason == "")
+        with self.at_work() as (network, _), bar("encoding", len(rows)) as line:
+            for start in range(0, len(rows), ENCODED):
+                piece = rows[start : start + ENCODED]
+                trees = [found[k].tree for k in piece]
+                store = pack_trees([smiles[k] for k in piece], trees, clusters, graphs)
+                batch = collate(store, np.arange(len(piece))).to(resolve_device(self.device))
+                q = network.encode(batch).posterior
+                mean[piece], log_variance[piece] = (each.double().cpu().numpy() for each in q)
+                line.advance(len(piece))
+        return Latents(mean, log_variance, reason)
+
+    def decode(self, z: np.ndarray, seed: int = 0) -> list[str]:
+        """A SMILES for each latent vector; with ``check_chemistry`` each is a molecule."""
+        self.ready()
+        z, texts = self.check_latents(z), []
+        with self.at_work() as (network, vocabulary), bar("decoding", len(z)) as line:
+            limits = Limits(self.max_nodes, self.max_atoms, self.attempts)
+            how = {"temperature": self.temperature, "check": self.check_chemistry, "limits": limits}
+            trees, graphs = (
+                TreeDecoder(network, vocabulary.clusters, **how),
+                GraphDecoder(network, vocabulary.clusters, **how),
+            )
+            for start in range(0, len(z), TOGETHER):
+                piece = torch.from_numpy(z[start : start + TOGETHER]).float().to(resolve_device(self.device))
+                rngs = [generator(seed, "decode", start + k) for k in range(len(piece))]
+                z_tree, z_graph = piece.split(self.d_latent // 2, dim=1)
+                texts += graphs.decode(trees.decode(z_tree, rngs), z_graph)
+                line.advance(len(piece))
+        return texts
+
+    def vocabulary_to_json(self, vocabulary: Language) -> Any:
+        """The clusters."""
+        return vocabulary.clusters.to_json()
+
+    @classmethod
+    def vocabulary_from_json(cls, values: Any) -> Language:
+        """The clusters from a file; the graphs of attachments are made when they are needed."""
+        clusters = Vocabulary.from_json(values)
+        return Language(clusters, AttachmentGraphs(clusters))
+
+    @classmethod
+    def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
+        """The weights twice, each of them read a few times for each cluster of each sample."""
+        weights = sum(math.prod(shape) for shape in shapes.values())
+        params = meta["params"]
+        nodes, width, labels = int(params["max_nodes"]), int(params["d_hidden"]), len(meta["vocabulary"]["labels"])
+        operations = 4 * nodes * weights
+        row = 32 * nodes * width + 16 * labels + 4 * int(params["d_latent"])
+        return Size(8 * weights, TOGETHER * operations, row, operations)
+
+
+def _smiles(table: Table) -> list[str]:
+    """The texts of a table's one column of molecules; an unreadable row has an empty one."""
+    if [each.kind for each in table.entities] != ["molecule"]:
+        read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
+        raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
+    return [text.strip() if ok else "" for text, ok in zip(table.smiles.tolist(), table.ok.tolist(), strict=True)]
+
+
+def _samples(smiles: Sequence[str], found: Sequence[Decomposed], language: Language) -> tuple[Samples, list[str]]:
+    """The molecules that have a tree, as the engine takes them, and their texts."""
+    texts = [text for text, each in zip(smiles, found, strict=True) if each.tree is not None]
+    store: GraphStore = pack_trees(texts, [each.tree for each in found if each.tree], *language)
+    rows = np.arange(len(texts))[:, None]
+    return Samples((store,), rows, weights=np.ones((len(texts), 1), np.float32)), texts
+
+
+def _passed_over(found: Sequence[Decomposed]) -> tuple[str, ...]:
+    """Notes on the rows that are not learned from."""
+    counts = Counter("unreadable" for each in found if each.tree is None)
+    return tuple(f"rows that are not learned from: {n:,} ({why})" for why, n in counts.items())
