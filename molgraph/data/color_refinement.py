@@ -54,6 +54,20 @@ def atom_colors(
     return colors
 
 
+def acyclic_colors(code: np.ndarray, source: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """The colours of rows along an acyclic relation, uint64 [n]: of a row's code and all from which it hears.
+
+    Args:
+        code: int64 [n], equal for rows with equal inputs.
+        source, offsets: the rows from which each row hears.
+    """
+    own = _mix(code.astype(np.uint64))
+    color, before = own, np.zeros_like(own)
+    while not np.array_equal(color, before):
+        color, before = _mix(_OWN * own + _sums(_mix(color)[source], offsets)), color
+    return color
+
+
 def distinct_rows(colors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The row of each colour, numbered as they first come, and the first place of each row.
 

@@ -31,19 +31,29 @@ class TreeGRU(nn.Module):
         """All messages, from ``inputs`` of the nodes that they leave."""
         if not messages.waves.waves:
             return x.new_zeros(0, self.d)
-        return sweep(x, messages.waves, d_state=self.d, update=self.update, message=self.heard, d_message=2 * self.d)
+        d = self.d
+        states = sweep(x, messages.waves, d_state=2 * d, update=self._state, message=self._gated, d_message=2 * d)
+        return states[:, :d]
 
     def inputs(self, nodes: Float[Tensor, "k d"]) -> Float[Tensor, "k d3"]:
         """``W_z x, W_r x, W x`` side by side."""
         return self.w(nodes)
 
-    def heard(self, h: Float[Tensor, "p d"], x: Float[Tensor, "p d3"], _: None = None) -> Float[Tensor, "p d2"]:
-        """A message as the node that it reaches takes it: as it is, and gated."""
-        r = (x[:, self.d : 2 * self.d] + self.u_r(h)).sigmoid()
-        return torch.cat([h, r * h], dim=1)
+    def heard(self, h: Float[Tensor, "p d"], x: Float[Tensor, "p d3"]) -> Float[Tensor, "p d2"]:
+        """A message as a node of those inputs takes it: as it is, and gated."""
+        return self._gated(torch.cat([h, self.u_r(h)], dim=1), x)
 
     def update(self, x: Float[Tensor, "w d3"], heard: Float[Tensor, "w d2"]) -> Float[Tensor, "w d"]:
         """The message of a node that has heard the sum of others."""
         s, gated = heard.split(self.d, dim=1)
         z = (x[:, : self.d] + self.u_z(s)).sigmoid()
         return (1 - z) * s + z * (x[:, 2 * self.d :] + self.u(gated)).tanh()
+
+    def _state(self, x: Float[Tensor, "w d3"], heard: Float[Tensor, "w d2"]) -> Float[Tensor, "w d2"]:
+        """A message, and what its gate reads of it: the same for all that hear it."""
+        h = self.update(x, heard)
+        return torch.cat([h, self.u_r(h)], dim=1)
+
+    def _gated(self, state: Float[Tensor, "p d2"], x: Float[Tensor, "p d3"], _: None = None) -> Float[Tensor, "p d2"]:
+        h, u_h = state.split(self.d, dim=1)
+        return torch.cat([h, (x[:, self.d : 2 * self.d] + u_h).sigmoid() * h], dim=1)

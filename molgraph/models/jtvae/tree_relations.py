@@ -9,8 +9,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from molgraph.base.packed import offsets_of
+from molgraph.base.packed import offsets_of, ranges
 from molgraph.data.batch import GraphBatch
+from molgraph.data.color_refinement import acyclic_colors, distinct_rows
 from molgraph.nn.relation import Relation
 from molgraph.nn.relations import once_a_batch
 from molgraph.nn.sweep import Schedule, schedule
@@ -18,17 +19,16 @@ from molgraph.nn.sweep import Schedule, schedule
 
 @dataclass(frozen=True)
 class TreeMessages:
-    """Messages in waves: first those up to parents, then those down to children, each with the node that it leaves.
+    """The distinct messages of trees in waves, each with a node that it leaves.
 
-    Node k that is no root has the up message ``up[k]`` and the down message ``down[k]``; a root has the number of all
-    messages there.
+    Messages that hear the same from equal nodes are one. Node k that is no root has the up message ``up[k]`` to its
+    parent and the down message ``down[k]`` from there; a root has the number of messages in their place.
 
     Args:
         waves: each message after those that it hears.
         leaves: int64 [messages], the node that each leaves.
         up, down: int64 [nodes].
-        inward: from messages to the nodes that they reach, all of them.
-        upward: from up messages to parents alone.
+        inward: from messages to the nodes that they reach.
     """
 
     waves: Schedule
@@ -36,7 +36,6 @@ class TreeMessages:
     up: Int[Tensor, " nodes"]
     down: Int[Tensor, " nodes"]
     inward: Relation
-    upward: Relation
 
 
 @dataclass(frozen=True)
@@ -59,15 +58,14 @@ class Traversal:
 @once_a_batch
 def tree_messages(batch: GraphBatch, level: str = "cluster") -> TreeMessages:
     """The messages of an encoder: each hears all that reach the node that it leaves, but the one that comes back."""
-    parent, root = _parents(batch, level)
-    return _messages(parent, root, earlier=False)
+    return _messages(*_parents(batch, level), earlier=False)
 
 
 @once_a_batch
 def traversal(batch: GraphBatch, level: str = "cluster") -> Traversal:
     """The visits of a decoder that is shown the true trees: parents before children, children in their order."""
-    parent, root = _parents(batch, level)
-    messages = _messages(parent, root, earlier=True)
+    code, parent, root = _parents(batch, level)
+    messages = _messages(code, parent, root, earlier=True)
     n, child = len(parent), np.flatnonzero(~root)
     up, down = messages.up.numpy(), messages.down.numpy()
     order, n_children = _order_among_siblings(parent, root)
@@ -87,9 +85,10 @@ def traversal(batch: GraphBatch, level: str = "cluster") -> Traversal:
     return Traversal(messages, torch.from_numpy(node), torch.from_numpy(expand.astype(np.float32)), heard)
 
 
-def _parents(batch: GraphBatch, level: str) -> tuple[np.ndarray, np.ndarray]:
-    parent = batch[level].arrays["parent"].numpy(force=True)
-    return parent, parent == np.arange(len(parent))
+def _parents(batch: GraphBatch, level: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The code and the parent of each node, and whether it is a root."""
+    code, parent = (batch[level].arrays[name].numpy(force=True) for name in ("code", "parent"))
+    return code, parent, parent == np.arange(len(parent))
 
 
 def _order_among_siblings(parent: np.ndarray, root: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -102,10 +101,10 @@ def _order_among_siblings(parent: np.ndarray, root: np.ndarray) -> tuple[np.ndar
     return order, n_children
 
 
-def _messages(parent: np.ndarray, root: np.ndarray, *, earlier: bool) -> TreeMessages:
-    """All messages; a down message hears those of earlier siblings alone, or of all others."""
+def _messages(code: np.ndarray, parent: np.ndarray, root: np.ndarray, *, earlier: bool) -> TreeMessages:
+    """All messages, those that look alike once; a down message hears those of earlier siblings alone, or all others."""
     n, child = len(parent), np.flatnonzero(~root)
-    up, down = np.full(n, 2 * len(child)), np.full(n, 2 * len(child))
+    up, down = np.zeros(n, np.int64), np.zeros(n, np.int64)
     up[child] = np.arange(len(child))
     down[child] = np.arange(len(child)) + len(child)
     above = parent[child]
@@ -121,16 +120,19 @@ def _messages(parent: np.ndarray, root: np.ndarray, *, earlier: bool) -> TreeMes
     source = np.concatenate([up[child[inner]], down[above[inner]], up[sibling[keep]]])
     target = np.concatenate([up[above[inner]], down[child[inner]], down[of[keep]]])
     hears = _relation(source, target, 2 * len(child), 2 * len(child))
-    reached = np.concatenate([above, child])
-    put = torch.from_numpy
+    leaves, reached = np.concatenate([child, above]), np.concatenate([above, child])
+    # messages of equal surroundings are equal: each is computed once
+    sources, offsets = hears.source.numpy(), hears.offsets.numpy()
+    row, first = distinct_rows(acyclic_colors(code[leaves], sources, offsets))
+    pairs, spans = ranges(offsets[first], offsets[first + 1])
+    m, put = len(first), torch.from_numpy
+    alike = Relation(put(row[sources[pairs]]), put(spans), m, m)
+    up[child], down[child] = row[up[child]], row[down[child]]
+    up[root] = down[root] = m
     return TreeMessages(
-        schedule(hears) if len(child) else Schedule((), torch.zeros(0, dtype=torch.int64)),
-        put(np.concatenate([child, above])),
-        put(up),
-        put(down),
-        _relation(np.arange(2 * len(child)), reached, 2 * len(child), n),
-        _relation(np.arange(len(child)), above, 2 * len(child), n),
-    )
+        schedule(alike) if m else Schedule((), torch.zeros(0, dtype=torch.int64)),
+        put(leaves[first]), put(up), put(down), _relation(row, reached, m, n),
+    )  # fmt: skip
 
 
 def _relation(source: np.ndarray, target: np.ndarray, n_source: int, n_target: int) -> Relation:
