@@ -1,0 +1,235 @@
+"""The junction-tree VAE against its equations, one row at a time; and decoding that keeps its limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from molgraph.chem.fragments.junction_tree import JunctionTree
+from molgraph.chem.fragments.vocabulary import Vocabulary, read_corpus
+from molgraph.chem.smiles import why_unreadable
+from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.feature_layout import MOLECULE_SPEC
+from molgraph.models.jtvae.attachments import AttachmentGraphs
+from molgraph.models.jtvae.corpus import CANDIDATE, CLUSTER, SITE, pack_trees
+from molgraph.models.jtvae.graph_decoding import GraphDecoder, _batch
+from molgraph.models.jtvae.network import JTVAENetwork
+from molgraph.models.jtvae.tree_decoding import Limits, TreeDecoder
+from molgraph.models.jtvae.tree_relations import traversal, tree_messages
+from tests.tiny import series
+
+D, D_LATENT = 12, 6
+TEXTS = ["C", "CCO", "CC(C)(C)O", "C[C@H](N)C(=O)O", "F/C=C/c1ccccc1", *series(25).smiles.tolist()]
+
+
+class Made:
+    """A small network with weights that make its choices clear, and the batch of a corpus."""
+
+    def __init__(self, seed: int = 0) -> None:
+        found, self.vocabulary = read_corpus(TEXTS)
+        self.trees: list[JunctionTree] = [each.tree for each in found if each.tree]
+        self.graphs = AttachmentGraphs(self.vocabulary)
+        self.batch: GraphBatch = collate(
+            pack_trees(TEXTS, self.trees, self.vocabulary, self.graphs), np.arange(len(TEXTS))
+        )
+        torch.manual_seed(seed)
+        self.network = JTVAENetwork(
+            len(self.vocabulary), self.graphs, MOLECULE_SPEC, d_hidden=D, d_latent=D_LATENT, depth=2
+        ).eval()
+        with torch.no_grad():
+            for weight in self.network.parameters():
+                weight.mul_(3.0)
+
+
+@pytest.fixture(scope="module")
+def made() -> Made:
+    return Made()
+
+
+def message(network: Any, gru: Any, x: torch.Tensor, heard: list[torch.Tensor]) -> torch.Tensor:
+    """Equations 2 to 6, one message."""
+    d = gru.d
+    w_z, w_r, w = gru.w.weight.split(d)
+    b_z, b_r, b = gru.w.bias.split(d)
+    s = sum(heard, torch.zeros(d))
+    z = torch.sigmoid(w_z @ x + b_z + gru.u_z.weight @ s)
+    gated = sum((torch.sigmoid(w_r @ x + b_r + gru.u_r.weight @ h) * h for h in heard), torch.zeros(d))
+    return (1 - z) * s + z * torch.tanh(w @ x + b + gru.u.weight @ gated)
+
+
+def test_messages_of_the_encoder_are_those_of_a_recursion(made: Made) -> None:
+    network, trees = made.network, tree_messages(made.batch)
+    code = made.batch[CLUSTER].arrays["code"]
+    found = network.tree_messages(code, trees)
+    assert len(found) < 2 * sum(len(tree) - 1 for tree in made.trees), "messages that look alike are computed once"
+    first = made.batch[CLUSTER].offsets.tolist()
+    for t, tree in enumerate(made.trees[:12]):
+        x = network.embedding(torch.tensor([made.vocabulary.code[label] for label in tree.labels]))
+        near = {
+            k: {j for j in range(len(tree)) if k == tree.parent[j] or j == tree.parent[k]} for k in range(len(tree))
+        }
+
+        def sent(i: int, j: int, x: torch.Tensor = x, near: dict[int, set[int]] = near) -> torch.Tensor:
+            return message(network, network.tree_encoder, x[i], [sent(k, i) for k in sorted(near[i] - {j})])
+
+        for k in range(1, len(tree)):
+            up, down = (found[way[first[t] + k]] for way in (trees.up, trees.down))
+            torch.testing.assert_close(up, sent(k, tree.parent[k]), atol=1e-4, rtol=1e-4)
+            torch.testing.assert_close(down, sent(tree.parent[k], k), atol=1e-4, rtol=1e-4)
+
+
+def likelihood(made: Made, tree: JunctionTree, z_tree: torch.Tensor) -> tuple[float, float]:
+    """Negative log-likelihoods of labels and topology, by a walk in depth."""
+    network, gru = made.network, made.network.tree_decoder
+    codes = [made.vocabulary.code[label] for label in tree.labels]
+    x = network.embedding(torch.tensor(codes))
+    zero = torch.zeros(1, dtype=torch.int64)
+    label = topology = 0.0
+
+    def named(h: torch.Tensor, code: int) -> float:
+        scores = network.label_scores(h[None], z_tree[None], zero)
+        return float(F.cross_entropy(scores, torch.tensor([code])))
+
+    def visit(node: int, known: list[torch.Tensor]) -> torch.Tensor:
+        nonlocal label, topology
+        children = [k for k in range(len(tree)) if tree.parent[k] == node]
+        heard = list(known)
+        for k in [*children, None]:
+            total = sum(heard, torch.zeros(D))
+            score = network.expand_scores(x[node][None], total[None], z_tree[None], zero)
+            topology += float(F.binary_cross_entropy_with_logits(score, torch.tensor([float(k is not None)])))
+            if k is not None:
+                down = message(network, gru, x[node], heard)
+                label += named(down, codes[k])
+                heard.append(visit(k, [down]))
+        return message(network, gru, x[node], heard[len(known) :])
+
+    label += named(torch.zeros(D), codes[0])
+    visit(0, [])
+    return label, topology
+
+
+def test_the_likelihood_of_trees_is_that_of_a_walk_in_depth(made: Made) -> None:
+    with torch.no_grad():
+        encoded = made.network.encode(made.batch)
+        z = torch.randn(len(TEXTS), D_LATENT, generator=torch.Generator().manual_seed(1))
+        shares = made.network.decode(z, encoded, made.batch)
+        each = [likelihood(made, tree, row[: D_LATENT // 2]) for tree, row in zip(made.trees, z, strict=True)]
+    assert float(shares.label) == pytest.approx(sum(label for label, _ in each), rel=1e-4)
+    assert float(shares.topology) == pytest.approx(sum(topology for _, topology in each), rel=1e-4)
+
+
+def test_the_likelihood_of_attachments_is_a_softmax_over_each_node_s_candidates(made: Made) -> None:
+    network, level = made.network, made.batch[CANDIDATE]
+    with torch.no_grad():
+        encoded = network.encode(made.batch)
+        z = torch.randn(len(TEXTS), D_LATENT, generator=torch.Generator().manual_seed(2))
+        found = network.decode(z, encoded, made.batch).attachment
+        node, graph, true = (level.arrays[name] for name in ("node", "graph", "true"))
+        graphs = torch.cat(
+            [network.attachment_encoder(made.graphs.collate(np.array([n]))).graphs for n in graph.tolist()]
+        )
+        context = torch.cat([encoded.messages[way[node]] for way in (encoded.trees.down, encoded.trees.up)], 1)
+        own = network.attach_z(z[:, D_LATENT // 2 :])[made.batch.graph_of(CANDIDATE)]
+        scores = ((network.attach_graph(graphs) + network.attach_tree(context)).relu() * own).sum(1)
+        total = sum(-scores[node == k].log_softmax(0)[true[node == k]].sum() for k in node.unique())
+    assert len(node) > 30 and (torch.bincount(node)[node] > 1).all() and int(true.sum()) == len(node.unique())
+    torch.testing.assert_close(found, total, rtol=1e-4, atol=1e-4)
+
+
+def test_stereochemistry_reaches_the_latent_vector_and_comes_back(made: Made) -> None:
+    texts = ["C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O", "CC(N)C(=O)O"]
+    trees = [each.tree for each in made.vocabulary.trees(texts)]
+    batch = collate(pack_trees(texts, trees, made.vocabulary, made.graphs), np.arange(3))
+    assert sorted(batch[SITE].arrays["label"].tolist()) == [0, 1, 2]
+    with torch.no_grad():
+        mean = made.network.encode(batch).posterior.mean
+    half = D_LATENT // 2
+    assert torch.equal(mean[0, :half], mean[1, :half]), "the tree knows nothing of it"
+    assert not torch.allclose(mean[0, half:], mean[1, half:]) and not torch.allclose(mean[0, half:], mean[2, half:])
+
+
+def decoders(made: Made, **how: Any) -> tuple[TreeDecoder, GraphDecoder]:
+    how = {"temperature": 1.0, "check": True, "limits": Limits(), **how}
+    return TreeDecoder(made.network, made.vocabulary, **how), GraphDecoder(made.network, made.vocabulary, **how)
+
+
+def rngs(n: int) -> list[np.random.Generator]:
+    return [np.random.default_rng(k) for k in range(n)]
+
+
+def test_trees_that_are_drawn_follow_the_scores_of_the_same_trees_as_they_are_trained(made: Made) -> None:
+    """At no temperature and without the check each choice is the most likely one, by the network of training."""
+    network = made.network
+    z = 2 * torch.randn(24, D_LATENT // 2, generator=torch.Generator().manual_seed(3))
+    with torch.no_grad():
+        trees = decoders(made, temperature=1e-9, check=False, limits=Limits(nodes=15))[0].decode(z, rngs(24))
+        batch = _batch(trees, z.device)
+        walk, code = traversal(batch), batch[CLUSTER].arrays["code"]
+        h = network.tree_decoder(network._inputs(network.tree_decoder, code, walk.messages.leaves), walk.messages)
+        arrived = torch.cat([h, torch.zeros(1, D)])[walk.messages.down]
+        labels = network.label_scores(arrived, z, batch.graph_of(CLUSTER)).argmax(1)
+        from molgraph.nn.propagate import propagate
+
+        tree_of = batch.graph_of(CLUSTER)[walk.node]
+        scores = network.expand_scores(network.embedding(code)[walk.node], propagate(h, walk.heard), z, tree_of)
+    sizes = np.array([len(tree.codes) for tree in trees])
+    assert sizes.max() > 3 and len({*sizes}) > 2, "trees of several sizes"
+    assert torch.equal(labels, code)
+    full = torch.from_numpy(sizes == 15)[tree_of]  # a full tree stops without being asked
+    assert torch.equal((scores > 0)[~full], walk.expand.bool()[~full])
+    assert not ((scores <= 0) & walk.expand.bool())[full].any()
+
+
+@pytest.mark.parametrize("scale", [1.0, 20.0])
+def test_every_latent_vector_becomes_a_molecule_within_the_limits(made: Made, scale: float) -> None:
+    z = scale * torch.randn(150, D_LATENT, generator=torch.Generator().manual_seed(4))
+    with torch.no_grad():
+        trees, graphs = decoders(made, limits=Limits(nodes=12, atoms=30, attempts=20))
+        drawn = trees.decode(z[:, : D_LATENT // 2], rngs(150))
+        texts = graphs.decode(drawn, z[:, D_LATENT // 2 :])
+    assert all(text and not why_unreadable(text) for text in texts)
+    assert max(len(tree.codes) for tree in drawn) <= 12
+    assert len({*texts}) > 20
+
+
+def test_without_the_check_some_are_no_molecules(made: Made) -> None:
+    z = torch.randn(150, D_LATENT, generator=torch.Generator().manual_seed(5))
+    with torch.no_grad():
+        trees, graphs = decoders(made, check=False, limits=Limits(nodes=10))
+        texts = graphs.decode(trees.decode(z[:, : D_LATENT // 2], rngs(150)), z[:, D_LATENT // 2 :])
+    valid = sum(bool(text) for text in texts)
+    assert 0 < valid < 150
+
+
+def test_a_tree_whose_first_choices_lead_nowhere_is_put_together_another_way(made: Made) -> None:
+    z = torch.randn(100, D_LATENT, generator=torch.Generator().manual_seed(6))
+    with torch.no_grad():
+        trees, graphs = decoders(made)
+        for tree in trees.decode(z[:, : D_LATENT // 2], rngs(100)):
+            for attempts in (0, 3, 300):
+                object.__setattr__(graphs.limits, "attempts", attempts)
+                other = graphs._another_way(tree)
+                assert len(other.labels) == len(tree.codes) and other.smiles()
+            assert [made.vocabulary.code[label] for label in other.labels] == tree.codes
+
+
+def test_graphs_of_attachments_that_look_alike_have_one_number(made: Made) -> None:
+    vocabulary: Vocabulary = made.vocabulary
+    again = AttachmentGraphs(vocabulary)
+    store = pack_trees(TEXTS, made.trees, vocabulary, again)
+    count = len(again)
+    assert 0 < count < len(store.levels[CANDIDATE].arrays["graph"])
+    pack_trees(TEXTS, made.trees, vocabulary, again)
+    assert len(again) == count
+    both = again.collate(np.arange(count))
+    with torch.no_grad():
+        together = made.network.attachment_encoder(both).graphs
+        alone = torch.cat([made.network.attachment_encoder(again.collate(np.array([k]))).graphs for k in range(count)])
+    torch.testing.assert_close(together, alone, atol=1e-4, rtol=1e-4)
+    assert (both["bond"].arrays["reverse"][both["bond"].arrays["reverse"]] == torch.arange(both.n_bonds)).all()
+    assert (both.target.diff() >= 0).all() and torch.equal(both.source[both.reverse], both.target)
