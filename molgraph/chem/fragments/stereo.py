@@ -54,7 +54,8 @@ def stereo_sites(mol: Chem.Mol) -> list[Site]:
         elif info.type == Chem.StereoType.Bond_Double:
             bond = mol.GetBondWithIdx(info.centeredOn)
             ends = sorted((bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()), key=rank.__getitem__)
-            out.append(Site(ends[0], ends[1], _side(bond, rank)))
+            if all(mol.GetAtomWithIdx(atom).GetDegree() > 1 for atom in ends):  # the way of an imine's H is not kept
+                out.append(Site(ends[0], ends[1], _side(bond, rank)))
     return out
 
 
