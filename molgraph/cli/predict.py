@@ -81,7 +81,7 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
     if on_error not in ("keep", "drop", "stop"):
         raise UsageError(f"--on-error {on_error!r} is not known", hint=nearest(on_error, ["keep", "drop", "stop"]))
     opt.check_whole("--threads", given["threads"])
-    source = _source(data)
+    source = source_of(data)
     opt.check_writable(out, inputs=(model, *data))
     from molgraph import api
     from molgraph.cli.show import command, say
@@ -117,7 +117,7 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
             command(["molgraph", "data", "audit", source], err=True)
 
 
-def _source(data: list[str]) -> str | list[str]:
+def source_of(data: list[str]) -> str | list[str]:
     """The file that is named, or the molecules that are typed.
 
     One word is a molecule where it is no file, has no ending of one, and can be read; several are molecules all.

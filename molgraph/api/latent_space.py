@@ -1,0 +1,273 @@
+"""Work in a generator's latent space: encode, decode, go from one molecule to another, look around one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from molgraph.api.prediction import load, set_running
+from molgraph.base.contracts import Generator, LatentGenerator
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.paths import missing_file
+from molgraph.chem.fingerprints import morgan
+from molgraph.chem.tanimoto import tanimoto
+from molgraph.data.standardise import standardise
+from molgraph.data.table import make_table
+from molgraph.generate.generated import judge
+from molgraph.train.model import Model
+
+Source = Model | str | os.PathLike[str]
+AXIS = "z"  # the columns of a latent vector are z0, z1, ...
+SPREADS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)  # how far from a molecule its neighbours are sought, nearest first
+
+
+def encode(
+    model: Source, data: Any, *, device: str | None = None, threads: int | None = None, **columns: Any
+) -> pd.DataFrame:
+    """Give the latent vector of each molecule, the mean of its posterior, row for row and in order.
+
+    Args:
+        model: a generator with a latent space, or the path of its file.
+        data: molecules in any form that ``Model.predict`` takes.
+        device, threads: where it runs; the CPU and all threads if not given.
+        columns: ``smiles`` and ``id``, the columns of data.
+
+    Returns:
+        The columns id, smiles, reason (why a row has no vector; else empty) and z0, z1, ...
+
+    Raises:
+        UsageError: the model has no latent space.
+
+    Example:
+        >>> import molgraph
+        >>> small = {"d_latent": 4, "d_hidden": 16}
+        >>> model = molgraph.train_generator("builtin:chembl2321810", model="chemvae", params=small, epochs=1)
+        >>> found = molgraph.encode(model, ["c1ccccc1", "C1C"])
+        >>> found.columns.tolist(), found["z0"].notna().tolist()
+        (['id', 'smiles', 'reason', 'z0', 'z1', 'z2', 'z3'], [True, False])
+        >>> molgraph.decode(model, found).columns.tolist()
+        ['id', 'smiles', 'valid', 'reason']
+    """
+    with _running(model, device=device, threads=threads) as (loaded, generator):
+        table = loaded.read(data, **columns)
+        found = generator.encode(standardise(table, loaded.standardiser))
+    own = pd.DataFrame({"id": table.ids, "smiles": table.smiles, "reason": found.reason})
+    axes = pd.DataFrame(found.mean, columns=[f"{AXIS}{i}" for i in range(generator.d_latent)])
+    return pd.concat([own, axes], axis=1)
+
+
+def decode(
+    model: Source,
+    latents: Any,
+    *,
+    seed: int = 0,
+    temperature: float | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> pd.DataFrame:
+    """Write the molecule of each latent vector, row for row and in order.
+
+    Args:
+        model: a generator with a latent space, or the path of its file.
+        latents: float [n, width], or what ``encode`` gave: a frame, or a csv, parquet or npy file.
+        seed: the same seed gives the same molecules.
+        temperature: below 1 likely texts come more often, above 1 more rarely; None for the model's own.
+        device, threads: where it runs; the CPU and all threads if not given.
+
+    Returns:
+        The columns id, smiles (as it was drawn), valid, and reason: why it is no molecule, or why there was no vector.
+
+    Raises:
+        DataError: no vectors of this model's width are found.
+        UsageError: the model has no latent space.
+    """
+    with _running(model, temperature=temperature, device=device, threads=threads) as (_, generator):
+        ids, z, missing = _vectors(latents, generator.d_latent)
+        texts = generator.decode(np.where((missing != "")[:, None], 0.0, z), seed)
+    texts = ["" if why else text for text, why in zip(texts, missing, strict=True)]
+    frame = judge(texts, None).to_frame()
+    frame["reason"] = np.where(missing != "", missing, frame["reason"])
+    frame.insert(0, "id", ids)
+    return frame
+
+
+def interpolate(
+    model: Source,
+    a: str,
+    b: str,
+    *,
+    steps: int = 9,
+    path: Literal["spherical", "linear"] = "spherical",
+    seed: int = 0,
+    temperature: float | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> pd.DataFrame:
+    """Decode the points on the way from one molecule's latent vector to another's.
+
+    Args:
+        model: a generator with a latent space, or the path of its file.
+        a, b: SMILES.
+        steps: points, both ends among them.
+        path: ``spherical`` keeps to the lengths that vectors of the prior have (White 2016, arXiv:1609.04468);
+            ``linear`` is the straight line.
+        seed, temperature, device, threads: as for ``decode``.
+
+    Returns:
+        A row for each point: the columns share (of the way), smiles, valid, reason, and the Tanimoto similarity to
+        each end, ``like_a`` and ``like_b`` (Morgan fingerprints of radius 2).
+
+    Raises:
+        DataError: an end cannot be encoded.
+        UsageError: the model has no latent space, or fewer than 2 steps are asked for.
+    """
+    if steps < 2 or path not in ("spherical", "linear"):
+        raise UsageError(f"a path of {steps} steps, {path}", hint="2 steps or more, spherical or linear")
+    with _running(model, temperature=temperature, device=device, threads=threads) as (loaded, generator):
+        ends = _points(loaded, generator, [a, b])
+        share = np.linspace(0, 1, steps)
+        z = slerp(ends[0], ends[1], share) if path == "spherical" else ends[0] + share[:, None] * (ends[1] - ends[0])
+        frame = judge(generator.decode(z, seed), None).to_frame()
+    frame.insert(0, "share", share)
+    similarity = _similarity(frame["smiles"].tolist(), [a, b])
+    frame["like_a"], frame["like_b"] = similarity.T
+    return frame
+
+
+def neighbours(
+    model: Source,
+    smiles: str,
+    n: int = 20,
+    *,
+    seed: int = 0,
+    temperature: float | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> pd.DataFrame:
+    """Find valid molecules near one in latent space: points around it are decoded, ever farther until there are n.
+
+    Args:
+        model: a generator with a latent space, or the path of its file.
+        smiles: the molecule.
+        n: how many others, at most; fewer where those are all that 100 points for each of them hold.
+        seed, temperature, device, threads: as for ``decode``.
+
+    Returns:
+        A row for each distinct molecule, the most similar first: smiles (canonical), similarity (Tanimoto of Morgan
+        fingerprints of radius 2), and spread, how far from the molecule the first of its points lay, in standard
+        deviations of the prior.
+
+    Raises:
+        DataError: the molecule cannot be encoded.
+        UsageError: the model has no latent space, or no molecule is asked for.
+    """
+    if n < 1:
+        raise UsageError(f"{n} neighbours", hint="ask for 1 or more")
+    found: dict[str, float] = {}
+    with _running(model, temperature=temperature, device=device, threads=threads) as (loaded, generator):
+        centre, own = _points(loaded, generator, [smiles])[0], judge([smiles], None).canonical[0]
+        for spread in SPREADS:
+            for turn in range(4):
+                if len(found) >= n:
+                    break
+                texts = generator.decode(generator.around(centre, 4 * n, spread, seed + turn), seed + turn)
+                for text in judge(texts, None).canonical:
+                    if text and text != own and len(found) < n:
+                        found.setdefault(text, spread)
+    similarity = _similarity([*found], [smiles])[:, 0]
+    frame = pd.DataFrame({"smiles": [*found], "similarity": similarity, "spread": [*found.values()]})
+    return frame.sort_values("similarity", ascending=False, kind="stable", ignore_index=True)
+
+
+def slerp(a: np.ndarray, b: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """float [n, d]: points on the great circle from a to b, whose lengths change evenly; a line where they are aligned.
+
+    Example:
+        >>> slerp(np.array([1.0, 0.0]), np.array([0.0, 3.0]), np.array([0.0, 0.5, 1.0])).round(2).tolist()
+        [[1.0, 0.0], [1.41, 1.41], [0.0, 3.0]]
+    """
+    lengths = np.linalg.norm(a), np.linalg.norm(b)
+    line = a + share[:, None] * (b - a)
+    if min(lengths) < 1e-12:
+        return line
+    angle = np.arccos(np.clip(a @ b / (lengths[0] * lengths[1]), -1, 1))
+    if min(angle, np.pi - angle) < 1e-6:
+        return line
+    turned = np.sin((1 - share) * angle)[:, None] * a / lengths[0] + np.sin(share * angle)[:, None] * b / lengths[1]
+    return np.asarray(turned / np.sin(angle) * ((1 - share) * lengths[0] + share * lengths[1])[:, None])
+
+
+@contextmanager
+def _running(model: Source, **running: Any) -> Iterator[tuple[Model, LatentGenerator]]:
+    """A model and its generator, set to run as asked and as it was before at the end."""
+    loaded = model if isinstance(model, Model) else load(model)
+    generator = loaded.method
+    if not isinstance(generator, LatentGenerator):
+        kind = "proposes molecules without" if isinstance(generator, Generator) else "is no generator with"
+        hint = "train one that has it: molgraph train-generator CORPUS -m chemvae"
+        raise UsageError(f"{loaded.kind} {kind} a latent space", hint=hint)
+    before = generator.get_params()
+    try:
+        set_running(generator, running)
+        yield loaded, generator
+    finally:
+        generator.set_params(**before)
+
+
+def _points(model: Model, generator: LatentGenerator, smiles: Sequence[str]) -> np.ndarray:
+    """The vectors of molecules, each of which must have one."""
+    found = generator.encode(standardise(make_table(list(smiles)), model.standardiser))
+    for text, why in zip(smiles, found.reason, strict=True):
+        if why:
+            raise DataError(f"{text!r} has no latent vector: {why}", hint="give a molecule like those it learned from")
+    return found.mean
+
+
+def _similarity(smiles: Sequence[str], others: Sequence[str]) -> np.ndarray:
+    """float [n, m], Tanimoto; NaN for texts that are no molecules."""
+    mine, theirs = morgan(list(smiles)), morgan(list(others))
+    found = np.full((len(smiles), len(others)), np.nan)
+    if mine.ok.any():
+        found[mine.ok] = tanimoto(mine.x[mine.ok], theirs.x)
+    return found
+
+
+def _vectors(latents: Any, width: int) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Ids, vectors, and why a row has none."""
+    if isinstance(latents, str | os.PathLike):
+        latents = _read(Path(latents))
+    if isinstance(latents, pd.DataFrame):
+        axes = [f"{AXIS}{i}" for i in range(width)]
+        if {*axes} - {*latents.columns} or f"{AXIS}{width}" in latents.columns:
+            have = sum(str(name).removeprefix(AXIS).isdigit() for name in latents.columns)
+            words = f"the table has {have} columns of latent vectors, the model {width}: {axes[0]} to {axes[-1]}"
+            raise DataError(words, hint="make it with this model: molgraph encode MODEL DATA -o latents.csv")
+        z = latents[axes].apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
+        said = latents["reason"].fillna("").astype(str).tolist() if "reason" in latents else [""] * len(z)
+        ids = latents["id"].astype(str).tolist() if "id" in latents else [*map(str, range(len(z)))]
+    else:
+        z = np.asarray(latents, dtype=np.float64)
+        if z.ndim != 2 or z.shape[1] != width:
+            raise DataError(f"latent vectors have the shape {[*z.shape]}, the model's [n, {width}]")
+        said, ids = [""] * len(z), [*map(str, range(len(z)))]
+    finite = np.isfinite(z).all(axis=1)
+    why = ["" if fine else text or "no latent vector in this row" for fine, text in zip(finite, said, strict=True)]
+    return ids, z, np.array(why, dtype=object)
+
+
+def _read(path: Path) -> Any:
+    """A file of vectors."""
+    if not path.is_file():
+        raise missing_file(path)
+    try:
+        if path.suffix.lower() == ".npy":
+            return np.load(path, allow_pickle=False)
+        return pd.read_parquet(path) if path.suffix.lower() == ".parquet" else pd.read_csv(path, dtype={"id": str})
+    except (ValueError, OSError, pd.errors.ParserError) as error:
+        raise DataError(f"{path} holds no latent vectors ({str(error).splitlines()[0][:100]})") from error

@@ -1,0 +1,191 @@
+"""``molgraph encode``, ``decode``, ``interpolate`` and ``neighbours``: work in a generator's latent space."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from molgraph.base.errors import UsageError, nearest
+from molgraph.cli.options import Device, Ids, Threads, argument, check_whole, check_writable, option, out_option
+from molgraph.cli.predict import source_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ModelFile = Annotated[str, argument("The file of a generator with a latent space (.mgm).")]
+Seed = Annotated[int, option("N", "The same seed gives the same molecules.")]
+Temperature = Annotated[float | None, option("T", "Below 1: likely texts more often; the model's own if not given.")]
+Out = Annotated[str, out_option("csv or parquet; - for the screen.")]
+FORMATS = (".csv", ".parquet")
+
+
+def encode(
+    model: ModelFile,
+    data: Annotated[list[str], argument("csv, csv.gz, tsv, parquet, sdf, smi; or SMILES.")],
+    out: Annotated[str, out_option("csv, parquet or npy; - for the screen.")] = "-",
+    smiles: Annotated[str | None, option("COLUMN", "SMILES; found if not given.")] = None,
+    id: Ids = None,
+    device: Device = None,
+    threads: Threads = None,
+) -> None:
+    """Write the latent vector of each molecule, row for row and in order.
+
+    Columns: id, smiles, reason, z0, z1, ... A molecule that has no vector
+    (it cannot be read, or has a part that the model does not know) stays a
+    row, with its reason. A npy file has the vectors alone, NaN where there is
+    none. `molgraph decode` reads all three.
+
+    Examples:
+        molgraph encode gen.mgm library.smi -o latents.csv
+        molgraph encode gen.mgm CCO c1ccccc1O
+        molgraph encode gen.mgm library.csv --smiles structure -o latents.npy
+
+    In Python: molgraph.encode("gen.mgm", ["CCO", "c1ccccc1O"])
+    """
+    check_whole("--threads", threads)
+    _check_out(out, model, *data, more=(".npy",))
+    from molgraph import api
+
+    columns = {name: value for name, value in (("smiles", smiles), ("id", id)) if value}
+    found = api.encode(model, source_of(data), device=device, threads=threads, **columns)
+    failed = int((found["reason"] != "").sum())
+    words = f"{len(found):,} rows, {found.shape[1] - 3} latent dimensions"
+    _write(found, out, words + (f"; {failed:,} without a vector, with the reason" if failed else ""))
+
+
+def decode(
+    model: ModelFile,
+    latents: Annotated[str, argument("What `molgraph encode` wrote: csv, parquet or npy.")],
+    out: Out = "-",
+    seed: Seed = 0,
+    temperature: Temperature = None,
+    device: Device = None,
+    threads: Threads = None,
+) -> None:
+    """Write the molecule of each latent vector, row for row and in order.
+
+    Columns: id, smiles, valid, and the reason where a text is no molecule
+    or a row has no vector. Vectors of your own making need the columns
+    z0, z1, ... alone.
+
+    Examples:
+        molgraph decode gen.mgm latents.csv -o decoded.csv
+        molgraph decode gen.mgm latents.npy --seed 1 --temperature 0.5
+
+    In Python: molgraph.decode("gen.mgm", "latents.csv", seed=1)
+    """
+    check_whole("--threads", threads)
+    _check_out(out, model, latents)
+    from molgraph import api
+
+    found = api.decode(model, latents, seed=seed, temperature=temperature, device=device, threads=threads)
+    _write(found, out, f"{len(found):,} rows, {int(found['valid'].sum()):,} valid")
+
+
+def interpolate(
+    model: ModelFile,
+    a: Annotated[str, argument("The SMILES to begin with.")],
+    b: Annotated[str, argument("The SMILES to end with.")],
+    steps: Annotated[int, option("N", "Points, both ends among them.")] = 9,
+    path: Annotated[str, option("spherical|linear", "Along the lengths that vectors have, or straight.")] = "spherical",
+    out: Out = "-",
+    seed: Seed = 0,
+    temperature: Temperature = None,
+    device: Device = None,
+    threads: Threads = None,
+) -> None:
+    """Decode the points on the way from one molecule to another.
+
+    Columns: share (of the way), smiles, valid, reason, like_a and like_b,
+    the Tanimoto similarity to each end.
+
+    Examples:
+        molgraph interpolate gen.mgm CCO c1ccccc1O --steps 12
+        molgraph interpolate gen.mgm CCO CCN --path linear --temperature 0.2 -o way.csv
+
+    In Python: molgraph.interpolate("gen.mgm", "CCO", "c1ccccc1O", steps=12)
+    """
+    check_whole("--threads", threads)
+    if path not in ("spherical", "linear"):
+        raise UsageError(f"--path {path!r} is not known", hint=nearest(path, ["spherical", "linear"]))
+    _check_out(out, model)
+    from molgraph import api
+
+    found = api.interpolate(
+        model,
+        a,
+        b,
+        steps=steps,
+        path="linear" if path == "linear" else "spherical",
+        seed=seed,
+        temperature=temperature,
+        device=device,
+        threads=threads,
+    )
+    _write(found, out, f"{len(found):,} points, {int(found['valid'].sum()):,} valid")
+
+
+def neighbours(
+    model: ModelFile,
+    smiles: Annotated[str, argument("The molecule to look around.")],
+    n: Annotated[int, typer.Option("-n", metavar="N", help="How many molecules, at most.")] = 20,
+    out: Out = "-",
+    seed: Seed = 0,
+    temperature: Temperature = None,
+    device: Device = None,
+    threads: Threads = None,
+) -> None:
+    """Find valid molecules near one in latent space, the most similar first.
+
+    Points around the molecule's own are decoded, ever farther from it, until
+    there are n distinct molecules. Columns: smiles, similarity (Tanimoto),
+    and spread, how far the point lay.
+
+    Examples:
+        molgraph neighbours gen.mgm "CC(=O)Nc1ccc(O)cc1" -n 20
+        molgraph neighbours gen.mgm CCO -n 100 --temperature 0.5 -o near.csv
+
+    In Python: molgraph.neighbours("gen.mgm", "CC(=O)Nc1ccc(O)cc1", 20)
+    """
+    check_whole("-n", n)
+    check_whole("--threads", threads)
+    _check_out(out, model)
+    from molgraph import api
+
+    found = api.neighbours(model, smiles, n, seed=seed, temperature=temperature, device=device, threads=threads)
+    fewer = "" if len(found) == n else f", fewer than {n:,}: a higher --temperature finds more"
+    _write(found, out, f"{len(found):,} molecules{fewer}")
+
+
+def _check_out(out: str, *inputs: str, more: tuple[str, ...] = ()) -> None:
+    """Refuse an output that cannot be written before anything is computed."""
+    known = (*FORMATS, *more)
+    if out != "-" and Path(out).suffix.lower() not in known:
+        raise UsageError(f"this cannot be written to {out!r}", hint=f"name a file that ends in {', '.join(known)}")
+    check_writable(out, inputs=inputs)
+
+
+def _write(found: pd.DataFrame, out: str, words: str) -> None:
+    """Write a table by the ending of its file, or on the screen, and say what came."""
+    from molgraph.base.csv_text import csv_text
+    from molgraph.base.paths import atomic_write
+    from molgraph.cli.show import say
+
+    ending = Path(out).suffix.lower()
+    if out == "-":
+        sys.stdout.write(csv_text(found))
+    elif ending == ".csv":
+        with atomic_write(Path(out), "w") as text:
+            text.write(csv_text(found))
+    else:
+        import numpy as np
+
+        with atomic_write(Path(out)) as file:
+            if ending == ".npy":
+                np.save(file, found.iloc[:, 3:].to_numpy(np.float32))
+            else:
+                found.to_parquet(file, index=False)
+    say(words + ("" if out == "-" else f"; written to {out}"), err=True)

@@ -1,0 +1,138 @@
+"""Encoding, decoding, interpolating and looking around in a generator's latent space, at the shell and in Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import molgraph
+from molgraph.api.latent_space import slerp
+from molgraph.cli.main import app
+from molgraph.data.table import make_table
+from molgraph.generate.chemvae import ChemVAE
+from molgraph.train.model import Model
+from tests.tiny import series
+
+SMALL: dict[str, Any] = {
+    "d_hidden": 48,
+    "d_latent": 6,
+    "d_embedding": 16,
+    "n_layers": 1,
+    "feedback": "all",
+    "beta": 0.01,
+}
+SMALL |= {"encoder": "gru", "max_length": 24, "epochs": 40, "learning_rate": 0.01, "batch_size": 16, "threads": 1}
+A, B = "CCO", "c1ccccc1"
+
+
+def run(*words: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200"})
+    return done.exit_code, done.output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a VAE that has learned a few molecules nearly by heart, and a table with bad rows."""
+    folder = tmp_path_factory.mktemp("latents")
+    corpus = [A, B, "CCN", "CCC", "CC(=O)O", "Cc1ccccc1", "CCCl", "CCCO"] * 20
+    Model(ChemVAE(**SMALL).fit(make_table(corpus)), targets=()).save(folder / "vae.mgm")
+    molgraph.train_generator(list(series(30).smiles), params={"d_hidden": 8}, epochs=1).save(folder / "gru.mgm")
+    table = pd.DataFrame({"name": ["a", "b", "c", "d"], "smiles": [A, "C1C", B, "CC[Si]"]})
+    table.to_csv(folder / "in.csv", index=False)
+    return folder
+
+
+def test_encoded_rows_keep_their_places_and_decode_reads_them(folder: Path) -> None:
+    model = folder / "vae.mgm"
+    code, said = run("encode", model, folder / "in.csv", "--id", "name", "-o", folder / "z.csv")
+    assert code == 0 and "4 rows, 6 latent dimensions; 2 without a vector" in said, said
+    frame = pd.read_csv(folder / "z.csv", keep_default_na=False)
+    assert list(frame) == ["id", "smiles", "reason", *(f"z{i}" for i in range(6))] and list(frame["id"]) == list("abcd")
+    assert [bool(why) for why in frame["reason"]] == [False, True, False, True] and "[Si]" in frame["reason"][3]
+    for ending in ("parquet", "npy"):
+        assert run("encode", model, folder / "in.csv", "--id", "name", "-o", folder / f"z.{ending}")[0] == 0
+    decoded = []
+    for ending in ("csv", "parquet", "npy"):
+        code, said = run("decode", model, folder / f"z.{ending}", "--temperature", 0.1, "-o", folder / f"{ending}.csv")
+        assert code == 0 and "4 rows, 2 valid" in said, said
+        decoded.append(pd.read_csv(folder / f"{ending}.csv", keep_default_na=False))
+    assert list(decoded[0]["smiles"]) == [A, "", B, ""], "by heart"
+    assert list(decoded[0]["id"]) == list("abcd") and list(decoded[0]["reason"]) == list(frame["reason"])
+    assert decoded[1].equals(decoded[0]) and list(decoded[2]["smiles"]) == list(decoded[0]["smiles"])
+    assert decoded[2]["reason"][1] == "no latent vector in this row"
+    python = molgraph.decode(model, molgraph.encode(model, [A, B]), temperature=0.1)
+    assert python["smiles"].tolist() == [A, B] and python["valid"].all()
+    code, said = run("encode", model, A, B, "--threads", 1)
+    assert code == 0 and "id,smiles,reason,z0,z1" in said
+
+
+def test_the_way_from_one_molecule_to_another(folder: Path) -> None:
+    way = ["interpolate", folder / "vae.mgm", A, B, "--steps", 5, "--temperature", 0.1]
+    for path in ("spherical", "linear"):
+        code, said = run(*way, "--path", path, "-o", folder / "way.csv")
+        frame = pd.read_csv(folder / "way.csv", keep_default_na=False)
+        assert code == 0 and "5 points" in said and list(frame["share"]) == [0, 0.25, 0.5, 0.75, 1]
+        assert frame["smiles"].iloc[0] == A and frame["smiles"].iloc[-1] == B
+        assert float(frame["like_a"].iloc[0]) == 1.0 and float(frame["like_b"].iloc[-1]) == 1.0
+    frame = molgraph.interpolate(folder / "vae.mgm", A, B, steps=2, temperature=0.1)
+    assert list(frame) == ["share", "smiles", "valid", "reason", "like_a", "like_b"]
+
+
+def test_neighbours_are_distinct_valid_others(folder: Path) -> None:
+    model, temperature = folder / "vae.mgm", ("--temperature", 1)
+    code, said = run("neighbours", model, A, "-n", 4, *temperature, "-o", folder / "near.csv")
+    frame = pd.read_csv(folder / "near.csv")
+    assert code == 0 and "4 molecules" in said and len(frame) == 4, said
+    assert frame["smiles"].is_unique and A not in set(frame["smiles"])
+    assert frame["similarity"].is_monotonic_decreasing and frame["spread"].between(0.25, 2).all()
+    again = molgraph.neighbours(model, "OCC", 4, temperature=1.0)
+    assert again["smiles"].tolist() == frame["smiles"].tolist(), "however it is written"
+    few = molgraph.neighbours(model, A, 300, temperature=0.01)
+    assert 0 < len(few) < 300, "it ends"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("encode", "gru.mgm", "in.csv"), 2, "gru proposes molecules without a latent space"),
+        (("decode", "gru.mgm", "in.csv"), 2, "-m chemvae"),
+        (("decode", "vae.mgm", "in.csv"), 3, "0 columns of latent vectors, the model 6: z0 to z5"),
+        (("decode", "vae.mgm", "wide.csv"), 3, "7 columns of latent vectors, the model 6"),
+        (("decode", "vae.mgm", "wide.npy"), 3, "shape [2, 7], the model's [n, 6]"),
+        (("decode", "vae.mgm", "none.csv"), 5, "none.csv"),
+        (("decode", "vae.mgm", "vae.mgm"), 3, "holds no latent vectors"),
+        (("interpolate", "vae.mgm", "CCO", "C1C"), 3, "'C1C' has no latent vector: SMILES Parse Error"),
+        (("interpolate", "vae.mgm", "CCO", "C", "--steps", "1"), 2, "2 steps or more"),
+        (("interpolate", "vae.mgm", "CCO", "C", "--path", "round"), 2, "--path 'round'"),
+        (("neighbours", "vae.mgm", "CC[Si]"), 3, "outside the model's vocabulary"),
+        (("neighbours", "vae.mgm", "CC", "-n", "0"), 2, "-n is 0"),
+        (("encode", "vae.mgm", "in.csv", "-o", "a.txt"), 2, "ends in .csv, .parquet, .npy"),
+        (("decode", "vae.mgm", "in.csv", "-o", "in.csv"), 2, "would be written over"),
+    ],
+)
+def test_words_and_exit_codes(
+    folder: Path, words: tuple[str, ...], code: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    pd.DataFrame(np.zeros((2, 7)), columns=[f"z{i}" for i in range(7)]).to_csv("wide.csv", index=False)
+    np.save("wide.npy", np.zeros((2, 7)))
+    found, out = run(*words)
+    assert found == code and said in out, out
+
+
+def test_slerp_keeps_to_the_sphere_and_to_its_ends() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 30))
+    a, b = a / np.linalg.norm(a), b / np.linalg.norm(b)
+    share = np.linspace(0, 1, 7)
+    way = slerp(a, b, share)
+    np.testing.assert_allclose(np.linalg.norm(way, axis=1), 1.0)
+    np.testing.assert_allclose(way[[0, -1]], [a, b], atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(np.diff(way, axis=0), axis=1), np.linalg.norm(way[1] - way[0]))
+    for other in (a, -a, np.zeros(30)):
+        assert np.isfinite(slerp(a, other, share)).all()
