@@ -69,7 +69,15 @@ def systems() -> list[System]:
         'molgraph/models/dmpnn.py'
     """
     found = [registry.entry(kind, name) for kind in registry.kinds() for name in registry.names(kind)]
-    return sorted(_system(each) for each in found if each.system)
+    own = [_system(each) for each in found if each.system]
+    return sorted([*own, *(option for each in found for option in _options(each))])
+
+
+def _options(entry: Entry) -> list[System]:
+    """The further systems that are options of an entry."""
+    here = _system(entry)
+    made = [(name, paper, command) for name, (paper, command) in entry.options.items()]
+    return [here._replace(system=name, paper=paper, command=command) for name, paper, command in made]
 
 
 def _system(entry: Entry) -> System:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
@@ -29,6 +29,7 @@ class Entry:
         system: the name of the system of the literature that it implements, such as ``weave``.
         tags: further words to find it by.
         command: a command that shows it working, where it is not that of its kind (``molgraph systems``).
+        options: further systems that its options implement: the paper of each, and a command that shows it working.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class Entry:
     system: str = ""
     tags: tuple[str, ...] = ()
     command: str = ""
+    options: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 _modules: dict[str, tuple[str, ...]] = {}

@@ -24,10 +24,12 @@ class Alphabet(NamedTuple):
     Args:
         split: the tokens of canonical SMILES, each text with its tokens or the reason why it has none.
         join: the SMILES of tokens.
+        begins: whether a molecule can begin with a token; one of SELFIES that does not begin with an atom is empty.
     """
 
     split: Callable[[Sequence[str]], list[tuple[list[str], str]]]
     join: Callable[[Sequence[str]], str]
+    begins: Callable[[str], bool]
 
 
 class Written(NamedTuple):
@@ -76,7 +78,18 @@ def _join_selfies(tokens: Sequence[str]) -> str:
         return ""
 
 
-ALPHABETS = {"smiles": Alphabet(_split_smiles, _join_smiles), "selfies": Alphabet(_split_selfies, _join_selfies)}
+def _is_token(token: str) -> bool:
+    return True
+
+
+def _is_atom(token: str) -> bool:
+    return token not in (".", "[nop]") and "Ring" not in token and "Branch" not in token
+
+
+ALPHABETS = {
+    "smiles": Alphabet(_split_smiles, _join_smiles, _is_token),
+    "selfies": Alphabet(_split_selfies, _join_selfies, _is_atom),
+}
 
 
 def alphabet(name: str) -> Alphabet:

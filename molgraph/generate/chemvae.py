@@ -40,6 +40,24 @@ MOMENTS = 32  # points by which the spread of a posterior that a flow has bent i
     summary="a variational autoencoder of SMILES or SELFIES: a latent space of molecules",
     paper="Gomez-Bombarelli et al. 2018, ACS Cent. Sci. 4:268; Krenn et al. 2020, Mach. Learn. Sci. Technol. 1:045024",
     system="chemvae",
+    options={
+        "vae": (
+            "Kingma and Welling 2014, ICLR",
+            "molgraph train-generator dataset:chembl2321810 -m chemvae -s params.encoder=gru -o generator.mgm",
+        ),
+        "variational-inference": (
+            "Jordan et al. 1999, Mach. Learn. 37:183",
+            "molgraph train-generator dataset:chembl2321810 -m chemvae -s params.beta=1 -o generator.mgm",
+        ),
+        "acn": (
+            "Graves, Menick and van den Oord 2018, arXiv:1804.02476",
+            "molgraph train-generator dataset:chembl2321810 -m chemvae -s params.prior=acn -o generator.mgm",
+        ),
+        "flow-posterior": (
+            "Rezende and Mohamed 2015, ICML",
+            "molgraph train-generator dataset:chembl2321810 -m chemvae -s params.posterior=planar -o generator.mgm",
+        ),
+    },
 )
 class ChemVAE(NetworkGenerator, LatentGenerator):
     """A latent space in which molecules lie close to similar ones, after Gomez-Bombarelli et al. 2018.
@@ -57,7 +75,8 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         n_layers: GRU layers of the decoder; the paper's are 3.
         feedback: which of them read the tokens before: the ``last`` (the paper's) or ``all``.
         max_length: tokens of a molecule, at most; longer ones are not learned from.
-        beta: weight of the divergence in the end.
+        beta: weight of the divergence in the end: 1 for the lower bound itself; less keeps more of a molecule in its
+            vector, more makes samples of the prior more like molecules.
         warmup_start: share of the training at which half of it is reached.
         warmup_slope: how steeply it rises there, by share of the training; 0 for ``beta`` from the start.
         free_bits: nats of each latent dimension that cost nothing.
@@ -100,7 +119,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         n_layers: Annotated[int, Range(1, 16)] = 3,
         feedback: Literal["last", "all"] = "last",
         max_length: Annotated[int, Range(1, 2000)] = 120,
-        beta: NotNegative = 1.0,
+        beta: NotNegative = 0.1,
         warmup_start: Probability = 29 / 120,
         warmup_slope: NotNegative = 0.51 * 120,
         free_bits: NotNegative = 0.0,
@@ -185,16 +204,17 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
     def decode(self, z: np.ndarray, seed: int = 0) -> list[str]:
         """A SMILES for each latent vector, drawn token by token; of SMILES tokens it need be no molecule."""
         self.ready()
-        z, join, device = self.check_latents(z), alphabet(self.tokens).join, resolve_device(self.device)
+        z, written, device = self.check_latents(z), alphabet(self.tokens), resolve_device(self.device)
         texts: list[str] = []
         with self.at_work() as (network, vocabulary), bar("decoding", len(z)) as line:
+            first = [code for code, token in enumerate(vocabulary.tokens, 1) if written.begins(token)]
             for start in range(0, len(z), TOGETHER):
                 piece = np.zeros((TOGETHER, self.d_latent), np.float32)
                 piece[: len(z) - start] = z[start : start + TOGETHER]
                 uniform = generator(seed, "decode", start // TOGETHER).random((TOGETHER, self.max_length))
                 step = network.step(torch.from_numpy(piece).to(device))
-                rows = draw_codes(step, uniform, self.temperature, device, empty=False)[: len(z) - start].tolist()
-                texts += [join([vocabulary.tokens[each - 1] for each in until_end(row)]) for row in rows]
+                rows = draw_codes(step, uniform, self.temperature, device, first=first)[: len(z) - start].tolist()
+                texts += [written.join([vocabulary.tokens[each - 1] for each in until_end(row)]) for row in rows]
                 line.advance(len(rows))
         return texts
 
@@ -203,9 +223,9 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         prior = self.ready().network.prior
         if prior is None or n <= 0:
             return super().sample(n, seed)
-        rng = generator(seed, "prior")
-        codes = prior.bank[torch.from_numpy(rng.integers(len(prior.bank), size=n))].cpu().double().numpy()
-        return self.decode(self._given(codes, rng), seed)
+        pick = generator(seed, "prior", "codes").integers(len(prior.bank), size=n)
+        codes = prior.bank[torch.from_numpy(pick).to(prior.bank.device)].cpu().double().numpy()
+        return self.decode(self._given(codes, generator(seed, "prior")), seed)
 
     def around(self, point: np.ndarray, n: int, spread: float = 0.5, seed: int = 0) -> np.ndarray:
         """Points near one: of an associative prior those of ``p(z|c)``, ``spread`` apart by its own measure."""

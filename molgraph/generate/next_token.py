@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,7 @@ def draw_codes(
     temperature: float,
     device: torch.device | str = "cpu",
     *,
-    empty: bool = True,
+    first: Sequence[int] = (),
 ) -> Tensor:
     """int64 [n, length], the codes of texts that are drawn token by token; those behind a text's end mean nothing.
 
@@ -98,7 +98,7 @@ def draw_codes(
         uniform: float [n, length], random numbers from 0 to 1, each of which picks a token.
         temperature: of the softmax.
         device: where ``step`` has its tokens.
-        empty: whether a text may end before its first token.
+        first: codes that a text may begin with; any, the end too, where none are given.
     """
     draws = torch.from_numpy(uniform)
     code = torch.zeros(draws.shape, dtype=torch.int64)
@@ -107,8 +107,8 @@ def draw_codes(
     for place in range(draws.shape[1]):
         scores, state = step(token, state)
         likely = torch.nan_to_num(scores[:, 0].double().cpu()) / temperature
-        if not place and not empty:
-            likely[:, EDGE] = -torch.inf
+        if not place and first:
+            likely[:, [code for code in range(likely.shape[1]) if code not in {*first}]] = -torch.inf
         upto = likely.softmax(dim=1).cumsum(dim=1)
         drawn = torch.searchsorted(upto, draws[:, place : place + 1] * upto[:, -1:], right=True)
         code[:, place] = drawn.clamp_(max=upto.shape[1] - 1)[:, 0]

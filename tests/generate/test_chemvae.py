@@ -1,0 +1,181 @@
+"""The VAE of token sequences: its loss by hand, exact resume, both alphabets, properties, flows and the bank."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.distributions import Independent, Normal, kl_divergence
+
+from molgraph.base.contracts import State, Target
+from molgraph.base.errors import ModelFileError, UsageError
+from molgraph.chem.quality import measure
+from molgraph.data.table import Table, make_table
+from molgraph.generate.alphabets import write_tokens
+from molgraph.generate.chemvae import ChemVAE
+from molgraph.generate.generated import judge
+from molgraph.generate.vae_objective import SequenceELBO
+from molgraph.generate.vae_samples import Language, padded, vae_samples
+from molgraph.train.objective import StepState
+from molgraph.train.runtime import Interrupted
+from tests.tiny import same_bits, series
+
+VALID = StepState(0, 10, 0, training=False)
+
+
+def small(**params: Any) -> ChemVAE:
+    """A VAE that trains in a blink."""
+    return ChemVAE(**{**ChemVAE.small, "threads": 1, **params})
+
+
+def corpus(n: int = 48, start: int = 0) -> Table:
+    """Molecules, one of which cannot be read."""
+    return make_table([*series(n, start).smiles, "not a molecule"])
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "planar", "radial", "acn"])
+@pytest.mark.parametrize("encoder", ["convolution", "gru"])
+def test_the_loss_is_that_of_each_molecule_by_itself(kind: str, encoder: str) -> None:
+    """One text at a time, token by token, with the distributions of torch."""
+    table = make_table(["CCO", "C", "c1cc(Cl)ccc1Br"])
+    written = write_tokens(table, "smiles", 40)
+    language = Language(tuple(sorted({t for text in written.tokens for t in text})), 3 * (kind == "acn"), ((2.0, 0.5),))
+    options = {"prior": "acn", "n_neighbours": 2} if kind == "acn" else {"posterior": kind}
+    torch.manual_seed(0)
+    network = small(encoder=encoder, properties=["logp"], **options).build(language).eval()
+    values = np.array([[2.5], [np.nan], [1.0]])
+    batch = vae_samples(written, values, language, banked=True).sample(np.array([2, 0, 1]))
+    found = SequenceELBO(0.3, 0.2, 50.0, property_weight=7.0)(network, batch, VALID)
+    noise = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
+    wrong = divergence = error = 0.0
+    with torch.no_grad():
+        for place, row in enumerate((2, 0, 1)):
+            text = written.tokens[row]
+            q = network.encode(*padded([text], language.tokens))
+            start = q.draw(noise[[place]])
+            posterior = Independent(Normal(q.mean, (0.5 * q.log_variance).exp()), 1)
+            prior = Independent(Normal(torch.zeros(1, 4), 1.0), 1)
+            z = start
+            if kind in ("gaussian", "acn"):
+                if kind == "acn":
+                    others = [i for i in range(3) if i != row]
+                    assert sorted(network.prior.nearest(q.mean, torch.tensor([row]))[0].tolist()) == others
+                else:
+                    divergence += float(kl_divergence(posterior, prior))
+            else:
+                z, log_det = network.flow(start)
+                divergence += float(posterior.log_prob(start) - log_det - prior.log_prob(z))
+            state, token = None, 0
+            for code in [*(language.tokens.index(each) + 1 for each in text), 0]:
+                scores, state = network.decoder(z, torch.tensor([[token]]), state)
+                wrong, token = wrong - float(scores[0, 0].log_softmax(dim=0)[code]), code
+            if np.isfinite(values[row, 0]):
+                error += 7.0 * float((network.head(z) - (values[row, 0] - 2.0) / 0.5).square())
+    assert found.count == 3
+    assert found.parts["reconstruction"].item() == pytest.approx(wrong, rel=1e-4)
+    assert found.parts["properties"].item() == pytest.approx(error, rel=1e-4)
+    if kind != "acn":
+        assert found.parts["kl"].item() == pytest.approx(divergence, rel=1e-4)
+    total = wrong + 0.3 * found.parts["kl"].item() + error
+    assert found.total.item() == pytest.approx(total, rel=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop_after", [1, 7])
+@pytest.mark.parametrize("options", [{}, {"prior": "acn", "posterior": "radial"}])
+def test_a_killed_training_goes_on_exactly(
+    stop_after: int, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"epochs": 4, "checkpoint_seconds": 0.0, **options}
+    whole = small(**options).fit(corpus(), corpus(16, 100), workdir=tmp_path / "whole")
+    steps = []
+
+    def stop(self: Any, network: Any, state: StepState) -> None:
+        steps.append(state.step)
+        if len(steps) == stop_after + 1:
+            raise Interrupted("killed")
+
+    monkeypatch.setattr(SequenceELBO, "after_step", stop)
+    with pytest.raises(Interrupted):
+        small(**options).fit(corpus(), corpus(16, 100), workdir=tmp_path / "cut")
+    monkeypatch.undo()
+    again = small(**options).fit(corpus(), corpus(16, 100), workdir=tmp_path / "cut")
+    assert same_bits(*({k: v.numpy() for k, v in m.ready().network.state_dict().items()} for m in (again, whole)))
+    assert again.sample(20) == whole.sample(20)
+
+
+def test_epochs_of_the_warm_up_are_not_the_best() -> None:
+    options = {"epochs": 8, "patience": 1, "warmup_start": 0.7, "warmup_slope": 30.0, "learning_rate": 0.02}
+    made = small(**options).fit(corpus(), corpus(16, 100))
+    assert made.curves is not None and made.best_epoch is not None
+    assert made.best_epoch >= 7 <= len(made.curves), "patience waits for the weight of the divergence"
+    assert made.curves["train_kl"].iloc[4] > made.curves["train_kl"].iloc[-1]
+
+
+def test_selfies_are_always_molecules_and_smiles_of_an_untrained_network_are_not() -> None:
+    shares = {}
+    for tokens in ("smiles", "selfies"):
+        made = small(tokens=tokens, max_length=60).fit(corpus())
+        shares[tokens] = judge(made.sample(300, 1), None).n_valid / 300
+    assert shares["selfies"] == 1.0 and shares["smiles"] < 0.9, shares
+
+
+def test_what_selfies_cannot_write_is_a_row_with_a_reason() -> None:
+    table = make_table(["CCO", "ClI(Cl)c1ccccc1", "CCN"])
+    made = small(tokens="selfies").fit(table)
+    found = made.encode(table)
+    assert [bool(why) for why in found.reason] == [False, True, False] and "SELFIES" in found.reason[1]
+    assert "1 (too long, or with tokens" in made.notes[0]
+
+
+def test_properties_are_learned_in_their_units_from_rdkit_or_the_table() -> None:
+    smiles = [f"{'C' * i}{end}" for i in range(1, 25) for end in ("O", "N", "")]
+    length = np.array([[len(text) * 100.0] for text in smiles])
+    table = make_table(smiles, targets=(Target("length"),), y=length)
+    options = {"encoder": "gru", "epochs": 30, "learning_rate": 0.02, "property_weight": 50.0, "beta": 0.01}
+    made = small(properties=["logp", "length"], **options).fit(table)
+    found = made.predicted(made.encode(table).mean)
+    for column, truth in enumerate((measure("logp", smiles).value, length[:, 0])):
+        assert np.corrcoef(found[:, column], truth)[0, 1] > 0.9
+        assert abs(found[:, column].mean() - truth.mean()) < 0.5 * truth.std()
+    again = ChemVAE.from_state(made.state())
+    np.testing.assert_allclose(again.predicted(np.zeros((1, 4))), made.predicted(np.zeros((1, 4))))
+    with pytest.raises(UsageError, match="no property is named 'logq'"):
+        small(properties=["logq"]).fit(table)
+    with pytest.raises(UsageError, match="learned no properties"):
+        small(epochs=1).fit(table).predicted(np.zeros((1, 4)))
+
+
+def test_samples_of_the_associative_prior_begin_with_codes_of_its_bank() -> None:
+    made = small(prior="acn", bank_size=20, epochs=3).fit(corpus())
+    prior = made.ready().network.prior
+    assert prior.bank.shape == (20, 4) and bool((prior.bank.norm(dim=1) > 0.05).any()), "refreshed by training"
+    assert made.sample(7)[:3] == made.sample(3) and len(made.sample(0)) == 0
+    centre = made.encode(make_table([series(1).smiles[0]])).mean[0]
+    given = prior.given(torch.from_numpy(centre[None]).float())
+    drawn = made.around(centre, 3000)
+    np.testing.assert_allclose(drawn.mean(axis=0), given.mean[0].detach(), atol=0.15)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tokens": []},
+        {"tokens": ["C", "C"]},
+        {"n_bank": -1},
+        {"n_bank": 10**9},
+        {"scales": [[0.0, 0.0]]},
+        {"scales": [[float("nan"), 1.0]]},
+        {"tokens": 5},
+    ],
+)
+def test_vocabularies_that_no_training_made_are_refused(change: dict[str, Any]) -> None:
+    state = small(epochs=1, properties=["logp"]).fit(make_table(["CCO", "CCN"])).state()
+    meta = json.loads(json.dumps({**state.meta, "curves": []}))
+    meta["vocabulary"] |= change
+    with pytest.raises(ModelFileError):
+        ChemVAE.from_state(State(state.arrays, meta))
