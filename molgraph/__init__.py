@@ -93,7 +93,12 @@ install(
         "readout": ("molgraph.nn.readouts",),
         "norm": ("molgraph.nn.norms",),
         "joiner": ("molgraph.nn.joiners",),
-        "objective": ("molgraph.train.objective", "molgraph.train.masked_atoms", "molgraph.train.maml"),
+        "objective": (
+            "molgraph.train.objective",
+            "molgraph.train.masked_atoms",
+            "molgraph.train.maml",
+            "molgraph.train.arch2vec",
+        ),
         "optimizer": ("molgraph.train.optimizers",),
         "schedule": ("molgraph.train.optimizers",),
         "encoder": ("molgraph.models.*",),
