@@ -104,6 +104,11 @@ install(
         "encoder": ("molgraph.models.*",),
         "metric": ("molgraph.evaluate.metrics",),
         "generator": ("molgraph.generate.*",),
+        "oracle": (
+            "molgraph.generate.oracles.properties",
+            "molgraph.generate.oracles.similarity",
+            "molgraph.generate.oracles.model",
+        ),
         "method": ("molgraph.auxiliary", "molgraph.train.method", "molgraph.trust", "molgraph.auxiliary.peers"),
     }
 )

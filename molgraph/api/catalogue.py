@@ -18,6 +18,8 @@ COMMANDS = {
     "norm": "molgraph train {data} -m gin -s params.norm={name}",
     "joiner": "molgraph train dataset:davis -m dmpnn+deepdta -s params.joiner={name} --epochs 2",
     "generator": "molgraph train-generator {data} -m {name} -o generator.mgm",
+    "oracle": "molgraph optimise generator.mgm --objective {name} -o found.csv",
+    "search": "molgraph optimise generator.mgm --objective qed --search {name} -o found.csv",
     "objective": "molgraph pretrain {data} --objective {name} -o encoder.mgm",
 }
 

@@ -12,6 +12,7 @@ from molgraph.base.registry import get, kinds, names
 from molgraph.chem.standardise import Preset
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.splits.recipe import Splitter
+from molgraph.generate.oracles.oracle import Oracle
 from molgraph.nn.encoder import Encoder
 from molgraph.nn.joiners import Joiner
 from molgraph.nn.norms import Norm
@@ -30,6 +31,7 @@ CONTRACTS: dict[str, Any] = {
     "norm": Norm,
     "objective": Objective,
     "optimizer": MakeOptimizer,
+    "oracle": Oracle,
     "readout": Readout,
     "schedule": Schedule,
     "split": Splitter,

@@ -1,0 +1,233 @@
+"""Combine oracles with weights and bounds, from a text such as "qed:1,sa<4", a mapping or a TOML file."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.paths import missing_file
+from molgraph.generate.oracles.oracle import FunctionOracle, Oracle, Scores, make_oracle
+
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_TERM = re.compile(
+    rf"(?P<name>[^()<>]+?)(?:\((?P<argument>.*)\))?\s*(?P<rest>(?::\s*{_NUMBER})?(?:\s*[<>]=?\s*{_NUMBER})*)"
+)
+_BOUND = re.compile(rf"([<>])=?\s*({_NUMBER})")
+SYNTAX = (
+    'as in "qed", "qed:1,sa<4", "assay.mgm#pIC50:1,qed:0.5,sa<4,similarity(CCO)>0.4", or a .toml file with a table '
+    "[NAME] for each, of weight, min, max"
+)
+
+
+@dataclass(frozen=True)
+class Term:
+    """One oracle's part in an objective.
+
+    Args:
+        oracle: whose score it is.
+        label: the name of its column.
+        weight: how much an improvement of 1 counts; 0 for one that only has bounds. Improvement is in the oracle's
+            better direction: with weight 1 the synthetic accessibility falls.
+        low, high: bounds of the score.
+    """
+
+    oracle: Oracle
+    label: str
+    weight: float = 1.0
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def words(self) -> str:
+        """The term as a person would write it."""
+        bounds = "".join(
+            f"{sign}{bound:g}" for sign, bound in ((">", self.low), ("<", self.high)) if math.isfinite(bound)
+        )
+        return self.label + (f":{self.weight:g}" if self.weight != 1 and (self.weight or not bounds) else "") + bounds
+
+
+class Parts(NamedTuple):
+    """The scores of a list of molecules by an objective.
+
+    Args:
+        objective: float64 [n], the weighted sum; NaN where a part has no score.
+        guide: float64 [n], the same less the distance from the bounds: where a search is led. A bound missed by one
+            typical difference costs as much as all weighted parts being one typical difference worse.
+        within: bool [n], whether all bounds are kept.
+        parts: float64 [n, terms].
+        reason: object [n], why there is no score; empty where there is one.
+    """
+
+    objective: np.ndarray
+    guide: np.ndarray
+    within: np.ndarray
+    parts: np.ndarray
+    reason: np.ndarray
+
+
+class Combined(Oracle):
+    """A weighted sum of oracles, with bounds: itself an oracle, whose score is ``guide``.
+
+    Example:
+        >>> both = read_objective("qed:1,sa<4")
+        >>> both.words, both.labels
+        ('qed,sa<4', ('qed', 'sa'))
+        >>> both.score_parts(["CCO", "not a molecule"]).within.tolist()
+        [True, False]
+    """
+
+    name = "objective"
+
+    def __init__(self, terms: Sequence[Term]) -> None:
+        if not any(term.weight for term in terms):
+            raise UsageError("the objective has bounds alone, and nothing to make better", hint=SYNTAX)
+        self.terms = tuple(terms)
+        self.labels = tuple(_distinct([term.label for term in terms]))
+        self.batched = all(term.oracle.batched for term in terms)
+        self.scale = sum(abs(term.weight) * term.oracle.scale for term in terms)
+
+    @property
+    def words(self) -> str:
+        """The objective as a person would write it."""
+        return ",".join(term.words for term in self.terms)
+
+    @property
+    def content(self) -> str:  # type: ignore[override]
+        """What the scores depend on, in words, with the hashes of files: equal for equal objectives."""
+        return "|".join(f"{term.words}@{type(term.oracle).__name__}@{term.oracle.content}" for term in self.terms)
+
+    def score(self, smiles: Sequence[str]) -> Scores:
+        """Where a search is led: ``guide``."""
+        found = self.score_parts(smiles)
+        return Scores(found.guide, found.reason)
+
+    def score_parts(self, smiles: Sequence[str]) -> Parts:
+        """The scores of each SMILES, by parts."""
+        n = len(smiles)
+        parts, reason = np.full((n, len(self.terms)), np.nan), np.full(n, "", dtype=object)
+        objective, excess = np.zeros(n), np.zeros(n)
+        for j, (term, label) in enumerate(zip(self.terms, self.labels, strict=True)):
+            found = term.oracle.score(smiles)
+            parts[:, j] = found.value
+            fresh = (reason == "") & ~found.ok
+            words = [text or f"{label} has no value" for text in found.reason[fresh]]
+            reason[fresh] = [f"{label}: {text}" if len(self.terms) > 1 else text for text in words]
+            if term.weight:
+                objective += term.weight * term.oracle.better * found.value
+            outside = np.maximum(term.low - found.value, 0) + np.maximum(found.value - term.high, 0)
+            excess += outside / term.oracle.scale
+        bad = reason != ""
+        objective[bad] = np.nan
+        return Parts(objective, objective - self.scale * excess, ~bad & (excess <= 0), parts, reason)
+
+    def with_terms(self, *terms: Term) -> Combined:
+        """The same with more terms."""
+        return Combined([*self.terms, *terms])
+
+
+Given = str | Path | Oracle | Callable[[str], float] | Mapping[str, Any]
+
+
+def read_objective(given: Given, lead: str = "") -> Combined:
+    """An objective from a text, a TOML file, a mapping, an oracle or a function of one SMILES.
+
+    Args:
+        given: a text as in ``SYNTAX``; or name -> weight, or name -> {weight, min, max, and the oracle's parameters}.
+        lead: the molecule that ``similarity`` without brackets means.
+
+    Raises:
+        UsageError: it cannot be understood; the hint shows the form.
+    """
+    if isinstance(given, Combined):
+        return given
+    if isinstance(given, Oracle):
+        return Combined([Term(given, given.name)])
+    if isinstance(given, Mapping):
+        return Combined([_from_mapping(str(name), how, lead) for name, how in given.items()])
+    if callable(given):
+        oracle = FunctionOracle(given)
+        return Combined([Term(oracle, oracle.name)])
+    text = str(given)
+    if text.endswith(".toml"):
+        return read_objective(_read_toml(Path(text)), lead)
+    return Combined([_from_text(part.strip(), lead) for part in text.split(",") if part.strip()])
+
+
+def _read_toml(path: Path) -> Mapping[str, Any]:
+    try:
+        found = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise missing_file(path) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is no TOML file: {error}", hint=SYNTAX) from error
+    inner = found.get("objective", found)
+    return inner if isinstance(inner, Mapping) else {str(inner): 1.0}
+
+
+def _from_text(text: str, lead: str) -> Term:
+    found = _TERM.fullmatch(text)
+    if found is None:
+        raise UsageError(f"the objective's part {text!r} cannot be understood", hint=SYNTAX)
+    name, argument, rest = found["name"].strip(), found["argument"], found["rest"]
+    low, high = -math.inf, math.inf
+    for sign, number in _BOUND.findall(rest):
+        low, high = (max(low, float(number)), high) if sign == ">" else (low, min(high, float(number)))
+    weighed = re.match(rf":\s*({_NUMBER})", rest)
+    weight = float(weighed[1]) if weighed else 0.0 if rest.strip() else 1.0
+    return _term(name, [] if argument is None else [argument.strip()], weight, low, high, {}, lead)
+
+
+def _from_mapping(name: str, how: Any, lead: str) -> Term:
+    if isinstance(how, (int, float)) and not isinstance(how, bool):
+        return _term(name, [], float(how), -math.inf, math.inf, {}, lead)
+    if isinstance(how, Oracle):
+        return Term(how, name)
+    if not isinstance(how, Mapping):
+        raise UsageError(f"the objective's part {name!r} is {how!r}, which is no weight", hint=SYNTAX)
+    rest, bounds = dict(how), []
+    for key, none in (("min", -math.inf), ("max", math.inf)):
+        bounds.append(rest.pop(key, none))
+    weight = rest.pop("weight", 0.0 if any(map(math.isfinite, bounds)) else 1.0)
+    if not all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (weight, *bounds)):
+        raise UsageError(f"weight, min and max of {name!r} are numbers", hint=SYNTAX)
+    if target := rest.pop("target", ""):
+        name = f"{name}#{target}"
+    return _term(name, [], float(weight), float(bounds[0]), float(bounds[1]), rest, lead)
+
+
+def _term(
+    name: str, argument: list[Any], weight: float, low: float, high: float, params: Mapping[str, Any], lead: str
+) -> Term:
+    if low > high:
+        raise UsageError(f"the bounds of {name!r} leave nothing: over {low:g} and under {high:g}", hint=SYNTAX)
+    if not math.isfinite(weight):
+        raise UsageError(f"the weight of {name!r} is {weight}", hint=SYNTAX)
+    if name == "similarity" and not argument and "lead" not in params:
+        if not lead:
+            raise DataError(
+                "similarity needs a molecule to be similar to", hint="similarity(SMILES), or --start SMILES"
+            )
+        argument = [lead]
+    path, hashed, target = name.partition("#")
+    if path.endswith(".mgm"):
+        label = target or Path(path).stem
+        return Term(make_oracle("model", path + hashed + target, **params), label, weight, low, high)
+    return Term(make_oracle(name, *argument, **params), name, weight, low, high)
+
+
+def _distinct(labels: Sequence[str]) -> list[str]:
+    """The labels, with a number behind each that was there before."""
+    seen: dict[str, int] = {}
+    out = []
+    for label in labels:
+        seen[label] = seen.get(label, 0) + 1
+        out.append(label if seen[label] == 1 else f"{label}_{seen[label]}")
+    return out

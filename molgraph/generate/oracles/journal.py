@@ -1,0 +1,199 @@
+"""Cache and count the calls of an objective, keep them on the disk, and mark the molecules on which it fails."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import IO, Any
+
+from molgraph.base.errors import UsageError
+from molgraph.base.paths import atomic_write, storage_error
+from molgraph.chem.identity import identities_of
+from molgraph.generate.oracles.combined import Combined
+
+logger = logging.getLogger("molgraph")
+SECONDS = 30.0
+ABANDONED = 8  # calls that never came back and still run, from which no other is begun
+SPENT = "the budget is spent"
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A molecule with what the objective says of it.
+
+    Args:
+        smiles: canonical; as it was given where it cannot be read.
+        call: the number of the oracle call, from 1; 0 where none was made.
+        objective, guide, within, parts: as in ``Parts``.
+        reason: why there is no score; empty where there is one.
+    """
+
+    smiles: str
+    call: int = 0
+    objective: float = math.nan
+    guide: float = math.nan
+    within: bool = False
+    parts: tuple[float, ...] = ()
+    reason: str = ""
+
+
+class OracleCalls:
+    """Score molecules by an objective, each distinct molecule once, until a budget of calls is spent.
+
+    A call that raises, gives NaN or takes too long becomes a scored molecule with a reason; none ends the run. A call is
+    a distinct readable molecule, by its canonical SMILES. With a journal, calls of an earlier run of the same objective
+    are read from it, so that a search that is run again goes on where it was stopped.
+
+    Args:
+        objective: what scores.
+        budget: how many calls, at most.
+        journal: a file that keeps the calls; None for none.
+        run: what the journal belongs to beside the objective (the model, the search, the seed).
+        seconds: how long a call may take, by the clock.
+
+    Example:
+        >>> from molgraph.generate.oracles.combined import read_objective
+        >>> calls = OracleCalls(read_objective("qed"), budget=2)
+        >>> [each.call for each in calls.score(["CCO", "OCC", "C(C", "CCN", "CCC"])], calls.left
+        ([1, 1, 0, 2, 0], 0)
+    """
+
+    def __init__(
+        self,
+        objective: Combined,
+        budget: int,
+        *,
+        journal: str | Path | None = None,
+        run: str = "",
+        seconds: float = SECONDS,
+    ) -> None:
+        if budget < 1:
+            raise UsageError(f"the budget is {budget} calls", hint="give 1 or more")
+        if not seconds > 0:
+            raise UsageError(f"a call may take {seconds} seconds", hint="give more than 0")
+        self.objective, self.budget, self.seconds = objective, budget, seconds
+        self.scored: dict[str, Scored] = {}
+        self.resumed: dict[str, Scored] = {}
+        self._hung: list[threading.Thread] = []
+        self._file: IO[str] | None = None
+        if journal is not None:
+            self._open(Path(journal), {"objective": objective.content, "run": run})
+
+    @property
+    def left(self) -> int:
+        """How many calls are left."""
+        return self.budget - len(self.scored)
+
+    def score(self, smiles: Sequence[str]) -> list[Scored]:
+        """What the objective says of each SMILES, in order; calls beyond the budget are not made."""
+        found = identities_of(list(smiles))
+        fresh = list(dict.fromkeys(f.written for f in found if not f.reason and f.written not in self.scored))
+        self._call(fresh[: self.left])
+        return [
+            Scored(text, reason=f.reason) if f.reason else self.scored.get(f.written) or Scored(f.written, reason=SPENT)
+            for text, f in zip(smiles, found, strict=True)
+        ]
+
+    def close(self) -> None:
+        """Close the journal."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _call(self, fresh: list[str]) -> None:
+        asked = [text for text in fresh if text not in self.resumed]
+        made = {each.smiles: each for each in self._compute(asked)} if asked else {}
+        for text in fresh:
+            one = replace(made.get(text) or self.resumed[text], call=len(self.scored) + 1)
+            self.scored[text] = one
+        self._write([self.scored[text] for text in asked])
+
+    def _compute(self, smiles: list[str]) -> list[Scored]:
+        """All at once where that works, else one at a time, so that one bad molecule costs no other its score."""
+        if self.objective.batched or len(smiles) == 1:
+            try:
+                found = self._limited(self.objective.score_parts, smiles)
+                return [
+                    Scored(text, 0, float(o), float(g), bool(w), tuple(map(float, p)), str(r))
+                    for text, o, g, w, p, r in zip(smiles, *found, strict=True)
+                ]
+            except Exception as error:  # whatever it is, the run goes on
+                if len(smiles) == 1:
+                    words = " ".join(str(error).split())[:200]
+                    failed = words if isinstance(error, TooLongError) else f"the objective failed: {words}"
+                    return [Scored(smiles[0], reason=failed or f"the objective failed: {type(error).__name__}")]
+        return [one for text in smiles for one in self._compute([text])]
+
+    def _limited(self, function: Callable[[Any], Any], item: Any) -> Any:
+        """``function(item)`` in a thread that is left alone when it takes too long: no other limit stops foreign code."""
+        self._hung = [thread for thread in self._hung if thread.is_alive()]
+        if len(self._hung) >= ABANDONED:
+            raise TooLongError(f"{ABANDONED} earlier calls of the objective have not come back")
+        answers: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                answers.put((True, function(item)))
+            except Exception as error:  # raised again below, in the caller's thread
+                answers.put((False, error))
+
+        thread = threading.Thread(target=work, name="molgraph-oracle", daemon=True)
+        thread.start()
+        try:
+            done, answer = answers.get(timeout=self.seconds)
+        except queue.Empty:
+            self._hung.append(thread)
+            raise TooLongError(f"the objective takes longer than {self.seconds:g} s") from None
+        if not done:
+            raise answer
+        return answer
+
+    def _open(self, path: Path, header: dict[str, str]) -> None:
+        try:
+            lines = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
+            kept = [one for one in map(_parsed, lines[1:]) if one is not None]
+            if lines and _json(lines[0]) != header:
+                logger.warning("%s belongs to another search: it is begun anew", path)
+                kept = []
+            self.resumed = {one.smiles: one for one in kept}
+            if kept:
+                logger.info("%s: %s calls of an earlier run are read, not made again", path, f"{len(kept):,}")
+            with atomic_write(path, "w") as file:  # without a line that a kill cut short
+                file.write("".join(f"{line}\n" for line in (json.dumps(header), *map(_line, kept))))
+            self._file = path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise storage_error(f"cannot keep the calls in {path}", error) from error
+
+    def _write(self, made: Sequence[Scored]) -> None:
+        if self._file is not None and made:
+            self._file.write("".join(f"{_line(one)}\n" for one in made))
+            self._file.flush()
+
+
+class TooLongError(Exception):
+    """A call of the objective that did not come back in time."""
+
+
+def _line(one: Scored) -> str:
+    return json.dumps(asdict(one))
+
+
+def _json(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def _parsed(line: str) -> Scored | None:
+    found = _json(line)
+    try:
+        return Scored(**{**found, "parts": tuple(map(float, found["parts"]))})
+    except (TypeError, KeyError, ValueError):
+        return None

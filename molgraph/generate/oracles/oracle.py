@@ -1,0 +1,119 @@
+"""Define ``Oracle``: a score of each molecule, which a search makes better."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from molgraph.base.errors import UsageError
+from molgraph.base.parameters import check_params
+from molgraph.base.registry import get
+
+
+class Scores(NamedTuple):
+    """The scores of a list of molecules, in order.
+
+    Args:
+        value: float64 [n], NaN where there is none.
+        reason: object [n], why there is none; empty where there is one.
+    """
+
+    value: np.ndarray
+    reason: np.ndarray
+
+    @property
+    def ok(self) -> np.ndarray:
+        """bool [n], whether each has a score."""
+        return np.isfinite(self.value)
+
+
+class Oracle(ABC):
+    """The base class of oracles: pure, so that the same SMILES always has the same score and may be cached.
+
+    A subclass is registered with ``@register("oracle", name)``; its parameters are the constructor's arguments, of
+    which the first one may be written in brackets: ``similarity(CCO)``.
+
+    ``better``: 1 where a higher score is better, -1 where a lower one is. ``scale``: a typical difference between two
+    molecules, in which distances from bounds are counted. ``content``: a hash of the files that the score depends on.
+    ``small``: parameters for trials.
+    ``batched``: whether many molecules are scored in one call; where not, each call is bounded in time by itself.
+    """
+
+    name: str = ""
+    better: int = 1
+    scale: float = 1.0
+    content: str = ""
+    batched: bool = True
+    small: Mapping[str, Any] = MappingProxyType({})
+
+    @abstractmethod
+    def score(self, smiles: Sequence[str]) -> Scores:
+        """The score of each SMILES; NaN and a reason where it has none."""
+
+
+class FunctionOracle(Oracle):
+    """An oracle from a function of one SMILES, asked one molecule at a time.
+
+    Args:
+        function: ``SMILES -> number``.
+        name: what its column is called.
+
+    Example:
+        >>> FunctionOracle(len, "letters").score(["CCO", "C"]).value.tolist()
+        [3.0, 1.0]
+    """
+
+    batched = False
+
+    def __init__(self, function: Callable[[str], float], name: str = "") -> None:
+        self.function, self.name = function, name or getattr(function, "__name__", "objective")
+
+    def score(self, smiles: Sequence[str]) -> Scores:
+        """The function's value of each SMILES; what it raises is the caller's to handle."""
+        value = np.array([float(self.function(text)) for text in smiles], dtype=np.float64)
+        return Scores(value, reasons_of(value))
+
+
+def reasons_of(value: np.ndarray) -> np.ndarray:
+    """object [n]: the words for scores that are no numbers."""
+    return np.array(["" if np.isfinite(v) else f"the score is {v}" for v in value], dtype=object)
+
+
+def make_oracle(name: str, *argument: Any, **params: Any) -> Oracle:
+    """A registered oracle.
+
+    Args:
+        name: its name; that of a file which ends in .mgm stands for the model in it.
+        argument: the value of its first parameter, if any.
+        params: others by name.
+
+    Raises:
+        UsageError: no such oracle, or parameters that it does not have.
+
+    Example:
+        >>> make_oracle("qed").score(["CCO"]).value.round(3).tolist()
+        [0.407]
+    """
+    if name.endswith(".mgm"):
+        return make_oracle("model", name, **params)
+    cls = get("oracle", name)
+    wanted = [*parameters_of(cls)]
+    if len(argument) > len(wanted):
+        raise UsageError(f"the oracle {name!r} takes no argument in brackets", hint=f"write {name}")
+    params = dict(zip(wanted, argument, strict=False)) | params
+    check_params(cls, params, owner=name)
+    if missing := [key for key, needed in parameters_of(cls).items() if needed and key not in params]:
+        raise UsageError(f"the oracle {name!r} needs a {missing[0]}", hint=f"as in {name}({missing[0].upper()})")
+    made: Oracle = cls(**params)
+    return made
+
+
+def parameters_of(cls: type) -> dict[str, bool]:
+    """The names of an oracle's parameters, in order, and whether each must be given."""
+    known = signature(cls).parameters.values()
+    return {p.name: p.default is p.empty for p in known if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}

@@ -1,0 +1,193 @@
+"""Oracles against RDKit and published values, objectives as text, and calls that are cached, counted and bounded."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rdkit import Chem, DataStructs
+from rdkit.Chem import QED, Crippen, rdFingerprintGenerator
+
+from molgraph.base.errors import DataError, UsageError
+from molgraph.chem.alerts import alerts_of
+from molgraph.chem.quality import measure
+from molgraph.generate.oracles.combined import Combined, read_objective
+from molgraph.generate.oracles.journal import ABANDONED, SPENT, OracleCalls
+from molgraph.generate.oracles.similarity import Molecules
+from tests.tiny import series
+
+SMILES = [*series(8).smiles]
+RINGS = "C1CCCCCCCCC1"  # ten atoms: four beyond six
+
+
+@pytest.mark.data
+def test_logp_and_sa_are_those_of_the_published_list(data_dir: Path) -> None:
+    lines = [line.split() for line in (data_dir / "zinc250k" / "opt.test.logP-SA").read_text().splitlines()]
+    smiles, published = [line[0] for line in lines], np.array([float(line[1]) for line in lines])
+    gap = np.abs(measure("logp", smiles).value - measure("sa", smiles).value - published)
+    assert len(gap) == 800 and (gap < 1e-9).sum() == 799 and gap.max() < 0.2, "one is read otherwise by today's RDKit"
+    cycles = measure("cycle_penalty", smiles).value
+    assert np.allclose(measure("penalized_logp", smiles).value, published - cycles, atol=0.2) and cycles.max() >= 2
+
+
+def test_properties_are_rdkit_s() -> None:
+    mols = [Chem.MolFromSmiles(text) for text in SMILES]
+    assert measure("qed", SMILES).value.tolist() == [QED.qed(mol) for mol in mols]
+    logp = np.array([Crippen.MolLogP(mol) for mol in mols])
+    sa, cycle = measure("sa", SMILES).value, measure("cycle_penalty", SMILES).value
+    scaled = (logp - 2.4570953) / 1.4343244 + (-sa + 3.0525811) / 0.8335207 + (-cycle + 0.0485697) / 0.2860212
+    assert np.allclose(measure("penalized_logp_zinc", SMILES).value, scaled)
+    assert measure("cycle_penalty", [RINGS, "C1CCCCC1", "CC", "C(C"]).value.tolist()[:3] == [4, 0, 0]
+    (found,) = alerts_of(["O=Cc1ccc(N=Nc2ccccc2)cc1"])
+    assert "aldehyde" in found and len(found) > 1
+    with pytest.raises(UsageError, match="did you mean 'BRENK'"):
+        alerts_of(["C"], ["BRENC"])
+
+
+def test_nearest_is_rdkit_s_tanimoto() -> None:
+    make = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=2048)
+    prints = [make.GetFingerprint(Chem.MolFromSmiles(text)) for text in SMILES]
+    found = Molecules(SMILES[:5]).nearest(SMILES[5:])
+    for i, print_ in enumerate(prints[5:]):
+        all_of = DataStructs.BulkTanimotoSimilarity(print_, prints[:5])
+        assert found.similarity[i] == max(all_of) and found.smiles[i] == SMILES[int(np.argmax(all_of))]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("qed", "qed"),
+        (" qed:1 , sa<4", "qed,sa<4"),
+        ("penalized_logp:0.5,sa:2<=4.5,alerts<1", "penalized_logp:0.5,sa:2<4.5,alerts<1"),
+        ("qed,similarity(CC(=O)O[C@H](C)C#N)>0.4", "qed,similarity>0.4"),
+        ("qed,logp>1<3", "qed,logp>1<3"),
+        ({"qed": 1.0, "sa": {"max": 4}}, "qed,sa<4"),
+        ({"qed": {"weight": -2, "min": 0.1}, "similarity": {"lead": "CCO", "min": 0.4}}, "qed:-2>0.1,similarity>0.4"),
+    ],
+)
+def test_objectives_as_texts_and_mappings(given: object, words: str) -> None:
+    assert read_objective(given).words == words  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("qedd", "did you mean 'qed'"),
+        ("qed<", "cannot be understood"),
+        ("sa<4", "nothing to make better"),
+        ("", "nothing to make better"),
+        ("qed,sa<4>5", "leave nothing"),
+        ("qed(3)", "takes no argument"),
+        ({"qed": {"weigt": 3}}, "weigt"),
+        ({"qed": "much"}, "is no weight"),
+        ({"nearest": {}}, "needs a table"),
+    ],
+)
+def test_objectives_that_make_no_sense(given: object, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_objective(given)  # type: ignore[arg-type]
+
+
+def test_similarity_needs_a_lead_that_can_be_read(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="--start"):
+        read_objective("qed,similarity>0.4")
+    assert read_objective("qed,similarity>0.4", lead="CCO").score_parts(["CCO"]).parts[0, 1] == 1
+    with pytest.raises(DataError, match="cannot be read"):
+        read_objective("similarity(xx)").score(["CCO"])
+    (tmp_path / "o.toml").write_text("[qed]\nweight = 2\n[sa]\nmax = 4\n")
+    assert read_objective(tmp_path / "o.toml").words == "qed:2,sa<4"
+    with pytest.raises(UsageError, match="TOML"):
+        (tmp_path / "o.toml").write_text("qed = ")
+        read_objective(str(tmp_path / "o.toml"))
+
+
+def test_the_guide_falls_with_the_distance_from_bounds() -> None:
+    objective = read_objective("qed:1,sa:0.1<2")
+    found = objective.score_parts(["CCO", RINGS, SMILES[0], "C(C"])
+    qed, sa = found.parts.T
+    assert np.allclose(found.objective[:3], qed[:3] - 0.1 * sa[:3]) and math.isnan(found.objective[3])
+    assert found.within.tolist() == [True, bool(sa[1] < 2), bool(sa[2] < 2), False]
+    assert np.allclose(found.guide[:3], found.objective[:3] - (0.2 + 0.1) * np.maximum(sa[:3] - 2, 0))
+
+
+def test_calls_are_counted_once_a_molecule_and_end_with_the_budget() -> None:
+    asked: list[str] = []
+
+    def letters(text: str) -> float:
+        asked.append(text)
+        return len(text)
+
+    calls = OracleCalls(read_objective(letters), budget=3)
+    first = calls.score(["CCO", "OCC", "C(C", "CC"])
+    assert asked == ["CCO", "CC"] and calls.left == 1
+    assert [one.call for one in first] == [1, 1, 0, 2] and "SMILES" in first[2].reason
+    again = calls.score(["C(O)C", "CCC", "CCCC"])
+    assert [one.call for one in again] == [1, 3, 0] and again[2].reason == SPENT and calls.left == 0
+    with pytest.raises(UsageError, match="budget is 0"):
+        OracleCalls(read_objective("qed"), budget=0)
+
+
+def test_no_molecule_ends_the_run() -> None:
+    hang = threading.Event()
+
+    def moody(text: str) -> float:
+        if text == "CCO":
+            raise KeyError("no entry")
+        if text == "CCN":
+            return math.nan
+        if text == "CCS":
+            hang.wait(20)
+        return 1.0
+
+    calls = OracleCalls(read_objective(moody), budget=9, seconds=0.2)
+    found = calls.score(["CCO", "CCN", "CCS", "CCC"])
+    assert [one.reason for one in found[:2]] == ["the objective failed: 'no entry'", "the score is nan"]
+    assert "takes longer than 0.2 s" in found[2].reason and found[3].objective == 1.0 and calls.left == 5
+
+    def stuck(text: str) -> float:
+        hang.wait(20)
+        return 1.0
+
+    calls = OracleCalls(read_objective(stuck), budget=20, seconds=0.01)
+    found = calls.score(["C" * n for n in range(1, ABANDONED + 3)])
+    assert "have not come back" in found[-1].reason and "longer" in found[0].reason
+    hang.set()
+
+
+def test_a_failure_in_a_batch_costs_the_others_nothing() -> None:
+    class Batch(Combined):
+        def score_parts(self, smiles):  # type: ignore[no-untyped-def]
+            if "CCO" in smiles:
+                raise RuntimeError("all of them")
+            return super().score_parts(smiles)
+
+    calls = OracleCalls(Batch(read_objective("qed").terms), budget=5)
+    found = calls.score(["CC", "CCO", "CCC"])
+    assert [one.reason for one in found] == ["", "the objective failed: all of them", ""]
+
+
+def test_a_run_that_was_cut_short_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    asked: list[str] = []
+
+    def letters(text: str) -> float:
+        asked.append(text)
+        return len(text) if text != "CC" else math.nan
+
+    path = tmp_path / "a.journal"
+    one = OracleCalls(read_objective(letters), 10, journal=path, run="seed 0")
+    first = one.score(["CCO", "CC"])
+    one.close()
+    path.write_text(path.read_text() + '{"smiles": "CCCC", "cal')
+    two = OracleCalls(read_objective(letters), 10, journal=path, run="seed 0")
+    again = two.score(["CC", "CCO", "CCC"])
+    two.close()
+    assert asked == ["CCO", "CC", "CCC"], "what was called is not called again"
+    assert again[1].objective == first[0].objective and again[0].reason == first[1].reason
+    assert [each.call for each in again] == [1, 2, 3] and two.left == 7, "but it is counted"
+    assert len(path.read_text().splitlines()) == 4 and all(json.loads(line) for line in path.read_text().splitlines())
+    OracleCalls(read_objective(letters), 10, journal=path, run="seed 1").score(["CCO"])
+    assert asked[-1] == "CCO" and "belongs to another search" in caplog.text
