@@ -109,6 +109,12 @@ install(
             "molgraph.generate.oracles.similarity",
             "molgraph.generate.oracles.model",
         ),
+        "search": (
+            "molgraph.generate.searches.sampling",
+            "molgraph.generate.searches.ascent",
+            "molgraph.generate.searches.bayes",
+            "molgraph.generate.searches.cyclegan",
+        ),
         "method": ("molgraph.auxiliary", "molgraph.train.method", "molgraph.trust", "molgraph.auxiliary.peers"),
     }
 )

@@ -13,6 +13,7 @@ from molgraph.chem.standardise import Preset
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.splits.recipe import Splitter
 from molgraph.generate.oracles.oracle import Oracle
+from molgraph.generate.searches.search import Search
 from molgraph.nn.encoder import Encoder
 from molgraph.nn.joiners import Joiner
 from molgraph.nn.norms import Norm
@@ -34,11 +35,12 @@ CONTRACTS: dict[str, Any] = {
     "oracle": Oracle,
     "readout": Readout,
     "schedule": Schedule,
+    "search": Search,
     "split": Splitter,
     "standardiser": Preset,
 }
 HERE = Path(__file__).parent
-TOGETHER = {"schedule": "optimizer"}  # kinds that have a page and a file of trials with another one
+TOGETHER = {"schedule": "optimizer", "search": "oracle"}  # kinds that have a page and a file of trials with another one
 
 
 @pytest.mark.parametrize("kind", kinds())

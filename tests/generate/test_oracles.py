@@ -100,8 +100,8 @@ def test_similarity_needs_a_lead_that_can_be_read(tmp_path: Path) -> None:
         read_objective("similarity(xx)").score(["CCO"])
     (tmp_path / "o.toml").write_text("[qed]\nweight = 2\n[sa]\nmax = 4\n")
     assert read_objective(tmp_path / "o.toml").words == "qed:2,sa<4"
+    (tmp_path / "o.toml").write_text("qed = ")
     with pytest.raises(UsageError, match="TOML"):
-        (tmp_path / "o.toml").write_text("qed = ")
         read_objective(str(tmp_path / "o.toml"))
 
 

@@ -46,9 +46,9 @@ class Scored:
 class OracleCalls:
     """Score molecules by an objective, each distinct molecule once, until a budget of calls is spent.
 
-    A call that raises, gives NaN or takes too long becomes a scored molecule with a reason; none ends the run. A call is
-    a distinct readable molecule, by its canonical SMILES. With a journal, calls of an earlier run of the same objective
-    are read from it, so that a search that is run again goes on where it was stopped.
+    A call that raises, gives NaN or takes too long becomes a scored molecule with a reason; none ends the run. A call
+    is a distinct readable molecule, by its canonical SMILES. With a journal, the calls of an earlier run of the same
+    objective are read from it, so that a search that is run again goes on where it was stopped.
 
     Args:
         objective: what scores.
@@ -131,7 +131,7 @@ class OracleCalls:
         return [one for text in smiles for one in self._compute([text])]
 
     def _limited(self, function: Callable[[Any], Any], item: Any) -> Any:
-        """``function(item)`` in a thread that is left alone when it takes too long: no other limit stops foreign code."""
+        """``function(item)`` in a thread that is left alone when it takes too long."""
         self._hung = [thread for thread in self._hung if thread.is_alive()]
         if len(self._hung) >= ABANDONED:
             raise TooLongError(f"{ABANDONED} earlier calls of the objective have not come back")

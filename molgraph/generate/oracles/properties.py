@@ -53,7 +53,7 @@ class PenalizedLogP(Property):
     "oracle", "penalized_logp_zinc", summary="the same, each term scaled by ZINC-250k", paper="Kusner et al. 2017"
 )
 class PenalizedLogPZinc(Property):
-    """``penalized_logp`` with each term brought to mean 0 and deviation 1 over ZINC-250k, as in published top-3 lists."""
+    """``penalized_logp``, each term with mean 0 and deviation 1 over ZINC-250k, as in published top-3 lists."""
 
     name, scale = "penalized_logp_zinc", 2.0
 

@@ -1,0 +1,65 @@
+"""Translate the poorer half of the molecules scored so far into good ones, in latent space."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Annotated
+
+import numpy as np
+
+from molgraph.base.ranges import Range
+from molgraph.base.registry import register
+from molgraph.base.seeds import derive, generator
+from molgraph.generate.searches.search import Proposals, Search
+from molgraph.generate.searches.translation import LatentCycleGAN
+
+
+@register(
+    "search", "cyclegan", summary="translates poor molecules into good ones, unpaired",
+    paper="Zhu et al. 2017, ICCV; Maziarka et al. 2020, J. Cheminf. 12:2", system="cyclegan",
+)  # fmt: skip
+class CycleGANSearch(Search):
+    """``z -> G(z)``, ``G`` learned from the poorer half of the scored points to the best quarter, learned again later.
+
+    Args:
+        initial: points that are scored before translators are learned.
+        epochs: of their training.
+        width: of their layers.
+        refit: batches between two trainings.
+        memory: of the points told, the latest that they learn from, at most.
+    """
+
+    name = "cyclegan"
+    small = MappingProxyType({"initial": 24, "epochs": 3, "width": 16})
+
+    def __init__(
+        self,
+        *,
+        initial: Annotated[int, Range(8, 100_000)] = 200,
+        epochs: Annotated[int, Range(1, 100_000)] = 60,
+        width: Annotated[int, Range(1, 10_000)] = 128,
+        refit: Annotated[int, Range(1, 10_000)] = 5,
+        memory: Annotated[int, Range(8, 1_000_000)] = 2_000,
+    ) -> None:
+        self.initial, self.epochs, self.width, self.refit, self.memory = initial, epochs, width, refit, memory
+        self.learned: LatentCycleGAN | None = None
+        self.asked = 0
+
+    def ask(self, n: int, step: int) -> Proposals:
+        """Translated points, each also translated a second time."""
+        if len(self.z) < self.initial or np.ptp(self.score) == 0:
+            return self.first(n, step)
+        rng = generator(self.seed, "cyclegan", step)
+        order = np.argsort(-self.score, kind="stable")
+        good, poor = order[: max(len(order) // 4, 2)], order[len(order) // 2 :]
+        if self.learned is None or self.asked % self.refit == 0:
+            x, y = (self.z[np.sort(rows)[-self.memory :]] for rows in (poor, good))
+            made = LatentCycleGAN(width=self.width, epochs=self.epochs, seed=derive(self.seed, "translators", step))
+            self.learned = made.fit(x, y)
+        self.asked += 1
+        rows = np.append(rng.choice(poor, n), rng.choice(good, n))
+        begin = self.z[rows] + 0.2 * rng.standard_normal((len(rows), self.d_latent))
+        begin = np.vstack([begin, self.starts]) if len(self.starts) else begin
+        once = self.learned.translate(begin)
+        z = self.within(np.vstack([once, self.learned.translate(once)]))
+        return Proposals(z, self.learned.belongs(z))

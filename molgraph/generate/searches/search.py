@@ -1,0 +1,107 @@
+"""Define ``Search``: asks for points of a latent space, and learns from their scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from molgraph.base.errors import UsageError
+from molgraph.base.optional import how_to_install, missing
+from molgraph.base.parameters import check_params
+from molgraph.base.registry import get
+from molgraph.base.seeds import generator
+
+
+class Proposals(NamedTuple):
+    """Points of a latent space that a search would like to see scored.
+
+    Args:
+        z: float64 [m, d].
+        promise: float64 [m], how good the search takes each to be, in any unit; equal where it cannot tell.
+    """
+
+    z: np.ndarray
+    promise: np.ndarray
+
+
+class Search(ABC):
+    """The base class of searches over any generator with a latent space.
+
+    ``begin`` once, then ``ask`` and ``tell`` in turn. The same seed and the same scores give the same points: that is
+    what lets a run that was stopped go on. A subclass is registered with ``@register("search", name)``; its parameters
+    are the constructor's keyword arguments.
+
+    ``needs``: importable names of libraries that molgraph does not install. ``small``: parameters for trials.
+    ``z``, ``score``: float64 [n, d] and [n], what it was told; ``starts``: float64 [s, d], where it begins.
+    """
+
+    name: str = ""
+    needs: tuple[str, ...] = ()
+    small: Mapping[str, Any] = MappingProxyType({})
+    d_latent: int = 0
+    seed: int = 0
+
+    def begin(self, d_latent: int, starts: np.ndarray | None = None, seed: int = 0) -> None:
+        """Set the space, and the points to begin at; without any it begins at the prior's.
+
+        Raises:
+            UsageError: a library that it needs is not installed.
+        """
+        if lacking := missing(self.needs):
+            raise UsageError(f"the search {self.name!r} needs {' and '.join(lacking)}", hint=how_to_install(lacking))
+        self.d_latent, self.seed = d_latent, seed
+        self.starts = np.zeros((0, d_latent)) if starts is None else np.asarray(starts, dtype=np.float64)
+        self.z, self.score = np.zeros((0, d_latent)), np.zeros(0)
+
+    def tell(self, z: np.ndarray, score: np.ndarray) -> None:
+        """Learn the scores of some points; those without a finite score are passed over."""
+        ok = np.isfinite(score)
+        self.z, self.score = np.vstack([self.z, z[ok]]), np.append(self.score, score[ok])
+
+    @abstractmethod
+    def ask(self, n: int, step: int) -> Proposals:
+        """At least ``n`` points to score next; ``step`` counts the calls, from 0."""
+
+    def first(self, n: int, step: int, spread: float = 0.3) -> Proposals:
+        """Points to begin with: the starts themselves, then others around them; without starts, points of the prior."""
+        noise = generator(self.seed, "first", step).standard_normal((n, self.d_latent))
+        if not len(self.starts):
+            return Proposals(noise, np.zeros(n))
+        rounds, which = np.divmod(np.arange(n), len(self.starts))
+        size = np.where((step == 0) & (rounds == 0), 0.0, spread * (1 + rounds % 3))
+        return Proposals(self.starts[which] + size[:, None] * noise, np.zeros(n))
+
+    @property
+    def target(self) -> np.ndarray:
+        """The scores told, the lowest raised to five median deviations under the median, so that none rules a fit."""
+        if not len(self.score):
+            return self.score
+        middle = np.median(self.score)
+        deviation = np.median(np.abs(self.score - middle)) or self.score.std()
+        return np.maximum(self.score, middle - 5 * deviation)
+
+    def best(self, n: int) -> np.ndarray:
+        """float64 [<= n, d]: the points told with the highest scores, the best first."""
+        return self.z[np.argsort(-self.score, kind="stable")[:n]]
+
+    def within(self, z: np.ndarray) -> np.ndarray:
+        """The points drawn back to the largest distance from the origin at which a molecule was seen."""
+        norm = np.linalg.norm(z, axis=1, keepdims=True)
+        far = np.linalg.norm(self.z, axis=1).max(initial=float(np.sqrt(self.d_latent)))
+        return np.asarray(z * np.minimum(1.0, far / np.maximum(norm, 1e-12)))
+
+
+def make_search(name: str, **params: Any) -> Search:
+    """A registered search.
+
+    Raises:
+        UsageError: no such search, or parameters that it does not have.
+    """
+    cls = get("search", name)
+    check_params(cls, params, owner=name)
+    made: Search = cls(**params)
+    return made

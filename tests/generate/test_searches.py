@@ -1,0 +1,149 @@
+"""Searches over a tiny latent space: they beat sampling, keep their budget, and translate between sets of points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from molgraph.base.errors import DataError
+from molgraph.data.sources import builtin
+from molgraph.generate.constrained import improve, success
+from molgraph.generate.guard import watch
+from molgraph.generate.latent_search import choose_batch, encode_starts, run_search
+from molgraph.generate.oracles.combined import read_objective
+from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.similarity import Molecules
+from molgraph.generate.searches.head import fit_head
+from molgraph.generate.searches.search import make_search
+from molgraph.generate.searches.translation import LatentCycleGAN
+from tests.latent import NearestMolecule, latent_generator
+
+QUICK = {
+    "sampling": {},
+    "ascent": {"initial": 40, "paths": 10},
+    "bayes": {"initial": 40, "restarts": 20, "steps": 20},
+    "cyclegan": {"initial": 40, "epochs": 20},
+}
+
+
+@pytest.fixture(scope="module")
+def space() -> NearestMolecule:
+    return latent_generator(builtin.chembl2321810(), d=6)
+
+
+def smooth(space: NearestMolecule):
+    """An objective that is linear in the space: how far along a direction a molecule lies."""
+    place = dict(zip(space.smiles.tolist(), space.points @ np.array([2.0, 1.0, 0, 0, 0, 0]), strict=True))
+    return read_objective(lambda text: place[text])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ascent", "bayes", "cyclegan"])
+def test_a_search_finds_more_than_sampling(space: NearestMolecule, name: str) -> None:
+    late = {}
+    for each in ("sampling", name):
+        calls = OracleCalls(smooth(space), 120)
+        run_search(space, calls, make_search(each, **QUICK[each]), batch=20, seed=3)
+        assert len(calls.scored) == 120
+        late[each] = np.mean([one.objective for one in calls.scored.values()][60:])
+    assert late[name] > late["sampling"] + 0.8, late
+
+
+def test_the_same_seed_gives_the_same_calls_within_the_budget(space: NearestMolecule) -> None:
+    runs = []
+    for _ in range(2):
+        calls = OracleCalls(read_objective("qed,sa<4"), 70)
+        decoded = run_search(space, calls, make_search("ascent", **QUICK["ascent"]), batch=16, seed=1)
+        runs.append([*calls.scored.values()])
+        assert calls.left == 0 and decoded.texts >= decoded.valid >= len(decoded.point) >= 70
+    assert runs[0] == runs[1] and [one.call for one in runs[0]] == [*range(1, 71)]
+
+
+def test_a_space_of_few_molecules_ends_the_search() -> None:
+    tiny = latent_generator(builtin.chembl2321810().take(np.arange(12)), d=2, broken=3)
+    calls = OracleCalls(read_objective("qed"), 500)
+    decoded = run_search(tiny, calls, make_search("sampling"), seed=0)
+    assert len(calls.scored) <= 12 and decoded.valid < decoded.texts
+    assert "held no new molecule" in decoded.notes[0]
+
+
+def test_starts_are_scored_first_and_bounds_lead(space: NearestMolecule) -> None:
+    start = str(space.smiles[5])
+    calls = OracleCalls(read_objective("penalized_logp,similarity>0.3", lead=start), 60)
+    run_search(space, calls, make_search("sampling"), starts=[start], seed=0)
+    first, *others = calls.scored.values()
+    assert first.smiles == start and first.parts[1] == 1
+    near = np.mean([one.parts[1] for one in others])
+    far = np.nanmean(Molecules([start]).nearest(space.decode(np.random.default_rng(0).normal(size=(60, 6)))).similarity)
+    assert near > far
+    with pytest.raises(DataError, match="cannot be read"):
+        encode_starts(space, ["CCO", "C(C"])
+
+
+def test_a_batch_is_promising_and_diverse(space: NearestMolecule) -> None:
+    smiles = [str(text) for text in space.smiles[:40]]
+    promise = np.linspace(1, 0, 40)
+    assert choose_batch(smiles, promise, 5, 0.0) == smiles[:5]
+    assert choose_batch(smiles, np.zeros(40), 5, 0.9) == smiles[:5]
+    assert len(set(choose_batch(smiles, promise, 5, 0.9)) - set(smiles[:5])) > 0
+
+
+def test_improvement_keeps_the_similarity(space: NearestMolecule) -> None:
+    objective = smooth(space)
+    head = fit_head(space.points, objective.score([*space.smiles]).value)
+    calls = OracleCalls(objective, 4_000)
+    starts = [str(space.smiles[i]) for i in np.argsort(space.points[:, 0])[:8]]
+    found = [improve(space, [head], calls, start, (0.0, 0.3, 0.6), seed=1) for start in starts]
+    gains = []
+    for delta in (0.0, 0.3, 0.6):
+        rows = [each[delta] for each in found]
+        for row in rows:
+            assert not row.best or (
+                Molecules([row.start]).nearest([row.best]).similarity[0] == row.similarity >= delta
+                and row.after == objective.score([row.best]).value[0] > row.before
+            )
+        gains.append(success(rows))
+    assert gains[0][3] == 1.0 and gains[0][0] > 1.0, gains
+    assert [g[0] for g in gains] == sorted((g[0] for g in gains), reverse=True)
+
+
+def test_the_guard_tells_a_hacked_objective_from_a_sound_one(rng: np.random.Generator) -> None:
+    n = 400
+    quality = np.linspace(0, 3, n) + rng.normal(0, 1, n)
+    sound = watch(quality, quality + rng.normal(0, 0.5, n))
+    assert sound is not None and sound.parted is None and "rises with" in sound.sentence and sound.agreement > 0.8
+    hacked = watch(np.where(np.arange(n) > 200, quality + np.linspace(0, 9, n), quality), rng.normal(0, 1, n))
+    assert hacked is not None and hacked.parted is not None and f"part from call {hacked.parted}" in hacked.sentence
+    flat = watch(-np.arange(n, dtype=float), quality)
+    assert flat is not None and "hardly rose" in flat.sentence
+    assert watch(quality[:5], quality[:5]) is None and watch(quality, np.full(n, np.nan)) is None
+
+
+@pytest.mark.slow
+def test_latent_cyclegan_by_the_paper_s_measures(space: NearestMolecule, rng: np.random.Generator) -> None:
+    """Cycle error, property gained against a random step, identity, and closeness to the start."""
+    smiles, d = [str(text) for text in space.smiles], space.d_latent
+    side = space.points[:, 0] + 0.5 * space.points[:, 1]
+    low, high = np.flatnonzero(side < np.quantile(side, 0.4)), np.flatnonzero(side > np.quantile(side, 0.6))
+    order = rng.permutation(min(len(low), len(high)))
+    learn, held = order[: len(order) * 3 // 4], order[len(order) * 3 // 4 :]
+    made = LatentCycleGAN(epochs=120, seed=1).fit(space.points[low[learn]], space.points[high[learn]])
+    x, y = space.points[low[held]], space.points[high[held]]
+    g = made.translate(x)
+    assert np.abs(made.back(g) - x).mean() <= 0.1 * np.abs(x - x.mean(axis=0)).mean()
+    judge = LogisticRegression().fit(
+        np.vstack([space.points[low], space.points[high]]), np.repeat([0, 1], [len(low), len(high)])
+    )
+    step = np.linalg.norm(g - x, axis=1, keepdims=True)
+    direction = rng.normal(size=x.shape)
+    random = x + step * direction / np.linalg.norm(direction, axis=1, keepdims=True)
+    assert judge.predict(g).mean() >= 2 * judge.predict(random).mean() and judge.predict(g).mean() > 0.5
+    assert np.linalg.norm(made.translate(y) - y, axis=1).mean() < step.mean()
+    assert {"train_adversarial", "train_cycle", "train_identity", "train_critics"} <= {*made.curves.columns} and d == 6
+
+    def likeness(results: list[str]) -> float:
+        pairs = zip((smiles[i] for i in low[held]), results, strict=True)
+        return float(np.mean([Molecules([a]).nearest([b]).similarity[0] for a, b in pairs]))
+
+    assert likeness(space.decode(g)) > likeness([smiles[i] for i in rng.permutation(high)[: len(held)]])
