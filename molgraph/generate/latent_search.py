@@ -13,6 +13,7 @@ from molgraph.base.progress import bar
 from molgraph.base.seeds import derive
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.identity import identities_of
+from molgraph.chem.smiles import why_unreadable
 from molgraph.data.standardise import standardise
 from molgraph.data.table import make_table
 from molgraph.generate.diversity import kernel_matrix, select_diverse
@@ -46,12 +47,11 @@ def encode_starts(generator: LatentGenerator, smiles: Sequence[str], standardise
         DataError: one cannot be read or has no place in the space; the message gives the reason.
     """
     table = standardise(make_table(list(smiles)), standardiser)
-    for row in np.flatnonzero(~table.ok):
-        raise DataError(f"the start {smiles[row]!r} cannot be read: {table.reason[row]}", hint="give a SMILES")
     found = generator.encode(table)
-    for row in np.flatnonzero(~found.ok):
+    for row in np.flatnonzero(~(table.ok & found.ok)):
+        words = "cannot be read" if why_unreadable(smiles[row]) else "has no place in the generator's space"
         raise DataError(
-            f"the start {smiles[row]!r} has no place in the generator's space: {found.reason[row]}",
+            f"the start {smiles[row]!r} {words}: {table.reason[row] or found.reason[row]}",
             hint="begin at another molecule, or train the generator on a corpus that has its fragments",
         )
     return found.mean
@@ -129,7 +129,9 @@ def _score(
     found = identities_of(generator.decode(asked.z, seed))
     out.texts += len(found)
     out.valid += sum(not each.reason for each in found)
-    rows, known, fresh = [], [], {}
+    rows: list[int] = []
+    known: list[float] = []
+    fresh: dict[str, int] = {}
     for i, each in enumerate(found):
         if each.reason:
             continue
@@ -141,7 +143,8 @@ def _score(
         out.point.setdefault(each.written, asked.z[i])
     n = min(batch, calls.left)
     chosen = choose_batch([*fresh], asked.promise[[*fresh.values()]], n, diversity)
-    search.tell(asked.z[rows], np.array(known))
+    again = np.argsort(-asked.promise[rows], kind="stable")[:batch]  # more would outweigh what is new
+    search.tell(asked.z[rows][again], np.array(known)[again])
     scored = calls.score(chosen)
     search.tell(asked.z[[fresh[text] for text in chosen]], np.array([one.guide for one in scored]))
 

@@ -23,7 +23,7 @@ QUICK = {
     "sampling": {},
     "ascent": {"initial": 40, "paths": 10},
     "bayes": {"initial": 40, "restarts": 20, "steps": 20},
-    "cyclegan": {"initial": 40, "epochs": 20},
+    "cyclegan": {"initial": 40, "steps": 300},
 }
 
 
@@ -41,13 +41,15 @@ def smooth(space: NearestMolecule):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ascent", "bayes", "cyclegan"])
 def test_a_search_finds_more_than_sampling(space: NearestMolecule, name: str) -> None:
-    late = {}
+    """By the mean of its best batch after the first fit: the space has few molecules that are as good."""
+    best = {}
     for each in ("sampling", name):
-        calls = OracleCalls(smooth(space), 120)
+        calls = OracleCalls(smooth(space), 100)
         run_search(space, calls, make_search(each, **QUICK[each]), batch=20, seed=3)
-        assert len(calls.scored) == 120
-        late[each] = np.mean([one.objective for one in calls.scored.values()][60:])
-    assert late[name] > late["sampling"] + 0.8, late
+        values = np.array([one.objective for one in calls.scored.values()])
+        assert len(values) == 100
+        best[each] = values.reshape(-1, 20).mean(axis=1)[2:].max()
+    assert best[name] > best["sampling"] + 0.8, best
 
 
 def test_the_same_seed_gives_the_same_calls_within_the_budget(space: NearestMolecule) -> None:
@@ -128,7 +130,7 @@ def test_latent_cyclegan_by_the_paper_s_measures(space: NearestMolecule, rng: np
     low, high = np.flatnonzero(side < np.quantile(side, 0.4)), np.flatnonzero(side > np.quantile(side, 0.6))
     order = rng.permutation(min(len(low), len(high)))
     learn, held = order[: len(order) * 3 // 4], order[len(order) * 3 // 4 :]
-    made = LatentCycleGAN(epochs=120, seed=1).fit(space.points[low[learn]], space.points[high[learn]])
+    made = LatentCycleGAN(steps=600, seed=1).fit(space.points[low[learn]], space.points[high[learn]])
     x, y = space.points[low[held]], space.points[high[held]]
     g = made.translate(x)
     assert np.abs(made.back(g) - x).mean() <= 0.1 * np.abs(x - x.mean(axis=0)).mean()

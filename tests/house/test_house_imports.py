@@ -42,15 +42,17 @@ DOORS: dict[str, tuple[str, ...]] = {
     "lightning": ("train/*.py", "auxiliary/peers/chemprop.py"),
     "pytorch_lightning": (),
     "matplotlib": ("evaluate/report*.py", "evaluate/benchmark/report*.py", "chem/draw.py"),
+    "botorch": ("generate/searches/bayes.py",),
     "chemprop": ("auxiliary/peers/chemprop.py",),
     "catboost": ("auxiliary/maplight.py",),
-    "gpytorch": ("auxiliary/gp.py",),
+    "gpytorch": ("auxiliary/gp.py", "generate/searches/bayes.py"),
     "xgboost": ("auxiliary/xgboost.py",),
     "skfp": (),
     "ray": ("evaluate/benchmark/engine_ray.py",),
     "optuna": ("evaluate/benchmark/search.py",),
 }
 LATE = (
+    "botorch",
     "deepchem",
     "lightning",
     "ray",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from molgraph.base.errors import DataError, UsageError
-from molgraph.base.paths import missing_file
+from molgraph.base.toml_config import read_toml
 from molgraph.generate.oracles.oracle import FunctionOracle, Oracle, Scores, make_oracle
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -162,12 +161,7 @@ def read_objective(given: Given, lead: str = "") -> Combined:
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
-    try:
-        found = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise missing_file(path) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} is no TOML file: {error}", hint=SYNTAX) from error
+    found = read_toml(path, "sa = {max = 4}")
     inner = found.get("objective", found)
     return inner if isinstance(inner, Mapping) else {str(inner): 1.0}
 

@@ -107,12 +107,13 @@ class OracleCalls:
             self._file = None
 
     def _call(self, fresh: list[str]) -> None:
-        asked = [text for text in fresh if text not in self.resumed]
-        made = {each.smiles: each for each in self._compute(asked)} if asked else {}
-        for text in fresh:
-            one = replace(made.get(text) or self.resumed[text], call=len(self.scored) + 1)
-            self.scored[text] = one
-        self._write([self.scored[text] for text in asked])
+        """Score new molecules and keep them; slow objectives one by one, so that Ctrl-C costs one call at most."""
+        for group in [fresh] if self.objective.batched else [[text] for text in fresh]:
+            asked = [text for text in group if text not in self.resumed]
+            made = {each.smiles: each for each in self._compute(asked)} if asked else {}
+            for text in group:
+                self.scored[text] = replace(made.get(text) or self.resumed[text], call=len(self.scored) + 1)
+            self._write([self.scored[text] for text in asked])
 
     def _compute(self, smiles: list[str]) -> list[Scored]:
         """All at once where that works, else one at a time, so that one bad molecule costs no other its score."""

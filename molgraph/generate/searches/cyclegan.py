@@ -23,25 +23,25 @@ class CycleGANSearch(Search):
 
     Args:
         initial: points that are scored before translators are learned.
-        epochs: of their training.
+        steps: of their training.
         width: of their layers.
         refit: batches between two trainings.
         memory: of the points told, the latest that they learn from, at most.
     """
 
     name = "cyclegan"
-    small = MappingProxyType({"initial": 24, "epochs": 3, "width": 16})
+    small = MappingProxyType({"initial": 24, "steps": 4, "width": 16})
 
     def __init__(
         self,
         *,
         initial: Annotated[int, Range(8, 100_000)] = 200,
-        epochs: Annotated[int, Range(1, 100_000)] = 60,
+        steps: Annotated[int, Range(1, 1_000_000)] = 600,
         width: Annotated[int, Range(1, 10_000)] = 128,
         refit: Annotated[int, Range(1, 10_000)] = 5,
         memory: Annotated[int, Range(8, 1_000_000)] = 2_000,
     ) -> None:
-        self.initial, self.epochs, self.width, self.refit, self.memory = initial, epochs, width, refit, memory
+        self.initial, self.steps, self.width, self.refit, self.memory = initial, steps, width, refit, memory
         self.learned: LatentCycleGAN | None = None
         self.asked = 0
 
@@ -54,7 +54,7 @@ class CycleGANSearch(Search):
         good, poor = order[: max(len(order) // 4, 2)], order[len(order) // 2 :]
         if self.learned is None or self.asked % self.refit == 0:
             x, y = (self.z[np.sort(rows)[-self.memory :]] for rows in (poor, good))
-            made = LatentCycleGAN(width=self.width, epochs=self.epochs, seed=derive(self.seed, "translators", step))
+            made = LatentCycleGAN(width=self.width, steps=self.steps, seed=derive(self.seed, "translators", step))
             self.learned = made.fit(x, y)
         self.asked += 1
         rows = np.append(rng.choice(poor, n), rng.choice(good, n))

@@ -85,8 +85,10 @@ class Search(ABC):
         return np.maximum(self.score, middle - 5 * deviation)
 
     def best(self, n: int) -> np.ndarray:
-        """float64 [<= n, d]: the points told with the highest scores, the best first."""
-        return self.z[np.argsort(-self.score, kind="stable")[:n]]
+        """float64 [<= n, d]: points told with the highest scores, the best first, one for each score: the molecule of a
+        score may have been met at many points."""
+        _, first = np.unique(-self.score, return_index=True)
+        return self.z[first[:n]]
 
     def within(self, z: np.ndarray) -> np.ndarray:
         """The points drawn back to the largest distance from the origin at which a molecule was seen."""

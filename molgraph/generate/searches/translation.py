@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from molgraph.train.runtime import torch_settings
 from molgraph.train.samples import Sample
 
 HISTORY = 50  # fakes that the critics see again
+BATCH = 128  # points of both sets in a step
 
 
 class Residual(nn.Module):
@@ -86,7 +88,7 @@ class CycleObjective(Objective):
         cycle, identity: weights.
     """
 
-    def __init__(self, d_latent: int, *, cycle: float = 10.0, identity: float = 5.0) -> None:
+    def __init__(self, d_latent: int, *, cycle: float = 10.0, identity: float = 1.0) -> None:
         super().__init__()
         self.cycle, self.identity = cycle, identity
         self.history_x, self.history_y = History(d_latent), History(d_latent)
@@ -125,21 +127,21 @@ class LatentCycleGAN:
 
     Args:
         width: of the hidden layers.
-        epochs: passes over the points.
+        steps: of the training.
         cycle, identity: weights of the losses.
         seed: the same one gives the same maps.
 
     Example:
         >>> rng = np.random.default_rng(0)
         >>> x, y = rng.normal(size=(64, 3)), rng.normal(size=(64, 3)) + [3, 0, 0]
-        >>> LatentCycleGAN(epochs=1).fit(x, y).translate(x).shape
+        >>> LatentCycleGAN(steps=2).fit(x, y).translate(x).shape
         (64, 3)
     """
 
     def __init__(
-        self, *, width: int = 128, epochs: int = 100, cycle: float = 10.0, identity: float = 5.0, seed: int = 0
+        self, *, width: int = 128, steps: int = 1500, cycle: float = 10.0, identity: float = 1.0, seed: int = 0
     ) -> None:
-        self.width, self.epochs, self.cycle, self.identity, self.seed = width, epochs, cycle, identity, seed
+        self.width, self.steps, self.cycle, self.identity, self.seed = width, steps, cycle, identity, seed
 
     def fit(self, x: np.ndarray, y: np.ndarray) -> LatentCycleGAN:
         """Learn from two sets of points, float [n, d] and [m, d], that are not paired."""
@@ -153,7 +155,8 @@ class LatentCycleGAN:
         n = max(len(x), len(y))  # the smaller set is repeated, so that a batch has as many of each
         rows = np.vstack([x[np.arange(n) % len(x)], y[np.arange(n) % len(y)]])
         samples = latent_samples((rows - self.mean) / self.scale, np.repeat([0.0, 1.0], n))
-        how: dict[str, Any] = {"epochs": self.epochs, "batch_size": 128, "learning_rate": 1e-3, "schedule": "linear"}
+        epochs = math.ceil(self.steps / math.ceil(2 * n / BATCH))
+        how: dict[str, Any] = {"epochs": epochs, "batch_size": BATCH, "learning_rate": 2e-3, "schedule": "linear"}
         run = {"seed": self.seed, "device": "cpu", "precision": "float32", "checkpoint_seconds": 600.0}
         self.curves, _ = fit_network(
             self.network, objective, samples, None, how | run, {}, workdir=None, label="latent CycleGAN"

@@ -1,0 +1,222 @@
+"""Search a generator's latent space for molecules that an objective finds good."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from molgraph.api.prediction import load, set_running
+from molgraph.base.contracts import Generator, LatentGenerator, Method
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.registry import get
+from molgraph.base.seeds import generator as random_numbers
+from molgraph.data.levels import labelled
+from molgraph.data.read import read_table
+from molgraph.data.standardise import standardise
+from molgraph.data.table import Table
+from molgraph.generate.guard import Guard, watch
+from molgraph.generate.latent_search import Decoded, run_search
+from molgraph.generate.optimised import Optimised, annotated, best_so_far, ranked, rows_of
+from molgraph.generate.oracles.combined import Combined, Term, read_objective
+from molgraph.generate.oracles.journal import SECONDS, OracleCalls
+from molgraph.generate.oracles.model import ModelOracle
+from molgraph.generate.oracles.oracle import Oracle
+from molgraph.generate.oracles.similarity import Nearest, Similarity
+from molgraph.generate.searches.search import make_search
+from molgraph.train.model import Model
+
+logger = logging.getLogger("molgraph")
+
+
+def optimise(
+    model: Model | str | os.PathLike[str],
+    objective: str | Path | Oracle | Callable[[str], float] | Mapping[str, Any] = "qed",
+    *,
+    search: str = "ascent",
+    budget: int = 1000,
+    start: str | Sequence[str] = (),
+    similarity: float | None = None,
+    reference: Any = None,
+    max_distance: float | None = None,
+    control: Any = None,
+    compare: bool = True,
+    batch: int = 20,
+    diversity: float = 0.5,
+    seconds: float = SECONDS,
+    seed: int = 0,
+    params: Mapping[str, Any] | None = None,
+    temperature: float | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+    journal: str | Path | None = None,
+    report: str | Path | None = None,
+) -> Optimised:
+    """Search for molecules that are better by an objective, in the latent space of a generator.
+
+    Args:
+        model: a generator with a latent space, or the path of its file.
+        objective: ``"qed"``, ``"qed:1,sa<4"``, ``"assay.mgm#pIC50:1,alerts<1"``, a TOML file, a mapping of the same, or
+            a function of one SMILES. Molecules outside a bound are kept, behind those within.
+        search: a registered search; ``molgraph.names("search")``.
+        budget: oracle calls; a call is a distinct molecule.
+        start: a molecule to begin at, or several; the prior's if not given.
+        similarity: the lowest Tanimoto similarity to the start that a molecule may have.
+        reference: a table of known molecules, best the property model's training table: the nearest of them to each
+            result is shown.
+        max_distance: the largest ``1 - similarity`` to the nearest molecule of ``reference``, beyond which the property
+            model is not trusted.
+        control: a second opinion that the search does not see: a model (``.mgm``), or a table with the target of the
+            objective's model, on a random half of which a random forest is trained.
+        compare: also sample the prior with as many calls, for comparison.
+        batch: molecules scored between two proposals of the search.
+        diversity: weight of a batch's determinantal diversity, 0 to 1.
+        seconds: how long an oracle call may take.
+        seed: the same seed gives the same molecules.
+        params: the search's own parameters.
+        temperature: of decoding; the model's own if not given.
+        device, threads: where the generator runs.
+        journal: a file that keeps the calls, so that the same call goes on after a kill.
+        report: an HTML page to write.
+
+    Returns:
+        The scored molecules, the best first.
+
+    Raises:
+        UsageError: the model has no latent space, or a name or value is not known. DataError: a start that cannot be
+            read or encoded, an objective that scores no molecule.
+    """
+    loaded = model if isinstance(model, Model) else load(model)
+    space = latent_space(loaded)
+    starts = [start] if isinstance(start, str) and start else [*start]
+    known = None if reference is None else Nearest(reference if isinstance(reference, Table) else read_table(reference))
+    asked = _bounded(read_objective(objective, starts[0] if starts else ""), starts, similarity, known, max_distance)
+    second = make_control(control, asked, seed)
+    run = f"{loaded.kind}|{search}|{sorted((params or {}).items())}|{starts}|{batch}|{diversity}|{seed}|{temperature}"
+    how: dict[str, Any] = {"standardiser": loaded.standardiser, "batch": batch, "diversity": diversity, "seed": seed}
+    calls = OracleCalls(asked, budget, journal=journal, run=run, seconds=seconds)
+    made, before, decoded = make_search(search, **(params or {})), space.get_params(), Decoded()
+    curves, interrupted = {}, False
+    try:
+        set_running(space, {"temperature": temperature, "device": device, "threads": threads})
+        try:
+            run_search(space, calls, made, starts=starts, decoded=decoded, **how)
+            curves[search] = best_so_far(calls)
+            if compare and search != "sampling":
+                plain = OracleCalls(asked, budget, seconds=seconds)
+                plain.resumed = dict(calls.scored)  # what was scored is not scored again
+                run_search(space, plain, make_search("sampling"), starts=starts, **how)
+                curves["sampling"] = best_so_far(plain)
+        except KeyboardInterrupt:
+            interrupted = True
+            curves.setdefault(search, best_so_far(calls))
+    finally:
+        space.set_params(**before)
+        calls.close()
+    notes = (decoded.sentence, *decoded.notes)
+    rows = ranked(calls)
+    if not interrupted and not any(np.isfinite(one.objective) for one in rows):
+        reason = f": {rows[0].smiles}: {rows[0].reason}" if rows else ""
+        raise DataError(
+            f"the objective scored none of {len(rows):,} molecules{reason}",
+            hint="try it on one molecule first" if rows else "look at what the generator draws: molgraph generate",
+        )
+    found = Optimised(rows_of(rows, asked), asked.words, search, budget, curves, notes=notes, interrupted=interrupted)
+    if interrupted:  # there is a second to write what is known
+        return found
+    scores, guard = (None, None) if second is None else _judge(second, found, asked)
+    molecules = None if known is None else known.molecules
+    frame = annotated(found.frame, asked, generator=loaded, reference=molecules, control=scores)
+    found = replace(found, frame=frame, guard=guard)
+    if report is not None:
+        write_page(found, report, starts)
+    return found
+
+
+def latent_space(model: Model) -> LatentGenerator:
+    """The generator of a model; ``UsageError`` where it has no latent space."""
+    if isinstance(model.method, LatentGenerator):
+        return model.method
+    if isinstance(model.method, Generator):
+        words = f"{model.kind} draws molecules letter by letter and has no latent space to search"
+    else:
+        words = f"{model.kind} predicts molecules and proposes none"
+    raise UsageError(words, hint="train a generator with one: molgraph train-generator CORPUS --model jtvae")
+
+
+def write_page(found: Optimised, path: str | Path, starts: Sequence[str] = ()) -> Path:
+    """Write the HTML page of a search."""
+    from molgraph.evaluate.report_search import write_search_report  # with matplotlib and jinja2
+
+    guard = found.guard
+    return write_search_report(
+        path,
+        frame=found.frame,
+        objective=found.objective,
+        search=found.search,
+        curves=found.best_so_far,
+        watched=None
+        if guard is None
+        else pd.DataFrame({"call": guard.calls, "objective": guard.objective, "control": guard.control}),
+        verdict="" if guard is None else guard.sentence,
+        parted=guard is not None and guard.parted is not None,
+        lead=found.sentence,
+        notes=found.notes,
+        starts=starts,
+    )
+
+
+def _bounded(
+    asked: Combined, starts: Sequence[str], similarity: float | None, known: Nearest | None, max_distance: float | None
+) -> Combined:
+    """The objective with the bounds that options set."""
+    more = []
+    if similarity is not None:
+        if not 0 <= similarity <= 1:
+            raise UsageError(f"similarity is {similarity}", hint="a Tanimoto similarity, from 0 to 1")
+        if len(starts) != 1:
+            raise UsageError(f"similarity to {len(starts)} molecules", hint="name one with --start")
+        more.append(Term(Similarity(starts[0]), "similarity", 0.0, low=similarity))
+    if max_distance is not None:
+        if known is None:
+            raise UsageError(
+                "a distance to no table", hint="name it: --reference TABLE, best the model's training table"
+            )
+        if not 0 <= max_distance <= 1:
+            raise UsageError(f"max_distance is {max_distance}", hint="1 - Tanimoto similarity, from 0 to 1")
+        more.append(Term(known, "nearest", 0.0, low=1 - max_distance))
+    return asked.with_terms(*more) if more else asked
+
+
+def make_control(control: Any, objective: Combined, seed: int) -> ModelOracle | None:
+    """The control model: a file or model as it is; of a table, a random forest on a random half of its rows."""
+    if control is None:
+        return None
+    if isinstance(control, Model) or str(control).partition("#")[0].endswith(".mgm"):
+        return ModelOracle(control if isinstance(control, Model) else str(control))
+    asked = [term.oracle for term in objective.terms if isinstance(term.oracle, ModelOracle)]
+    targets = {"targets": [asked[0].target]} if asked else {}
+    table = control if isinstance(control, Table) else read_table(control, **targets)
+    if not table.row_targets:
+        raise UsageError("the control's table has no target", hint="name a table with the values, or a .mgm file")
+    rows = np.flatnonzero(labelled(table) & table.ok)
+    half = np.sort(random_numbers(seed, "control").permutation(rows)[: max(len(rows) // 2, 2)])
+    method: Method = get("method", "random_forest")()
+    method.set_params(**({"seed": seed} if "seed" in method.param_names() else {}))
+    fitted = method.fit(standardise(table.take(half), "standard"))
+    return ModelOracle(Model(fitted, targets=table.row_targets[:1]))
+
+
+def _judge(second: ModelOracle, found: Optimised, objective: Combined) -> tuple[np.ndarray, Guard | None]:
+    """The control's scores in the frame's order, and its comparison with the objective over the calls."""
+    scores = second.score(found.frame["smiles"].tolist()).value
+    model_terms = [term for term in objective.terms if isinstance(term.oracle, ModelOracle) and term.weight]
+    sign = np.sign(model_terms[0].weight) if model_terms else 1.0
+    order = np.argsort(found.frame["call"].to_numpy(), kind="stable")
+    return scores, watch(found.frame["objective"].to_numpy(float)[order], sign * scores[order])

@@ -1,0 +1,93 @@
+"""``molgraph optimise``: search a generator's latent space for better molecules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from molgraph.base.errors import UsageError
+from molgraph.cli.options import Device, Threads, check_whole, check_writable, option, out_option
+from molgraph.cli.options import argument as word
+
+
+def optimise(
+    model: Annotated[str, word("A generator's file (.mgm) that has a latent space.")],
+    objective: Annotated[
+        str, option("WORDS", "What to make better: qed, penalized_logp, FILE.mgm, several with weights and bounds.")
+    ] = "qed",
+    search: Annotated[str, option("NAME", "sampling, ascent, bayes or cyclegan.")] = "ascent",
+    budget: Annotated[int, option("N", "Oracle calls, one for each distinct molecule.")] = 1000,
+    start: Annotated[list[str] | None, option("SMILES", "Where to begin; again for several.")] = None,
+    similarity: Annotated[float | None, option("D", "Lowest Tanimoto similarity to the start.")] = None,
+    reference: Annotated[
+        str | None, option("TABLE", "Known molecules, best the training table of the property model.")
+    ] = None,
+    max_distance: Annotated[float | None, option("D", "Largest 1 - similarity to the nearest of them.")] = None,
+    control: Annotated[
+        str | None, option("FILE", "A second opinion: a .mgm model, or a table to train a random forest on half of.")
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare/--no-compare", help="Sample with as many calls, for comparison.")
+    ] = True,
+    batch: Annotated[int, option("N", "Molecules scored between two proposals.")] = 20,
+    diversity: Annotated[float, option("W", "Weight of a batch's diversity, 0 to 1.")] = 0.5,
+    seconds: Annotated[float, option("S", "How long an oracle call may take.")] = 30.0,
+    set_: Annotated[list[str] | None, option("NAME=VALUE", "A parameter of the search.", "--set", "-s")] = None,
+    seed: Annotated[int, option("N", "The same seed gives the same molecules.")] = 0,
+    temperature: Annotated[float | None, option("T", "Of decoding; the model's own if not given.")] = None,
+    out: Annotated[str, out_option("A csv file, the best first.")] = "optimised.csv",
+    report: Annotated[Path | None, option("FILE", "An html page with drawn molecules and curves.")] = None,
+    device: Device = None,
+    threads: Threads = None,
+) -> None:
+    """Search for molecules that are better by an objective.
+
+    An objective is a name (`molgraph models --kind oracle`), a property
+    model's file, or several with weights and bounds: "qed:1,sa<4" makes qed
+    better among molecules whose sa is below 4. Weights count improvements:
+    sa falls. A .toml file has a table [NAME] for each: weight, min, max.
+    Each call is kept beside the results until the search ends: the same
+    command goes on after a kill. Look at --control before you believe gains.
+
+    Examples:
+        molgraph optimise jtvae.mgm --objective qed --budget 500 -o found.csv
+        molgraph optimise jtvae.mgm --objective "assay.mgm,sa<4" --control assay.csv --report page.html
+        molgraph optimise jtvae.mgm --objective penalized_logp --start "CCOc1ccccc1" --similarity 0.4
+        molgraph optimise jtvae.mgm --objective qed --search bayes -s restarts=32
+        molgraph optimise jtvae.mgm --objective assay.mgm --reference assay.csv --max-distance 0.6
+    """
+    check_whole("--budget", budget)
+    check_whole("--batch", batch)
+    check_whole("--threads", threads)
+    if Path(out).suffix.lower() != ".csv":
+        raise UsageError(f"results cannot be written to {out!r}", hint="name a file that ends in .csv")
+    if not 0 <= diversity <= 1:
+        raise UsageError(f"--diversity is {diversity}", hint="from 0 to 1")
+    journal = Path(f"{out}.journal")
+    check_writable(out, report, inputs=(model, reference, control))
+    from molgraph import api
+    from molgraph.base.run_config import RunConfig
+    from molgraph.cli.show import say
+    from molgraph.train.runtime import Interrupted
+
+    params = RunConfig().override(*(f"params.{each}" for each in set_ or ())).model.params
+    found = api.optimise(
+        model, objective, search=search, budget=budget, start=start or (), similarity=similarity, reference=reference,
+        max_distance=max_distance, control=control, compare=compare, batch=batch, diversity=diversity, seconds=seconds,
+        params=params, seed=seed, temperature=temperature, device=device, threads=threads,
+        journal=journal, report=report,
+    )  # fmt: skip
+    found.save(out)
+    if found.interrupted:
+        raise Interrupted(
+            f"stopped by Ctrl-C after {len(found):,} of {budget:,} calls; they are in {out}\n"
+            "  run the same command again to go on from there"
+        )
+    journal.unlink(missing_ok=True)
+    say(f"{found.sentence}; written to {out}", err=True)
+    if found.guard is not None:
+        say(found.guard.sentence, err=True)
+    for note in found.notes:
+        say(note, err=True)

@@ -1,0 +1,156 @@
+"""Hold the molecules that a search scored, with everything a person asks about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from molgraph.base.csv_text import csv_text
+from molgraph.base.paths import atomic_write
+from molgraph.chem.alerts import alerts_of
+from molgraph.chem.quality import measure
+from molgraph.data.table import make_table
+from molgraph.generate.guard import Guard
+from molgraph.generate.oracles.combined import Combined
+from molgraph.generate.oracles.journal import OracleCalls, Scored
+from molgraph.generate.oracles.model import ModelOracle
+from molgraph.generate.oracles.similarity import Molecules
+from molgraph.train.model import Model
+from molgraph.train.training_molecules import molecule_hashes
+
+
+@dataclass(frozen=True)
+class Optimised:
+    """The molecules that a search scored, the best first, and how it went.
+
+    Args:
+        frame: a row for each oracle call: rank, smiles, objective, within_bounds, the objective's parts, sa, alerts,
+            known and known_similarity (the nearest molecule of the reference), novel, learnt_from (whether a property
+            model of the objective learnt from it), control, call, reason. Columns of things not asked for are left out.
+        objective: in words.
+        search: its name.
+        budget: oracle calls that were allowed.
+        best_so_far: name of a search -> float64, the best objective within the bounds after each call; sampling's too.
+        guard: the comparison with the control model, if there is one.
+        notes: what a person should know.
+        interrupted: whether it was stopped; the rows are those scored by then.
+    """
+
+    frame: pd.DataFrame
+    objective: str
+    search: str
+    budget: int
+    best_so_far: dict[str, np.ndarray]
+    guard: Guard | None = None
+    notes: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def to_frame(self) -> pd.DataFrame:
+        """The rows, the best first; molecules without a score are last, each with its reason."""
+        return self.frame.copy()
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in words."""
+        within = self.frame["within_bounds"].to_numpy(bool)
+        failed = int((self.frame["reason"] != "").sum())
+        words = f"{len(self):,} molecules scored by {self.objective}: {within.sum():,} within the bounds"
+        if within.any():
+            best = float(self.frame["objective"].to_numpy(float)[within].max())
+            words += f", the best at {best:.3f}"
+            control = self.best_so_far.get("sampling")
+            if control is not None and self.search != "sampling" and np.isfinite(control[-1]):
+                words += f" (plain sampling with as many calls: {control[-1]:.3f})"
+        return words + (f"; {failed:,} have no score" if failed else "")
+
+    def save(self, path: str | Path) -> Path:
+        """Write the rows as csv, under a temporary name first."""
+        with atomic_write(Path(path), "w") as file:
+            file.write(csv_text(self.frame))
+        return Path(path)
+
+
+def ranked(calls: OracleCalls) -> list[Scored]:
+    """What was scored, those within the bounds first, each group by its objective; what has no score last."""
+
+    def place(one: Scored) -> tuple[bool, bool, float, int]:
+        scored = np.isfinite(one.objective)
+        return not scored, not one.within, -(one.objective if one.within else one.guide) if scored else 0.0, one.call
+
+    return sorted(calls.scored.values(), key=place)
+
+
+def rows_of(scored: Sequence[Scored], objective: Combined) -> pd.DataFrame:
+    """The columns that need nothing further: rank, smiles, objective, within_bounds, parts, call, reason."""
+    parts = {
+        label: [one.parts[j] if one.parts else np.nan for one in scored] for j, label in enumerate(objective.labels)
+    }
+    columns: dict[str, Any] = {
+        "rank": np.arange(1, len(scored) + 1),
+        "smiles": [one.smiles for one in scored],
+        "objective": [one.objective for one in scored],
+        "within_bounds": [one.within for one in scored],
+        **{label: values for label, values in parts.items() if label not in ("smiles", "objective", "call", "reason")},
+        "call": [one.call for one in scored],
+        "reason": [one.reason for one in scored],
+    }
+    return pd.DataFrame(columns)
+
+
+def annotated(
+    frame: pd.DataFrame,
+    objective: Combined,
+    *,
+    generator: Model | None = None,
+    reference: Molecules | None = None,
+    control: np.ndarray | None = None,
+) -> pd.DataFrame:
+    """The rows with synthetic accessibility, alerts, the nearest known molecule, novelty and the control's scores.
+
+    Args:
+        frame: of ``rows_of``.
+        objective: whose property models are asked what they learnt from.
+        generator: whose training molecules are not novel.
+        reference: known molecules.
+        control: float [n], the control model's scores, in the frame's order.
+    """
+    smiles, more = frame["smiles"].tolist(), {}
+    if "sa" not in frame:
+        more["sa"] = measure("sa", smiles).value
+    more["alerts"] = ["; ".join(found) for found in alerts_of(smiles)]
+    novel = np.ones(len(smiles), dtype=bool)
+    learned = None if generator is None else generator.trained_on
+    if learned is not None:
+        novel &= ~np.isin(molecule_hashes(make_table(smiles)), learned)
+    if reference is not None:
+        found = reference.nearest(smiles)
+        more["known"], more["known_similarity"] = found.smiles, found.similarity
+        novel &= ~(found.similarity >= 1)
+    if learned is not None or reference is not None:
+        more["novel"] = novel
+    for term, label in zip(objective.terms, objective.labels, strict=True):
+        seen = term.oracle.trained_on(smiles) if isinstance(term.oracle, ModelOracle) else None
+        if seen is not None:
+            more[f"{label}_learnt_from"] = seen
+    if control is not None:
+        more["control"] = control
+    tail = frame.columns.get_loc("call")
+    out = frame.copy()
+    for i, (name, values) in enumerate(more.items()):
+        out.insert(tail + i, name if name not in out else f"{name}_found", values)
+    return out
+
+
+def best_so_far(calls: OracleCalls) -> np.ndarray:
+    """float64 [calls]: the best objective within the bounds after each call; NaN before the first."""
+    values = [one.objective if one.within else -np.inf for one in calls.scored.values()]
+    best = np.maximum.accumulate(np.array(values, dtype=np.float64)) if values else np.zeros(0)
+    return np.where(np.isfinite(best), best, np.nan)

@@ -1,0 +1,140 @@
+"""Searching for better molecules at the shell and in Python, from a generator's file to a page."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import molgraph
+from molgraph.base.registry import register
+from molgraph.chem.quality import measure
+from molgraph.cli.main import app
+from molgraph.data.sources import builtin
+from molgraph.generate.oracles.similarity import Molecules
+from molgraph.train.model import Model
+from molgraph.train.training_molecules import distinct, molecule_hashes
+from tests.latent import NearestMolecule, latent_generator
+
+QUICK = ("-s", "initial=20", "-s", "paths=6", "--batch", "10")
+
+
+def run(*words: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200"})
+    return done.exit_code, done.output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generator, a property model and its table."""
+    register("generator", NearestMolecule.name, summary="the nearest molecule of a list")(NearestMolecule)
+    path, table = tmp_path_factory.mktemp("optimise"), builtin.chembl2321810()
+    seen = distinct(molecule_hashes(table.take(np.arange(100))))
+    Model(latent_generator(table, d=6, broken=5), targets=(), trained_on=seen).save(path / "gen.mgm")
+    molgraph.train(table.take(np.arange(200)), model="knn", split="random", baseline=False).model.save(
+        path / "assay.mgm"
+    )
+    frame = pd.DataFrame({"smiles": table.smiles, "pActivity": table.y[:, 0]})
+    frame.iloc[:300].to_csv(path / "assay.csv", index=False)
+    return path
+
+
+def test_from_a_generator_to_a_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("optimise", folder / "gen.mgm", "--objective", f"{folder}/assay.mgm:1,sa<3.5", "--budget", 60, *QUICK)
+    more = ("--control", folder / "assay.csv", "--reference", folder / "assay.csv", "--max-distance", "0.8")
+    code, out = run(*words, *more, "-o", "a.csv", "--report", "a.html")
+    assert code == 0 and "60 molecules scored" in out and "plain sampling" in out and "control" in out, out
+    frame = pd.read_csv("a.csv", keep_default_na=False)
+    assert len(frame) == 60 and sorted(frame["call"]) == [*range(1, 61)] and (frame["reason"] == "").all()
+    wanted = {"rank", "smiles", "objective", "within_bounds", "assay", "sa", "nearest", "alerts", "known", "novel"}
+    assert wanted | {"known_similarity", "control", "assay_learnt_from"} <= {*frame.columns}, frame.columns
+    within = frame[frame["within_bounds"]]
+    assert (within["sa"] <= 3.5).all() and (within["known_similarity"] >= 0.2).all() and len(within) > 5
+    assert within["objective"].is_monotonic_decreasing and [*frame["rank"]] == [*range(1, 61)]
+    assert np.allclose(frame["sa"], measure("sa", [*frame["smiles"]]).value)
+    assert frame["novel"].nunique() == 2 and frame["assay_learnt_from"].nunique() == 2
+    page = Path("a.html").read_text("utf-8")
+    assert page.count("<svg") >= 26 and "sampling (control)" in page and "http://www.w3" in page
+    assert not list(tmp_path.glob("*.journal"))
+    assert run(*words, *more, "-o", "b.csv", "--no-compare")[0] == 0
+    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
+
+
+def test_a_lead_is_kept_in_sight(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    start = str(builtin.chembl2321810().smiles[3])
+    words = ("--objective", "penalized_logp", "--start", start, "--similarity", 0.4, "--budget", 40, "--no-compare")
+    code, out = run("optimise", folder / "gen.mgm", *words, *QUICK, "--report", "a.html")
+    assert code == 0, out
+    frame = pd.read_csv("optimised.csv")
+    near = Molecules([start]).nearest([*frame["smiles"]]).similarity
+    assert np.array_equal(frame["within_bounds"], near >= 0.4) and (frame["call"] == 1).sum() == 1
+    assert frame.loc[frame["call"] == 1, "similarity"].item() == 1 and ">start<" in Path("a.html").read_text("utf-8")
+
+
+def test_in_python_with_a_function_that_fails(folder: Path) -> None:
+    def moody(text: str) -> float:
+        if "F" in text:
+            raise ValueError("no fluorine")
+        return len(text)
+
+    found = molgraph.optimise(folder / "gen.mgm", moody, search="sampling", budget=30)
+    frame = found.to_frame()
+    failed = frame["reason"] == "the objective failed: no fluorine"
+    assert 0 < failed.sum() < 30 and failed.to_numpy()[-failed.sum() :].all() and "have no score" in found.sentence
+    with pytest.raises(molgraph.MolgraphError, match="scored none of 10 molecules"):
+        molgraph.optimise(folder / "gen.mgm", lambda text: float("nan"), search="sampling", budget=10)
+
+
+def test_ctrl_c_keeps_what_was_scored_and_the_next_run_goes_on(folder: Path, tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def letters(text: str) -> float:
+        asked.append(text)
+        if len(asked) == 25:
+            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT)).start()
+            threading.Event().wait(0.3)
+        return len(text)
+
+    how = {"search": "sampling", "budget": 40, "batch": 10, "journal": tmp_path / "a.journal"}
+    found = molgraph.optimise(folder / "gen.mgm", letters, **how)
+    assert found.interrupted and len(found) == len(asked) - 1 == 24, "the call at hand is lost"
+    found = molgraph.optimise(folder / "gen.mgm", letters, **how)
+    assert not found.interrupted and len(found) == 40 and len(asked) == 41
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--objective", "qedd"), "did you mean 'qed'"),
+        (("--search", "bays"), "did you mean 'bayes'"),
+        (("-s", "initail=4"), "initail"),
+        (("--budget", "0"), "--budget is 0"),
+        (("--diversity", "2"), "--diversity is 2"),
+        (("--similarity", "0.4"), "name one with --start"),
+        (("--start", "CCO", "--similarity", "4"), "similarity is 4"),
+        (("--max-distance", "0.4"), "--reference TABLE"),
+        (("--objective", "sa<4"), "nothing to make better"),
+        (("--objective", "gen.mgm"), "proposes molecules"),
+        (("-o", "a.xlsx"), "ends in .csv"),
+        (("--control", "plain.smi"), "has no target"),
+    ],
+)
+def test_a_wrong_word_is_answered_with_the_right_one(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(folder)
+    Path("plain.smi").write_text("CCO\nCCC\n")
+    code, out = run("optimise", "gen.mgm", *words)
+    assert code == 2 and said in out, out
+    code, out = run("optimise", "gen.mgm", "--start", "C(C")
+    assert code == 3 and "the start 'C(C' cannot be read" in out, out
+    code, out = run("optimise", "assay.mgm")
+    assert code == 2 and "predicts molecules and proposes none" in out, out
