@@ -16,6 +16,8 @@ from molgraph.train.outputs import Outputs
 from molgraph.train.runtime import torch_settings
 from molgraph.train.samples import Sample, Samples
 
+EPOCH = 4_096  # rows of an epoch
+
 
 class Head(nn.Module):
     """``F(z)``, a perceptron on latent vectors.
@@ -58,11 +60,17 @@ def fit_head(z: np.ndarray, score: np.ndarray, *, width: int = 64, epochs: int =
         width, epochs: of the perceptron and its training.
         seed: the same one gives the same head.
     """
+    again = max(EPOCH // len(z), 1)  # rows are repeated and passes fewer: an epoch of one step is mostly its overhead
     outputs = Outputs.fit((Target("score"),), score[:, None])
     with torch_settings(None, derive(seed, "head")):
         head = Head(z.shape[1], width)
-    how: dict[str, Any] = {"epochs": epochs, "batch_size": 256, "learning_rate": 5e-3, "weight_decay": 1e-3}
+    how: dict[str, Any] = {
+        "epochs": max(epochs // again, 1),
+        "batch_size": 256,
+        "learning_rate": 5e-3,
+        "weight_decay": 1e-3,
+    }
     run = {"seed": seed, "device": "cpu", "precision": "float32", "checkpoint_seconds": 600.0, "optimizer": "adamw"}
-    train = latent_samples(z, outputs.labels(score[:, None])[:, 0])
+    train = latent_samples(np.tile(z, (again, 1)), np.tile(outputs.labels(score[:, None])[:, 0], again))
     fit_network(head, Supervised(outputs), train, None, how | run, {}, workdir=None, label="property head")
     return head.eval()

@@ -152,7 +152,8 @@ class LatentCycleGAN:
         with torch_settings(None, derive(self.seed, "translators")):
             self.network = Translators(x.shape[1], self.width)
             objective = CycleObjective(x.shape[1], cycle=self.cycle, identity=self.identity)
-        n = max(len(x), len(y))  # the smaller set is repeated, so that a batch has as many of each
+        # the smaller set is repeated, so that a batch has as many of each, and both so that an epoch has many steps
+        n = max(len(x), len(y), min(self.steps, 16) * BATCH // 2)
         rows = np.vstack([x[np.arange(n) % len(x)], y[np.arange(n) % len(y)]])
         samples = latent_samples((rows - self.mean) / self.scale, np.repeat([0.0, 1.0], n))
         epochs = math.ceil(self.steps / math.ceil(2 * n / BATCH))
