@@ -1,12 +1,12 @@
-"""Repeat the JT-VAE paper's experiments of optimisation with any generator that has a latent space, for a stated budget.
+"""Repeat the JT-VAE paper's experiments of optimisation with any generator that has a latent space.
 
     MOLGRAPH_DATA=... python pipelines/jtvae/optimise.py jtvae.mgm          # stopped, it goes on
     MOLGRAPH_DATA=... python pipelines/jtvae/optimise.py chemvae.mgm --calls 200 --starts 40
 
 Top molecules by Bayesian optimisation of penalized logP (each term scaled by ZINC-250k) and of QED, with plain sampling
-beside it; and constrained improvement of the 800 test molecules with the lowest penalized logP at similarity 0, 0.2, 0.4
-and 0.6. The property head of the latter learns from molecules of ZINC-250k. Results stand in a folder beside the model,
-and in NAME.md in this one, with the paper's figures in grey.
+beside it; and constrained improvement of the 800 test molecules with the lowest penalized logP (in its own units) at
+similarity 0, 0.2, 0.4 and 0.6. The property head of the latter learns from molecules of ZINC-250k. Results stand in a
+folder beside the model, and in NAME.md in this one, with the paper's figures in grey. The budget is in the options.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from molgraph.generate.oracles.journal import OracleCalls  # noqa: E402
 from molgraph.generate.searches.head import Head, fit_head  # noqa: E402
 
 DELTAS = (0.0, 0.2, 0.4, 0.6)
-#: Jin et al. 2018, tables 2 and 3, and the QED of the same method as You et al. 2018 report it
+#: Jin et al. 2018; the QED of the same method as You et al. 2018 report it
 PAPER_TOP = {"penalized_logp_zinc": "5.30, 4.93, 4.49", "qed": "0.925, 0.911, 0.910"}
 PAPER_GAIN = {
     0.0: "+1.91 ± 2.04 | 97.5%",
