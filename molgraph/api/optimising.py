@@ -201,7 +201,7 @@ def make_control(control: Any, objective: Combined, seed: int) -> ModelOracle | 
     if isinstance(control, Model) or str(control).partition("#")[0].endswith(".mgm"):
         return ModelOracle(control if isinstance(control, Model) else str(control))
     asked = [term.oracle for term in objective.terms if isinstance(term.oracle, ModelOracle)]
-    targets = {"targets": [asked[0].target]} if asked else {}
+    targets: Any = {"targets": [asked[0].target]} if asked else {}
     table = control if isinstance(control, Table) else read_table(control, **targets)
     if not table.row_targets:
         raise UsageError("the control's table has no target", hint="name a table with the values, or a .mgm file")

@@ -48,7 +48,7 @@ def encode_starts(generator: LatentGenerator, smiles: Sequence[str], standardise
     """
     table = standardise(make_table(list(smiles)), standardiser)
     found = generator.encode(table)
-    for row in np.flatnonzero(~(table.ok & found.ok)):
+    for row in np.flatnonzero(~(table.ok & found.ok)).tolist():
         words = "cannot be read" if why_unreadable(smiles[row]) else "has no place in the generator's space"
         raise DataError(
             f"the start {smiles[row]!r} {words}: {table.reason[row] or found.reason[row]}",

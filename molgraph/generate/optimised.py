@@ -122,7 +122,8 @@ def annotated(
         reference: known molecules.
         control: float [n], the control model's scores, in the frame's order.
     """
-    smiles, more = frame["smiles"].tolist(), {}
+    smiles: list[str] = frame["smiles"].tolist()
+    more: dict[str, Any] = {}
     if "sa" not in frame:
         more["sa"] = measure("sa", smiles).value
     more["alerts"] = ["; ".join(found) for found in alerts_of(smiles)]

@@ -52,8 +52,8 @@ class BayesianOptimisation(Search):
         if len(self.z) < self.initial or np.ptp(self.score) == 0:
             return self.first(n, step)
         need("botorch", "the search 'bayes'")
-        from botorch.acquisition import LogExpectedImprovement
-        from botorch.optim import optimize_acqf
+        from botorch.acquisition.analytic import LogExpectedImprovement
+        from botorch.optim.optimize import optimize_acqf
 
         rng = generator(self.seed, "bayes", step)
         order = np.argsort(-self.score, kind="stable")
@@ -77,10 +77,11 @@ class BayesianOptimisation(Search):
                 options={"maxiter": self.steps, "batch_limit": len(begin)},
                 return_best_only=False,
             )
+        assert promise is not None
         return Proposals(points.squeeze(1).double().numpy(), promise.detach().double().numpy().reshape(-1))
 
     def _fit(self, z: Any, score: Any) -> Any:
-        from botorch.exceptions import ModelFittingError
+        from botorch.exceptions.errors import ModelFittingError
         from botorch.fit import fit_gpytorch_mll
         from botorch.models import SingleTaskGP
         from botorch.models.transforms import Normalize, Standardize

@@ -112,7 +112,7 @@ class CycleObjective(Objective):
                 (network.critic_y, y, self.history_y.swap(fake_y)),
             )
             losses = [(critic(true) - 1).square().mean() + critic(fake).square().mean() for critic, true, fake in pairs]
-            return Loss(0.5 * n * sum(losses), n, {"critics": n * sum(losses).detach()})  # type: ignore[union-attr]
+            return Loss(0.5 * n * sum(losses), n, {"critics": n * sum(losses).detach()})
         adversarial = (network.critic_y(fake_y) - 1).square().mean() + (network.critic_x(fake_x) - 1).square().mean()
         back = (network.to_x(fake_y) - x).abs().mean() + (network.to_y(fake_x) - y).abs().mean()
         same = (network.to_y(y) - y).abs().mean() + (network.to_x(x) - x).abs().mean()
