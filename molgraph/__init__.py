@@ -13,6 +13,7 @@
     molgraph.train_generator("library.smi").save("gen.mgm")  # molgraph.generate("gen.mgm", 1000) proposes molecules
     molgraph.neighbours("vae.mgm", "CCO")            # near one in latent space; encode, decode and interpolate too
     molgraph.optimise("jtvae.mgm", "qed,sa<4", budget=500)  # molecules that are better by an objective
+    molgraph.judge_generation("new.csv", reference="held_out.smi", train="library.smi").save("report.html")
     molgraph.read_table("assay.csv")                 # every row kept; bad ones carry a reason
     molgraph.audit("assay.csv", targets=["pIC50"])   # what is wrong with a table
     molgraph.curate(molgraph.read_table("assay.csv", targets=["pIC50"])).table              # duplicates merged
@@ -42,6 +43,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.generating import generate, train_generator
     from molgraph.api.latent_space import decode, encode, interpolate, neighbours
     from molgraph.api.optimising import optimise
+    from molgraph.api.judging import judge_generation
     from molgraph.api.prediction import embed, load, predict_file
     from molgraph.api.pretraining import pretrain
     from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
@@ -69,6 +71,7 @@ __all__ = [
     "entry",
     "generate",
     "interpolate",
+    "judge_generation",
     "load",
     "load_dataset",
     "names",

@@ -3,9 +3,9 @@
 ``training`` trains (``run_config`` checks the recipe, ``training_data`` reads the table, ``run_split`` splits it,
 ``baselines`` fits the method and its baselines, ``results`` holds the outcome and chooses a model);
 ``pretraining`` pretrains an encoder; ``generating`` trains generators and proposes molecules; ``latent_space`` goes
-between molecules and latent vectors; ``optimising`` searches for better ones; ``prediction`` loads, predicts, embeds,
-scores and verifies model files; ``benchmarking`` runs benchmarks; ``catalogue`` lists registered names;
-``sklearn_adapters`` adapts to scikit-learn.
+between molecules and latent vectors; ``optimising`` searches for better ones; ``judging`` measures generated ones;
+``prediction`` loads, predicts, embeds, scores and verifies model files; ``benchmarking`` runs benchmarks; ``catalogue``
+lists registered names; ``sklearn_adapters`` adapts to scikit-learn.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _HOMES = {
     "molgraph.api.generating": ("generate", "train_generator"),
     "molgraph.api.latent_space": ("decode", "encode", "interpolate", "neighbours"),
     "molgraph.api.optimising": ("optimise",),
+    "molgraph.api.judging": ("judge_generation",),
     "molgraph.api.check_config": ("recipe_of",),
     "molgraph.api.sklearn_adapters": ("MoleculeClassifier", "MoleculeRegressor"),
     "molgraph.api.training": ("train",),

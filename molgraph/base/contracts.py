@@ -260,6 +260,14 @@ class PredictsGraphs(Protocol):
         """The entity columns that are read (``molgraph.train.inputs.Input``); none where graphs cannot be shared."""
 
 
+@runtime_checkable
+class SamplesUnchecked(Protocol):
+    """A generator that checks the chemistry of what it draws, and can leave the check out."""
+
+    def sample_unchecked(self, n: int, seed: int = 0) -> list[str]:
+        """``n`` SMILES drawn without the check, for the validity before it."""
+
+
 @dataclass(frozen=True)
 class Metric:
     """What judges predictions.

@@ -33,6 +33,12 @@ VERBS = (
     Verb("interpolate", TRAIN, "Decode the points on the way from one molecule to another.", "latents"),
     Verb("neighbours", TRAIN, "Find valid molecules near one in latent space.", "latents"),
     Verb("optimise", TRAIN, "Search a generator's latent space for molecules that are better.", "optimise"),
+    Verb(
+        "judge-generation",
+        TRAIN,
+        "Measure generated molecules: valid, new, diverse, like a reference.",
+        "judge_generation",
+    ),
     Verb("evaluate", TRAIN, "Score a model on molecules whose values are known.", "evaluate"),
     Verb("demo", TRAIN, "The whole story on 1,017 measured molecules that need no download.", "demo"),
     Verb("data list", DATA, "Name the datasets that have a card, and where each is found.", "datasets"),

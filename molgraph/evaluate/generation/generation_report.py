@@ -1,0 +1,195 @@
+"""Hold the metrics of samples and control rows, and tell them in words, frames, Markdown and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from molgraph.base.errors import UsageError
+from molgraph.base.paths import atomic_write
+from molgraph.evaluate.generation.measures import MEASURES, Measure
+from molgraph.evaluate.generation.sample import Sample
+from molgraph.evaluate.statistics import Interval
+
+DASH = "\N{EM DASH}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sample, or one control, and its metrics.
+
+    Args:
+        name: as tables call it.
+        kind: ``sample`` or ``control``.
+        n: how many were drawn.
+        values: name of a measure -> value with its 95% interval.
+    """
+
+    name: str
+    kind: str
+    n: int
+    values: Mapping[str, Interval]
+
+
+@dataclass(frozen=True)
+class GenerationReport:
+    """Samples of generators beside control rows, all of one size.
+
+    Args:
+        rows: samples first, then controls.
+        embedding: what Fréchet's distance is taken in.
+        n: draws of each sample.
+        n_reference: readable molecules of the reference; 0 where there is none.
+        n_train: readable molecules that were learned from; 0 where they are not known.
+        samples: what was drawn, by row.
+        reference: what it was compared with.
+    """
+
+    rows: tuple[Row, ...]
+    embedding: str
+    n: int
+    n_reference: int
+    n_train: int
+    samples: Mapping[str, Sample]
+    reference: Sample | None
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """Those that some row has."""
+        return tuple(each for each in MEASURES if any(each.name in row.values for row in self.rows))
+
+    def label(self, measure: Measure) -> str:
+        """What tables call a measure; Fréchet's distance with its embedding, without which it says nothing."""
+        return f"{measure.label} ({self.embedding})" if measure.name == "frechet" else measure.label
+
+    def value(self, row: str, measure: str) -> float:
+        """A row's value of a measure.
+
+        Example:
+            >>> from molgraph.evaluate.generation.judge import Draws, judge_samples
+            >>> judge_samples({"mine": Draws(["CCO", "CCN", "C1C"])}, halves=0).value("mine", "valid")
+            0.6666666666666666
+        """
+        return next(each for each in self.rows if each.name == row).values[measure].value
+
+    @property
+    def controls(self) -> tuple[Row, ...]:
+        """The rows of trivial generators."""
+        return tuple(row for row in self.rows if row.kind == "control")
+
+    def matched(self, row: Row) -> dict[str, list[str]]:
+        """Control -> labels of the measures on which it is better than a sample, or not told from it.
+
+        A measure that nothing but copying the training set does well is no praise. Half against half is no generator,
+        and has no part in it.
+        """
+        found: dict[str, list[str]] = {}
+        for control in self.controls[-2:]:
+            for measure in self.measures:
+                mine, theirs = row.values.get(measure.name), control.values.get(measure.name)
+                if measure.higher is None or mine is None or theirs is None or not np.isfinite(theirs.value):
+                    continue
+                sign = 1 if measure.higher else -1
+                ahead = sign * (mine.value - theirs.value)
+                room = [abs(each.high - each.low) / 2 for each in (mine, theirs)]
+                if ahead <= float(np.nan_to_num(np.hypot(*room))):
+                    found.setdefault(control.name, []).append(self.label(measure))
+        return found
+
+    @property
+    def sentence(self) -> str:
+        """What came out, in words, a sentence a sample."""
+        return "\n".join(self._told(row) for row in self.rows if row.kind == "sample")
+
+    def _told(self, row: Row) -> str:
+        share = {name: f"{row.values[name].value:.1%}" for name in ("valid", "unique", "novel") if name in row.values}
+        words = [f"{share[name]} {name}" for name in share]
+        if "frechet" in row.values:
+            others = [f"{c.name} {c.values['frechet'].value:.3g}" for c in self.controls if "frechet" in c.values]
+            beside = f" (beside it: {', '.join(others)})" if others else ""
+            words.append(f"Fréchet distance in {self.embedding} {row.values['frechet'].value:.3g}{beside}")
+        return f"{row.name}: {row.n:,} drawn, {', '.join(words)}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row for each sample or control and measure: row, kind, n, metric, value, low, high, higher_is_better."""
+        return pd.DataFrame(
+            [
+                (row.name, row.kind, row.n, each.name, *row.values[each.name], each.higher)
+                for row in self.rows
+                for each in self.measures
+                if each.name in row.values
+            ],
+            columns=["row", "kind", "n", "metric", "value", "low", "high", "higher_is_better"],
+        )
+
+    def table(self) -> pd.DataFrame:
+        """A row a measure, a column a sample or control, as text: the value, with half its interval's width."""
+        made = {row.name: [cell_text(row.values.get(each.name)) for each in self.measures] for row in self.rows}
+        return pd.DataFrame(made, index=[self.label(each) for each in self.measures])
+
+    def markdown(self) -> str:
+        """The table as Markdown, controls in italics."""
+        names = [f"*{row.name}*" if row.kind == "control" else row.name for row in self.rows]
+        lines = ["| metric | better | " + " | ".join(names) + " |", "|---|---|" + "---:|" * len(names)]
+        for each, (label, cells) in zip(self.measures, self.table().iterrows(), strict=True):
+            lines.append(f"| {label} | {direction(each)} | " + " | ".join(map(str, cells)) + " |")
+        return "\n".join([*lines, "", self.about, ""])
+
+    @property
+    def about(self) -> str:
+        """How the numbers were made, in words."""
+        against = [
+            f"against {self.n_reference:,} reference molecules" * bool(self.n_reference),
+            f"{self.n_train:,} training molecules" * bool(self.n_train),
+        ]
+        sizes = sorted({row.n for row in self.rows} - {self.n})
+        smaller = f"; controls of {' and '.join(f'{n:,}' for n in sizes)} where training has no more" if sizes else ""
+        return (
+            f"{self.n:,} draws a row {' and '.join(filter(None, against))}{smaller}; value and 95% interval.".replace(
+                "row ;", "row;"
+            )
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write a page (.html), tables (.md), or the frame (.csv).
+
+        Raises:
+            UsageError: another ending.
+        """
+        path = Path(path)
+        if path.suffix not in (".html", ".md", ".csv"):
+            raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .html, .md, .csv")
+        if path.suffix == ".html":
+            from molgraph.evaluate.generation.report_page import page  # with matplotlib, which few runs need
+
+            text = page(self)
+        else:
+            text = self.markdown() if path.suffix == ".md" else self.to_frame().to_csv(index=False)
+        with atomic_write(path) as file:
+            file.write(text.encode())
+        return path
+
+    def __repr__(self) -> str:
+        return f"{self.sentence}\n{self.table().to_string()}\n{self.about}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self.sentence}</p>{self.table().to_html(border=0)}<p>{self.about}</p>"
+
+
+def cell_text(found: Interval | None) -> str:
+    """A value and the half-width of its interval, to the digits that it stands for."""
+    if found is None or not np.isfinite(found.value):
+        return DASH
+    half = (found.high - found.low) / 2
+    digits = 3 if not np.isfinite(half) or half <= 0 else int(np.clip(1 - np.floor(np.log10(half)), 1, 4))
+    room = f" ±{half:.{digits}f}" if half > 0 else ""  # NaN, and shares of 0 and 1, have none
+    return f"{found.value:.{digits}f}{room}"
+
+
+def direction(measure: Measure) -> str:
+    """The direction in which a measure is better."""
+    return "" if measure.higher is None else "\N{UPWARDS ARROW}" if measure.higher else "\N{DOWNWARDS ARROW}"

@@ -1,0 +1,166 @@
+"""Judge samples of generators: every metric with an interval, at one sample size, beside rows of trivial generators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from molgraph.base import progress
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.seeds import generator
+from molgraph.chem.add_carbon import add_carbon
+from molgraph.chem.identity import identities_of
+from molgraph.evaluate.generation.embeddings import check_embedding, default_embedding
+from molgraph.evaluate.generation.generation_report import GenerationReport, Row
+from molgraph.evaluate.generation.measures import Comparison, chosen
+from molgraph.evaluate.generation.sample import Sample, describe
+from molgraph.evaluate.statistics import Interval
+
+MOST = 10_000  # molecules of a sample, and of the reference, as in MOSES
+HALVES = 100  # half-samples behind an interval
+LEVEL = 0.95
+
+
+class Draws(NamedTuple):
+    """The draws of one generator.
+
+    Args:
+        smiles: as they were drawn, in order.
+        unchecked: draws made without the generator's own check of the chemistry, where it has one.
+    """
+
+    smiles: Sequence[str]
+    unchecked: Sequence[str] | None = None
+
+
+def judge_samples(
+    samples: Mapping[str, Draws],
+    *,
+    reference: Sequence[str] | None = None,
+    train: Sequence[str] | None = None,
+    n: int | None = None,
+    embedding: str | None = None,
+    measures: Sequence[str] | None = None,
+    controls: bool = True,
+    halves: int = HALVES,
+    seed: int = 0,
+) -> GenerationReport:
+    """Measure samples and, where training molecules are given, the control rows.
+
+    Every row has the same number of draws, as Fréchet's distance, uniqueness and others depend on it. An interval is
+    the value and the middle 95% of the metric over half-samples drawn without repetition, moved to the value: their
+    spread is that of whole samples (the delete-half jackknife, Shao and Wu 1989), and unlike rows drawn with
+    repetition they have no copies, which uniqueness and diversity would count.
+
+    Args:
+        samples: name of a row -> draws.
+        reference: molecules that the samples should be like and no generator has seen; 10,000 of them at most.
+        train: molecules that were learned from.
+        n: draws of each row; by default the smallest sample's, at most 10,000.
+        embedding: of the Fréchet distance; by default ``chemnet`` where fcd is installed, else ``descriptors``.
+        measures: names of some of ``MEASURES``.
+        controls: whether to add training half against half, a training sample, and AddCarbon.
+        halves: half-samples of an interval; 0 for values alone.
+        seed: of the half-samples, the controls and the draw of the reference.
+    """
+    name = default_embedding() if embedding is None else embedding
+    check_embedding(name)
+    if not samples or any(not len(draws.smiles) for draws in samples.values()):
+        raise DataError("there are no samples to judge", hint="give a list of SMILES, or a file with a column of them")
+    least = min(len(draws.smiles) for draws in samples.values())
+    if n is not None and not 1 <= n <= least:
+        raise UsageError(f"{n} draws of each cannot be judged", hint=f"the smallest sample has {least}")
+    size, judge = n or min(least, MOST), _Judge(name, measures, halves, seed)
+    known = None if train is None else tuple(text for text in _canonical(train) if text)
+    theirs = None if reference is None else describe(_some(reference, MOST, seed, "reference"), "reference")
+    for what, found in (("reference", theirs and theirs.readable), ("train", known)):
+        if found is not None and not found:
+            raise DataError(f"no molecule of {what} can be read", hint="look at the reasons: molgraph data audit FILE")
+    rows, kept = [], {}
+    for row, draws in samples.items():
+        kept[row] = describe(list(draws.smiles)[:size], row)
+        unchecked = None
+        if draws.unchecked is not None:
+            unchecked = np.array([not each.reason for each in identities_of(list(draws.unchecked)[:size])], dtype=bool)
+        rows.append(judge.row(row, "sample", Comparison(kept[row], theirs, _set(known), name, unchecked)))
+    if controls and known:
+        rows += _controls(judge, known, theirs, size)
+    return GenerationReport(tuple(rows), name, size, 0 if theirs is None else len(theirs.readable),
+                            0 if known is None else len(known), kept, theirs)  # fmt: skip
+
+
+class _Judge(NamedTuple):
+    """How rows are measured."""
+
+    embedding: str
+    measures: Sequence[str] | None
+    halves: int
+    seed: int
+
+    def row(self, name: str, kind: str, comparison: Comparison) -> Row:
+        """Every measure that the comparison allows, with its interval."""
+        masks = half_samples(len(comparison.sample), self.halves, self.seed)
+        wanted = [each for each in chosen(self.measures) if each.needs in ("", *comparison.known)]
+        values = {
+            each.name: _interval(each.values(comparison, masks)) for each in progress.track(wanted, label=f"{name}")
+        }
+        return Row(name, kind, len(comparison.sample), values)
+
+
+def half_samples(n: int, halves: int, seed: int) -> np.ndarray:
+    """bool [1 + halves, n]: all draws, then halves of them without repetition."""
+    masks = np.zeros((1 + halves, n), dtype=bool)
+    masks[0] = True
+    rng = generator(seed, "half-samples")
+    for mask in masks[1:]:
+        mask[rng.choice(n, n // 2, replace=False)] = True
+    return masks
+
+
+def _interval(values: np.ndarray) -> Interval:
+    """The value, and the spread of the half-samples around it; NaN ends where there is none."""
+    value, others = float(values[0]), values[1:][np.isfinite(values[1:])]
+    if not np.isfinite(value) or len(others) < 2:
+        return Interval(value, float("nan"), float("nan"))
+    low, high = np.quantile(others - others.mean(), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(value, value + float(low), value + float(high))
+
+
+def _controls(judge: _Judge, known: tuple[str, ...], reference: Sample | None, size: int) -> list[Row]:
+    """Training half against half, a training sample, and AddCarbon; each of ``size`` where there are so many."""
+    name, rng = judge.embedding, generator(judge.seed, "controls")
+    order = rng.permutation(len(known)).tolist()
+    cut = min(size, len(known) // 2)
+    first, second = ([known[i] for i in part] for part in (order[:cut], order[cut : 2 * cut]))
+    rows = []
+    if cut:
+        half = describe(second, "training half")
+        rows.append(judge.row("train half, other half", "control",
+                              Comparison(describe(first, "training half"), half, frozenset(second), name)))  # fmt: skip
+    drawn = describe([known[i] for i in order[: min(size, len(known))]], "training sample")
+    rows.append(judge.row("training sample", "control", Comparison(drawn, reference, _set(known), name)))
+    grown = add_carbon(known, frozenset(known), size, rng)
+    if grown:
+        sample = describe(grown, "AddCarbon")
+        rows.append(judge.row("AddCarbon", "control", Comparison(sample, reference, _set(known), name)))
+    return rows
+
+
+def _canonical(smiles: Sequence[str]) -> list[str]:
+    """Canonical SMILES of molecules, empty where one cannot be read."""
+    return [each.written for each in identities_of(["" if s is None else str(s) for s in smiles], label="train")]
+
+
+def _set(known: tuple[str, ...] | None) -> frozenset[str] | None:
+    return None if known is None else frozenset(known)
+
+
+def _some(smiles: Sequence[str], most: int, seed: int, what: str) -> list[str]:
+    """At most so many of the molecules, in their order."""
+    texts = list(smiles)
+    if len(texts) <= most:
+        return texts
+    rows = np.sort(generator(seed, what).choice(len(texts), most, replace=False))
+    return [texts[i] for i in rows.tolist()]
