@@ -1,4 +1,4 @@
-"""Embed molecules for the Fréchet distance, each embedding under a name that stands beside every number made with it."""
+"""Embed molecules for the Fréchet distance, each embedding under a name that stands beside its numbers."""
 
 from __future__ import annotations
 

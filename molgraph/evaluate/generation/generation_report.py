@@ -11,6 +11,7 @@ import pandas as pd
 
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
+from molgraph.evaluate.generation.embeddings import EMBEDDINGS
 from molgraph.evaluate.generation.measures import MEASURES, Measure
 from molgraph.evaluate.generation.sample import Sample
 from molgraph.evaluate.statistics import Interval
@@ -164,14 +165,32 @@ class GenerationReport:
         if path.suffix not in (".html", ".md", ".csv"):
             raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .html, .md, .csv")
         if path.suffix == ".html":
-            from molgraph.evaluate.generation.report_page import page  # with matplotlib, which few runs need
-
-            text = page(self)
+            text = self._page()
         else:
             text = self.markdown() if path.suffix == ".md" else self.to_frame().to_csv(index=False)
         with atomic_write(path) as file:
             file.write(text.encode())
         return path
+
+    def _page(self) -> str:
+        from molgraph.evaluate.generation.report_page import page  # with matplotlib, which few runs need
+
+        told = [(row.name, self.matched(row)) for row in self.rows if row.kind == "sample"]
+        rows = [
+            (self.label(m), direction(m), [(row.kind, cell_text(row.values.get(m.name))) for row in self.rows])
+            for m in self.measures
+        ]
+        return page(
+            self.samples,
+            self.reference,
+            title=", ".join(self.samples),
+            sentences=self.sentence.splitlines(),
+            matched=[(name, list(found.items())) for name, found in told if found],
+            names=[(row.name, row.kind, row.n) for row in self.rows],
+            rows=rows,
+            about=self.about,
+            embedding=EMBEDDINGS[self.embedding].summary,
+        )
 
     def __repr__(self) -> str:
         return f"{self.sentence}\n{self.table().to_string()}\n{self.about}"

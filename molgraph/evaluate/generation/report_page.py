@@ -2,47 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 
-from molgraph.evaluate.generation.embeddings import EMBEDDINGS
-from molgraph.evaluate.generation.generation_report import GenerationReport, cell_text, direction
+from molgraph.evaluate.generation.sample import Sample
 from molgraph.evaluate.report_style import COLOURS, SOFT, drawn, render
 
 SHOWN = {"logp": "logP", "sa": "synthetic accessibility", "qed": "QED", "weight": "weight, g/mol"}
 BINS = 40
 
 
-def page(report: GenerationReport) -> str:
-    """The report as one HTML text that loads nothing from anywhere."""
-    told = [(row.name, report.matched(row)) for row in report.rows if row.kind == "sample"]
-    rows = [
-        (report.label(each), direction(each), [(row.kind, cell_text(row.values.get(each.name))) for row in report.rows])
-        for each in report.measures
-    ]
-    return render(
-        "generation.html.jinja",
-        title=", ".join(report.samples),
-        sentences=report.sentence.splitlines(),
-        matched=[(name, list(found.items())) for name, found in told if found],
-        names=[(row.name, row.kind, row.n) for row in report.rows],
-        rows=rows,
-        about=report.about,
-        embedding=EMBEDDINGS[report.embedding].summary,
-        picture=properties(report, key="properties"),
-    )
+def page(samples: Mapping[str, Sample], reference: Sample | None, **about: Any) -> str:
+    """The page as one HTML text that loads nothing from anywhere; ``about`` has the other values of its template."""
+    return render("generation.html.jinja", picture=properties(samples, reference, key="properties"), **about)
 
 
 @drawn
-def properties(report: GenerationReport) -> Figure | None:
+def properties(sets: Mapping[str, Sample], reference: Sample | None) -> Figure | None:
     """A panel a property: the reference as a grey ground, each sample as a line over it."""
-    samples = {name: sample for name, sample in report.samples.items() if len(sample.readable)}
+    samples = {name: sample for name, sample in sets.items() if len(sample.readable)}
     if not samples:
         return None
     figure = Figure(figsize=(11, 2.9), layout="constrained")
     axes = figure.subplots(1, len(SHOWN))
     for axis, (name, label) in zip(axes, SHOWN.items(), strict=True):
-        known = None if report.reference is None else report.reference.property(name)
+        known = None if reference is None else reference.property(name)
         everything = np.concatenate(
             [*([] if known is None else [known]), *(s.property(name) for s in samples.values())]
         )
