@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.latent_space import decode, encode, interpolate, neighbours
     from molgraph.api.optimising import optimise
     from molgraph.api.judging import judge_generation
+    from molgraph.api.judging import judge_generation, temperature_sweep
     from molgraph.api.prediction import embed, load, predict_file
     from molgraph.api.pretraining import pretrain
     from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
@@ -54,6 +55,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.data.datasets import datasets, load_dataset
     from molgraph.data.editions import curate
     from molgraph.data.read import read_table
+    from molgraph.evaluate.generation.sweep import frontier_report
     from molgraph.evaluate.split_report import xray
 
 __all__ = [
@@ -69,6 +71,7 @@ __all__ = [
     "embed",
     "encode",
     "entry",
+    "frontier_report",
     "generate",
     "interpolate",
     "judge_generation",
@@ -81,6 +84,7 @@ __all__ = [
     "pretrain",
     "read_table",
     "register",
+    "temperature_sweep",
     "train",
     "train_generator",
     "xray",

@@ -23,6 +23,7 @@ _HOMES = {
     "molgraph.api.latent_space": ("decode", "encode", "interpolate", "neighbours"),
     "molgraph.api.optimising": ("optimise",),
     "molgraph.api.judging": ("judge_generation",),
+    "molgraph.api.judging": ("judge_generation", "temperature_sweep"),
     "molgraph.api.check_config": ("recipe_of",),
     "molgraph.api.sklearn_adapters": ("MoleculeClassifier", "MoleculeRegressor"),
     "molgraph.api.training": ("train",),
@@ -32,6 +33,7 @@ _HOMES = {
     "molgraph.data.datasets": ("datasets", "load_dataset"),
     "molgraph.data.editions": ("curate",),
     "molgraph.data.read": ("read_table",),
+    "molgraph.evaluate.generation.sweep": ("frontier_report",),
     "molgraph.evaluate.split_report": ("xray",),
 }
 

@@ -13,6 +13,7 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.data.read import read_table
 from molgraph.evaluate.generation.generation_report import GenerationReport
 from molgraph.evaluate.generation.judge import MOST, Draws, judge_samples
+from molgraph.evaluate.generation.sweep import TEMPERATURES, Sweep, sweep_temperatures
 from molgraph.generate.generated import Generated
 from molgraph.train.model import Model
 
@@ -67,6 +68,58 @@ def judge_generation(
         n=n,
         embedding=embedding,
         controls=controls,
+        seed=seed,
+    )
+
+
+def temperature_sweep(
+    model: Any,
+    temperatures: Sequence[float] = TEMPERATURES,
+    *,
+    n: int = 1000,
+    reference: Any = None,
+    train: Any = None,
+    embedding: str | None = None,
+    measures: Sequence[str] | None = None,
+    seed: int = 0,
+    name: str | None = None,
+) -> Sweep:
+    """Draw from a generator at several temperatures and measure each: its frontier of quality and diversity.
+
+    One temperature says little about a generator, as each trades quality for diversity by it (Caccia et al. 2020);
+    ``frontier_report`` compares two generators along their whole frontiers.
+
+    Args:
+        model: a generator, or its file.
+        temperatures: to draw at.
+        n: draws at each.
+        reference, train: as ``judge_generation`` has them; metrics that need what is not given are left out.
+        embedding: of Fréchet's distance.
+        measures: names of the metrics; all by default.
+        seed: of the draws, the same at each temperature.
+        name: what pictures call it.
+
+    Returns:
+        The metrics: ``to_frame``, ``front``, ``save("frontier.png")``.
+
+    Example:
+        >>> import molgraph
+        >>> made = molgraph.train_generator("builtin:chembl2321810", model="ngram")
+        >>> found = molgraph.temperature_sweep(made, [0.5, 1.0], n=50, measures=["valid", "unique"])
+        >>> found.to_frame()["temperature"].tolist()
+        [0.5, 1.0]
+    """
+    generator = generator_of(model)
+    path = isinstance(model, str | os.PathLike)
+    return sweep_temperatures(
+        name or (Path(model).stem if path else generator.name),
+        generator,
+        temperatures,
+        n=n,
+        reference=None if reference is None else molecules_of(reference, "test"),
+        train=None if train is None else molecules_of(train, "train"),
+        embedding=embedding,
+        measures=measures,
         seed=seed,
     )
 

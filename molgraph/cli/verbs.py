@@ -39,6 +39,7 @@ VERBS = (
         "Measure generated molecules: valid, new, diverse, like a reference.",
         "judge_generation",
     ),
+    Verb("temperature-sweep", TRAIN, "Draw a generator's frontier of quality and diversity.", "judge_generation"),
     Verb("evaluate", TRAIN, "Score a model on molecules whose values are known.", "evaluate"),
     Verb("demo", TRAIN, "The whole story on 1,017 measured molecules that need no download.", "demo"),
     Verb("data list", DATA, "Name the datasets that have a card, and where each is found.", "datasets"),

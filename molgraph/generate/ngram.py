@@ -68,7 +68,7 @@ class NgramGenerator(Generator):
 
     def __init__(
         self,
-        order: Annotated[int, Range(2, 32)] = 8,
+        order: Annotated[int, Range(2, 32)] = 10,
         max_length: Annotated[int, Range(1, 2000)] = 160,
         temperature: Annotated[float, Range(0.01, 100)] = 1.0,
     ) -> None:

@@ -73,7 +73,7 @@ def judge_samples(
     if n is not None and not 1 <= n <= least:
         raise UsageError(f"{n} draws of each cannot be judged", hint=f"the smallest sample has {least}")
     size, judge = n or min(least, MOST), _Judge(name, measures, halves, seed)
-    known = None if train is None else tuple(text for text in _canonical(train) if text)
+    known = None if train is None else training_set(train)
     theirs = None if reference is None else describe(_some(reference, MOST, seed, "reference"), "reference")
     for what, found in (("reference", theirs and theirs.readable), ("train", known)):
         if found is not None and not found:
@@ -104,7 +104,7 @@ class _Judge(NamedTuple):
         masks = half_samples(len(comparison.sample), self.halves, self.seed)
         wanted = [each for each in chosen(self.measures) if each.needs in ("", *comparison.known)]
         values = {
-            each.name: _interval(each.values(comparison, masks)) for each in progress.track(wanted, label=f"{name}")
+            each.name: interval(each.values(comparison, masks)) for each in progress.track(wanted, label=f"{name}")
         }
         return Row(name, kind, len(comparison.sample), values)
 
@@ -119,7 +119,7 @@ def half_samples(n: int, halves: int, seed: int) -> np.ndarray:
     return masks
 
 
-def _interval(values: np.ndarray) -> Interval:
+def interval(values: np.ndarray) -> Interval:
     """The value, and the spread of the half-samples around it; NaN ends where there is none."""
     value, others = float(values[0]), values[1:][np.isfinite(values[1:])]
     if not np.isfinite(value) or len(others) < 2:
@@ -148,9 +148,10 @@ def _controls(judge: _Judge, known: tuple[str, ...], reference: Sample | None, s
     return rows
 
 
-def _canonical(smiles: Sequence[str]) -> list[str]:
-    """Canonical SMILES of molecules, empty where one cannot be read."""
-    return [each.written for each in identities_of(["" if s is None else str(s) for s in smiles], label="train")]
+def training_set(smiles: Sequence[str]) -> tuple[str, ...]:
+    """Canonical SMILES of the molecules that can be read, in order."""
+    found = identities_of(["" if each is None else str(each) for each in smiles], label="training molecules")
+    return tuple(each.written for each in found if not each.reason)
 
 
 def _set(known: tuple[str, ...] | None) -> frozenset[str] | None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from molgraph.base.errors import UsageError, nearest
 from molgraph.chem.tanimoto import BitTable, find_nearest
 from molgraph.evaluate.generation.distances import (
     codes,
@@ -201,6 +202,15 @@ MEASURES: tuple[Measure, ...] = (
 )
 
 
+def check_measures(names: Sequence[str]) -> None:
+    """Raise ``UsageError`` for a name that no measure has."""
+    known = [each.name for each in MEASURES]
+    for name in names:
+        if name not in known:
+            raise UsageError(f"no metric of generators is named {name!r}", hint=nearest(name, known))
+
+
 def chosen(names: Sequence[str] | None) -> tuple[Measure, ...]:
     """The measures of those names; all where None."""
+    check_measures(names or ())
     return MEASURES if names is None else tuple(each for each in MEASURES if each.name in names)

@@ -1,0 +1,242 @@
+"""Draw from a generator at several temperatures, and compare whole frontiers of quality and diversity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from molgraph.base import progress
+from molgraph.base.contracts import Generator
+from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.paths import atomic_write
+from molgraph.evaluate.generation.embeddings import check_embedding, default_embedding
+from molgraph.evaluate.generation.judge import HALVES, half_samples, interval, training_set
+from molgraph.evaluate.generation.measures import MEASURES, Comparison, Measure, chosen
+from molgraph.evaluate.generation.sample import describe
+from molgraph.evaluate.statistics import Interval
+
+TEMPERATURES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5)
+QUALITY, DIVERSITY = "valid", "int_div"
+GRID = 101  # matched diversities
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A generator's metrics at several temperatures.
+
+    Args:
+        name: the generator's.
+        temperatures: ascending.
+        n: draws at each.
+        values: name of a measure -> float [temperatures, 1 + halves]: of all draws, then of half-samples.
+    """
+
+    name: str
+    temperatures: tuple[float, ...]
+    n: int
+    values: Mapping[str, np.ndarray]
+
+    def column(self, name: str) -> np.ndarray:
+        """float [temperatures, 1 + halves] of a measure, turned so that more is better."""
+        if name not in self.values:
+            raise UsageError(f"the sweep has no {name!r}", hint=nearest(name, self.values))
+        return self.values[name] * (-1 if _measure(name).higher is False else 1)
+
+    def front(self, quality: str = QUALITY, diversity: str = DIVERSITY) -> list[float]:
+        """The temperatures of the Pareto front: no other one is better in both."""
+        q, d = self.column(quality)[:, 0], self.column(diversity)[:, 0]
+        return [self.temperatures[i] for i in _front(q, d)]
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a temperature: each measure with the ends of its 95% interval."""
+        columns: dict[str, list[float]] = {"temperature": list(self.temperatures)}
+        for name, values in self.values.items():
+            made = [interval(row) for row in values]
+            columns |= {name: [m.value for m in made], f"{name}_low": [m.low for m in made]}
+            columns[f"{name}_high"] = [m.high for m in made]
+        return pd.DataFrame(columns)
+
+    def save(self, path: str | Path, *, quality: str = QUALITY, diversity: str = DIVERSITY) -> Path:
+        """Write the curve as a picture (.png, .svg), or the frame (.csv)."""
+        return _save(path, [self], quality, diversity, self.to_frame())
+
+    def __repr__(self) -> str:
+        shown = self.to_frame().set_index("temperature")[list(self.values)]
+        return f"Sweep of {self.name}, {self.n:,} draws a temperature\n{shown.to_string(float_format='{:.3f}'.format)}"
+
+
+@dataclass(frozen=True)
+class FrontierReport:
+    """Two frontiers, compared at every diversity that both reach.
+
+    Args:
+        a, b: the sweeps.
+        quality, diversity: names of the measures on the two axes.
+        grid: float [k], matched diversities, turned so that more is better; empty where there is none.
+        difference: quality of b less that of a, an interval at each of them.
+        area: the mean of the difference over the grid.
+    """
+
+    a: Sweep
+    b: Sweep
+    quality: str
+    diversity: str
+    grid: np.ndarray
+    difference: tuple[Interval, ...]
+    area: Interval
+
+    @property
+    def b_dominates(self) -> float:
+        """Share of the matched diversities at which b is better, its interval above 0."""
+        return float(np.mean([each.low > 0 for each in self.difference])) if self.difference else float("nan")
+
+    @property
+    def a_dominates(self) -> float:
+        """Share of the matched diversities at which a is better."""
+        return float(np.mean([each.high < 0 for each in self.difference])) if self.difference else float("nan")
+
+    @property
+    def tie(self) -> bool:
+        """Whether the areas under the two frontiers cannot be told apart."""
+        return bool(self.area.low <= 0 <= self.area.high)
+
+    @property
+    def sentence(self) -> str:
+        """Which frontier lies above the other, in words."""
+        if not self.difference:
+            return f"{self.a.name} and {self.b.name} reach no diversity in common: sweep more temperatures"
+        label, other = _measure(self.quality).label, _measure(self.diversity).label
+        share = f"{self.b.name} dominates {self.a.name} at {self.b_dominates:.0%} of matched {other}, "
+        share += f"and is dominated at {self.a_dominates:.0%}"
+        gap = f"mean difference of {label} {self.area.value:+.4f} ({self.area.low:+.4f} to {self.area.high:+.4f})"
+        return f"{share}; {gap}: {'a tie' if self.tie else 'not a tie'}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a matched diversity: the difference of quality, b less a, with its interval."""
+        sign = -1 if _measure(self.diversity).higher is False else 1
+        return pd.DataFrame(self.difference, columns=["difference", "low", "high"]).assign(diversity=sign * self.grid)
+
+    def save(self, path: str | Path) -> Path:
+        """Write both curves as a picture (.png, .svg), or the frame (.csv)."""
+        return _save(path, [self.a, self.b], self.quality, self.diversity, self.to_frame())
+
+    def __repr__(self) -> str:
+        return self.sentence
+
+
+def sweep_temperatures(
+    name: str,
+    generator: Generator,
+    temperatures: Sequence[float] = TEMPERATURES,
+    *,
+    n: int = 1000,
+    reference: Sequence[str] | None = None,
+    train: Sequence[str] | None = None,
+    embedding: str | None = None,
+    measures: Sequence[str] | None = None,
+    halves: int = HALVES,
+    seed: int = 0,
+) -> Sweep:
+    """Draw ``n`` at each temperature, the same seed at each, and measure them; see ``molgraph.temperature_sweep``."""
+    if "temperature" not in generator.param_names():
+        raise UsageError(f"{generator.name} has no temperature", hint="sweep a generator that draws from a softmax")
+    asked = tuple(sorted({float(each) for each in temperatures}))
+    if not asked:
+        raise UsageError("no temperatures are given", hint="as in 0.5,0.75,1,1.25,1.5")
+    if n < 2:
+        raise UsageError(f"{n} draws a temperature tell nothing", hint="ask for 1000 or more")
+    space = default_embedding() if embedding is None else embedding
+    check_embedding(space)
+    theirs = None if reference is None else describe(reference, "reference")
+    known = None if train is None else frozenset(training_set(train))
+    masks, before, rows = half_samples(n, halves, seed), generator.get_params(), []
+    try:
+        for each in progress.track(asked, label=name):
+            generator.set_params(temperature=each)
+            sample = describe(generator.sample(n, seed), f"{name} at {each:g}")
+            compared = Comparison(sample, theirs, known, space)
+            wanted = [m for m in chosen(measures) if m.needs in ("", *compared.known)]
+            rows.append({m.name: m.values(compared, masks) for m in wanted})
+    finally:
+        generator.set_params(**before)
+    return Sweep(name, asked, n, {m: np.stack([row[m] for row in rows]) for m in rows[0]})
+
+
+def frontier_report(a: Sweep, b: Sweep, *, quality: str = QUALITY, diversity: str = DIVERSITY) -> FrontierReport:
+    """Compare two generators along their whole frontiers, as one temperature of each compares nothing.
+
+    At each diversity that both reach, the quality of a generator is that of its Pareto front there, linear between two
+    temperatures (a mixture of the two draws reaches it). Caccia et al. 2020, "Language GANs Falling Short".
+
+    Args:
+        a, b: what ``temperature_sweep`` gave.
+        quality: a measure's name, such as ``valid``, ``snn`` or ``frechet``.
+        diversity: another one, such as ``int_div``, ``unique`` or ``novel``.
+
+    Raises:
+        UsageError: a sweep lacks a measure. DataError: too few temperatures gave molecules.
+
+    Example:
+        >>> flat = np.array([[0.5], [0.7], [0.9]])
+        >>> one = Sweep("one", (0.5, 1.0, 1.5), 9, {"int_div": flat, "valid": 1 - flat})
+        >>> two = Sweep("two", (0.5, 1.0, 1.5), 9, {"int_div": flat, "valid": 1.1 - flat})
+        >>> round(frontier_report(one, two).area.value, 6)
+        0.1
+    """
+    pairs = [(sweep.column(quality), sweep.column(diversity)) for sweep in (a, b)]
+    fronts = [_front(q[:, 0], d[:, 0]) for q, d in pairs]
+    if min(map(len, fronts)) < 1:
+        raise DataError("a sweep has no temperature with molecules", hint="sweep lower temperatures")
+    reach = [(d[front, 0].min(), d[front, 0].max()) for (_, d), front in zip(pairs, fronts, strict=True)]
+    low, high = max(each[0] for each in reach), min(each[1] for each in reach)
+    nothing = Interval(float("nan"), float("nan"), float("nan"))
+    if low > high:
+        return FrontierReport(a, b, quality, diversity, np.zeros(0), (), nothing)
+    grid, draws = np.linspace(low, high, GRID), min(q.shape[1] for q, _ in pairs)
+    curves = [
+        np.stack([np.interp(grid, *_ordered(d[front, k], q[front, k])) for k in range(draws)])
+        for (q, d), front in zip(pairs, fronts, strict=True)
+    ]
+    gap = curves[1] - curves[0]  # [1 + halves, grid]
+    return FrontierReport(
+        a, b, quality, diversity, grid, tuple(interval(column) for column in gap.T), interval(gap.mean(axis=1))
+    )
+
+
+def _front(quality: np.ndarray, diversity: np.ndarray) -> np.ndarray:
+    """Rows that no other one beats in both, by diversity."""
+    rows = np.flatnonzero(np.isfinite(quality) & np.isfinite(diversity))
+    q, d = quality[rows], diversity[rows]
+    beaten = [((q >= a) & (d >= b) & ((q > a) | (d > b))).any() for a, b in zip(q, d, strict=True)]
+    kept = rows[~np.array(beaten, dtype=bool)]
+    return kept[np.argsort(diversity[kept])]
+
+
+def _ordered(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    order = np.argsort(x)
+    return x[order], y[order]
+
+
+def _measure(name: str) -> Measure:
+    return next(each for each in MEASURES if each.name == name)
+
+
+def _save(path: str | Path, sweeps: Sequence[Sweep], quality: str, diversity: str, frame: pd.DataFrame) -> Path:
+    path = Path(path)
+    if path.suffix not in (".png", ".svg", ".csv"):
+        raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .png, .svg, .csv")
+    if path.suffix == ".csv":
+        content = frame.to_csv(index=False).encode()
+    else:
+        from molgraph.evaluate.generation.report_frontier import draw_frontier  # with matplotlib, which few runs need
+
+        curves = [(s.name, s.temperatures, s.values[diversity], s.values[quality], s.front(quality, diversity))
+                  for s in sweeps]  # fmt: skip
+        content = draw_frontier(curves, _measure(diversity).label, _measure(quality).label, path.suffix[1:])
+    with atomic_write(path) as file:
+        file.write(content)
+    return path

@@ -1,0 +1,85 @@
+"""Frontiers of generators whose trade of quality for diversity is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+import molgraph
+from molgraph.base.errors import DataError, UsageError
+from molgraph.evaluate.generation.sweep import Sweep, frontier_report
+from molgraph.generate.ngram import NgramGenerator
+from tests.tiny import series
+
+T = tuple(np.linspace(0.5, 1.5, 7).round(3))
+
+
+def binomial(name: str, quality: np.ndarray, diversity: np.ndarray, seed: int, n: int = 1000) -> Sweep:
+    """A sweep whose two measures are counts of n draws with these probabilities, and its half-samples."""
+    rng = np.random.default_rng(seed)
+    values = {}
+    for key, p in (("valid", quality), ("unique", diversity)):
+        drawn = rng.random((len(p), n)) < p[:, None]
+        halves = [drawn[:, rng.permutation(n)[: n // 2]].mean(axis=1) for _ in range(200)]
+        values[key] = np.stack([drawn.mean(axis=1), *halves], axis=1)
+    return Sweep(name, T, n, values)
+
+
+def curve(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Validity falls and uniqueness rises with the temperature."""
+    return 1 / (1 + np.exp(6 * (t - 1.2))), 0.4 + 0.5 * t / 1.5
+
+
+def test_a_model_ties_with_itself_at_other_temperatures_and_one_of_each_calls_a_winner() -> None:
+    ties, winners = 0, 0
+    for seed in range(20):
+        a, b = (binomial("a", *curve(np.array(T) * f), seed=seed + k) for f, k in ((1.0, 0), (0.8, 1000)))
+        ties += frontier_report(a, b, diversity="unique").tie
+        one, two = a.to_frame().iloc[3], b.to_frame().iloc[3]
+        winners += two["valid_low"] > one["valid_high"]
+    assert ties >= 16 and winners == 20, (ties, winners)
+
+
+def test_a_better_model_dominates_at_matched_diversities() -> None:
+    q, d = curve(np.array(T))
+    a, b = binomial("a", 0.7 * q, d, 1), binomial("b", q, d, 2)
+    found = frontier_report(a, b, diversity="unique")
+    assert found.b_dominates > 0.9 and found.a_dominates == 0 and not found.tie and found.area.low > 0
+    back = frontier_report(b, a, diversity="unique")
+    assert back.area.value == pytest.approx(-found.area.value) and back.a_dominates == found.b_dominates
+    assert "dominates a at" in found.sentence and found.sentence.endswith("not a tie")
+
+
+def test_the_front_leaves_out_what_another_temperature_beats_in_both() -> None:
+    values = {"valid": np.array([[0.5], [0.9], [0.8], [0.2]]), "frechet": np.array([[3.0], [2.0], [1.0], [4.0]])}
+    sweep = Sweep("a", (0.1, 0.2, 0.3, 0.4), 9, values)
+    assert sweep.front("valid", "frechet") == [0.2, 0.3], "a low distance is good"
+
+
+def test_frontiers_without_anything_in_common_say_so() -> None:
+    a = Sweep("a", T[:2], 9, {"valid": np.ones((2, 1)), "unique": np.array([[0.1], [0.2]])})
+    b = Sweep("b", T[:2], 9, {"valid": np.ones((2, 1)), "unique": np.array([[0.8], [0.9]])})
+    assert "no diversity in common" in frontier_report(a, b, diversity="unique").sentence
+    with pytest.raises(UsageError, match="has no 'int_div'"):
+        frontier_report(a, b)
+    with pytest.raises(DataError, match="no temperature with molecules"):
+        frontier_report(a, Sweep("c", T[:1], 9, {"valid": np.full((1, 1), np.nan), "unique": np.ones((1, 1))}),
+                        diversity="unique")  # fmt: skip
+
+
+def test_a_generator_is_swept_and_left_as_it_was(tmp_path: Path) -> None:
+    made = NgramGenerator(order=10, temperature=0.9).fit(series(200))
+    found = molgraph.temperature_sweep(made, [2.0, 0.3, 1.0], n=120, measures=["unique", "int_div", "valid"])
+    assert found.temperatures == (0.3, 1.0, 2.0) and made.temperature == 0.9
+    assert spearmanr(found.temperatures, found.values["int_div"][:, 0]).statistic == 1
+    for name in ("a.png", "a.svg", "a.csv"):
+        assert found.save(tmp_path / name).stat().st_size > 100
+    with pytest.raises(UsageError, match="no metric of generators is named 'validity'"):
+        molgraph.temperature_sweep(made, [1.0], n=5, measures=["validity"])
+    frame = {"smiles": ["C" * k for k in range(1, 9)], "y": list(range(8))}
+    model = molgraph.train(frame, targets=["y"], model="mean", split="random").model
+    with pytest.raises(UsageError, match="proposes no molecules"):
+        molgraph.temperature_sweep(model)
