@@ -21,6 +21,7 @@ IMPORTS: tuple[str, ...] = (
     "molgraph.train.make_method",
     "molgraph.auxiliary",
     "molgraph.trust",
+    "molgraph.generate.gru",
     "molgraph.data.datasets",
 )
 IMPORTS += ("pyarrow.parquet", "sklearn.ensemble", "lightning.fabric", "optuna", "xgboost", "catboost", "gpytorch")
@@ -96,7 +97,7 @@ def _read(own: OwnTable) -> Table:
         hint = "its rows are read more than once: write them to a file first"
         raise StorageError(f"the [[table]] {own.name!r}: {own.path} is a pipe or a device", hint=hint)
     try:
-        return read_table(own.path, **own.columns, targets=own.targets, split=own.split_column)
+        return read_table(own.path, **own.columns, targets=own.targets or None, split=own.split_column)
     except StorageError as error:
         if os.path.exists(own.path):
             raise

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from molgraph.base.errors import UsageError
 from molgraph.base.resources import recipe_names
 from molgraph.cli.options import argument, check_writable, option, out_option
 
@@ -57,6 +58,13 @@ def run(
         recipe = "column"                   # of the own file: train, valid, test
         params = { column = "part" }        # or folds 0, 1, ... with folds = 5
         datasets = ["mine"]
+
+    Generators have boards of their own: each [[generator]] learns from the
+    training part, and its draws are judged against the test part:
+        [generation]
+        draws = 10000
+        [[generator]]
+        name = "gru"
 
     Of a table of pairs, a method may be given some columns alone:
         [[method]]
@@ -134,8 +142,6 @@ def parse_only(words: list[str]) -> dict[str, set[str]]:
         >>> sorted(found["dataset"]), found["method"]
         (['bbbp', 'esol'], {'mean'})
     """
-    from molgraph.base.errors import UsageError
-
     found: dict[str, set[str]] = {}
     for word in words:
         key = ""
@@ -205,8 +211,21 @@ def report(
     if folder.is_dir():
         check_writable(page, leaderboard)
     from molgraph.cli.show import say, steps
+    from molgraph.evaluate.benchmark.generation_board import write_generation_report
     from molgraph.evaluate.benchmark.report import warnings, write_bench_report
+    from molgraph.evaluate.benchmark.run_folder import RECIPE, read_records
 
+    if (folder / RECIPE).is_file() and (records := read_records(folder)).recipe.generates:
+        if record is not None:
+            raise UsageError(
+                "a record is made of methods", hint="keep the leaderboard of generators: --leaderboard FILE"
+            )
+        with steps():
+            boards = write_generation_report(records, page, leaderboard)
+        for board in boards:
+            say(f"{board.dataset}, {board.split}: {board.sentence}")
+        say(f"page written to {page}", err=True)
+        return
     with steps():
         made = write_bench_report(folder, page, leaderboard, record=record, slices=not brief)
     for board in made.boards:

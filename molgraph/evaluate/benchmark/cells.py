@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.base.version import __version__
-from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
+from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe, Generation
 
 FORMAT = "molgraph-cell-2"
 FIRST_FORMAT = "molgraph-cell-1"  # its keys hold the recipe's parameters alone, without defaults and molgraph's version
@@ -53,14 +53,16 @@ def cell_key(
     seed: int,
     resolved: Mapping[str, Any] | None,
     version: str = __version__,
+    generation: Generation | None = None,
 ) -> str:
     """sha256 of data, rows, method, its parameters with their defaults, search, seed, columns and molgraph's version.
 
-    ``resolved`` is None for a cell of the first format.
+    ``resolved`` is None for a cell of the first format; ``generation`` is that of a generator's.
     """
     search = None if method.search is None else method.search.model_dump(mode="json")
     head, params = (FIRST_FORMAT, method.params) if resolved is None else (FORMAT, resolved)
     parts: list[Any] = [head, data_hash, split_hash, method.name, params, search, seed]
+    parts += [] if generation is None else [{"generation": generation.model_dump(include={"draws", "most_train"})}]
     parts += [] if method.inputs is None else [{"inputs": method.inputs}]
     parts += [] if resolved is None else [{"molgraph": version}]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

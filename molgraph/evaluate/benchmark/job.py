@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from molgraph.base.contracts import Method
+from molgraph.base.contracts import Generator, Trainable
+from molgraph.base.parameters import check_params
+from molgraph.base.registry import get
 from molgraph.base.seeds import derive
 from molgraph.base.version import package_versions
 from molgraph.data.splits import split_table
@@ -50,6 +52,9 @@ class Job:
     search: Mapping[str, Any] | None = None
     metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of each target, the one that leads first
     threads: int = 1
+    kind: str = "method"  # or generator
+    draws: int = 0  # of a generator
+    most_train: int | None = None  # training molecules that a generator is given
     store: str | None = None  # a folder for features that the dataset's cells share
     seconds: float = 3600.0
     memory_gb: float = 8.0
@@ -61,9 +66,9 @@ class Job:
         asked = [self.params.get("device"), inner.get("device") if isinstance(inner, Mapping) else None]
         return all(device in CPU for device in asked)
 
-    def make(self, params: Mapping[str, Any], seed: int) -> Method:
-        """The method with these parameters, and with the run's settings (seed, threads, store) where it has them."""
-        method: Method = load_factory(self.factory)(self.method, **params)
+    def make(self, params: Mapping[str, Any], seed: int) -> Any:
+        """The method or generator with these parameters, and the run's settings (seed, threads, store) that it has."""
+        method: Trainable = maker(self.kind, load_factory(self.factory))(self.method, **params)
         run = {"seed": seed, "threads": self.threads, "store": self.store}
         known = method.param_names()
         method.set_params(**{k: v for k, v in run.items() if k in known and k not in params and v is not None})
@@ -86,6 +91,20 @@ def load_factory(dotted: str) -> Any:
     """The function of a dotted name ``module:function``."""
     module, _, name = dotted.partition(":")
     return getattr(import_module(module), name)
+
+
+def maker(kind: str, factory: Callable[..., Any]) -> Callable[..., Any]:
+    """What makes a method, or a generator, from its name and parameters."""
+    return factory if kind == "method" else make_generator
+
+
+def make_generator(name: str, **params: Any) -> Generator:
+    """A registered generator with these parameters, which are checked."""
+    cls = get("generator", name)
+    check_params(cls, params, owner=name)
+    made: Generator = cls(**params)
+    made.check_params()
+    return made
 
 
 @cache
@@ -117,7 +136,7 @@ def strip_labels(table: Table, inputs: Sequence[str] | None = None) -> Table:
     return replace(_of(table, inputs), y=None, targets=(), packed={})
 
 
-def fit(method: Method, train: Table, valid: Table | None, seed: int, inputs: Sequence[str] | None = None) -> None:
+def fit(method: Trainable, train: Table, valid: Table | None, seed: int, inputs: Sequence[str] | None = None) -> None:
     """Fit on training rows; a method that stops early by validation rows gets a tenth of them where there are none.
 
     The tenth is drawn from whole rows, so that it does not depend on the entity columns (``inputs``) that are read.

@@ -20,6 +20,7 @@ from molgraph.data.table import Table
 from molgraph.data.target_json import target_from_json
 from molgraph.evaluate.benchmark.cells import Cell, cell_key
 from molgraph.evaluate.benchmark.frozen_splits import freeze, in_one_line
+from molgraph.evaluate.benchmark.job import maker
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 from molgraph.evaluate.benchmark.table_parquet import write_table
 from molgraph.evaluate.benchmark.unused_rows import unused_rows
@@ -145,7 +146,7 @@ def check_recipe(recipe: BenchRecipe, factory: Callable[..., Method], tables: Ma
         _check_quoted(recipe, quoted)
     resolved = {}
     for method in recipe.method:
-        made = factory(method.name, **method.params)
+        made = maker(method.kind, factory)(method.name, **method.params)
         if method.search is not None and not made.space():
             raise UsageError(f"{method.name} has no parameters to search", hint="leave its search out")
         plain = json.dumps(made.resolved_params(), default=lambda value: type(value).__qualname__)
@@ -189,8 +190,14 @@ def prepare(
         return DatasetPlan(name, refused="; ".join(dict.fromkeys(refused.values())))  # one reason of several, once
     methods = [method for method in recipe.method if name not in method.skip]
     params = {method.row: (resolved or {}).get(method.row, method.params) for method in methods}
+    drawn = recipe.generation if recipe.generates else None
     cells = [
-        Cell(*part, method.row, seed, cell_key(plan.data_hash, split.hash, method, seed, params[method.row]))
+        Cell(
+            *part,
+            method.row,
+            seed,
+            cell_key(plan.data_hash, split.hash, method, seed, params[method.row], generation=drawn),
+        )
         for part, split in (((name, *part), split) for part, split in made.items())
         for method in methods
         for seed in recipe.seeds_of(recipe.of_split(part[1]))
@@ -210,8 +217,12 @@ def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetP
     else:
         digest, edition = content_hash(table), "own"
         leading = next((t.metric for t in recipe.table if t.name == name), "")
-        if not table.targets:
+        if not table.targets and not recipe.generates:
             raise DataError(f"{name} has no targets: read its table with them, as read_table(file, targets=[...])")
+    if recipe.generates:
+        if [each.kind for each in table.entities] != ["molecule"]:
+            raise DataError(f"{name} has no single column of molecules", hint="generators learn from one")
+        return DatasetPlan(name, edition, digest, len(table)), table
     if table.packed:
         raise DataError(f"{name} has targets of atoms or bonds", hint="benchmarks take targets of whole rows")
     if not table.row_targets or table.y is None:

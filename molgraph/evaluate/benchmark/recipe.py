@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -100,7 +100,7 @@ class OwnTable(Section):
     geometry: str | tuple[str, ...] | None = None  # its column of atoms in space; geometry: those of an SD file
     id: str | None = None  # its column of ids; one named id, or the rows' numbers, where not given
     split_column: str | None = None  # read by the splits column, time and group where their params name no other
-    targets: Annotated[tuple[str, ...], Field(min_length=1)]  # with a kind where it is not plain (active:binary)
+    targets: tuple[str, ...] = ()  # with a kind where it is not plain (active:binary); generators read none
     metric: str = ""  # the one that leads its board; the usual one of its kind where not given
 
     @property
@@ -121,7 +121,8 @@ class Search(Section):
 class BenchMethod(Section):
     """One row of the board."""
 
-    name: str  # a registered method or encoder
+    name: str  # a registered method or encoder, or a registered generator
+    kind: Literal["method", "generator"] = "method"
     label: Label = ""  # on the board and in paths; by default the method's name
     params: Params = Field(default_factory=dict)
     inputs: Annotated[tuple[str, ...], Field(min_length=1)] | None = None  # the entity columns that it is given, or all
@@ -132,6 +133,14 @@ class BenchMethod(Section):
     def row(self) -> str:
         """Its name on the board and in paths."""
         return self.label or self.name
+
+
+class Generation(Section):
+    """How generators are trained and judged."""
+
+    draws: Positive = 10_000  # of each generator, all of which are judged
+    most_train: Positive | None = None  # training molecules that all generators are given; all by default
+    embedding: Literal["descriptors", "fingerprint", "chemnet"] = "descriptors"  # of Fréchet's distance
 
 
 class Budget(Section):
@@ -183,7 +192,27 @@ class BenchRecipe(Section):
     metrics: Annotated[tuple[str, ...], Once] = ()
     budget: Budget = Budget()
     run: RunSection = RunSection()
+    generation: Generation = Generation()
     quoted: tuple[Quoted, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _generators(cls, values: Any) -> Any:
+        """Each ``[[generator]]`` as a method of that kind."""
+        if not isinstance(values, Mapping) or "generator" not in values:
+            return values
+        made = [{**each, "kind": "generator"} for each in values["generator"]]
+        return {k: v for k, v in values.items() if k != "generator"} | {"method": [*values.get("method", ()), *made]}
+
+    @model_validator(mode="after")
+    def _kinds(self) -> Self:
+        if len({m.kind for m in self.method}) > 1:
+            raise ValueError("methods and generators have boards of their own: give each a recipe")
+        if self.generates and (self.metrics or self.quoted or any(m.search or m.inputs for m in self.method)):
+            raise ValueError("generators have no metrics, quoted, search or inputs: leave them out")
+        if not self.generates and (bare := [t.name for t in self.table if not t.targets]):
+            raise ValueError(f"the [[table]] {bare[0]!r} names no targets, which methods learn")
+        return self
 
     @model_validator(mode="after")
     def _names(self) -> Self:
@@ -206,6 +235,11 @@ class BenchRecipe(Section):
     def to_toml(self) -> str:
         """The recipe as TOML text that ``from_toml`` reads back to the same recipe."""
         return write_toml(self.model_dump(mode="json", exclude_defaults=True))
+
+    @property
+    def generates(self) -> bool:
+        """Whether its rows are generators."""
+        return self.method[0].kind == "generator"
 
     def of_split(self, name: str) -> BenchSplit:
         """The split of that label."""

@@ -19,7 +19,7 @@ from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FAILED, Cell, in_order
 from molgraph.evaluate.benchmark.engine_ray import RayEngine
 from molgraph.evaluate.benchmark.folder import check_folder, check_unchanged, open_folder
-from molgraph.evaluate.benchmark.job import load_factory
+from molgraph.evaluate.benchmark.job import load_factory, maker
 from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.locks import Claims
 from molgraph.evaluate.benchmark.loop import NO_WRITING, Engine, Loop
@@ -174,7 +174,10 @@ def _check_installed(recipe: BenchRecipe, factory: Callable[..., Method], rows: 
     lacks = {}
     for method in recipe.method:
         if method.row in rows:
-            needs = (*factory(method.name, **method.params).needs, *(["optuna"] if method.search else []))
+            needs = (
+                *maker(method.kind, factory)(method.name, **method.params).needs,
+                *(["optuna"] if method.search else []),
+            )
             if gone := missing(needs):
                 lacks[method.row] = gone
     if lacks:

@@ -35,7 +35,13 @@ def score_records(records: Records, done: Sequence[Record] | None = None) -> pd.
     """
     rows: list[tuple] = []
     for record in progress.track(records.done if done is None else done, label="scoring"):
+        if records.recipe.generates:
+            continue
         rows.extend(score_cell(record, records.problems[record.cell.dataset], records))
+    if records.recipe.generates:
+        from molgraph.evaluate.benchmark.generation_scores import score_generators  # judges samples
+
+        rows.extend(score_generators(records, records.done if done is None else done))
     rows.extend(_refused(records))
     return pd.DataFrame(rows, columns=list(COLUMNS))
 

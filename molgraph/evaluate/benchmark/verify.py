@@ -17,6 +17,7 @@ from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS, row_contents, split_hash
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FIRST_FORMAT, Cell, cell_key, file_of_split
+from molgraph.evaluate.benchmark.draws import read_draws
 from molgraph.evaluate.benchmark.plan import PLAN, DatasetPlan
 from molgraph.evaluate.benchmark.run_folder import Predicted, Record, Records, read_records
 from molgraph.evaluate.benchmark.scoring import SCORES, score_records, stored_scores
@@ -162,7 +163,8 @@ def _check_cell(records: Records, cell: Cell, manifest: dict, sound: _Sound) -> 
         first = manifest["format"] == FIRST_FORMAT
         resolved = None if first else manifest.get("resolved", {})
         version = manifest.get("versions", {}).get("molgraph", "")
-        key = cell_key(problem.data_hash, stated, method, cell.seed, resolved, version)
+        drawn = records.recipe.generation if records.recipe.generates else None
+        key = cell_key(problem.data_hash, stated, method, cell.seed, resolved, version, drawn)
         if cell.key != key or manifest.get("params") != method.params:
             yield "its key is not that of the recipe's data, split, method, parameters and seed"
     if manifest["status"] != "ok":
@@ -171,6 +173,9 @@ def _check_cell(records: Records, cell: Cell, manifest: dict, sound: _Sound) -> 
         yield "its predictions are gone"
         return
     try:
+        if records.recipe.generates:
+            read_draws(records.path(cell), str(manifest["predictions_sha256"]))
+            return
         predicted = records.predictions(cell, manifest)
     except MolgraphError as error:
         yield error.message

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.base.contracts import Prediction
+from molgraph.base.contracts import Generator, Prediction, SamplesUnchecked
 from molgraph.base.errors import DataError, MolgraphError
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import PREDICTIONS
+from molgraph.evaluate.benchmark.draws import given_molecules, write_draws
 from molgraph.evaluate.benchmark.job import Job, fit, machine, strip_labels, versions
 from molgraph.evaluate.benchmark.search import search
 from molgraph.evaluate.benchmark.table_parquet import read_handed
@@ -60,6 +61,8 @@ def run_job(job: Job) -> dict[str, Any]:
         params |= found["chosen"]
         seconds["search"] = time.perf_counter() - started
     method = job.make(params, job.seed)
+    if isinstance(method, Generator):
+        return run_generator(job, method, given_molecules(train, job.most_train), valid)
     started = time.perf_counter()
     fit(method, train, valid, job.seed, job.inputs)
     seconds["fit"] = time.perf_counter() - started
@@ -71,6 +74,21 @@ def run_job(job: Job) -> dict[str, Any]:
     notes = [*method.notes, *found.pop("notes", ())]
     unlearned = dict(prediction.unlearned)
     return {"status": "ok", "reason": "", "seconds": seconds, "notes": notes, "unlearned": unlearned, **found}
+
+
+def run_generator(job: Job, made: Generator, train: Table, valid: Table) -> dict[str, Any]:
+    """Learn from the training molecules and write what is drawn; the test molecules are never handed to it."""
+    started = time.perf_counter()
+    fit(made, strip_labels(train), strip_labels(valid), job.seed)
+    fitted = time.perf_counter()
+    drawn = {"smiles": made.sample(job.draws, job.seed)}
+    seconds = {"fit": fitted - started, "sample": time.perf_counter() - fitted}
+    if isinstance(made, SamplesUnchecked):
+        drawn["unchecked"] = made.sample_unchecked(job.draws, job.seed)
+    if len(drawn["smiles"]) != job.draws:
+        raise DataError(f"{job.method} drew {len(drawn['smiles'])} molecules", hint=f"asked for {job.draws}")
+    write_draws(Path(job.folder) / PREDICTIONS, drawn)
+    return {"status": "ok", "reason": "", "seconds": seconds, "notes": list(made.notes)}
 
 
 def write_predictions(path: Path, rows: np.ndarray, test: Table, prediction: Prediction) -> None:

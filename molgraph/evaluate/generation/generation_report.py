@@ -64,8 +64,8 @@ class GenerationReport:
         return tuple(each for each in MEASURES if any(each.name in row.values for row in self.rows))
 
     def label(self, measure: Measure) -> str:
-        """What tables call a measure; Fréchet's distance with its embedding, without which it says nothing."""
-        return f"{measure.label} ({self.embedding})" if measure.name == "frechet" else measure.label
+        """What tables call a measure."""
+        return label_of(measure, self.embedding)
 
     def value(self, row: str, measure: str) -> float:
         """A row's value of a measure.
@@ -197,6 +197,11 @@ class GenerationReport:
 
     def _repr_html_(self) -> str:
         return f"<p>{self.sentence}</p>{self.table().to_html(border=0)}<p>{self.about}</p>"
+
+
+def label_of(measure: Measure, embedding: str) -> str:
+    """What tables call a measure; Fréchet's distance with its embedding, without which it says nothing."""
+    return f"{measure.label} ({embedding})" if measure.name == "frechet" else measure.label
 
 
 def cell_text(found: Interval | None) -> str:

@@ -38,7 +38,7 @@ class Draws(NamedTuple):
 def judge_samples(
     samples: Mapping[str, Draws],
     *,
-    reference: Sequence[str] | None = None,
+    reference: Sequence[str] | Sample | None = None,
     train: Sequence[str] | None = None,
     n: int | None = None,
     embedding: str | None = None,
@@ -56,7 +56,8 @@ def judge_samples(
 
     Args:
         samples: name of a row -> draws.
-        reference: molecules that the samples should be like and no generator has seen; 10,000 of them at most.
+        reference: molecules that the samples should be like and no generator has seen, described or not; 10,000 of
+            them at most.
         train: molecules that were learned from.
         n: draws of each row; by default the smallest sample's, at most 10,000.
         embedding: of the Fréchet distance; by default ``chemnet`` where fcd is installed, else ``descriptors``.
@@ -74,7 +75,7 @@ def judge_samples(
         raise UsageError(f"{n} draws of each cannot be judged", hint=f"the smallest sample has {least}")
     size, judge = n or min(least, MOST), _Judge(name, measures, halves, seed)
     known = None if train is None else training_set(train)
-    theirs = None if reference is None else describe(_some(reference, MOST, seed, "reference"), "reference")
+    theirs = None if reference is None else reference_sample(reference, seed)
     for what, found in (("reference", theirs and theirs.readable), ("train", known)):
         if found is not None and not found:
             raise DataError(f"no molecule of {what} can be read", hint="look at the reasons: molgraph data audit FILE")
@@ -156,6 +157,13 @@ def training_set(smiles: Sequence[str]) -> tuple[str, ...]:
 
 def _set(known: tuple[str, ...] | None) -> frozenset[str] | None:
     return None if known is None else frozenset(known)
+
+
+def reference_sample(reference: Sequence[str] | Sample, seed: int = 0) -> Sample:
+    """A reference described, at most 10,000 molecules of it."""
+    return (
+        reference if isinstance(reference, Sample) else describe(_some(reference, MOST, seed, "reference"), "reference")
+    )
 
 
 def _some(smiles: Sequence[str], most: int, seed: int, what: str) -> list[str]:

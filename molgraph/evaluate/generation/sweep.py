@@ -14,7 +14,7 @@ from molgraph.base.contracts import Generator
 from molgraph.base.errors import DataError, UsageError, nearest
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.generation.embeddings import check_embedding, default_embedding
-from molgraph.evaluate.generation.judge import HALVES, half_samples, interval, training_set
+from molgraph.evaluate.generation.judge import HALVES, half_samples, interval, reference_sample, training_set
 from molgraph.evaluate.generation.measures import MEASURES, Comparison, Measure, chosen
 from molgraph.evaluate.generation.sample import describe
 from molgraph.evaluate.statistics import Interval
@@ -151,7 +151,7 @@ def sweep_temperatures(
         raise UsageError(f"{n} draws a temperature tell nothing", hint="ask for 1000 or more")
     space = default_embedding() if embedding is None else embedding
     check_embedding(space)
-    theirs = None if reference is None else describe(reference, "reference")
+    theirs = None if reference is None else reference_sample(reference)
     known = None if train is None else frozenset(training_set(train))
     masks, before, rows = half_samples(n, halves, seed), generator.get_params(), []
     try:
