@@ -20,7 +20,7 @@ from molgraph.evaluate.generation.generation_report import Row, cell_text, direc
 from molgraph.evaluate.generation.measures import MEASURES, Measure
 from molgraph.evaluate.statistics import Interval
 
-ORDER = ("valid", "valid_unchecked", "unique", "novel", "frechet", "snn", "int_div", "filters")  # the others follow
+TELLING = ("valid", "valid_unchecked", "unique", "novel", "frechet", "snn", "int_div", "filters")  # the others follow
 
 
 @dataclass(frozen=True)
@@ -58,18 +58,22 @@ class GenerationBoard:
     def measures(self) -> list[Measure]:
         """Those that some row has, the telling ones first."""
         there = [each for each in MEASURES if any(each.name in row.values for row in self.rows)]
-        return sorted(there, key=lambda each: ORDER.index(each.name) if each.name in ORDER else len(ORDER))
+        return sorted(there, key=lambda each: TELLING.index(each.name) if each.name in TELLING else len(TELLING))
 
     @property
-    def heads(self) -> list[str]:
-        """Titles of the columns behind the name."""
-        of = [f"{label_of(each, self.embedding)} {direction(each)}" for each in self.measures]
-        return [*of, "train, s", "sample, s", "cells"]
-
-    def cells_of(self, row: GeneratorRow) -> list[str]:
-        """The texts of a row, one a column."""
-        times = ["" if np.isnan(each) else f"{each:,.0f}" for each in row.seconds]
-        return [*(cell_text(row.values.get(each.name)) for each in self.measures), *times, f"{row.cells}"]
+    def tables(self) -> list[tuple[list[str], list[list[str]]]]:
+        """The telling measures with the times, then the others: heads, and the texts of each row."""
+        made = []
+        for telling in (True, False):
+            chosen = [each for each in self.measures if (each.name in TELLING) == telling]
+            heads = [f"{label_of(each, self.embedding)} {direction(each)}" for each in chosen]
+            rows = [[cell_text(row.values.get(each.name)) for each in chosen] for row in self.rows]
+            if telling:
+                heads += ["train, s", "sample, s", "cells"]
+                rows = [[*cells, *_costs(row)] for cells, row in zip(rows, self.rows, strict=True)]
+            if chosen:
+                made.append((heads, rows))
+        return made
 
     @property
     def sentence(self) -> str:
@@ -149,12 +153,16 @@ def write_generation_report(
 
 def _markdown(board: GenerationBoard) -> str:
     lines = [f"## {board.dataset}, {board.split}", "", f"{board.sentence}.", ""]
-    lines += ["| generator | " + " | ".join(board.heads) + " |", "|---|" + "---:|" * len(board.heads)]
-    for row in board.rows:
-        name = f"*{row.name}*" if row.kind == "control" else row.name
-        lines.append(f"| {name} | " + " | ".join(board.cells_of(row)) + " |")
-    notes = [f"- {row.name}: {row.note}" for row in board.rows if row.note]
-    return "\n".join([*lines, *([""] * bool(notes)), *notes, ""])
+    names = [f"*{row.name}*" if row.kind == "control" else row.name for row in board.rows]
+    for heads, rows in board.tables:
+        lines += ["| generator | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
+        lines += [f"| {name} | " + " | ".join(cells) + " |" for name, cells in zip(names, rows, strict=True)]
+        lines.append("")
+    return "\n".join([*lines, *(f"- {row.name}: {row.note}" for row in board.rows if row.note), ""])
+
+
+def _costs(row: GeneratorRow) -> list[str]:
+    return [*("" if np.isnan(each) else f"{each:,.0f}" for each in row.seconds), f"{row.cells}"]
 
 
 def _row(name: str, members: Sequence[Record], judged: Sequence[Row]) -> GeneratorRow:

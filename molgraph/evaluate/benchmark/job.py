@@ -68,7 +68,8 @@ class Job:
 
     def make(self, params: Mapping[str, Any], seed: int) -> Any:
         """The method or generator with these parameters, and the run's settings (seed, threads, store) that it has."""
-        method: Trainable = maker(self.kind, load_factory(self.factory))(self.method, **params)
+        make = make_generator if self.kind == "generator" else load_factory(self.factory)
+        method: Trainable = make(self.method, **params)
         run = {"seed": seed, "threads": self.threads, "store": self.store}
         known = method.param_names()
         method.set_params(**{k: v for k, v in run.items() if k in known and k not in params and v is not None})

@@ -138,7 +138,7 @@ def _controls(judge: _Judge, known: tuple[str, ...], reference: Sample | None, s
     rows = []
     if cut:
         half = describe(second, "training half")
-        rows.append(judge.row("train half, other half", "control",
+        rows.append(judge.row("train half against half", "control",
                               Comparison(describe(first, "training half"), half, frozenset(second), name)))  # fmt: skip
     drawn = describe([known[i] for i in order[: min(size, len(known))]], "training sample")
     rows.append(judge.row("training sample", "control", Comparison(drawn, reference, _set(known), name)))

@@ -26,10 +26,13 @@ def draw_frontier(curves: Sequence[Curve], diversity: str, quality: str, form: s
             axis.errorbar(x[:, 0], y[:, 0], bars[1], bars[0], color=colour, linewidth=1.6, elinewidth=0.7, label=name)
             axis.scatter(x[on, 0], y[on, 0], color=colour, s=26, zorder=3)
             axis.scatter(x[~on, 0], y[~on, 0], facecolor="white", edgecolor=colour, s=26, zorder=3)
+            side, place = (
+                ("left", (6, 5)) if name == curves[0][0] else ("right", (-6, -12))
+            )  # on either side of the curves
             ends = {0, len(temperatures) - 1, int(np.argmin(np.abs(np.array(temperatures) - 1)))}
             for i in sorted(ends):
                 where = (x[i, 0], y[i, 0])
-                axis.annotate(f"T {temperatures[i]:g}", where, (6, 5), textcoords="offset points", color=SOFT)
+                axis.annotate(f"T {temperatures[i]:g}", where, place, textcoords="offset points", ha=side, color=SOFT)
         axis.set(xlabel=diversity, ylabel=quality)
         axis.margins(0.08)
         if len(curves) > 1:
