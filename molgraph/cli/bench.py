@@ -222,8 +222,8 @@ def report(
             )
         with steps():
             boards = write_generation_report(records, page, leaderboard)
-        for board in boards:
-            say(f"{board.dataset}, {board.split}: {board.sentence}")
+        for drawn in boards:
+            say(f"{drawn.dataset}, {drawn.split}: {drawn.sentence}")
         say(f"page written to {page}", err=True)
         return
     with steps():

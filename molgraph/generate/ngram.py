@@ -30,13 +30,13 @@ class Automaton(NamedTuple):
     Args:
         offsets: int64 [contexts + 1], where each context's tokens begin; context 0 is the start of a text.
         token: int64 [grams], codes from 1; ``EDGE`` is the end.
-        count: int64 [grams], how often each followed.
+        counts: int64 [grams], how often each followed.
         after: int64 [grams], the context that it leads to.
     """
 
     offsets: np.ndarray
     token: np.ndarray
-    count: np.ndarray
+    counts: np.ndarray
     after: np.ndarray
 
 
@@ -96,12 +96,13 @@ class NgramGenerator(Generator):
         if n < 0:
             raise UsageError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
         upto = _cumulated(automaton, self.temperature)
-        rows = [column.tolist() for column in (automaton.offsets, automaton.token, automaton.after)]
+        offsets, token, after = (each.tolist() for each in (automaton.offsets, automaton.token, automaton.after))
         texts = []
         with bar("generating", n) as line:
             for i in range(n):
                 uniform = generator(seed, "sample", i).random(self.max_length).tolist()
-                texts.append("".join(self.vocabulary[code - 1] for code in _walk(*rows, upto, uniform)))
+                walk = _walk(offsets, token, after, upto, uniform)
+                texts.append("".join(self.vocabulary[code - 1] for code in walk))
                 line.advance()
         return texts
 
@@ -143,7 +144,7 @@ def count_ngrams(texts: Sequence[Sequence[int]], order: int) -> Automaton:
 
     Example:
         >>> found = count_ngrams([[1, 1, 2], [1, 2]], 2)
-        >>> found.offsets.tolist(), found.token.tolist(), found.count.tolist()
+        >>> found.offsets.tolist(), found.token.tolist(), found.counts.tolist()
         ([0, 1, 3, 4], [1, 1, 2, 0], [2, 1, 2, 2])
     """
     edge = [EDGE] * (order - 1)
@@ -165,7 +166,7 @@ def count_ngrams(texts: Sequence[Sequence[int]], order: int) -> Automaton:
 def _cumulated(automaton: Automaton, temperature: float) -> list[float]:
     """Probabilities of the tokens of each context, summed from its first, one context's 1 above the other's."""
     sizes = np.diff(automaton.offsets)
-    score = np.log(automaton.count) / temperature
+    score = np.log(automaton.counts) / temperature
     score -= np.repeat(np.maximum.reduceat(score, automaton.offsets[:-1]), sizes)
     weight = np.exp(score)
     weight /= np.repeat(np.add.reduceat(weight, automaton.offsets[:-1]), sizes)

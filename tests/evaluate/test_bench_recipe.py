@@ -50,7 +50,7 @@ def test_the_board_of_moleculenet_has_the_methods_that_it_must_have():
         ({"run": {"job": 3}}, "did you mean 'jobs'"),
         ({"method": []}, "recipe, method: it is empty\n  give at least one"),
         ({"datasets": []}, "recipe, datasets: it is empty"),
-        ({"table": [{"name": "x", "path": "p", "targets": []}]}, "table.0.targets: it is empty"),
+        ({"table": [{"name": "x", "path": "p", "targets": []}]}, "names no targets, which methods learn"),
         ({"table": [{"name": "", "path": "p", "targets": ["y"]}]}, "table.0.name: it is empty"),
         ({"method": [{"name": "mean"}, {"name": "mean"}]}, "two methods are called 'mean'"),
         ({"split": [{"recipe": "random"}, {"recipe": "random"}]}, "two splits are called 'random'"),

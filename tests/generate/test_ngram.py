@@ -25,7 +25,7 @@ def test_the_automaton_holds_every_ngram_as_often_as_it_occurs(order: int) -> No
         context = todo.pop()
         for g in range(found.offsets[context], found.offsets[context + 1]):
             gram = (*seen[context], int(found.token[g]))
-            walked[gram] += int(found.count[g])
+            walked[gram] += int(found.counts[g])
             after = int(found.after[g])
             if found.token[g] != EDGE and after not in seen:
                 seen[after] = gram[1:]

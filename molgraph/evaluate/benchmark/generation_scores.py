@@ -94,8 +94,15 @@ class _Judge:
 
     def _judged(self, samples: dict[str, Draws], controls: bool = False) -> list[Row]:
         train, reference = self.molecules
-        more = {"n": self.how.draws, "embedding": self.how.embedding, "controls": controls}
-        return list(judge_samples(samples, reference=reference, train=train, **more).rows)
+        judged = judge_samples(
+            samples,
+            reference=reference,
+            train=train,
+            n=self.how.draws,
+            embedding=self.how.embedding,
+            controls=controls,
+        )
+        return list(judged.rows)
 
     def _kept(self, what: str, make: Callable[[], list[Row]]) -> list[Row]:
         digest = hashlib.sha256(json.dumps([*self.base, what], sort_keys=True).encode()).hexdigest()

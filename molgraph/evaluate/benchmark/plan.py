@@ -15,7 +15,7 @@ from molgraph.base.registry import get
 from molgraph.base.toml_config import parse_json
 from molgraph.data.cards import card
 from molgraph.data.content import content_hash
-from molgraph.data.datasets import load_dataset
+from molgraph.data.datasets import edition_names, load_dataset
 from molgraph.data.table import Table
 from molgraph.data.target_json import target_from_json
 from molgraph.evaluate.benchmark.cells import Cell, cell_key
@@ -133,8 +133,8 @@ def check_recipe(recipe: BenchRecipe, factory: Callable[..., Method], tables: Ma
             except UsageError as error:
                 hint = f"{error.hint}; a file of your own is said with a [[table]] of that name in the recipe"
                 raise UsageError(error.message, hint=hint) from None
-            if edition not in ("", "raw", *known.edition):
-                raise UsageError(f"{known.name} has no edition {edition!r}", hint=f"it has: {', '.join(known.edition)}")
+            if edition not in ("", *(there := edition_names(known))):
+                raise UsageError(f"{known.name} has no edition {edition!r}", hint=f"it has: {', '.join(there)}")
     for split in recipe.split:
         known_split = get("split", split.recipe)
         known_split.settings(split.params)

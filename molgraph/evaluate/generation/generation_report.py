@@ -97,7 +97,7 @@ class GenerationReport:
                 sign = 1 if measure.higher else -1
                 ahead = sign * (mine.value - theirs.value)
                 room = [abs(each.high - each.low) / 2 for each in (mine, theirs)]
-                if ahead <= float(np.nan_to_num(np.hypot(*room))):
+                if ahead <= float(np.nan_to_num(np.hypot(room[0], room[1]))):
                     found.setdefault(control.name, []).append(self.label(measure))
         return found
 
