@@ -161,3 +161,13 @@ def test_dates_without_a_year_of_four_digits_are_refused(table: Table, text: str
 def test_dates_whose_order_is_open_are_refused(table: Table, texts: list[str]) -> None:
     with pytest.raises(DataError, match="day or month first"):
         split_table(table, "time", column=np.array(texts * 5, dtype=object))
+
+
+def test_a_word_of_another_test_set_is_left_out_where_it_is_named():
+    table = make_table(["C" * n for n in range(1, 10)])
+    words = np.array(["train", "test", "Test_Scaffolds"] * 3, dtype=object)
+    found = split_table(table, "column", column=words, leave_out="test_scaffolds", quiet=True)
+    assert found.train.tolist() == [0, 3, 6] and found.test.tolist() == [1, 4, 7] and len(found.left_out) == 3
+    for odd in ("scaffolds", 3):
+        with pytest.raises(UsageError, match="no row of the split column says"):
+            split_table(table, "column", column=words, leave_out=odd, quiet=True)

@@ -104,16 +104,22 @@ def folds_of_column(task: Task) -> Grouping:
     "the table's own column: words train, valid, test, or folds 0, 1, ...",
     own_folds=folds_of_column,
     uses_fractions=False,
-    params={"column": None, "fold": None},
+    params={"column": None, "fold": None, "leave_out": None},
     asks="Whatever the table's own split column was made for.",
 )
 def split_by_column(task: Task) -> Parts:
     """The user's own words: train, valid (val, validation) or test; a row with none is left out.
 
+    So is a row with the word of the setting ``leave_out``, such as a second test set.
+
     Of a column of fold numbers, 0 to k - 1, the fold that the setting ``fold`` names (0 if not given) is tested and,
     where there are three or more, the next one validates.
     """
     words = _words(task)
+    other = task.params["leave_out"]
+    if other is not None and (not isinstance(other, str) or other.lower() not in words):
+        raise UsageError(f"leave_out is {other!r}, which no row of the split column says", hint="name one of its words")
+    words = ["" if other and word == other.lower() else word for word in words]
     folds = _fold_numbers(task, words)
     if folds is None:
         return parts_of_words(task, words, "the split column")
