@@ -22,7 +22,6 @@ _HOMES = {
     "molgraph.api.generating": ("generate", "train_generator"),
     "molgraph.api.latent_space": ("decode", "encode", "interpolate", "neighbours"),
     "molgraph.api.optimising": ("optimise",),
-    "molgraph.api.judging": ("judge_generation",),
     "molgraph.api.judging": ("judge_generation", "temperature_sweep"),
     "molgraph.api.check_config": ("recipe_of",),
     "molgraph.api.sklearn_adapters": ("MoleculeClassifier", "MoleculeRegressor"),
