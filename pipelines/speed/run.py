@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 import torch  # noqa: E402
+from jtvae_speed import jtvae_speed, without_peer  # noqa: E402
 from readme.block import replace_block  # noqa: E402
 
 import molgraph  # noqa: E402
@@ -30,7 +31,7 @@ HEADLINES = {
     "inference, float32": "inference",
     "`predict` CSV to CSV": "`predict` of 100,000 molecules",
 }  # parts of the names of rows, and their words in the README
-GROUPS = ("data", "model", "predict", "splits", "bench")
+GROUPS = ("data", "model", "predict", "splits", "bench", "jtvae")
 
 
 def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
@@ -59,10 +60,10 @@ def table(results: dict[str, Any]) -> str:
         memory = row.get("memory_gb")
         extra = f" (peak memory {memory[0]} GB against {memory[1]} GB)" if memory else ""
         lines.append(
-            f"| {name}{extra} | {row['molgraph']:,.0f} {row['unit']} | {row['peer_name']} {row['peer']:,.0f} "
+            f"| {name}{extra} | {figure(row['molgraph'])} {row['unit']} | {row['peer_name']} {figure(row['peer'])} "
             f"| **{row['ratio']:.2f} x** | {row['floor']:g} x{'' if row['ratio'] >= row['floor'] else ', below'} |"
         )
-    lines += ["", *about_bfloat16(results), *about_butina(results), *about_bench(results)]
+    lines += ["", *about_bfloat16(results), *about_butina(results), *about_bench(results), *about_jtvae(results)]
     machine = results["machine"]
     lines += [
         "",
@@ -73,6 +74,11 @@ def table(results: dict[str, Any]) -> str:
     lines += [f"SMILES to tensors and batches on one thread, the others on {machine['threads']}."]
     lines += ["Made by `python pipelines/speed/run.py`; figures in `pipelines/speed/results.json`."]
     return "\n".join(lines)
+
+
+def figure(value: float) -> str:
+    """A rate or a time as a whole number, or where it is small with three digits."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def headline(results: dict[str, Any]) -> str:
@@ -125,6 +131,26 @@ def about_bench(results: dict[str, Any]) -> list[str]:
     ]
 
 
+def about_jtvae(results: dict[str, Any]) -> list[str]:
+    """Milliseconds a molecule of a JT-VAE against the molecule's size, as a table."""
+    found = results.get("jtvae")
+    if not found:
+        return []
+    works = [(work, side) for work in ("preprocessing", "training") for side in found[0][work]]
+    lines = [
+        "",
+        "JT-VAE against molecule size: milliseconds of the processor a molecule (GuacaMol; training in batches of "
+        f"{found[0]['batch']}).",
+        "",
+        "| heavy atoms | " + " | ".join(f"{work}, {side}" for work, side in works) + " |",
+        "|---" * (1 + len(works)) + "|",
+    ]
+    return lines + [
+        f"| {row['heavy_atoms']:g} | " + " | ".join(figure(row[work][side]) for work, side in works) + " |"
+        for row in found
+    ]
+
+
 def machine() -> dict[str, Any]:
     """What it was measured on."""
     cpu = platform.processor() or platform.machine()
@@ -142,9 +168,9 @@ def main() -> None:
     """Measure, keep, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=GROUPS, action="append", help="measure one group; the others keep their rows")
-    groups = parser.parse_args().only or list(GROUPS)
+    groups = parser.parse_args().only or [group for group in GROUPS if group != "jtvae" or not without_peer()]
     kept = json.loads(RESULTS.read_text()) if RESULTS.exists() and len(groups) < len(GROUPS) else {}
-    moved, butina, bench = (kept.get(name) for name in ("bfloat16", "butina", "bench"))
+    moved, butina, bench, jtvae = (kept.get(name) for name in ("bfloat16", "butina", "bench", "jtvae"))
     if "model" in groups:
         from precision import bfloat16_moves
 
@@ -159,8 +185,12 @@ def main() -> None:
         from bench_speed import bench_speed
 
         bench = bench_speed()
+    if "jtvae" in groups:
+        rows, sizes = jtvae_speed()
+        measured |= rows
+        jtvae = sizes or jtvae
     rows = {**kept.get("rows", {}), **measured}
-    results = {"machine": machine(), "bfloat16": moved, "butina": butina, "bench": bench, "rows": rows}
+    results = {"machine": machine(), "bfloat16": moved, "butina": butina, "bench": bench, "jtvae": jtvae, "rows": rows}
     with atomic_write(RESULTS, "w") as file:
         json.dump(results, file, indent=1)
     replace_block("speed", table(results))

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from statistics import median
 
 
-def in_turn(works: list[Callable[[], None]], rounds: int) -> list[float]:
+def in_turn(
+    works: list[Callable[[], None]], rounds: int, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
     """Median seconds of each work, all of them run once a round so that a busy moment meets them all."""
     taken: list[list[float]] = [[] for _ in works]
     for turn in range(rounds + 1):  # the first round warms up and does not count
         for seconds, work in zip(taken, works, strict=True):
-            start = time.perf_counter()
+            start = clock()
             work()
             if turn:
-                seconds.append(time.perf_counter() - start)
+                seconds.append(clock() - start)
     return [median(seconds) for seconds in taken]

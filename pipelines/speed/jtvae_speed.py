@@ -1,0 +1,222 @@
+"""Measure molgraph's JT-VAE and its authors' published code on the same molecules, at the same sizes, in turn.
+
+The authors' code (github.com/wengong-jin/icml18-jtnn, its faster half ``fast_jtnn`` and ``fast_molvae``) is written for
+Python 2 and a GPU. MOLGRAPH_JTNN names a folder with a copy of it that runs on a CPU with today's Python and RDKit.
+Seconds are those of the processor, all processes counted, on one thread.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from predict_speed import molecules
+from rdkit import Chem
+from timing import in_turn
+
+from molgraph.chem.smiles import quiet
+
+SIZES = {"d_hidden": 450, "d_latent": 56}  # the published ones; the depths are those of the defaults
+BATCHES = (32, 8)  # the published one, and the one at which the authors' code is fastest on a CPU
+FLOORS = {"preprocessing": 3.0, "training": 8.0, "sampling": 5.0}
+N = {"preprocessing": 256, "training": 256, "sampling": 64}  # molecules a round
+BINS, IN_BIN = (10, 20, 30, 40, 50), 32  # heavy atoms from, ten to a bin; molecules of each
+PEER = "authors' code"
+
+
+class Side(Protocol):
+    """The works that are measured, of either code."""
+
+    def prepare(self, smiles: list[str]) -> Any:
+        """All that is made once of each molecule before training."""
+
+    def epoch_seconds(self, smiles: list[str], batch: int) -> float:
+        """Seconds of an epoch on prepared molecules; the model is kept."""
+
+    def sample(self, n: int) -> list[str]:
+        """Molecules from the prior of the model that is kept."""
+
+
+class Ours:
+    """molgraph, by its public names."""
+
+    def prepare(self, smiles: list[str]) -> Any:
+        """Trees, vocabulary, and the ways of attaching every cluster."""
+        from molgraph.chem.fragments.assembly import Assembly
+        from molgraph.chem.fragments.vocabulary import read_corpus
+
+        found, vocabulary = read_corpus(smiles, workers=1)
+        for tree in (each.tree for each in found if each.tree):
+            made = Assembly(tree.labels[0])
+            for parent, label, overlap in zip(tree.parent[1:], tree.labels[1:], tree.overlaps[1:], strict=True):
+                made.overlaps(parent, label, longest=vocabulary.longest)
+                made.attach(parent, label, overlap)
+        return found
+
+    def epoch_seconds(self, smiles: list[str], batch: int) -> float:
+        """Three epochs less one, which leaves out all that is done once, halved."""
+        return (self.fit_seconds(smiles, batch, 3) - self.fit_seconds(smiles, batch, 1)) / 2
+
+    def fit_seconds(self, smiles: list[str], batch: int, epochs: int) -> float:
+        """``train_generator`` on one thread; its model is kept."""
+        from molgraph import train_generator
+
+        start = cpu_seconds()
+        self.model = train_generator(smiles, model="jtvae", params=SIZES, epochs=epochs, batch_size=batch, threads=1)
+        return cpu_seconds() - start
+
+    def sample(self, n: int) -> list[str]:
+        """Texts from the prior."""
+        return self.model.method.sample(n)
+
+
+class Theirs:
+    """The authors' code, with the settings of its own training script; its vocabulary is that of the molecules."""
+
+    def __init__(self) -> None:
+        import fast_jtnn
+        from fast_jtnn.datautils import tensorize as collate
+        from fast_molvae.preprocess import tensorize
+
+        self.code, self.collate, self.tensorize = fast_jtnn, collate, tensorize
+
+    def prepare(self, smiles: list[str]) -> Any:
+        """Trees with the candidates of every attachment."""
+        return [self.tensorize(text) for text in smiles]
+
+    def epoch_seconds(self, smiles: list[str], batch: int) -> float:
+        """Of a new model's first epoch; its loader makes every batch afresh in every epoch."""
+        trees = self.prepare(smiles)
+        names = sorted({node.smiles for tree in trees for node in tree.nodes})
+        vocabulary = self.code.Vocab(names)
+        vocabulary.vmap |= {name: k for k, name in enumerate(names)}
+        torch.manual_seed(0)
+        self.model = self.code.JTNNVAE(vocabulary, SIZES["d_hidden"], SIZES["d_latent"], 20, 3)
+        for weight in self.model.parameters():
+            torch.nn.init.xavier_normal_(weight) if weight.dim() > 1 else torch.nn.init.zeros_(weight)
+        optimiser = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+        start = cpu_seconds()
+        for first in range(0, len(trees), batch):
+            optimiser.zero_grad()
+            self.model(self.collate(trees[first : first + batch], vocabulary), 0.0)[0].backward()
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 50.0)
+            optimiser.step()
+        return cpu_seconds() - start
+
+    def sample(self, n: int) -> list[str]:
+        """One molecule after the other: it cannot decode several together."""
+        with torch.no_grad():
+            return [self.model.sample_prior() or "" for _ in range(n)]
+
+
+def cpu_seconds() -> float:
+    """Of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+def without_peer() -> bool:
+    """Whether the authors' code is missing here; says so where it is."""
+    folder = os.environ.get("MOLGRAPH_JTNN", "")
+    if Path(folder, "fast_jtnn").is_dir():
+        return False
+    print("JT-VAE: MOLGRAPH_JTNN names no folder with a copy of its authors' code, which is not measured")
+    return True
+
+
+def sides() -> dict[str, Side]:
+    """molgraph, and the authors' code where it is here."""
+    if without_peer():
+        return {"molgraph": Ours()}
+    sys.path.append(os.environ["MOLGRAPH_JTNN"])
+    return {"molgraph": Ours(), PEER: Theirs()}
+
+
+def seconds(both: dict[str, Side], work: Callable[[Side], Any], rounds: int) -> list[float]:
+    """Median seconds of a work of each side, in turn."""
+    return in_turn([lambda side=side: work(side) for side in both.values()], rounds, cpu_seconds)
+
+
+def training_seconds(both: dict[str, Side], smiles: list[str], rounds: int, batch: int) -> list[float]:
+    """Median seconds of an epoch of each side, in turn."""
+    taken = [[side.epoch_seconds(smiles, batch) for side in both.values()] for _ in range(rounds)]
+    return [median(each) for each in zip(*taken, strict=True)]
+
+
+def heavy_atoms(smiles: list[str]) -> float:
+    """Mean number of heavy atoms of those that are molecules."""
+    found = [mol.GetNumHeavyAtoms() for mol in map(Chem.MolFromSmiles, smiles) if mol]
+    return round(float(np.mean(found)), 1) if found else 0.0
+
+
+def row(work: str, n: int, taken: list[float]) -> dict[str, Any]:
+    """One row of the table from the seconds of both."""
+    ours, peer = taken
+    facts = {"molgraph": n / ours, "peer": n / peer, "ratio": peer / ours, "floor": FLOORS[work]}
+    return facts | {"peer_name": PEER, "unit": "molecules/s"}
+
+
+def rates(both: dict[str, Side], rounds: int) -> dict[str, dict[str, Any]]:
+    """Rows of the table on the first molecules of ZINC-250k; none where only molgraph is here."""
+    smiles, where = molecules(max(N.values()))
+    few, drawn = smiles[: N["training"]], N["sampling"]
+    taken = {"preprocessing": ("preprocessing", seconds(both, lambda side: side.prepare(smiles), rounds))}
+    for batch in BATCHES:
+        taken[f"training, batches of {batch}"] = ("training", training_seconds(both, few, rounds, batch))
+    size = " and ".join(f"{heavy_atoms(side.sample(drawn)):g}" for side in both.values())
+    name = f"sampling from the prior, barely trained, {size} heavy atoms"
+    taken[name] = ("sampling", seconds(both, lambda side: side.sample(drawn), rounds))
+    rows = {}
+    for name, (work, found) in taken.items():
+        print(f"{name}: " + ", ".join(f"{s} {N[work] / t:.2f}" for s, t in zip(both, found, strict=True)))
+        if len(both) > 1:
+            rows[f"JT-VAE {name}, {where}"] = row(work, N[work], found)
+    return rows
+
+
+def by_size(both: dict[str, Side], rounds: int) -> list[dict[str, Any]]:
+    """Milliseconds a molecule of each side against the number of heavy atoms."""
+    path = Path(os.environ.get("MOLGRAPH_DATA", ""), "guacamol_sample", "guacamol_10k.smiles")
+    if not path.exists():
+        print("JT-VAE against molecule size is left out: MOLGRAPH_DATA has no guacamol_sample")
+        return []
+    texts = [text for text in path.read_text().split() if "." not in text]
+    atoms = np.array([Chem.MolFromSmiles(text).GetNumHeavyAtoms() for text in texts])
+    out = []
+    for low in BINS:
+        chosen = [texts[i] for i in np.flatnonzero(atoms // 10 * 10 == low)[:IN_BIN]]
+        works = {
+            "preprocessing": seconds(both, lambda side, chosen=chosen: side.prepare(chosen), rounds),
+            "training": training_seconds(both, chosen, rounds, min(BATCHES)),
+        }
+        taken = {
+            work: {side: round(1e3 * s / len(chosen), 2) for side, s in zip(both, found, strict=True)}
+            for work, found in works.items()
+        }
+        out.append({"heavy_atoms": heavy_atoms(chosen), "molecules": len(chosen), "batch": min(BATCHES), **taken})
+        print(out[-1])
+    return out
+
+
+def jtvae_speed(rounds: int = 3) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
+    """Rows of the speed table, and milliseconds a molecule against its size."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with quiet():
+            both = sides()
+            return rates(both, rounds), by_size(both, 1)
+    finally:
+        torch.set_num_threads(threads)
+
+
+if __name__ == "__main__":
+    started = time.perf_counter()
+    jtvae_speed()
+    print(f"{time.perf_counter() - started:.0f} s")
