@@ -1,14 +1,11 @@
 """Measure molgraph's JT-VAE and its authors' published code on the same molecules, at the same sizes, in turn.
 
-The authors' code (github.com/wengong-jin/icml18-jtnn, its faster half ``fast_jtnn`` and ``fast_molvae``) is written for
-Python 2 and a GPU. MOLGRAPH_JTNN names a folder with a copy of it that runs on a CPU with today's Python and RDKit.
 Seconds are those of the processor, all processes counted, on one thread.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +14,10 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from jtvae_peer import Theirs, without_peer
 from predict_speed import molecules
 from rdkit import Chem
-from timing import in_turn
+from timing import cpu_seconds, in_turn
 
 from molgraph.chem.smiles import quiet
 
@@ -77,65 +75,9 @@ class Ours:
         return self.model.method.sample(n)
 
 
-class Theirs:
-    """The authors' code, with the settings of its own training script; its vocabulary is that of the molecules."""
-
-    def __init__(self) -> None:
-        import fast_jtnn
-        from fast_jtnn.datautils import tensorize as collate
-        from fast_molvae.preprocess import tensorize
-
-        self.code, self.collate, self.tensorize = fast_jtnn, collate, tensorize
-
-    def prepare(self, smiles: list[str]) -> Any:
-        """Trees with the candidates of every attachment."""
-        return [self.tensorize(text) for text in smiles]
-
-    def epoch_seconds(self, smiles: list[str], batch: int) -> float:
-        """Of a new model's first epoch; its loader makes every batch afresh in every epoch."""
-        trees = self.prepare(smiles)
-        names = sorted({node.smiles for tree in trees for node in tree.nodes})
-        vocabulary = self.code.Vocab(names)
-        vocabulary.vmap |= {name: k for k, name in enumerate(names)}
-        torch.manual_seed(0)
-        self.model = self.code.JTNNVAE(vocabulary, SIZES["d_hidden"], SIZES["d_latent"], 20, 3)
-        for weight in self.model.parameters():
-            torch.nn.init.xavier_normal_(weight) if weight.dim() > 1 else torch.nn.init.zeros_(weight)
-        optimiser = torch.optim.Adam(self.model.parameters(), lr=1e-3)
-        start = cpu_seconds()
-        for first in range(0, len(trees), batch):
-            optimiser.zero_grad()
-            self.model(self.collate(trees[first : first + batch], vocabulary), 0.0)[0].backward()
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 50.0)
-            optimiser.step()
-        return cpu_seconds() - start
-
-    def sample(self, n: int) -> list[str]:
-        """One molecule after the other: it cannot decode several together."""
-        with torch.no_grad():
-            return [self.model.sample_prior() or "" for _ in range(n)]
-
-
-def cpu_seconds() -> float:
-    """Of this process and of its children that have ended."""
-    return sum(os.times()[:4])
-
-
-def without_peer() -> bool:
-    """Whether the authors' code is missing here; says so where it is."""
-    folder = os.environ.get("MOLGRAPH_JTNN", "")
-    if Path(folder, "fast_jtnn").is_dir():
-        return False
-    print("JT-VAE: MOLGRAPH_JTNN names no folder with a copy of its authors' code, which is not measured")
-    return True
-
-
 def sides() -> dict[str, Side]:
     """molgraph, and the authors' code where it is here."""
-    if without_peer():
-        return {"molgraph": Ours()}
-    sys.path.append(os.environ["MOLGRAPH_JTNN"])
-    return {"molgraph": Ours(), PEER: Theirs()}
+    return {"molgraph": Ours()} if without_peer() else {"molgraph": Ours(), PEER: Theirs(**SIZES)}
 
 
 def seconds(both: dict[str, Side], work: Callable[[Side], Any], rounds: int) -> list[float]:
@@ -170,7 +112,7 @@ def rates(both: dict[str, Side], rounds: int) -> dict[str, dict[str, Any]]:
     for batch in BATCHES:
         taken[f"training, batches of {batch}"] = ("training", training_seconds(both, few, rounds, batch))
     size = " and ".join(f"{heavy_atoms(side.sample(drawn)):g}" for side in both.values())
-    name = f"sampling from the prior, barely trained, {size} heavy atoms"
+    name = f"sampling, molecules of {size} heavy atoms"
     taken[name] = ("sampling", seconds(both, lambda side: side.sample(drawn), rounds))
     rows = {}
     for name, (work, found) in taken.items():

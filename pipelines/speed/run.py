@@ -19,7 +19,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent)]
 
 import torch  # noqa: E402
-from jtvae_speed import jtvae_speed, without_peer  # noqa: E402
+from jtvae_peer import without_peer  # noqa: E402
+from jtvae_speed import jtvae_speed  # noqa: E402
 from readme.block import replace_block  # noqa: E402
 
 import molgraph  # noqa: E402
