@@ -41,8 +41,8 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.benchmarking import benchmark
     from molgraph.api.catalogue import names
     from molgraph.api.generating import generate, train_generator
-    from molgraph.api.latent_space import decode, encode, interpolate, neighbours
     from molgraph.api.judging import judge_generation, temperature_sweep
+    from molgraph.api.latent_space import decode, encode, interpolate, neighbours
     from molgraph.api.optimising import optimise
     from molgraph.api.prediction import embed, load, predict_file
     from molgraph.api.pretraining import pretrain
