@@ -31,7 +31,7 @@ def load(
     """Read a model file (``.mgm``); nothing in it is run.
 
     Args:
-        path: the file.
+        path: the file, or the name of a model that ships with molgraph, such as ``jtvae-zinc``.
         device: where it predicts: ``cpu``, ``cuda`` or ``auto``; None for the CPU, wherever it was trained.
         threads: CPU threads; None for all.
         precision: ``float32`` or ``bfloat16``; None for the training's.
@@ -43,7 +43,7 @@ def load(
         >>> import molgraph
         >>> molgraph.load("model.mgm", device="auto").predict(["CCO"]).to_frame()  # doctest: +SKIP
     """
-    model = load_model(Path(path))
+    model = load_model(path)
     set_running(model.method, {"device": device, "threads": threads, "precision": precision})
     return model
 

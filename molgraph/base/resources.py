@@ -1,7 +1,8 @@
-"""Find the cards and recipes that ship beside the code."""
+"""Find the cards, recipes and models that ship beside the code."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from molgraph.base.errors import UsageError, nearest
@@ -37,3 +38,20 @@ def recipe_path(name: str | Path) -> Path:
     if stem in known and given.parent in (Path("."), Path("pipelines")):
         return shipped_dir("pipelines") / f"{stem}.toml"
     raise UsageError(f"there is no recipe {str(name)!r}, neither as a file nor shipped", hint=nearest(stem, known))
+
+
+def model_names() -> list[str]:
+    """Names of the trained models that ship with molgraph."""
+    return sorted(path.stem for path in (shipped_dir("pipelines") / "models").glob("*.mgm"))
+
+
+def model_path(name: str | os.PathLike[str]) -> Path:
+    """The file of a model: the path itself, or, where there is no such file, the model of that name that ships.
+
+    Example:
+        >>> model_path("mine.mgm").name, model_path("jtvae-zinc").name
+        ('mine.mgm', 'jtvae-zinc.mgm')
+    """
+    given = Path(name)
+    shipped = str(name) in model_names() and not given.exists()
+    return shipped_dir("pipelines") / "models" / f"{name}.mgm" if shipped else given

@@ -11,7 +11,7 @@ from rdkit.Chem import rdMolDescriptors as rd
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
 from molgraph.chem.parallel import map_molecules
-from molgraph.chem.sa_score import sa_score
+from molgraph.chem.quality import synthetic_accessibility
 from molgraph.chem.smiles import parse_smiles
 from molgraph.chem.structural_alerts import first_alert
 
@@ -80,7 +80,14 @@ def _described(text: str) -> DrawnMolecule:
 
 def _properties(mol: Chem.Mol) -> tuple[float, ...]:
     bertz = float("nan") if mol.GetNumAtoms() > LARGE else GraphDescriptors.BertzCT(mol)
-    values = Crippen.MolLogP(mol), sa_score(mol), QED.qed(mol), rd._CalcMolWt(mol), bertz, rd.CalcTPSA(mol)
+    values = (
+        Crippen.MolLogP(mol),
+        synthetic_accessibility(mol),
+        QED.qed(mol),
+        rd._CalcMolWt(mol),
+        bertz,
+        rd.CalcTPSA(mol),
+    )
     return (*map(float, values), *(float(count(mol)) for count in _COUNTS.values()))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from molgraph.base import registry
 from molgraph.base.contracts import Generator, Method, State, Trainable
 from molgraph.base.errors import ModelFileError, nearest
+from molgraph.base.resources import model_path
 from molgraph.data.standardise import standardise
 from molgraph.data.target_json import targets_from_json
 from molgraph.train import training_molecules
@@ -22,14 +24,14 @@ from molgraph.train.model import Model
 from molgraph.train.modelwriter import STANDARDISER_VERSION, bounded_meta
 
 
-def load_model(path: str | Path) -> Model:
-    """Read a model file; nothing in it is run, and no size is trusted.
+def load_model(path: str | os.PathLike[str]) -> Model:
+    """Read a model file, or a model that ships by its name; nothing in it is run, and no size is trusted.
 
     Raises:
         ModelFileError: corrupt, truncated, foreign or newer; one sentence says which.
         StorageError: no such file, or no permission.
     """
-    return _load(Path(path))[0]
+    return _load(model_path(path))[0]
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,9 @@ def verify(path: str | Path) -> VerifiedModel:
     Raises:
         ModelFileError: the file is not whole, or the model answers otherwise than when it was saved.
     """
-    model, vectors = _load(Path(path))
-    with refused("the model cannot answer", Path(path)):
+    path = model_path(path)
+    model, vectors = _load(path)
+    with refused("the model cannot answer", path):
         asked = standardise(vector_table(model.method, model.feature_names), model.standardiser)
         n, gap = compare_vectors(model.method, asked, vectors)
     return VerifiedModel(model, n, gap)
