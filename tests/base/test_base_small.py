@@ -163,7 +163,10 @@ def test_the_registry_knows_molgraphs_own_without_being_told() -> None:
     found = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
     assert set(found) == set(registry._modules), done.stderr
     assert {"ensemble", "graph", "mean", "random_forest", "knn", "maplight", "chemprop"} <= set(found["method"])
-    assert {module.name for module in iter_modules(molgraph.models.__path__)} <= {*found["encoder"], *found["generator"]}
+    assert {module.name for module in iter_modules(molgraph.models.__path__)} <= {
+        *found["encoder"],
+        *found["generator"],
+    }
     assert "norm" in found["readout"]
     assert "rmse" in found["metric"] and "scaffold/balanced" in found["split"] and "standard" in found["standardiser"]
 

@@ -93,6 +93,8 @@ def test_in_python_with_a_function_that_fails(folder: Path) -> None:
 
 def test_ctrl_c_keeps_what_was_scored_and_the_next_run_goes_on(folder: Path, tmp_path: Path) -> None:
     asked: list[str] = []
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # a test of the command line may have left it blocked
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def letters(text: str) -> float:
         asked.append(text)
@@ -102,7 +104,10 @@ def test_ctrl_c_keeps_what_was_scored_and_the_next_run_goes_on(folder: Path, tmp
         return len(text)
 
     how = {"search": "sampling", "budget": 40, "batch": 10, "journal": tmp_path / "a.journal"}
-    found = molgraph.optimise(folder / "gen.mgm", letters, **how)
+    try:
+        found = molgraph.optimise(folder / "gen.mgm", letters, **how)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert found.interrupted and len(found) == len(asked) - 1 == 24, "the call at hand is lost"
     found = molgraph.optimise(folder / "gen.mgm", letters, **how)
     assert not found.interrupted and len(found) == 40 and len(asked) == 41

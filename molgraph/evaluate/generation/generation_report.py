@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from molgraph.base.csv_text import csv_text
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.generation.embeddings import EMBEDDINGS
@@ -167,7 +168,7 @@ class GenerationReport:
         if path.suffix == ".html":
             text = self._page()
         else:
-            text = self.markdown() if path.suffix == ".md" else self.to_frame().to_csv(index=False)
+            text = self.markdown() if path.suffix == ".md" else csv_text(self.to_frame())
         with atomic_write(path) as file:
             file.write(text.encode())
         return path

@@ -11,6 +11,7 @@ import pandas as pd
 
 from molgraph.base import progress
 from molgraph.base.contracts import Generator
+from molgraph.base.csv_text import csv_text
 from molgraph.base.errors import DataError, UsageError, nearest
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.generation.embeddings import check_embedding, default_embedding
@@ -230,7 +231,7 @@ def _save(path: str | Path, sweeps: Sequence[Sweep], quality: str, diversity: st
     if path.suffix not in (".png", ".svg", ".csv"):
         raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .png, .svg, .csv")
     if path.suffix == ".csv":
-        content = frame.to_csv(index=False).encode()
+        content = csv_text(frame).encode()
     else:
         from molgraph.evaluate.generation.report_frontier import draw_frontier  # with matplotlib, which few runs need
 

@@ -10,8 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from molgraph.chem.fragments.assembly import Assembly, matches
-from molgraph.chem.fragments.cluster_label import ClusterLabel
+from molgraph.chem.fragments.assembly import Assembly
 from molgraph.chem.fragments.vocabulary import Vocabulary
 from molgraph.models.jtvae.network import JTVAENetwork
 
@@ -161,15 +160,11 @@ class TreeDecoder:
         return False
 
     def _fitting(self, code: int) -> np.ndarray:
-        """bool [labels]: those that have an atom in common with a label."""
+        """bool [labels]: those that have a type of atom in common with a label."""
         if code not in self._compatible:
-            label, longest = self.vocabulary.labels[code], self.vocabulary.longest
-            self._compatible[code] = np.array([_meet(label, each, longest) for each in self.vocabulary.labels])
+            own = {*self.vocabulary.labels[code].atoms}
+            self._compatible[code] = np.array([not own.isdisjoint(each.atoms) for each in self.vocabulary.labels])
         return self._compatible[code]
-
-
-def _meet(one: ClusterLabel, other: ClusterLabel, longest: int) -> bool:
-    return not {*one.atoms}.isdisjoint(other.atoms) and bool(matches(one, other, longest))
 
 
 def _drawn(likely: np.ndarray, rng: np.random.Generator) -> int:
