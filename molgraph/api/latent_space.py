@@ -131,12 +131,12 @@ def interpolate(
         raise UsageError(f"a path of {steps} steps, {path}", hint="2 steps or more, spherical or linear")
     with _running(model, temperature=temperature, device=device, threads=threads) as (loaded, generator):
         ends = _points(loaded, generator, [a, b])
-        share = np.linspace(0, 1, steps)
+        share = np.linspace(0, 1, steps).round(6)
         z = slerp(ends[0], ends[1], share) if path == "spherical" else ends[0] + share[:, None] * (ends[1] - ends[0])
         frame = judge(generator.decode(z, seed), None).to_frame()
     frame.insert(0, "share", share)
     similarity = _similarity(frame["smiles"].tolist(), [a, b])
-    frame["like_a"], frame["like_b"] = similarity.T
+    frame["like_a"], frame["like_b"] = similarity.astype(float).round(4).T
     return frame
 
 
@@ -180,7 +180,7 @@ def neighbours(
                 for text in judge(texts, None).canonical:
                     if text and text != own and len(found) < n:
                         found.setdefault(text, spread)
-    similarity = _similarity([*found], [smiles])[:, 0]
+    similarity = _similarity([*found], [smiles])[:, 0].astype(float).round(4)
     frame = pd.DataFrame({"smiles": [*found], "similarity": similarity, "spread": [*found.values()]})
     return frame.sort_values("similarity", ascending=False, kind="stable", ignore_index=True)
 

@@ -147,7 +147,9 @@ def about_jtvae(results: dict[str, Any]) -> list[str]:
         "|---" * (1 + len(works)) + "|",
     ]
     return lines + [
-        f"| {row['heavy_atoms']:g} | " + " | ".join(figure(row[work][side]) for work, side in works) + " |"
+        f"| {row['heavy_atoms']:g} | "
+        + " | ".join(figure(row[work][side]) if side in row[work] else "" for work, side in works)
+        + " |"
         for row in found
     ]
 
