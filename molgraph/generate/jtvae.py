@@ -22,6 +22,7 @@ from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
 from molgraph.chem.fragments.junction_tree import Decomposed
 from molgraph.chem.fragments.vocabulary import Vocabulary, read_corpus
+from molgraph.chem.smiles import why_unreadable
 from molgraph.data.batch import collate
 from molgraph.data.feature_layout import MOLECULE_SPEC
 from molgraph.data.graph_store import GraphStore
@@ -166,7 +167,7 @@ class JTVAE(NetworkGenerator, LatentGenerator):
             known = clusters.trees(_smiles(valid), workers=self.threads)
             if any(each.tree is not None for each in known):
                 held, judged = _samples(_smiles(valid), known, language)
-        return Corpus(train, held, language, (texts, judged), _passed_over(found))
+        return Corpus(train, held, language, (texts, judged), _passed_over(smiles, found))
 
     def build(self, vocabulary: Language) -> JTVAENetwork:
         """The network with fresh weights."""
@@ -179,15 +180,17 @@ class JTVAE(NetworkGenerator, LatentGenerator):
 
     def encode(self, table: Table) -> Latents:
         """The posterior of each row's molecule; one outside the vocabulary has none."""
-        clusters, graphs = self.ready().vocabulary
+        clusters = self.ready().vocabulary.clusters
         smiles = _smiles(table)
         found = clusters.trees(smiles, workers=self.threads)
         mean, log_variance = (np.full((len(table), self.d_latent), np.nan) for _ in range(2))
         reason = np.array([each.reason for each in found], dtype=object)
         reason[~table.ok] = table.reason[~table.ok]
         rows = np.flatnonzero(reason == "")
+        graphs = AttachmentGraphs(clusters)  # those of the network are numbered for what it decodes
         with self.at_work() as (network, _), bar("encoding", len(rows)) as line:
             for start in range(0, len(rows), ENCODED):
+                graphs.clear()
                 piece = rows[start : start + ENCODED]
                 trees = [found[k].tree for k in piece]
                 store = pack_trees([smiles[k] for k in piece], trees, clusters, graphs)
@@ -261,7 +264,8 @@ def _samples(smiles: Sequence[str], found: Sequence[Decomposed], language: Langu
     return Samples((store,), rows, weights=np.ones((len(texts), 1), np.float32)), texts
 
 
-def _passed_over(found: Sequence[Decomposed]) -> tuple[str, ...]:
+def _passed_over(smiles: Sequence[str], found: Sequence[Decomposed]) -> tuple[str, ...]:
     """Notes on the rows that are not learned from."""
-    counts = Counter("unreadable" for each in found if each.tree is None)
-    return tuple(f"rows that are not learned from: {n:,} ({why})" for why, n in counts.items())
+    left = [(text, each.reason) for text, each in zip(smiles, found, strict=True) if each.tree is None]
+    counts = Counter("unreadable" if why_unreadable(text) else reason.split(":")[0] for text, reason in left)
+    return tuple(f"rows that are not learned from: {n:,} ({why})" for why, n in counts.most_common())

@@ -43,10 +43,14 @@ class AttachmentGraphs:
         self._of_hash: dict[int, int] = {}
         self._atoms: list[np.ndarray] = []  # codes of each graph's atoms
         self._bonds: list[np.ndarray] = []  # [bonds, 3]: source, target, order; sorted by target, then source
-        self._tables: dict[int, torch.Tensor] = {}
 
     def __len__(self) -> int:
         return len(self._atoms)
+
+    def clear(self) -> None:
+        """Forget all graphs; their numbers mean nothing then."""
+        for kept in (self._of_signature, self._of_hash, self._atoms, self._bonds):
+            kept.clear()
 
     def number(self, made: Assembly, parent: int, label: ClusterLabel, overlap: Overlap) -> int:
         """The number of the graph of an attachment that is not made yet."""

@@ -22,7 +22,7 @@ from molgraph.models.jtvae.network import JTVAENetwork
 from molgraph.models.jtvae.tree_decoding import DrawnTree, Limits
 from molgraph.models.jtvae.tree_relations import TreeMessages, tree_messages
 
-MOST_KEPT = 50_000  # encoded attachments
+MOST_KEPT = 50_000  # graphs of attachments, and what they are encoded as
 
 
 class GraphDecoder:
@@ -41,6 +41,9 @@ class GraphDecoder:
 
     def decode(self, trees: Sequence[DrawnTree], z_graph: Float[Tensor, "n half"]) -> list[str]:
         """A SMILES for each tree; empty where it cannot be put together, which the check of chemistry excludes."""
+        if len(self.network.graphs) > MOST_KEPT:
+            self.network.graphs.clear()
+            self._encoded.clear()
         batch = _batch(trees, z_graph.device)
         messages = tree_messages(batch)
         code = batch[CLUSTER].arrays["code"]
@@ -107,8 +110,6 @@ class GraphDecoder:
     def _encode(self, numbers: set[int]) -> None:
         """Encode the graphs that are new."""
         new = sorted(number for number in numbers if number not in self._encoded)
-        if len(self._encoded) + len(new) > MOST_KEPT:
-            self._encoded, new = {}, sorted(numbers)
         if new:
             made = self.network.graphs.collate(np.array(new)).to(self.network.embedding.weight.device)
             self._encoded |= dict(zip(new, self.network.attachment_encoder(made).graphs, strict=True))
