@@ -48,8 +48,9 @@ def test_draws_without_the_check_leave_the_generator_as_it_was() -> None:
 
 
 DISTINCT = [
-    "CCO", "c1ccccc1O", "CC(C)(C)N", "C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O", "c1ccc2[nH]ccc2c1", "C1CCOC1CN", "O=C1CCCN1",
-    "CC(=O)Nc1ccc(F)cc1", "c1ccncc1CCl", "F/C=C/C", "F/C=C\\C", "CS(=O)(=O)N", "C1CC2CCC1C2", "OCC(O)CO", "N#Cc1ccco1",
+    "CCO", "c1ccccc1O", "CC(C)(C)N", "C[C@H](N)C(=O)O", "C[C@@H](N)C(=O)O", "c1ccc2[nH]ccc2c1", "C1CCOC1CN",
+    "O=C1CCCN1", "CC(=O)Nc1ccc(F)cc1", "c1ccncc1CCl", "F/C=C/C", "F/C=C\\C", "CS(=O)(=O)N", "C1CC2CCC1C2", "OCC(O)CO",
+    "N#Cc1ccco1",
 ]  # fmt: skip
 
 
