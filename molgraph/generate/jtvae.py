@@ -37,7 +37,7 @@ from molgraph.nn.variational import elbo
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.runtime import resolve_device
 from molgraph.train.samples import Sample, Samples
-from molgraph.train.warmup import delayed, linear
+from molgraph.train.warmup import linear
 
 TOGETHER = 128  # vectors that are decoded at once
 ENCODED = 256  # molecules that are encoded at once
@@ -55,12 +55,12 @@ class TreeELBO(Objective):
 
     Args:
         beta: weight of the divergence in the end.
-        warmup: steps without it; then it rises over as many steps.
+        warmup: the share of the training without it; over as large a share it rises then.
     """
 
     labelled = False
 
-    def __init__(self, beta: float, warmup: int) -> None:
+    def __init__(self, beta: float, warmup: float) -> None:
         super().__init__()
         self.beta, self.warmup = beta, warmup
 
@@ -71,12 +71,14 @@ class TreeELBO(Objective):
         q = encoded.posterior
         z = q.draw(torch.randn_like(q.mean)) if state.training else q.mean
         shares = network.decode(z, encoded, graphs)
-        beta = delayed(state, self.beta, self.warmup)
-        if state.training and self.warmup:
-            beta = min(beta, linear(state._replace(step=max(state.step - self.warmup, 0)), self.beta, self.warmup))
+        beta = linear(state, self.beta, self.warmup, 2 * self.warmup)
         recon = -sum(shares)
         kl = elbo(q.mean.new_zeros(len(q.mean)), q).kl.sum()
         return Loss(-(recon - beta * kl), graphs.n_graphs, {**shares._asdict(), "kl": kl})
+
+    def warming_up(self, state: StepState) -> bool:
+        """Until the divergence has its whole weight."""
+        return state.progress < 2 * self.warmup
 
 
 @register(
@@ -100,8 +102,9 @@ class JTVAE(NetworkGenerator, LatentGenerator):
         d_hidden: width of all states; the paper's is 450.
         d_latent: width of a latent vector, an even number; the paper's is 56.
         depth: levels of messages in graphs; the paper's is 3.
-        beta: weight of the divergence; the authors' is 0.005.
-        warmup_steps: steps of training without it; over as many more it rises.
+        beta: weight of the divergence: at 0.1 draws of the prior look like the corpus; at the authors' 0.005 more
+            molecules decode to themselves.
+        warmup: share of the training without it; over as large a share it rises then.
         min_count: clusters that the corpus has less often are not in the vocabulary; molecules with them are passed
             over, unless their rings can be taken one by one.
         max_nodes: clusters of a molecule that is decoded.
@@ -132,8 +135,8 @@ class JTVAE(NetworkGenerator, LatentGenerator):
         d_hidden: Width = 300,
         d_latent: Annotated[int, Range(2, 10_000)] = 56,
         depth: Annotated[int, Range(1, 20)] = 3,
-        beta: NotNegative = 0.005,
-        warmup_steps: Annotated[int, Range(0, 10_000_000)] = 1000,
+        beta: NotNegative = 0.1,
+        warmup: Annotated[float, Range(0, 0.5)] = 0.1,
         min_count: Annotated[int, Range(1, 1_000_000)] = 1,
         max_nodes: Annotated[int, Range(1, 400)] = 80,
         max_atoms: Annotated[int, Range(1, 400)] = 100,
@@ -176,7 +179,7 @@ class JTVAE(NetworkGenerator, LatentGenerator):
 
     def objective(self, vocabulary: Language) -> TreeELBO:
         """The negative evidence lower bound."""
-        return TreeELBO(self.beta, self.warmup_steps)
+        return TreeELBO(self.beta, self.warmup)
 
     def encode(self, table: Table) -> Latents:
         """The posterior of each row's molecule; one outside the vocabulary has none."""

@@ -7,16 +7,18 @@ import math
 from molgraph.train.objective import StepState
 
 
-def linear(state: StepState, beta: float, steps: float) -> float:
-    """From 0 to ``beta`` over the first ``steps`` steps (Bowman et al. 2016, CoNLL).
+def linear(state: StepState, beta: float, start: float, end: float) -> float:
+    """0 until the share ``start`` of the training is done, then rising to ``beta`` at ``end`` (Bowman et al. 2016).
 
-    Like the other schedules it is ``beta`` where a validation part is judged, so that epochs can be compared.
+    Like the other schedule it is ``beta`` where a validation part is judged, so that epochs can be compared.
 
     Example:
-        >>> [linear(StepState(step, 100, 0), 0.5, 20) for step in (0, 10, 20, 90)]
-        [0.0, 0.25, 0.5, 0.5]
+        >>> [linear(StepState(step, 100, 0), 0.5, 0.1, 0.2) for step in (0, 10, 15, 90)]
+        [0.0, 0.0, 0.25, 0.5]
     """
-    return beta * min(state.step / steps, 1.0) if state.training and steps > 0 else beta
+    if not state.training or state.progress >= end:
+        return beta
+    return beta * max(state.progress - start, 0.0) / (end - start)
 
 
 def sigmoid(state: StepState, beta: float, start: float, slope: float) -> float:
@@ -29,13 +31,3 @@ def sigmoid(state: StepState, beta: float, start: float, slope: float) -> float:
         [0.0, 0.5, 1.0]
     """
     return beta / (1 + math.exp(-max(slope * (state.progress - start), -700.0))) if state.training else beta
-
-
-def delayed(state: StepState, beta: float, steps: float) -> float:
-    """0 for the first ``steps`` steps, then ``beta`` (Jin et al. 2018, ICML).
-
-    Example:
-        >>> [delayed(StepState(step, 100, 0), 0.005, 20) for step in (0, 19, 20)]
-        [0.0, 0.0, 0.005]
-    """
-    return 0.0 if state.training and state.step < steps else beta

@@ -57,7 +57,7 @@ DISTINCT = [
 @pytest.mark.slow
 def test_a_small_corpus_is_learned_by_heart_stereochemistry_too() -> None:
     table = make_table(DISTINCT)
-    how = {"d_hidden": 48, "d_latent": 16, "batch_size": 8, "learning_rate": 5e-3, "beta": 0.0, "warmup_steps": 0}
+    how = {"d_hidden": 48, "d_latent": 16, "batch_size": 8, "learning_rate": 5e-3, "beta": 0.0, "warmup": 0.0}
     made = JTVAE(epochs=120, temperature=0.05, **how).fit(table)
     back = made.decode(made.encode(table).mean)
     assert sum(a == b.written for a, b in zip(back, identities_of(DISTINCT), strict=True)) >= 15
