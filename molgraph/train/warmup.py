@@ -13,7 +13,7 @@ def linear(state: StepState, beta: float, start: float, end: float) -> float:
     Like the other schedule it is ``beta`` where a validation part is judged, so that epochs can be compared.
 
     Example:
-        >>> [linear(StepState(step, 100, 0), 0.5, 0.1, 0.2) for step in (0, 10, 15, 90)]
+        >>> [linear(StepState(step, 100, 0), 0.5, 0.25, 0.75) for step in (0, 25, 50, 90)]
         [0.0, 0.0, 0.25, 0.5]
     """
     if not state.training or state.progress >= end:
