@@ -20,8 +20,12 @@ _BOOT = """
 import sys
 from multiprocessing.connection import Connection
 line = Connection(int(sys.argv[1]))
-sys.path[:] = line.recv()
-line.recv()(line)
+try:
+    sys.path[:] = line.recv()
+    serve = line.recv()
+except (EOFError, OSError):  # the parent has ended
+    sys.exit()
+serve(line)
 """
 
 

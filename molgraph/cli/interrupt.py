@@ -24,7 +24,7 @@ GRACE_SECONDS = 1.2
 EXIT_CODE = 130
 ENDED = "stopped; files and checkpoints that were already written are kept"
 _WAKE = getattr(signal, "SIGURG", None)  # ignored by default and used by nothing here
-_at_work = _lost = False
+_at_work = _lost = _pressed = False
 
 
 def answer_ctrl_c() -> None:
@@ -50,6 +50,11 @@ def at_work() -> Iterator[None]:
         _at_work = False
 
 
+def pressed() -> bool:
+    """Whether Ctrl-C was pressed: what fails from then on is its doing, such as a pool whose processes have ended."""
+    return _pressed
+
+
 def _pass_on(number: int, frame: FrameType | None) -> None:
     """In the main thread: do as Python would on SIGINT."""
     handler = signal.getsignal(signal.SIGINT)
@@ -67,8 +72,9 @@ def _note_loss(lost: Any) -> None:
 
 
 def _wait(main: int) -> None:
-    global _lost
+    global _lost, _pressed
     signal.sigwait({signal.SIGINT})
+    _pressed = True
     if not _at_work:
         end_process("stopped")
     signal.pthread_kill(main, _WAKE)  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ from typer.core import TyperCommand, TyperGroup
 from molgraph.base.errors import MolgraphError
 from molgraph.base.paths import storage_error
 from molgraph.base.version import __version__
-from molgraph.cli.interrupt import at_work
+from molgraph.cli.interrupt import at_work, pressed
 from molgraph.cli.verbs import BENCH, DATA, VERBS, Verb
 
 EXAMPLES = """
@@ -119,6 +119,9 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             if type(error).__module__.split(".")[0] in ("typer", "click"):
                 raise  # an exit, or a bad parameter, which typer shows with the usage line
+            if pressed():
+                _say("stopped", "bold yellow", "")
+                raise typer.Exit(130) from None
             if isinstance(error, OSError) and error.errno in _UNOPENED:
                 said = storage_error(f"cannot open {error.filename!r}", error)
                 _say("error: ", "bold red", said.message, said.hint or "check the path")
