@@ -90,12 +90,13 @@ def serve(line: Connection) -> NoReturn:
 
 def _fork(job: Job, inherited: list[Connection]) -> _Running:
     log, server, (ours, theirs) = _open_log(job), os.getpid(), Pipe()
+    started = time.monotonic()  # before the fork, which may run ahead of this process
     pid = os.fork()
     if pid == 0:
         _become(job, theirs, log, server, inherited)
     theirs.close()
     os.close(log)
-    return _Running(job, pid, ours, time.monotonic())
+    return _Running(job, pid, ours, started)
 
 
 def _become(job: Job, line: Connection, log: int, server: int, inherited: list[Connection]) -> NoReturn:
