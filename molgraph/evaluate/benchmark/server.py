@@ -145,7 +145,8 @@ def _look(each: _Running) -> Outcome | None:
         while not found and each.line.poll():
             found = json.loads(each.line.recv_bytes())
             if not found:  # it begins: a fresh process's imports do not count
-                each.begun, each.started = True, time.monotonic()
+                each.begun = True
+                each.started = each.started if each.process is None else time.monotonic()
     except (EOFError, OSError):
         over = True
     each.peak_mb = max(each.peak_mb, memory_mb(each.pid))
