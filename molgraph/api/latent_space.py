@@ -1,4 +1,4 @@
-"""Work in a generator's latent space: encode, decode, go from one molecule to another, look around one."""
+"""Encode molecules into a generator's latent space, decode vectors, interpolate, and find neighbours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search a generator's latent space for molecules that an objective finds good."""
+"""Search a generator's latent space for molecules with a better objective."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Put a carbon into molecules: the trivial generator that exposes metrics which reward small changes."""
+"""Insert one carbon into molecules: AddCarbon, the trivial generator of Renz et al. 2019."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Name the structural alerts that a molecule sets off."""
+"""List the structural alerts of molecules by the catalogues of RDKit (PAINS, BRENK and others)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take the stereochemistry of a molecule off its constitution, and put it on again."""
+"""Read the stereochemistry of a molecule as labels of its atoms and bonds, and write labels back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Count the clusters of a corpus, and keep those that a model is to know."""
+"""Build the vocabulary of junction-tree clusters of a corpus."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from molgraph.data.batch import BatchLevel, GraphBatch, collate
 from molgraph.data.featurize import featurize
 from molgraph.models.jtvae.corpus import CLUSTER
 from molgraph.models.jtvae.network import JTVAENetwork
-from molgraph.models.jtvae.tree_decoding import DrawnTree, Limits
+from molgraph.models.jtvae.tree_decoding import DrawnTree, Limits, drawn
 from molgraph.models.jtvae.tree_relations import TreeMessages, tree_messages
 
 MOST_KEPT = 50_000  # graphs of attachments, and what they are encoded as
@@ -83,7 +83,7 @@ class GraphDecoder:
             tree, one = trees[k], made[k]
             assert one is not None
             distinct = [*dict.fromkeys(numbers)]
-            number = distinct[_drawn(chance, tree.rng)]
+            number = distinct[drawn(chance, tree.rng)]
             same = [way for way, own in zip(ways, numbers, strict=True) if own == number]
             way = same[int(tree.rng.integers(len(same)))]
             one.attach(tree.parent[node], self.vocabulary.labels[tree.codes[node]], way)
@@ -152,7 +152,7 @@ class GraphDecoder:
         scores = self.network.stereo_scores(states, z_graph, graph_of).double() / self.temperature
         labelled: list[list[Site]] = [[] for _ in open_]
         for (i, site), chance in zip(sites, scores.softmax(dim=1).cpu().numpy(), strict=True):
-            labelled[i].append(site._replace(label=_drawn(chance, rngs[open_[i]])))
+            labelled[i].append(site._replace(label=drawn(chance, rngs[open_[i]])))
         for i, k in enumerate(open_):
             out[k] = write_stereo(bare[k].smiles, labelled[i])
         return out
@@ -166,8 +166,3 @@ def _batch(trees: Sequence[DrawnTree], device: torch.device) -> GraphBatch:
     parent += np.repeat(offsets[:-1], np.diff(offsets))
     arrays = {"code": torch.from_numpy(code), "parent": torch.from_numpy(parent)}
     return GraphBatch(len(trees), {CLUSTER: BatchLevel(torch.from_numpy(offsets), arrays)}).to(device)
-
-
-def _drawn(likely: np.ndarray, rng: np.random.Generator) -> int:
-    upto = likely.cumsum()
-    return int(np.searchsorted(upto, rng.random() * upto[-1], side="right").clip(max=len(likely) - 1))

@@ -83,7 +83,7 @@ class TreeDecoder:
         scores = network.label_scores(z_tree.new_zeros(n, d), z_tree, torch.arange(n, device=device))
         trees = []
         for rng, row in zip(rngs, self._likely(scores), strict=True):
-            code = _drawn(row, rng)
+            code = drawn(row, rng)
             trees.append(DrawnTree(rng, [code], [-1], Assembly(self.vocabulary.labels[code])))
         depth = 8
         state = z_tree.new_zeros(
@@ -144,13 +144,13 @@ class TreeDecoder:
         """Draw the label of a new child of the node where the walk is; False where none fits."""
         node = tree.path[-1]
         if not self.check:
-            tree.grow(_drawn(likely, tree.rng))
+            tree.grow(drawn(likely, tree.rng))
             return True
         likely = likely * self._fitting(tree.codes[node])
         for _ in range(LABELS_TRIED):
             if likely.sum() <= 0:
                 return False
-            code = _drawn(likely, tree.rng)
+            code = drawn(likely, tree.rng)
             label = self.vocabulary.labels[code]
             if ways := tree.made.overlaps(node, label, longest=self.vocabulary.longest):
                 tree.made.attach(node, label, ways[-1])  # two rings rather share a bond than an atom
@@ -167,6 +167,7 @@ class TreeDecoder:
         return self._compatible[code]
 
 
-def _drawn(likely: np.ndarray, rng: np.random.Generator) -> int:
+def drawn(likely: np.ndarray, rng: np.random.Generator) -> int:
+    """The place of one of some chances, which need not sum to 1."""
     upto = likely.cumsum()
     return int(np.searchsorted(upto, rng.random() * upto[-1], side="right").clip(max=len(likely) - 1))
