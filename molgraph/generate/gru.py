@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
 from molgraph.data.table import Table
 from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
-from molgraph.generate.next_token import GRUNetwork, NextToken, draw_codes, until_end
+from molgraph.generate.next_token import RecurrentNetwork, NextToken, draw_codes, until_end
 from molgraph.generate.smiles_tokens import learnable_texts, token_store
 from molgraph.train.samples import Samples
 
@@ -36,8 +36,8 @@ TOGETHER = 128  # samples that are drawn at once: always so many, so that the fi
 class GRUGenerator(NetworkGenerator):
     """Learn the language of SMILES: the probability of each token given those before it.
 
-    Segler et al. 2018 and Bjerrum & Threlfall 2017, here with the gated units of Cho et al. 2014:
-    ``p(x_1 ... x_n) = prod_t softmax(W h_t + b)_{x_t}``. The vocabulary is that of the corpus. A sample is drawn token
+    Segler et al. 2018 and Bjerrum & Threlfall 2017, whose cells are LSTMs; the gated units of Cho et al. 2014 have
+    three quarters of their weights: ``p(x_1 ... x_n) = prod_t softmax(W h_t + b)_{x_t}``. The vocabulary is that of the corpus. A sample is drawn token
     by token until its end is drawn or it has ``max_length`` tokens; not every sample is a molecule.
 
     Args:
@@ -47,6 +47,7 @@ class GRUGenerator(NetworkGenerator):
         dropout: probability of dropping a value between two layers while training.
         max_length: tokens of a sample, at most; longer molecules are not learned from.
         temperature: of sampling: below 1 likely tokens are drawn more often, above 1 more rarely.
+        cell: ``gru``, or ``lstm``.
         seed: of the weights, the order of the rows and dropout.
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
         options: the keys of a recipe's training, with its defaults; ``help(GRUGenerator.__init__)`` lists them.
@@ -72,6 +73,7 @@ class GRUGenerator(NetworkGenerator):
         dropout: Probability = 0.0,
         max_length: Annotated[int, Range(1, 2000)] = 160,
         temperature: Annotated[float, Range(0.01, 100)] = 1.0,
+        cell: Literal["gru", "lstm"] = "gru",
         *,
         seed: int = DEFAULTS.seed,
         checkpoint_seconds: NotNegative = 20.0,
@@ -83,7 +85,7 @@ class GRUGenerator(NetworkGenerator):
             **options
         """
         own = {"d_embedding": d_embedding, "d_hidden": d_hidden, "n_layers": n_layers, "dropout": dropout}
-        own |= {"max_length": max_length, "temperature": temperature}
+        own |= {"max_length": max_length, "temperature": temperature, "cell": cell}
         self.keep(options, **own, seed=seed, checkpoint_seconds=checkpoint_seconds)
 
     def read(self, table: Table, valid: Table | None) -> Corpus:
@@ -95,9 +97,10 @@ class GRUGenerator(NetworkGenerator):
         content = (["".join(text) for text in texts], ["".join(text) for text in held])
         return Corpus(train, judged if held else None, vocabulary, content, notes)
 
-    def build(self, vocabulary: Sequence[str]) -> GRUNetwork:
+    def build(self, vocabulary: Sequence[str]) -> RecurrentNetwork:
         """The network with fresh weights, for a vocabulary of that size."""
-        return GRUNetwork(len(vocabulary) + 1, self.d_embedding, self.d_hidden, self.n_layers, self.dropout)
+        how = (self.d_embedding, self.d_hidden, self.n_layers, self.dropout, self.cell)
+        return RecurrentNetwork(len(vocabulary) + 1, *how)
 
     def objective(self, vocabulary: Sequence[str]) -> NextToken:
         """Cross-entropy of each next token."""
@@ -123,7 +126,7 @@ class GRUGenerator(NetworkGenerator):
         """The weights twice, each of them read once for each token of each sample."""
         weights = sum(math.prod(shape) for shape in shapes.values())
         params = meta["params"]
-        length, state = int(params["max_length"]), int(params["n_layers"]) * int(params["d_hidden"])
+        length, state = int(params["max_length"]), 2 * int(params["n_layers"]) * int(params["d_hidden"])
         row = 16 * length + 32 * len(meta["vocabulary"]) + 16 * state
         return Size(8 * weights, TOGETHER * length * weights, row, length * weights)
 

@@ -17,27 +17,33 @@ EDGE = 0  # the code of a text's start and end
 PAD = -100  # a target that does not count
 
 
-class GRUNetwork(nn.Module):
-    """Scores of the next token: ``W h_t + b`` with ``h_t = GRU(embedding(x_t), h_{t-1})``.
+class RecurrentNetwork(nn.Module):
+    """Scores of the next token: ``W h_t + b`` with ``h_t = cell(embedding(x_t), h_{t-1})``.
 
     Args:
         n_tokens: distinct tokens, the edge among them.
-        d_embedding, d_hidden, n_layers, dropout: as ``GRUGenerator`` has them.
+        d_embedding, d_hidden, n_layers, dropout, cell: as ``GRUGenerator`` has them.
     """
 
-    def __init__(self, n_tokens: int, d_embedding: int, d_hidden: int, n_layers: int, dropout: float) -> None:
+    def __init__(
+        self, n_tokens: int, d_embedding: int, d_hidden: int, n_layers: int, dropout: float, cell: str = "gru"
+    ) -> None:
         super().__init__()
+        self.cell = cell
         self.embedding = nn.Embedding(n_tokens, d_embedding)
         between = dropout if n_layers > 1 else 0.0
-        self.gru = nn.GRU(d_embedding, d_hidden, n_layers, batch_first=True, dropout=between)
+        made = {"gru": nn.GRU, "lstm": nn.LSTM}[cell](
+            d_embedding, d_hidden, n_layers, batch_first=True, dropout=between
+        )
+        self.add_module(cell, made)  # by its name, as the weights are in files
         self.scores = nn.Linear(d_hidden, n_tokens)
 
     def prepare(self, sample: Sample) -> None:
         """Nothing is made ahead."""
 
-    def forward(self, tokens: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, tokens: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """Float [n, length, n_tokens] and the last state, from int64 [n, length] and the state before."""
-        h, state = self.gru(self.embedding(tokens), state)
+        h, state = self.get_submodule(self.cell)(self.embedding(tokens), state)
         return self.scores(h), state
 
 

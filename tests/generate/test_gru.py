@@ -13,7 +13,7 @@ import torch
 from molgraph.base.errors import UsageError
 from molgraph.data.table import Table, make_table
 from molgraph.generate.gru import GRUGenerator, samples_of
-from molgraph.generate.next_token import GRUNetwork, NextToken
+from molgraph.generate.next_token import NextToken, RecurrentNetwork
 from molgraph.generate.smiles_tokens import is_vocabulary, tokens_of
 from molgraph.train.objective import StepState
 from molgraph.train.runtime import Interrupted
@@ -34,10 +34,12 @@ def corpus(n: int = 48, start: int = 0) -> Table:
     return make_table([*series(n, start).smiles, "not a molecule"])
 
 
-def test_the_loss_is_the_cross_entropy_of_every_token_and_end() -> None:
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_the_loss_is_the_cross_entropy_of_every_token_and_end(cell: str) -> None:
     """Against one text at a time, one step at a time, the softmax written out."""
     torch.manual_seed(0)
-    network = GRUNetwork(len(VOCABULARY) + 1, 4, 8, 2, 0.0)
+    network = RecurrentNetwork(len(VOCABULARY) + 1, 4, 8, 2, 0.0, cell)
+    assert cell in {name.split(".")[0] for name in network.state_dict()}
     batch = samples_of(TEXTS, VOCABULARY).sample(np.array([2, 0, 3, 1]))
     batch.weights[1] = 0.0  # a row that does not count
     found = NextToken()(network, batch, StepState(0, 1, 0))
@@ -75,11 +77,13 @@ def test_a_killed_training_goes_on_exactly(stop_after: int, tmp_path: Path, monk
     assert again.curves.drop(columns="seconds").equals(whole.curves.drop(columns="seconds"))
 
 
-@pytest.fixture(scope="module")
-def fluent() -> GRUGenerator:
+@pytest.fixture(scope="module", params=["gru", "lstm"])
+def fluent(request: pytest.FixtureRequest) -> GRUGenerator:
     """A generator that has learned three molecules by heart."""
     molecules = ["CCO"] * 30 + ["c1ccccc1"] * 20 + ["CC(=O)N"] * 10
-    return small(epochs=60, learning_rate=0.02, d_hidden=24, patience=None).fit(make_table(molecules))
+    return small(epochs=60, learning_rate=0.02, d_hidden=24, patience=None, cell=request.param).fit(
+        make_table(molecules)
+    )
 
 
 def test_samples_come_as_often_as_in_the_corpus(fluent: GRUGenerator) -> None:
