@@ -19,7 +19,7 @@ from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
 from molgraph.data.table import Table
 from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
-from molgraph.generate.next_token import RecurrentNetwork, NextToken, draw_codes, until_end
+from molgraph.generate.next_token import NextToken, RecurrentNetwork, draw_codes, until_end
 from molgraph.generate.smiles_tokens import learnable_texts, token_store
 from molgraph.train.samples import Samples
 
@@ -36,9 +36,10 @@ TOGETHER = 128  # samples that are drawn at once: always so many, so that the fi
 class GRUGenerator(NetworkGenerator):
     """Learn the language of SMILES: the probability of each token given those before it.
 
-    Segler et al. 2018 and Bjerrum & Threlfall 2017, whose cells are LSTMs; the gated units of Cho et al. 2014 have
-    three quarters of their weights: ``p(x_1 ... x_n) = prod_t softmax(W h_t + b)_{x_t}``. The vocabulary is that of the corpus. A sample is drawn token
-    by token until its end is drawn or it has ``max_length`` tokens; not every sample is a molecule.
+    Segler et al. 2018 and Bjerrum & Threlfall 2017 have LSTM cells; the gated units of Cho et al. 2014 have three
+    quarters of their weights: ``p(x_1 ... x_n) = prod_t softmax(W h_t + b)_{x_t}``. The vocabulary is that of the
+    corpus. A sample is drawn token by token until its end is drawn or it has ``max_length`` tokens; not every sample is
+    a molecule.
 
     Args:
         d_embedding: width of a token's vector.
