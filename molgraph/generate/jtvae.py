@@ -15,7 +15,7 @@ from molgraph.base.contracts import LatentGenerator, Latents
 from molgraph.base.errors import DataError
 from molgraph.base.options import takes
 from molgraph.base.progress import bar
-from molgraph.base.ranges import NotNegative, Range, Width
+from molgraph.base.ranges import NotNegative, Positive, Range, Width
 from molgraph.base.recipe_keys import DEFAULTS
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
@@ -112,6 +112,7 @@ class JTVAE(NetworkGenerator, LatentGenerator):
         attempts: attachments that a search makes where the first choices of a molecule lead nowhere.
         check_chemistry: keep to valences at every attachment; without it some of what is decoded are no molecules.
         temperature: of decoding: below 1 likely clusters and attachments are drawn more often, above 1 more rarely.
+        seconds: to draw 128 trees, and to put them together: those that need longer end as they are then.
         seed: of the weights, the order of the rows and the posteriors' points.
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
         options: the keys of a recipe's training, with its defaults; ``help(JTVAE.__init__)`` lists them.
@@ -143,6 +144,7 @@ class JTVAE(NetworkGenerator, LatentGenerator):
         attempts: Annotated[int, Range(0, 100_000)] = 300,
         check_chemistry: bool = True,
         temperature: Annotated[float, Range(0.01, 100)] = 1.0,
+        seconds: Positive = 60.0,
         *,
         seed: int = DEFAULTS.seed,
         checkpoint_seconds: NotNegative = 20.0,
@@ -208,7 +210,7 @@ class JTVAE(NetworkGenerator, LatentGenerator):
         self.ready()
         z, texts = self.check_latents(z), []
         with self.at_work() as (network, vocabulary), bar("decoding", len(z)) as line:
-            limits = Limits(self.max_nodes, self.max_atoms, self.attempts)
+            limits = Limits(self.max_nodes, self.max_atoms, self.attempts, self.seconds)
             how = {"temperature": self.temperature, "check": self.check_chemistry, "limits": limits}
             trees, graphs = (
                 TreeDecoder(network, vocabulary.clusters, **how),

@@ -3,6 +3,7 @@
     MOLGRAPH_DATA=... python pipelines/jtvae/check.py trees                      # ZINC-250k, its first 10,000 molecules
     python pipelines/jtvae/check.py latents jtvae-zinc -n 100000                 # stopped, it goes on
     MOLGRAPH_DATA=... python pipelines/jtvae/check.py reconstruction jtvae-zinc  # 10 encodings x 10 decodings of each
+    MOLGRAPH_DATA=... python pipelines/jtvae/check.py curve jt.mgm a.ckpt b.ckpt # copies of training.ckpt
 
 Results stand in ``check.json``, and as tables in ``CHECK.md``, both written here.
 """
@@ -30,6 +31,8 @@ from molgraph.chem.fragments.assembly import assemble  # noqa: E402
 from molgraph.chem.fragments.atom_ranks import canonical_order  # noqa: E402
 from molgraph.chem.fragments.stereo import Site, stereo_sites, with_stereo  # noqa: E402
 from molgraph.chem.fragments.vocabulary import read_corpus  # noqa: E402
+from pipelines.jtvae.page import page  # noqa: E402
+from pipelines.jtvae.reconstruction import curve, reconstruction  # noqa: E402
 
 RESULTS, PAGE = HERE / "check.json", HERE / "CHECK.md"
 PIECE = 2_000
@@ -117,7 +120,7 @@ def latents(model: str, n: int) -> dict[str, Any]:
             with atomic_write(kept, "w") as file:
                 json.dump(done, file)
     rows = [done[f"{model} {piece}"] for piece in range(-(-n // PIECE))]
-    out: dict[str, Any] = {"model": model}
+    out: dict[str, Any] = {"model": Path(model).stem}
     for scale in SCALES:
         mine = [row for row in rows if row["scale"] == scale]
         total = {name: sum(row[name] for row in mine) for name in ("n", "valid", "unique", "seconds", "atoms")}
@@ -133,66 +136,24 @@ def latents(model: str, n: int) -> dict[str, Any]:
     return out
 
 
-def reconstruction(model: str, n: int) -> dict[str, Any]:
-    """The paper's protocol: the share of decodings that are the molecule, of 10 decodings of each of 10 encodings."""
-    generator = molgraph.load(model, threads=1).method
-    smiles = zinc()[:n]
-    points = generator.encode(molgraph.read_table(smiles))
-    true = [Chem.CanonSmiles(text) for text in smiles]
-    flat = [_flat(text) for text in smiles]
-    same = same_flat = total = 0
-    for draw in range(10):
-        z = points.draw(draw)[points.ok]
-        for again in range(10):
-            texts = generator.decode(z, 100 * draw + again)
-            rows = np.flatnonzero(points.ok)
-            same += sum(text == true[k] for text, k in zip(texts, rows, strict=True))
-            same_flat += sum(_flat(text) == flat[k] for text, k in zip(texts, rows, strict=True))
-            total += n
-    facts = {"model": model, "molecules": n, "in the vocabulary": int(points.ok.sum())}
-    return {**facts, "same": round(same / total, 4), "same without stereochemistry": round(same_flat / total, 4)}
-
-
-def _flat(text: str) -> str:
-    mol = Chem.MolFromSmiles(text)
-    Chem.RemoveStereochemistry(mol)
-    return Chem.CanonSmiles(Chem.MolToSmiles(mol))
-
-
-def page(results: dict[str, Any]) -> str:
-    """The results as markdown."""
-    lines = ["# Junction trees and decoding, counted", "", "Written by `python pipelines/jtvae/check.py`.", ""]
-    for name, found in sorted(results.items()):
-        lines += [f"## {name}", "", "| | |", "|---|---|"]
-        for key, value in found.items():
-            if isinstance(value, dict):
-                lines += [f"| vectors drawn {key} wide | " + ", ".join(f"{k}: {v:,}" for k, v in value.items()) + " |"]
-            elif isinstance(value, list):
-                lines += [
-                    f"| {key} | {len(value)} |",
-                    *(f"| `{row['smiles']}` | {row['reason']} |" for row in value[:50]),
-                ]
-            else:
-                lines += [f"| {key} | {value:,} |" if isinstance(value, int | float) else f"| {key} | {value} |"]
-        lines.append("")
-    return "\n".join(lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("trees", "latents", "reconstruction"))
+    parser.add_argument("what", choices=("trees", "latents", "reconstruction", "curve"))
     parser.add_argument("model", nargs="?", default="jtvae-zinc")
+    parser.add_argument("checkpoints", nargs="*", type=Path)
     parser.add_argument("-n", type=int)
     given = parser.parse_args()
+    kept: dict[str, Any] = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    name = Path(given.model).stem
     if given.what == "trees":
         found = {"trees": trees(given.n or 10_000)}
     elif given.what == "latents":
-        found = {f"latents of {given.model}": latents(given.model, given.n or 100_000)}
+        found = {f"latents of {name}": latents(given.model, given.n or 100_000)}
+    elif given.what == "reconstruction":
+        found = {f"reconstruction by {name}": reconstruction(given.model, given.n or 200)}
     else:
-        found = {f"reconstruction by {given.model}": reconstruction(given.model, given.n or 100)}
-    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
-    results |= found
-    for path, text in ((RESULTS, json.dumps(results, indent=1) + "\n"), (PAGE, page(results))):
+        found = {f"curve of {name}": curve(given.model, given.checkpoints, given.n or 100)}
+    for path, text in ((RESULTS, json.dumps(kept | found, indent=1) + "\n"), (PAGE, page(kept | found))):
         with atomic_write(path, "w") as file:
             file.write(text)
     print(page(found))

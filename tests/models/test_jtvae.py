@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from rdkit import Chem
 from torch.nn import functional as F
 
 from molgraph.chem.fragments.junction_tree import JunctionTree
@@ -195,6 +196,19 @@ def test_every_latent_vector_becomes_a_molecule_within_the_limits(made: Made, sc
     assert all(text and not why_unreadable(text) for text in texts)
     assert max(len(tree.codes) for tree in drawn) <= 12
     assert len({*texts}) > 20
+
+
+def test_decoding_whose_time_is_over_ends_in_molecules(made: Made) -> None:
+    z = torch.randn(60, D_LATENT, generator=torch.Generator().manual_seed(4))
+    late = Limits(seconds=0.0)
+    with torch.no_grad():
+        trees, graphs = decoders(made, limits=late)
+        alone = trees.decode(z[:, : D_LATENT // 2], rngs(60))
+        whole = decoders(made)[0].decode(z[:, : D_LATENT // 2], rngs(60))
+        texts = graphs.decode(whole, z[:, D_LATENT // 2 :])
+    assert {len(tree.codes) for tree in alone} == {1} and max(len(tree.codes) for tree in whole) > 5
+    bare = [Chem.MolFromSmiles(text) for text in texts]
+    assert [mol.GetNumAtoms() for mol in bare] == [len(tree.made.types) for tree in whole]
 
 
 def test_without_the_check_some_are_no_molecules(made: Made) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -50,7 +51,11 @@ class GraphDecoder:
         states = self.network.tree_messages(code, messages)
         first, z = batch[CLUSTER].offsets.tolist(), self.network.attach_z(z_graph)
         made: list[Assembly | None] = [Assembly(self.vocabulary.labels[tree.codes[0]]) for tree in trees]
+        until = time.monotonic() + self.limits.seconds
         for node in range(1, max((len(tree.codes) for tree in trees), default=0)):
+            if time.monotonic() >= until:
+                made = [tree.made for tree in trees]
+                break
             self._attach(node, trees, made, (messages, states, first, z))
         texts = [each.smiles() if each else "" for each in made]
         return self._with_stereo(texts, z_graph, [tree.rng for tree in trees])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -24,11 +25,13 @@ class Limits:
     Args:
         nodes, atoms: of a molecule.
         attempts: attachments that a search for another way to put it together may make.
+        seconds: after which the trees of a batch grow no more, and are put together in the way that is known.
     """
 
     nodes: int = 80
     atoms: int = 100
     attempts: int = 300
+    seconds: float = 60.0
 
 
 @dataclass
@@ -78,6 +81,7 @@ class TreeDecoder:
 
     def decode(self, z_tree: Float[Tensor, "n half"], rngs: Sequence[np.random.Generator]) -> list[DrawnTree]:
         """A tree for each row of float [n, d_half]."""
+        self.until = time.monotonic() + self.limits.seconds
         network, gru, d = self.network, self.network.tree_decoder, self.x.shape[1]
         n, device = len(z_tree), z_tree.device
         scores = network.label_scores(z_tree.new_zeros(n, d), z_tree, torch.arange(n, device=device))
@@ -134,7 +138,8 @@ class TreeDecoder:
         return trees
 
     def _may_grow(self, tree: DrawnTree) -> bool:
-        return len(tree.codes) < self.limits.nodes and len(tree.made.types) < self.limits.atoms
+        small = len(tree.codes) < self.limits.nodes and len(tree.made.types) < self.limits.atoms
+        return small and time.monotonic() < self.until
 
     def _likely(self, scores: Tensor) -> np.ndarray:
         """float64 [n, labels]: chances of the labels."""
