@@ -17,6 +17,7 @@ def run(*words: object) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
+@pytest.mark.slow
 def test_from_a_corpus_to_a_report_and_a_frontier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name, start, n in (("train", 0, 60), ("held", 60, 30)):

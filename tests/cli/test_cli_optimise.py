@@ -45,6 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_from_a_generator_to_a_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     words = ("optimise", folder / "gen.mgm", "--objective", f"{folder}/assay.mgm:1,sa<3.5", "--budget", 60, *QUICK)
