@@ -22,6 +22,7 @@ from molgraph.data.read import read_table
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 from molgraph.generate.guard import Guard, watch
+from molgraph.generate.known import place_known, read_known
 from molgraph.generate.latent_search import Decoded, run_search
 from molgraph.generate.optimised import Optimised, annotated, best_so_far, ranked, rows_of
 from molgraph.generate.oracles.combined import Combined, Term, read_objective
@@ -43,6 +44,7 @@ def optimise(
     budget: int = 1000,
     start: str | Sequence[str] = (),
     similarity: float | None = None,
+    known: Any = None,
     reference: Any = None,
     max_distance: float | None = None,
     control: Any = None,
@@ -68,8 +70,11 @@ def optimise(
         budget: oracle calls; a call is a distinct molecule.
         start: a molecule to begin at, or several; the prior's if not given.
         similarity: the lowest Tanimoto similarity to the start that a molecule may have.
-        reference: a table of known molecules, best the property model's training table: the nearest of them to each
-            result is shown.
+        known: a table of molecules that the search learns from before its first call, and that are never called. A
+            part of the objective has its values in a column of its name, or of its model's target; others are computed,
+            outside the budget. Rows without a value or a latent vector are counted in ``notes``.
+        reference: a table of molecules, best the property model's training table: the nearest of them to each result is
+            shown; ``known`` if not given.
         max_distance: the largest ``1 - similarity`` to the nearest molecule of ``reference``, beyond which the property
             model is not trusted.
         control: a second opinion that the search does not see: a model (``.mgm``), or a table with the target of the
@@ -95,22 +100,29 @@ def optimise(
     loaded = model if isinstance(model, Model) else load(model)
     space = latent_space(loaded)
     starts = [start] if isinstance(start, str) and start else [*start]
-    known = None if reference is None else Nearest(reference if isinstance(reference, Table) else read_table(reference))
-    asked = _bounded(read_objective(objective, starts[0] if starts else ""), starts, similarity, known, max_distance)
+    asked = read_objective(objective, starts[0] if starts else "")
+    given = None if known is None else read_known(known, asked)
+    if reference is None and given is not None:
+        reference = given.table
+    near = None if reference is None else Nearest(reference if isinstance(reference, Table) else read_table(reference))
+    asked = _bounded(asked, starts, similarity, near, max_distance)
     second = make_control(control, asked, seed)
     run = f"{loaded.kind}|{search}|{sorted((params or {}).items())}|{starts}|{batch}|{diversity}|{seed}|{temperature}"
+    run += "" if given is None else f"|{given.content}"
     how: dict[str, Any] = {"standardiser": loaded.standardiser, "batch": batch, "diversity": diversity, "seed": seed}
     calls = OracleCalls(asked, budget, journal=journal, run=run, seconds=seconds)
     made, before, decoded = make_search(search, **(params or {})), space.get_params(), Decoded()
-    curves, interrupted = {}, False
+    curves, interrupted, told = {}, False, None
     try:
         set_running(space, {"temperature": temperature, "device": device, "threads": threads})
         try:
-            run_search(space, calls, made, starts=starts, decoded=decoded, **how)
+            if given is not None:
+                told = place_known(space, calls, given, loaded.standardiser)
+            run_search(space, calls, made, starts=starts, known=told, decoded=decoded, **how)
             curves[search] = best_so_far(calls)
             if compare and search != "sampling":
                 plain = OracleCalls(asked, budget, seconds=seconds)
-                plain.resumed = dict(calls.scored)  # what was scored is not scored again
+                plain.resumed, plain.known = dict(calls.scored), calls.known  # what was scored is not scored again
                 run_search(space, plain, make_search("sampling"), starts=starts, **how)
                 curves["sampling"] = best_so_far(plain)
         except KeyboardInterrupt:
@@ -119,7 +131,7 @@ def optimise(
     finally:
         space.set_params(**before)
         calls.close()
-    notes = (decoded.sentence, *decoded.notes)
+    notes = (*([] if told is None else [told.note]), decoded.sentence, *decoded.notes)
     rows = ranked(calls)
     if not interrupted and not any(np.isfinite(one.objective) for one in rows):
         reason = f": {rows[0].smiles}: {rows[0].reason}" if rows else ""
@@ -131,7 +143,7 @@ def optimise(
     if interrupted:  # there is a second to write what is known
         return found
     scores, guard = (None, None) if second is None else _judge(second, found, asked)
-    molecules = None if known is None else known.molecules
+    molecules = None if near is None else near.molecules
     frame = annotated(found.frame, asked, generator=loaded, reference=molecules, control=scores)
     found = replace(found, frame=frame, guard=guard)
     if report is not None:
@@ -173,7 +185,7 @@ def write_page(found: Optimised, path: str | Path, starts: Sequence[str] = ()) -
 
 
 def _bounded(
-    asked: Combined, starts: Sequence[str], similarity: float | None, known: Nearest | None, max_distance: float | None
+    asked: Combined, starts: Sequence[str], similarity: float | None, near: Nearest | None, max_distance: float | None
 ) -> Combined:
     """The objective with the bounds that options set."""
     more = []
@@ -184,13 +196,13 @@ def _bounded(
             raise UsageError(f"similarity to {len(starts)} molecules", hint="name one with --start")
         more.append(Term(Similarity(starts[0]), "similarity", 0.0, low=similarity))
     if max_distance is not None:
-        if known is None:
+        if near is None:
             raise UsageError(
                 "a distance to no table", hint="name it: --reference TABLE, best the model's training table"
             )
         if not 0 <= max_distance <= 1:
             raise UsageError(f"max_distance is {max_distance}", hint="1 - Tanimoto similarity, from 0 to 1")
-        more.append(Term(known, "nearest", 0.0, low=1 - max_distance))
+        more.append(Term(near, "nearest", 0.0, low=1 - max_distance))
     return asked.with_terms(*more) if more else asked
 
 

@@ -21,8 +21,12 @@ def optimise(
     budget: Annotated[int, option("N", "Oracle calls, one for each distinct molecule.")] = 1000,
     start: Annotated[list[str] | None, option("SMILES", "Where to begin; again for several.")] = None,
     similarity: Annotated[float | None, option("D", "Lowest Tanimoto similarity to the start.")] = None,
+    known: Annotated[
+        str | None,
+        option("TABLE", "Molecules to learn from first; values in a column of the objective's name or computed."),
+    ] = None,
     reference: Annotated[
-        str | None, option("TABLE", "Known molecules, best the training table of the property model.")
+        str | None, option("TABLE", "Show the nearest of these to each result; --known if not given.")
     ] = None,
     max_distance: Annotated[float | None, option("D", "Largest 1 - similarity to the nearest of them.")] = None,
     control: Annotated[
@@ -49,13 +53,15 @@ def optimise(
     better among molecules whose sa is below 4. Weights count improvements:
     sa falls. A .toml file has a table [NAME] for each: weight, min, max.
     Each call is kept beside the results until the search ends: the same
-    command goes on after a kill. Look at --control before you believe gains.
+    command goes on after a kill. Molecules with measured values (--known) cost
+    no calls. Look at --control before you believe gains.
 
     Examples:
         molgraph optimise jtvae.mgm --objective qed --budget 500 -o found.csv
         molgraph optimise jtvae.mgm --objective "assay.mgm,sa<4" --control assay.csv --report page.html
         molgraph optimise jtvae.mgm --objective penalized_logp --start "CCOc1ccccc1" --similarity 0.4
         molgraph optimise jtvae.mgm --objective qed --search bayes -s restarts=32
+        molgraph optimise jtvae.mgm --objective assay.mgm --known assay.csv --search bayes --budget 200
         molgraph optimise jtvae.mgm --objective assay.mgm --reference assay.csv --max-distance 0.6
     """
     check_whole("--budget", budget)
@@ -66,7 +72,7 @@ def optimise(
     if not 0 <= diversity <= 1:
         raise UsageError(f"--diversity is {diversity}", hint="from 0 to 1")
     journal = Path(f"{out}.journal")
-    check_writable(out, report, inputs=(model, reference, control))
+    check_writable(out, report, inputs=(model, known, reference, control))
     from molgraph import api
     from molgraph.base.run_config import RunConfig
     from molgraph.cli.show import say
@@ -74,10 +80,10 @@ def optimise(
 
     params = RunConfig().override(*(f"params.{each}" for each in set_ or ())).model.params
     found = api.optimise(
-        model, objective, search=search, budget=budget, start=start or (), similarity=similarity, reference=reference,
-        max_distance=max_distance, control=control, compare=compare, batch=batch, diversity=diversity, seconds=seconds,
-        params=params, seed=seed, temperature=temperature, device=device, threads=threads,
-        journal=journal, report=report,
+        model, objective, search=search, budget=budget, start=start or (), similarity=similarity, known=known,
+        reference=reference, max_distance=max_distance, control=control, compare=compare, batch=batch,
+        diversity=diversity, seconds=seconds, params=params, seed=seed, temperature=temperature, device=device,
+        threads=threads, journal=journal, report=report,
     )  # fmt: skip
     found.save(out)
     if found.interrupted:

@@ -17,6 +17,7 @@ from molgraph.chem.smiles import why_unreadable
 from molgraph.data.standardise import standardise
 from molgraph.data.table import make_table
 from molgraph.generate.diversity import kernel_matrix, select_diverse
+from molgraph.generate.known import Told
 from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.searches.search import Proposals, Search
 
@@ -63,6 +64,7 @@ def run_search(
     search: Search,
     *,
     starts: Sequence[str] = (),
+    known: Told | None = None,
     standardiser: str = "standard",
     batch: int = 20,
     diversity: float = 0.5,
@@ -76,6 +78,7 @@ def run_search(
         calls: the objective, its budget and its journal.
         search: proposes points.
         starts: molecules to begin at, which are scored first.
+        known: points with scores that the search is told before anything is scored.
         standardiser: the preset that the generator's molecules went through.
         batch: molecules scored between two proposals.
         diversity: weight of the batch's determinantal diversity against the search's promise, 0 to 1.
@@ -84,7 +87,7 @@ def run_search(
     """
     out = Decoded() if decoded is None else decoded
     z = encode_starts(generator, starts, standardiser) if starts else None
-    search.begin(generator.d_latent, z, derive(seed, "search"))
+    search.begin(generator.d_latent, z, derive(seed, "search"), None if known is None else (known.z, known.score))
     with bar(f"search by {search.name}", calls.budget) as line:
         if z is not None:
             first = calls.score(starts)
@@ -135,9 +138,9 @@ def _score(
     for i, each in enumerate(found):
         if each.reason:
             continue
-        if each.written in calls.scored:
+        if (seen := calls.seen(each.written)) is not None:
             rows.append(i)
-            known.append(calls.scored[each.written].guide)
+            known.append(seen.guide)
         elif each.written not in fresh or asked.promise[i] > asked.promise[fresh[each.written]]:
             fresh[each.written] = i
         out.point.setdefault(each.written, asked.z[i])

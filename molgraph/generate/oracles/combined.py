@@ -7,19 +7,21 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.toml_config import read_toml
-from molgraph.generate.oracles.oracle import FunctionOracle, Oracle, Scores, make_oracle
+from molgraph.generate.oracles.oracle import FunctionOracle, Oracle, Scores, make_oracle, reasons_of
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _TERM = re.compile(
     rf"(?P<name>[^()<>]+?)(?:\((?P<argument>.*)\))?\s*(?P<rest>(?::\s*{_NUMBER})?(?:\s*[<>]=?\s*{_NUMBER})*)"
 )
 _BOUND = re.compile(rf"([<>])=?\s*({_NUMBER})")
+NOTHING: Mapping[str, np.ndarray] = MappingProxyType({})
 SYNTAX = (
     'as in "qed", "qed:1,sa<4", "assay.mgm#pIC50:1,qed:0.5,sa<4,similarity(CCO)>0.4", or a .toml file with a table '
     "[NAME] for each, of weight, min, max"
@@ -108,13 +110,14 @@ class Combined(Oracle):
         found = self.score_parts(smiles)
         return Scores(found.guide, found.reason)
 
-    def score_parts(self, smiles: Sequence[str]) -> Parts:
-        """The scores of each SMILES, by parts."""
+    def score_parts(self, smiles: Sequence[str], given: Mapping[str, np.ndarray] = NOTHING) -> Parts:
+        """The scores of each SMILES, by parts; of parts whose values are given, by label, no oracle is asked."""
         n = len(smiles)
         parts, reason = np.full((n, len(self.terms)), np.nan), np.full(n, "", dtype=object)
         objective, excess = np.zeros(n), np.zeros(n)
         for j, (term, label) in enumerate(zip(self.terms, self.labels, strict=True)):
-            found = term.oracle.score(smiles)
+            value = given.get(label)
+            found = term.oracle.score(smiles) if value is None else Scores(value, reasons_of(value))
             parts[:, j] = found.value
             fresh = (reason == "") & ~found.ok
             words = [text or f"{label} has no value" for text in found.reason[fresh]]

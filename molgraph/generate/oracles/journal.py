@@ -7,18 +7,23 @@ import logging
 import math
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write, storage_error
+from molgraph.base.progress import bar
 from molgraph.chem.identity import identities_of
-from molgraph.generate.oracles.combined import Combined
+from molgraph.generate.oracles.combined import NOTHING, Combined
 
 logger = logging.getLogger("molgraph")
 SECONDS = 30.0
+TOGETHER = 500  # known molecules that are computed at once
 ABANDONED = 8  # calls that never came back and still run, from which no other is begun
 SPENT = "the budget is spent"
 
@@ -79,6 +84,7 @@ class OracleCalls:
             raise UsageError(f"a call may take {seconds} seconds", hint="give more than 0")
         self.objective, self.budget, self.seconds = objective, budget, seconds
         self.scored: dict[str, Scored] = {}
+        self.known: dict[str, Scored] = {}
         self.resumed: dict[str, Scored] = {}
         self._hung: list[threading.Thread] = []
         self._file: IO[str] | None = None
@@ -93,12 +99,32 @@ class OracleCalls:
     def score(self, smiles: Sequence[str]) -> list[Scored]:
         """What the objective says of each SMILES, in order; calls beyond the budget are not made."""
         found = identities_of(list(smiles))
-        fresh = list(dict.fromkeys(f.written for f in found if not f.reason and f.written not in self.scored))
+        fresh = list(dict.fromkeys(f.written for f in found if not f.reason and self.seen(f.written) is None))
         self._call(fresh[: self.left])
         return [
-            Scored(text, reason=f.reason) if f.reason else self.scored.get(f.written) or Scored(f.written, reason=SPENT)
+            Scored(text, reason=f.reason) if f.reason else self.seen(f.written) or Scored(f.written, reason=SPENT)
             for text, f in zip(smiles, found, strict=True)
         ]
+
+    def seen(self, written: str) -> Scored | None:
+        """What is known of a molecule, by its canonical SMILES, without a call."""
+        return self.scored.get(written) or self.known.get(written)
+
+    def learn(self, written: Sequence[str], given: Mapping[str, np.ndarray]) -> list[Scored]:
+        """Keep molecules whose scores are known, as no calls; what is not given is computed, outside the budget.
+
+        Args:
+            written: distinct canonical SMILES.
+            given: label of a part of the objective -> float64 [n].
+        """
+        out: list[Scored] = []
+        with bar("known values", len(written)) as line:
+            for start in range(0, len(written), TOGETHER):
+                rows = slice(start, start + TOGETHER)
+                out += self._compute([*written[rows]], {label: value[rows] for label, value in given.items()})
+                line.advance(len(written[rows]))
+        self.known.update((one.smiles, one) for one in out if np.isfinite(one.guide))
+        return out
 
     def close(self) -> None:
         """Close the journal."""
@@ -115,11 +141,11 @@ class OracleCalls:
                 self.scored[text] = replace(made.get(text) or self.resumed[text], call=len(self.scored) + 1)
             self._write([self.scored[text] for text in asked])
 
-    def _compute(self, smiles: list[str]) -> list[Scored]:
+    def _compute(self, smiles: list[str], given: Mapping[str, np.ndarray] = NOTHING) -> list[Scored]:
         """All at once where that works, else one at a time, so that one bad molecule costs no other its score."""
         if self.objective.batched or len(smiles) == 1:
             try:
-                found = self._limited(self.objective.score_parts, smiles)
+                found = self._limited(partial(self.objective.score_parts, given=given), smiles)
                 return [
                     Scored(text, 0, float(o), float(g), bool(w), tuple(map(float, p)), str(r))
                     for text, o, g, w, p, r in zip(smiles, *found, strict=True)
@@ -129,7 +155,8 @@ class OracleCalls:
                     words = " ".join(str(error).split())[:200]
                     failed = words if isinstance(error, TooLongError) else f"the objective failed: {words}"
                     return [Scored(smiles[0], reason=failed or f"the objective failed: {type(error).__name__}")]
-        return [one for text in smiles for one in self._compute([text])]
+        one_by_one = ({label: value[[k]] for label, value in given.items()} for k in range(len(smiles)))
+        return [one for text, own in zip(smiles, one_by_one, strict=True) for one in self._compute([text], own)]
 
     def _limited(self, function: Callable[[Any], Any], item: Any) -> Any:
         """``function(item)`` in a thread that is left alone when it takes too long."""

@@ -54,7 +54,7 @@ class GradientAscent(Search):
 
     def ask(self, n: int, step: int) -> Proposals:
         """Points along the paths."""
-        if len(self.z) < self.initial or np.ptp(self.score) == 0:
+        if not self.informed:
             return self.first(n, step)
         rng = generator(self.seed, "ascent", step)
         heads = self._fit(step)

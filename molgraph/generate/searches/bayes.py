@@ -29,7 +29,8 @@ class BayesianOptimisation(Search):
     Args:
         initial: points that are scored before a process is fitted.
         restarts: points that climb; the ends of all of them are proposed.
-        memory: points told that a process is fitted on, at most: the best half, and others drawn at random.
+        memory: points told that a process is fitted on, at most: the best half, and others drawn at random, those
+            that it asked for before those that were known.
         steps: of the climb and of the fit, at most.
     """
 
@@ -49,7 +50,7 @@ class BayesianOptimisation(Search):
 
     def ask(self, n: int, step: int) -> Proposals:
         """The ends of the climbs."""
-        if len(self.z) < self.initial or np.ptp(self.score) == 0:
+        if not self.informed:
             return self.first(n, step)
         need("botorch", "the search 'bayes'")
         from botorch.acquisition.analytic import LogExpectedImprovement
@@ -57,8 +58,9 @@ class BayesianOptimisation(Search):
 
         rng = generator(self.seed, "bayes", step)
         order = np.argsort(-self.score, kind="stable")
-        rest = order[self.memory // 2 :]
-        rows = np.append(order[: self.memory // 2], rng.permutation(rest)[: self.memory - self.memory // 2])
+        rest = rng.permutation(order[self.memory // 2 :])
+        rest = rest[np.argsort(rest < self.n_known, kind="stable")]
+        rows = np.append(order[: self.memory // 2], rest[: self.memory - self.memory // 2])
         z, score = self.z[rows], self.target[rows]
         tops = z[:8]
         begin = tops[rng.integers(len(tops), size=max(self.restarts, n))]

@@ -47,7 +47,7 @@ class CycleGANSearch(Search):
 
     def ask(self, n: int, step: int) -> Proposals:
         """Translated points, each also translated a second time."""
-        if len(self.z) < self.initial or np.ptp(self.score) == 0:
+        if not self.informed:
             return self.first(n, step)
         rng = generator(self.seed, "cyclegan", step)
         order = np.argsort(-self.score, kind="stable")

@@ -15,6 +15,8 @@ from molgraph.base.parameters import check_params
 from molgraph.base.registry import get
 from molgraph.base.seeds import generator
 
+ENOUGH = 10  # known points, from which a search need not score others first
+
 
 class Proposals(NamedTuple):
     """Points of a latent space that a search would like to see scored.
@@ -33,7 +35,7 @@ class Search(ABC):
 
     ``begin`` once, then ``ask`` and ``tell`` in turn. The same seed and the same scores give the same points: that is
     what lets a run that was stopped go on. A subclass is registered with ``@register("search", name)``; its parameters
-    are the constructor's keyword arguments.
+    are the constructor's keyword arguments; ``initial`` is one where points are scored before a model is fitted.
 
     ``needs``: importable names of libraries that molgraph does not install. ``small``: parameters for trials.
     ``z``, ``score``: float64 [n, d] and [n], what it was told; ``starts``: float64 [s, d], where it begins.
@@ -44,9 +46,17 @@ class Search(ABC):
     small: Mapping[str, Any] = MappingProxyType({})
     d_latent: int = 0
     seed: int = 0
+    initial: int = 0
+    n_known: int = 0
 
-    def begin(self, d_latent: int, starts: np.ndarray | None = None, seed: int = 0) -> None:
-        """Set the space, and the points to begin at; without any it begins at the prior's.
+    def begin(
+        self,
+        d_latent: int,
+        starts: np.ndarray | None = None,
+        seed: int = 0,
+        known: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        """Set the space, the points to begin at (the prior's without any), and points whose scores are known.
 
         Raises:
             UsageError: a library that it needs is not installed.
@@ -56,11 +66,19 @@ class Search(ABC):
         self.d_latent, self.seed = d_latent, seed
         self.starts = np.zeros((0, d_latent)) if starts is None else np.asarray(starts, dtype=np.float64)
         self.z, self.score = np.zeros((0, d_latent)), np.zeros(0)
+        if known is not None:
+            self.tell(*known)
+        self.n_known = len(self.z)
 
     def tell(self, z: np.ndarray, score: np.ndarray) -> None:
         """Learn the scores of some points; those without a finite score are passed over."""
         ok = np.isfinite(score)
         self.z, self.score = np.vstack([self.z, z[ok]]), np.append(self.score, score[ok])
+
+    @property
+    def informed(self) -> bool:
+        """Whether a model can be fitted: some points were known, or ``initial`` ones are scored by now."""
+        return (self.n_known >= ENOUGH or len(self.z) >= self.initial) and bool(np.ptp(self.score))
 
     @abstractmethod
     def ask(self, n: int, step: int) -> Proposals:
