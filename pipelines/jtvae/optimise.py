@@ -3,10 +3,11 @@
     MOLGRAPH_DATA=... python pipelines/jtvae/optimise.py jtvae.mgm          # stopped, it goes on
     MOLGRAPH_DATA=... python pipelines/jtvae/optimise.py chemvae.mgm --calls 200 --starts 40
 
-Top molecules by Bayesian optimisation of penalized logP (each term scaled by ZINC-250k) and of QED, with plain sampling
-beside it; and constrained improvement of the 800 test molecules with the lowest penalized logP (in its own units) at
-similarity 0, 0.2, 0.4 and 0.6. The property head of the latter learns from molecules of ZINC-250k. Results stand in a
-folder beside the model, and in NAME.md in this one, with the paper's figures in grey. The budget is in the options.
+Top molecules by Bayesian optimisation of penalized logP (each term scaled by ZINC-250k) and of QED, which begins from
+molecules of ZINC-250k with their values, and plain sampling beside it; and constrained improvement of the 800 test
+molecules with the lowest penalized logP (in its own units) at similarity 0, 0.2, 0.4 and 0.6, by a property head that
+learns from the same molecules. Results stand in a folder beside the model, and in NAME.md in this one, with the paper's
+figures in grey. The budget is in the options.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import molgraph  # noqa: E402
 from molgraph.api.optimising import latent_space  # noqa: E402
 from molgraph.base.paths import atomic_write, data_dir  # noqa: E402
 from molgraph.data.standardise import standardise  # noqa: E402
+from molgraph.data.table import Table  # noqa: E402
 from molgraph.generate.constrained import Improvement, improve, success  # noqa: E402
 from molgraph.generate.oracles.combined import read_objective  # noqa: E402
 from molgraph.generate.oracles.journal import OracleCalls  # noqa: E402
@@ -50,16 +52,16 @@ def grey(text: str) -> str:
 
 
 def top(model: str, objective: str, how: argparse.Namespace, folder: Path) -> dict[str, Any]:
-    """The three best molecules of a search and of as many samples."""
-    path = folder / f"top-{objective}.json"
+    """The three best molecules of a search that begins from known ones, and of as many samples."""
+    path = folder / f"top-known-{objective}.json"
     if path.exists():
         found: dict[str, Any] = json.loads(path.read_text("utf-8"))
         return found
     began, out = time.process_time(), {}
-    for search in ("bayes", "sampling"):
+    for search, known in (("bayes", zinc(how)), ("sampling", None)):
         result = molgraph.optimise(
-            model, objective, search=search, budget=how.calls, batch=how.batch, seed=how.seed, compare=False,
-            journal=folder / f"{objective}-{search}.journal",
+            model, objective, search=search, known=known, budget=how.calls, batch=how.batch, seed=how.seed,
+            compare=False, journal=folder / f"{objective}-{search}.journal",
         )  # fmt: skip
         if result.interrupted:
             raise KeyboardInterrupt
@@ -70,13 +72,17 @@ def top(model: str, objective: str, how: argparse.Namespace, folder: Path) -> di
     return out
 
 
-def head_of(model: molgraph.Model, how: argparse.Namespace) -> Head:  # type: ignore[name-defined]
-    """A property head that learned penalized logP on the latents of molecules of ZINC-250k."""
+def zinc(how: argparse.Namespace) -> Table:
+    """Molecules of ZINC-250k, without values."""
     data = data_dir()
     assert data is not None, "MOLGRAPH_DATA names the folder of datasets"
     table = molgraph.read_table(data / "zinc250k" / "zinc250k_properties.csv.gz", smiles="smiles")
-    rows = np.sort(np.random.default_rng(how.seed).permutation(len(table))[: how.head])
-    table = standardise(table.take(rows), model.standardiser)
+    return table.take(np.sort(np.random.default_rng(how.seed).permutation(len(table))[: how.head]))
+
+
+def head_of(model: molgraph.Model, how: argparse.Namespace) -> Head:  # type: ignore[name-defined]
+    """A property head that learned penalized logP on the latents of known molecules."""
+    table = standardise(zinc(how), model.standardiser)
     latents = latent_space(model).encode(table)
     score = read_objective("penalized_logp").score([str(text) for text in table.smiles]).value
     ok = latents.ok & np.isfinite(score)
@@ -118,8 +124,9 @@ def page(name: str, how: argparse.Namespace, tops: dict[str, Any], found: Any, u
     lines = [f"# Optimisation in the latent space of {name}", ""]
     lines += [f"Written by `pipelines/jtvae/optimise.py`. Budget: {how.calls:,} oracle calls a search in batches of "]
     lines[-1] += (
-        f"{how.batch}; {how.starts:,} of the 800 starts, 80 steps each; a head on {how.head:,} molecules. Figures "
+        f"{how.batch}; {how.starts:,} of the 800 starts, 80 steps each. {how.head:,} molecules of ZINC-250k are known "
     )
+    lines[-1] += "to `bayes`, and to the head that the starts are improved by. Figures "
     lines[-1] += (
         "of Jin et al. 2018 in grey: 250 calls of 10 repeats by a sparse Gaussian process, and a jointly trained "
     )
@@ -158,7 +165,7 @@ def main(words: Sequence[str] | None = None) -> Path:
     parser.add_argument("--calls", type=int, default=500, help="oracle calls of a search")
     parser.add_argument("--batch", type=int, default=50)
     parser.add_argument("--starts", type=int, default=800, help="molecules to improve")
-    parser.add_argument("--head", type=int, default=5_000, help="molecules that the property head learns from")
+    parser.add_argument("--head", type=int, default=5_000, help="known molecules, which searches begin from")
     parser.add_argument("--rate", type=float, default=0.1, help="length of a step of the ascent")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=None, help="the page; NAME.md beside this script if not given")
