@@ -207,7 +207,7 @@ def check_workdir(workdir: Path) -> None:
     for path in () if odd else sorted(workdir.rglob("*")):
         name = path.relative_to(workdir).as_posix()
         if path.is_symlink() or not re.fullmatch(
-            rf"{CLAIM}|[0-9a-f]{{16}}(/member-\d+)?(/training\.ckpt(\.tmp)?)?", name
+            rf"{CLAIM}|[0-9a-f]{{16}}(/member-\d+)?(/training\.ckpt(\.tmp)?)?|[0-9a-f]{{16}}/corpus(/.+)?", name
         ):
             odd = f"it holds {name}, which is no checkpoint"
             break

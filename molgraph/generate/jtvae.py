@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 
 from molgraph.base.contracts import LatentGenerator, Latents
-from molgraph.base.errors import DataError
 from molgraph.base.options import takes
 from molgraph.base.progress import bar
 from molgraph.base.ranges import NotNegative, Positive, Range, Width
@@ -20,13 +19,11 @@ from molgraph.base.recipe_keys import DEFAULTS
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
-from molgraph.chem.fragments.junction_tree import Decomposed
-from molgraph.chem.fragments.vocabulary import Vocabulary, read_corpus
-from molgraph.chem.smiles import why_unreadable
+from molgraph.chem.fragments.vocabulary import Vocabulary
 from molgraph.data.batch import collate
 from molgraph.data.feature_layout import MOLECULE_SPEC
-from molgraph.data.graph_store import GraphStore
 from molgraph.data.table import Table
+from molgraph.generate.jtvae_corpus import Language, read_trees, smiles_of
 from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
 from molgraph.models.jtvae.attachments import AttachmentGraphs
 from molgraph.models.jtvae.corpus import pack_trees
@@ -36,18 +33,11 @@ from molgraph.models.jtvae.tree_decoding import Limits, TreeDecoder
 from molgraph.nn.variational import elbo
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.runtime import resolve_device
-from molgraph.train.samples import Sample, Samples
+from molgraph.train.samples import Sample
 from molgraph.train.warmup import linear
 
 TOGETHER = 128  # vectors that are decoded at once
 ENCODED = 256  # molecules that are encoded at once
-
-
-class Language(NamedTuple):
-    """What the network of a corpus is built from: its clusters, and the graphs of attachments between them."""
-
-    clusters: Vocabulary
-    graphs: AttachmentGraphs
 
 
 class TreeELBO(Objective):
@@ -160,19 +150,11 @@ class JTVAE(NetworkGenerator, LatentGenerator):
 
     def read(self, table: Table, valid: Table | None) -> Corpus:
         """The trees of both tables; molecules of ``valid`` with other clusters are passed over."""
-        smiles = _smiles(table)
-        found, clusters = read_corpus(smiles, min_count=self.min_count, workers=self.threads)
-        kept = [k for k, each in enumerate(found) if each.tree is not None]
-        if not kept:
-            raise DataError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
-        language = Language(clusters, AttachmentGraphs(clusters))
-        train, texts = _samples(smiles, found, language)
-        held, judged = None, list[str]()
-        if valid is not None:
-            known = clusters.trees(_smiles(valid), workers=self.threads)
-            if any(each.tree is not None for each in known):
-                held, judged = _samples(_smiles(valid), known, language)
-        return Corpus(train, held, language, (texts, judged), _passed_over(smiles, found))
+        return read_trees(table, valid, min_count=self.min_count, workers=self.threads)
+
+    def read_once(self, table: Table, valid: Table | None, folder: Path) -> Corpus:
+        """The same, kept in a folder."""
+        return read_trees(table, valid, min_count=self.min_count, workers=self.threads, folder=folder)
 
     def build(self, vocabulary: Language) -> JTVAENetwork:
         """The network with fresh weights."""
@@ -186,7 +168,7 @@ class JTVAE(NetworkGenerator, LatentGenerator):
     def encode(self, table: Table) -> Latents:
         """The posterior of each row's molecule; one outside the vocabulary has none."""
         clusters = self.ready().vocabulary.clusters
-        smiles = _smiles(table)
+        smiles = smiles_of(table)
         found = clusters.trees(smiles, workers=self.threads)
         mean, log_variance = (np.full((len(table), self.d_latent), np.nan) for _ in range(2))
         reason = np.array([each.reason for each in found], dtype=object)
@@ -251,26 +233,3 @@ class JTVAE(NetworkGenerator, LatentGenerator):
         operations = 4 * nodes * weights
         row = 32 * nodes * width + 16 * labels + 4 * int(params["d_latent"])
         return Size(8 * weights, TOGETHER * operations, row, operations)
-
-
-def _smiles(table: Table) -> list[str]:
-    """The texts of a table's one column of molecules; an unreadable row has an empty one."""
-    if [each.kind for each in table.entities] != ["molecule"]:
-        read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
-        raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
-    return [text.strip() if ok else "" for text, ok in zip(table.smiles.tolist(), table.ok.tolist(), strict=True)]
-
-
-def _samples(smiles: Sequence[str], found: Sequence[Decomposed], language: Language) -> tuple[Samples, list[str]]:
-    """The molecules that have a tree, as the engine takes them, and their texts."""
-    texts = [text for text, each in zip(smiles, found, strict=True) if each.tree is not None]
-    store: GraphStore = pack_trees(texts, [each.tree for each in found if each.tree], *language)
-    rows = np.arange(len(texts))[:, None]
-    return Samples((store,), rows, weights=np.ones((len(texts), 1), np.float32)), texts
-
-
-def _passed_over(smiles: Sequence[str], found: Sequence[Decomposed]) -> tuple[str, ...]:
-    """Notes on the rows that are not learned from."""
-    left = [(text, each.reason) for text, each in zip(smiles, found, strict=True) if each.tree is None]
-    counts = Counter("unreadable" if why_unreadable(text) else reason.split(":")[0] for text, reason in left)
-    return tuple(f"rows that are not learned from: {n:,} ({why})" for why, n in counts.most_common())

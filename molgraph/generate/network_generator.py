@@ -33,6 +33,7 @@ from molgraph.train.samples import Samples
 
 #: the keys of a recipe's training that such generators take: ``@takes(OPTIONS)`` before their constructor
 OPTIONS = keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline", "seed", "store", "objective"))
+CORPUS = "corpus"  # the part of a working folder that keeps what was read
 logger = logging.getLogger("molgraph")
 
 
@@ -83,6 +84,10 @@ class NetworkGenerator(Generator):
     def read(self, table: Table, valid: Table | None) -> Corpus:
         """The molecules of both tables as samples; raises ``DataError`` where nothing can be learned from."""
 
+    def read_once(self, table: Table, valid: Table | None, folder: Path) -> Corpus:
+        """The same; where it takes long, ``folder`` may keep it for a training that goes on."""
+        return self.read(table, valid)
+
     @abstractmethod
     def build(self, vocabulary: Any) -> nn.Module:
         """The network with fresh weights."""
@@ -114,7 +119,7 @@ class NetworkGenerator(Generator):
             Interrupted: Ctrl-C; its message says where the checkpoint is.
         """
         self.check()
-        corpus = self.read(table, valid)
+        corpus = self.read(table, valid) if workdir is None else self.read_once(table, valid, Path(workdir) / CORPUS)
         if corpus.valid is None:
             logger.info(NO_VALID)
         recipe = {name: value for name, value in self.get_params().items() if name not in self.run_only}

@@ -14,7 +14,8 @@ from molgraph.chem.fragments.cluster_label import ClusterLabel
 from molgraph.chem.fragments.junction_tree import Overlap
 from molgraph.chem.fragments.vocabulary import Vocabulary
 from molgraph.data.batch import BatchLevel, GraphBatch
-from molgraph.data.graph_store import InputSpec
+from molgraph.data.graph_store import GraphStore, InputSpec, Level
+from molgraph.data.table import OK
 
 PARENT, CHILD, SHARED, OTHER = range(4)  # where an atom is: in the node, in the new cluster, in both, in neighbours
 ROUNDS = 6  # of messages that two graphs have to look alike for
@@ -51,6 +52,26 @@ class AttachmentGraphs:
         """Forget all graphs; their numbers mean nothing then."""
         for kept in (self._of_signature, self._of_hash, self._atoms, self._bonds):
             kept.clear()
+
+    def to_store(self) -> GraphStore:
+        """The graphs and their hashes, which ``from_store`` takes."""
+        atoms, bonds = (offsets_of([len(each) for each in kept]) for kept in (self._atoms, self._bonds))
+        levels = {
+            "atom": Level(atoms, {"code": np.concatenate([np.zeros(0, np.int64), *self._atoms])}),
+            "bond": Level(bonds, {"row": np.concatenate([np.zeros((0, 4), np.int64), *self._bonds])}),
+        }
+        status, reason = np.full(len(self), OK, object), np.full(len(self), "", object)
+        hashes = np.array([*self._of_hash], np.int64)
+        return GraphStore(levels, {}, status, reason, self.spec.featuriser, {"hash": hashes})
+
+    @classmethod
+    def from_store(cls, vocabulary: Vocabulary, store: GraphStore) -> AttachmentGraphs:
+        """The graphs under the numbers that they had."""
+        made, atom, bond = cls(vocabulary), store.levels["atom"], store.levels["bond"]
+        made._atoms = np.split(atom.arrays["code"], atom.offsets[1:-1])[: len(store)]
+        made._bonds = np.split(bond.arrays["row"], bond.offsets[1:-1])[: len(store)]
+        made._of_hash = {digest: k for k, digest in enumerate(store.extra["hash"].tolist())}
+        return made
 
     def number(self, made: Assembly, parent: int, label: ClusterLabel, overlap: Overlap) -> int:
         """The number of the graph of an attachment that is not made yet."""
