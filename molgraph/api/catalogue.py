@@ -63,8 +63,29 @@ class System(NamedTuple):
     command: str
 
 
+#: systems that are a verb, or an option of one
+VERBS = (
+    System(
+        "dvd",
+        "option",
+        "--diversity",
+        "molgraph/generate/diversity.py",
+        "Parker-Holder et al. 2020, NeurIPS",
+        "molgraph optimise generator.mgm --objective qed --diversity 0.7 -o found.csv",
+    ),
+    System(
+        "temperature-sweep",
+        "verb",
+        "temperature-sweep",
+        "molgraph/evaluate/generation/sweep.py",
+        "Caccia et al. 2020, ICLR",
+        "molgraph temperature-sweep generator.mgm -o frontier.png",
+    ),
+)
+
+
 def systems() -> list[System]:
-    """Every registered thing that names the system of the literature that it implements, sorted by system.
+    """The verbs, and every registered thing that names the system of the literature that it implements, sorted.
 
     Example:
         >>> next(each.place for each in systems() if each.system == "dmpnn")
@@ -72,7 +93,7 @@ def systems() -> list[System]:
     """
     found = [registry.entry(kind, name) for kind in registry.kinds() for name in registry.names(kind)]
     own = [_system(each) for each in found if each.system]
-    return sorted([*own, *(option for each in found for option in _options(each))])
+    return sorted([*VERBS, *own, *(option for each in found for option in _options(each))])
 
 
 def _options(entry: Entry) -> list[System]:

@@ -235,7 +235,8 @@ def test_a_working_folder_of_checkpoints_is_gone_on_with(tmp_path: Path) -> None
     from molgraph.cli.train import check_workdir
 
     check_workdir(tmp_path / "m.mgm.work")
-    for name in ("0123456789abcdef/training.ckpt", "0123456789abcdef/member-0/training.ckpt.tmp"):
+    run = "0123456789abcdef"
+    for name in (f"{run}/training.ckpt", f"{run}/member-0/training.ckpt.tmp", f"{run}/corpus/.train.1a.tmp/000.npy"):
         path = tmp_path / "m.mgm.work" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x")
