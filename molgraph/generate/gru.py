@@ -85,9 +85,8 @@ class GRUGenerator(NetworkGenerator):
         Args:
             **options
         """
-        own = {"d_embedding": d_embedding, "d_hidden": d_hidden, "n_layers": n_layers, "dropout": dropout}
-        own |= {"max_length": max_length, "temperature": temperature, "cell": cell}
-        self.keep(options, **own, seed=seed, checkpoint_seconds=checkpoint_seconds)
+        own = {name: value for name, value in locals().items() if name not in ("self", "options", "__class__")}
+        self.keep(options, **own)
 
     def read(self, table: Table, valid: Table | None) -> Corpus:
         """The tokens of both tables; molecules of ``valid`` that have others are passed over."""
