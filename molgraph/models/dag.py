@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from molgraph.base.ranges import Range, Width
-from molgraph.base.registry import get, register
+from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn import readouts, relations  # noqa: F401 - registers the readouts
-from molgraph.nn.encoder import Encoded, Encoder, Rows
+from molgraph.nn import relations
+from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.sweep import sweep
 
@@ -34,7 +34,7 @@ from molgraph.nn.sweep import sweep
     system="dag",
     command="molgraph train dataset:esol -m dag",
 )
-class DAG(Encoder):
+class DAG(AtomEncoder):
     """One acyclic graph for each atom of a molecule, all bonds directed towards that atom.
 
     Lusci et al. 2013, "Deep architectures and deep learning in chemoinformatics": for an atom v and a root k
@@ -69,16 +69,15 @@ class DAG(Encoder):
         self.reach, self.d_state = reach, d_state
         d_bond = spec.width("bond")
         self.network = Perceptron(spec.width("atom") + d_state + d_bond, d_hidden, d_state, activation="tanh")
-        self.readout = get("readout", readout)(d_state)
         self.d_message = d_state + d_bond
-        self.d_out, self.d_rows = self.readout.d_out, d_state
+        self.read_by(readout, d_state)
 
     def prepare(self, batch: GraphBatch) -> None:
         """Find the acyclic graphs ahead."""
         _ = relations.dags(batch, self.reach), relations.members(batch)
 
-    def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
-        """Encode a batch; with ``rows``, the states of the roots too, one an atom."""
+    def states(self, batch: GraphBatch) -> Tensor:
+        """The states of the roots, one an atom."""
         found = relations.dags(batch, self.reach)
         states = sweep(
             batch.features("atom").index_select(0, found.atom),
@@ -89,9 +88,7 @@ class DAG(Encoder):
             message=_parent_and_bond,
             update=self._network,
         )
-        roots = states.index_select(0, found.at_root)
-        graphs, penalties = self.readout(roots, relations.members(batch))
-        return Encoded(graphs, (Rows("atom", roots, batch.graph_of("atom")),) if rows else (), penalties)
+        return states.index_select(0, found.at_root)
 
     def _network(self, atoms: Tensor, heard: Tensor) -> Tensor:
         """``M_G``."""

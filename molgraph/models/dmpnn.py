@@ -8,12 +8,11 @@ from typing import Annotated
 from torch import nn
 
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
-from molgraph.base.registry import get, register
+from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn import readouts  # noqa: F401 - registers the readouts
+from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
 from molgraph.nn.deduplicate import BondRounds, bond_rounds
-from molgraph.nn.encoder import Encoded, Encoder, Rows
 from molgraph.nn.joined_linear import JoinedLinear, SummedRows
 from molgraph.nn.perceptron import make_activation
 
@@ -26,7 +25,7 @@ from molgraph.nn.perceptron import make_activation
     paper="Yang et al. 2019, J. Chem. Inf. Model. 59:3370",
     line=("directed bonds", "next bond, no U-turn", "sum", "skip + ReLU", "incoming sum, mean", "supervised"),
 )
-class DMPNN(Encoder):
+class DMPNN(AtomEncoder):
     """Directed message passing network.
 
     Yang et al. 2019, "Analyzing Learned Molecular Representations for Property Prediction", equations 1 to 5, with
@@ -76,15 +75,14 @@ class DMPNN(Encoder):
         self.w_h = JoinedLinear(d_hidden, d_hidden, bias=bias)
         self.w_o = JoinedLinear(d_atom + d_hidden, d_hidden)
         self.activation, self.dropout = make_activation(activation), nn.Dropout(dropout)
-        self.readout = get("readout", readout)(d_hidden)
-        self.d_out, self.d_rows = self.readout.d_out, d_hidden
+        self.read_by(readout, d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations ahead."""
         self._rounds(batch)
 
-    def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
-        """Encode a batch; with ``rows``, write out the atoms' states too."""
+    def states(self, batch: GraphBatch) -> SharedStates:
+        """The atoms' states, from the bonds that arrive at them."""
         given = self._rounds(batch)
         h0 = self.w_i(given.source_atoms, given.bonds)  # equation 1
         h = self.activation(h0)
@@ -92,8 +90,7 @@ class DMPNN(Encoder):
             m = self.w_h(SummedRows(h, step.relation))  # equations 2 and 3
             h = self.dropout(self.activation(step.initial(h0) + m))
         h = self.dropout(self.activation(self.w_o(given.atoms, SummedRows(h, given.arriving))))  # equations 4 and 5
-        graphs, penalties = self.readout(h, given.readout)
-        return Encoded(graphs, (Rows("atom", given.every_atom(h), batch.graph_of("atom")),) if rows else (), penalties)
+        return SharedStates(h, given.readout, given.every_atom)
 
     def _rounds(self, batch: GraphBatch) -> BondRounds:
         return bond_rounds(batch, self.depth, distinct=self.shares_rows)

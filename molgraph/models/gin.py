@@ -12,9 +12,8 @@ from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import get, register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn import norms, readouts, relations  # noqa: F401 - registers the norms and readouts
-from molgraph.nn.encoder import Encoded, Encoder, Rows
-from molgraph.nn.penalties import add_penalties
+from molgraph.nn import relations
+from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.propagate import propagate
 
@@ -27,7 +26,7 @@ from molgraph.nn.propagate import propagate
     paper="Xu et al. 2019, ICLR; edges: Hu et al. 2020, ICLR",
     line=("atoms", "bonds", "sum, or ReLU of the sum with the edge", "perceptron", "sum of every layer", "supervised"),
 )
-class GIN(Encoder):
+class GIN(AtomEncoder):
     """Graph isomorphism network.
 
     Xu et al. 2019, "How Powerful are Graph Neural Networks?", equation 4.1:
@@ -40,7 +39,7 @@ class GIN(Encoder):
         depth: number of layers, 1 or more.
         norm: a registered norm, after each perceptron (``batch`` in the paper).
         dropout: probability of dropping a state's value while training.
-        readout: rows to graph, a registered readout, of every layer.
+        readout: rows to graph, a registered readout, of the states of all layers side by side.
         edges: whether edge features are used, where there are any.
 
     Raises:
@@ -72,16 +71,11 @@ class GIN(Encoder):
             nn.Linear(spec.width("bond"), d_hidden) for _ in range(depth if self.edges else 0)
         )
         self.norms = nn.ModuleList(get("norm", norm)(d_hidden) for _ in range(depth))
-        self.readouts = nn.ModuleList(get("readout", readout)(d_hidden) for _ in range(depth + 1))
         self.dropout = nn.Dropout(dropout)
-        self.d_out, self.d_rows = sum(each.d_out for each in self.readouts), d_hidden  # type: ignore[misc]
+        self.read_by(readout, (depth + 1) * d_hidden)
 
-    def prepare(self, batch: GraphBatch) -> None:
-        """Make the relations ahead."""
-        _ = relations.bonds(batch).transpose, relations.members(batch)
-
-    def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
-        """Encode a batch; with ``rows``, the atoms' states too."""
+    def states(self, batch: GraphBatch) -> torch.Tensor:
+        """The atoms' states of all layers side by side."""
         bonds, members = relations.bonds(batch), relations.members(batch)
         h = self.embed(batch.features("atom"))
         layers = [h]
@@ -94,10 +88,7 @@ class GIN(Encoder):
             h = perceptron((1 + self.eps[t]) * h + m)  # equation 4.1
             h = self.dropout(self.norms[t](h, members).relu())
             layers.append(h)
-        read = [readout(layer, members) for readout, layer in zip(self.readouts, layers, strict=True)]
-        graphs = torch.cat([states for states, _ in read], dim=1)
-        penalties = add_penalties(own for _, own in read)
-        return Encoded(graphs, (Rows("atom", h, batch.graph_of("atom")),) if rows else (), penalties)
+        return torch.cat(layers, dim=1)  # equation 4.2
 
 
 def _with_edge(source: torch.Tensor, target: torch.Tensor | None, edge: torch.Tensor) -> torch.Tensor:

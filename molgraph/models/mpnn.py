@@ -7,12 +7,11 @@ from types import MappingProxyType
 from torch import nn
 
 from molgraph.base.ranges import Layers, Width
-from molgraph.base.registry import get, register
+from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn import readouts  # noqa: F401 - registers the readouts
+from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
 from molgraph.nn.deduplicate import AtomRounds, atom_rounds
-from molgraph.nn.encoder import Encoded, Encoder, Rows
 from molgraph.nn.messages import EdgeNetwork
 from molgraph.nn.propagate import propagate
 from molgraph.nn.updates import GRU
@@ -26,7 +25,7 @@ from molgraph.nn.updates import GRU
     paper="Gilmer et al. 2017, ICML",
     line=("atoms", "bonds", "edge network", "GRU", "set2set", "supervised"),
 )
-class MPNN(Encoder):
+class MPNN(AtomEncoder):
     """Message passing neural network, the variant enn-s2s.
 
     Gilmer et al. 2017, "Neural Message Passing for Quantum Chemistry": ``h0_v = W x_v``, then ``rounds`` times
@@ -66,22 +65,20 @@ class MPNN(Encoder):
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.message = EdgeNetwork(spec.width("bond"), d_hidden, d_edge)
         self.update = GRU(d_hidden, d_hidden)
-        self.readout = get("readout", readout)(d_hidden)
-        self.d_out, self.d_rows = self.readout.d_out, d_hidden
+        self.read_by(readout, d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations ahead."""
         self._rounds(batch)
 
-    def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
-        """Encode a batch; with ``rows``, write out the atoms' states too."""
+    def states(self, batch: GraphBatch) -> SharedStates:
+        """The atoms' states after the last round."""
         given = self._rounds(batch)
         h = self.embed(given.atoms.rows())
         for step in given.rounds:
             m = self.message.by_kind(step.senders(h), step.kinds, step.sizes)  # A(e_vw) h_w
             h = propagate(m, step.relation, target_rows=step.previous(h), update=self.update)
-        graphs, penalties = self.readout(h, given.readout)
-        return Encoded(graphs, (Rows("atom", given.every_atom(h), batch.graph_of("atom")),) if rows else (), penalties)
+        return SharedStates(h, given.readout, given.every_atom)
 
     def _rounds(self, batch: GraphBatch) -> AtomRounds:
         return atom_rounds(batch, self.rounds, distinct=self.shares_rows)

@@ -12,11 +12,11 @@ from torch import Tensor, nn, stack
 
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.ranges import Layers, Probability, Width
-from molgraph.base.registry import get, register
+from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn import readouts, relations  # noqa: F401 - registers the readouts
-from molgraph.nn.encoder import Encoded, Encoder, Rows
+from molgraph.nn import relations
+from molgraph.nn.atom_encoder import AtomEncoder
 
 # Those that the tests run; others of the same manner work too.
 TESTED = (
@@ -32,7 +32,7 @@ TESTED = (
     paper="Fey and Lenssen 2019, ICLR workshop; GINEConv: Hu et al. 2020, ICLR",
     line=("atoms", "bonds", "its own", "skip + ReLU", "mean", "supervised"),
 )
-class PyGConv(Encoder):
+class PyGConv(AtomEncoder):
     """A convolution of PyG (Fey and Lenssen 2019), ``depth`` times: ``h_0 = W x``, ``h_t = h_(t-1) + ReLU(conv(h))``.
 
     The last one has no ReLU. Bonds' features go where the convolution takes them (``edge_dim``, or a network over
@@ -78,23 +78,21 @@ class PyGConv(Encoder):
         self.convs = nn.ModuleList(_build(conv, d_hidden, d_bond, heads, dict(options or {})) for _ in range(depth))
         self.edge = _edge_argument(type(self.convs[0])) if depth else ""
         self.drop = nn.Dropout(dropout)
-        self.readout = get("readout", readout)(d_hidden)
-        self.d_out, self.d_rows = self.readout.d_out, d_hidden
+        self.read_by(readout, d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relation from atoms to graphs ahead."""
         relations.members(batch)
 
-    def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
-        """Encode a batch; with ``rows``, the atoms' states too."""
+    def states(self, batch: GraphBatch) -> Tensor:
+        """The atoms' states after the last convolution."""
         edges = batch.once("edge_index", lambda: stack([batch.source, batch.target]))
         given = {self.edge: batch.features("bond")} if self.edge else {}
         h = self.embed(batch.features("atom"))
         for i, conv in enumerate(self.convs):
             m = self._convolve(conv, h, edges, given)
             h = h + self.drop(m.relu() if i + 1 < len(self.convs) else m)
-        graphs, penalties = self.readout(h, relations.members(batch))
-        return Encoded(graphs, (Rows("atom", h, batch.graph_of("atom")),) if rows else (), penalties)
+        return h
 
     def _convolve(self, conv: nn.Module, h: Tensor, edges: Tensor, given: dict[str, Tensor]) -> Float[Tensor, "n d"]:
         try:

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
-from molgraph.base.registry import get, register
+from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn import readouts, relations  # noqa: F401 - registers the readouts
+from molgraph.nn import relations
+from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.basis import GaussianBasis, cosine_cutoff
-from molgraph.nn.encoder import Encoded, Encoder, Rows
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 
@@ -30,7 +30,7 @@ from molgraph.nn.relation import Relation
     paper="Schuett et al. 2018, J. Chem. Phys. 148:241722",
     line=("atoms", "radius", "continuous filter", "residual", "sum", "supervised"),
 )
-class SchNet(Encoder):
+class SchNet(AtomEncoder):
     """Continuous-filter convolutions over all atoms within a radius.
 
     Schuett et al. 2018, "SchNet: a deep learning architecture for molecules and materials", section II:
@@ -71,15 +71,14 @@ class SchNet(Encoder):
         self.embed = nn.Linear(spec.width("atom"), d_hidden, bias=False)
         self.basis = GaussianBasis(0.0, cutoff_angstrom, n_basis)
         self.blocks = nn.ModuleList(_Block(d_hidden, n_basis) for _ in range(depth))
-        self.readout = get("readout", readout)(d_hidden)
-        self.d_out, self.d_rows = self.readout.d_out, d_hidden
+        self.read_by(readout, d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:
         """Find the pairs within the cutoff ahead."""
         _ = relations.radius(batch, self.cutoff).transpose, relations.members(batch)
 
-    def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
-        """Encode a batch; with ``rows``, the atoms' states too."""
+    def states(self, batch: GraphBatch) -> Tensor:
+        """The atoms' states after the last block."""
         near = relations.radius(batch, self.cutoff)
         distance = (
             relations.pair_vectors(near, batch["atom"].arrays["position"]).norm(dim=1).to(self.embed.weight.dtype)
@@ -88,8 +87,7 @@ class SchNet(Encoder):
         h = self.embed(batch.features("atom"))
         for block in self.blocks:
             h = h + block(h, near, basis, fade)
-        graphs, penalties = self.readout(h, relations.members(batch))
-        return Encoded(graphs, (Rows("atom", h, batch.graph_of("atom")),) if rows else (), penalties)
+        return h
 
 
 class _Block(nn.Module):
