@@ -167,7 +167,7 @@ class ChemVAENetwork(nn.Module):
             self.encoder = ConvolutionEncoder(n_tokens, max_length, d_hidden)
         else:
             self.encoder = GRUEncoder(n_tokens, d_embedding, d_hidden)
-        self.posterior = nn.Linear(d_hidden, 2 * d_latent)
+        self.posterior = nn.Linear(d_hidden, d_latent if n_bank else 2 * d_latent)
         self.flow = FlowPosterior(d_latent, n_maps, flow) if flow else None
         self.prior = AssociativePrior(d_latent, n_bank, n_neighbours) if n_bank else None
         self.decoder = TokenDecoder(n_tokens, d_latent, d_embedding, d_hidden, n_layers, feedback)
@@ -177,8 +177,14 @@ class ChemVAENetwork(nn.Module):
         """Nothing is made ahead."""
 
     def encode(self, code: Int[Tensor, "rows length"], lengths: Int[Tensor, " rows"]) -> Gaussian:
-        """The Gaussian part of each text's posterior."""
-        mean, log_variance = self.posterior(self.encoder(code, lengths)).float().chunk(2, dim=1)
+        """The Gaussian part of each text's posterior, of variance 1 beside an associative prior, as in its paper.
+
+        With a variance of its own a posterior can be as wide as the prior of a neighbour, and its code says nothing.
+        """
+        found = self.posterior(self.encoder(code, lengths)).float()
+        if self.prior is not None:
+            return Gaussian(found, torch.zeros_like(found))
+        mean, log_variance = found.chunk(2, dim=1)
         return Gaussian(mean, bounded(log_variance))
 
     def draw(
