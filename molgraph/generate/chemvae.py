@@ -43,7 +43,7 @@ MOMENTS = 32  # points by which the spread of a posterior that a flow has bent i
     options={
         "vae": (
             "Kingma and Welling 2014, ICLR",
-            "molgraph train-generator dataset:chembl2321810 -m chemvae -s params.encoder=gru -o generator.mgm",
+            "molgraph train-generator dataset:chembl2321810 -m chemvae -s params.encoder=convolution -o generator.mgm",
         ),
         "variational-inference": (
             "Jordan et al. 1999, Mach. Learn. 37:183",
@@ -68,12 +68,12 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
 
     Args:
         tokens: ``smiles``, or ``selfies``, of which every text is a molecule (needs the package selfies).
-        encoder: ``convolution``, the paper's, or ``gru``, which takes texts of any length alike.
+        encoder: ``gru``, which learns from fewer molecules, or ``convolution``, the paper's.
         d_latent: width of a latent vector; the paper's is 196 for ZINC.
         d_embedding: width of a token's vector.
-        d_hidden: width of the states; the paper's is 488.
+        d_hidden: width of the states; the paper's is 488, for 250,000 molecules.
         n_layers: GRU layers of the decoder; the paper's are 3.
-        feedback: which of them read the tokens before: the ``last`` (the paper's) or ``all``.
+        feedback: which of them read the tokens before: ``all``, or the ``last`` (the paper's).
         max_length: tokens of a molecule, at most; longer ones are not learned from.
         beta: weight of the divergence in the end: 1 for the lower bound itself; less keeps more of a molecule in its
             vector, more makes samples of the prior more like molecules.
@@ -112,12 +112,12 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
     def __init__(
         self,
         tokens: Literal["smiles", "selfies"] = "smiles",
-        encoder: Literal["convolution", "gru"] = "convolution",
+        encoder: Literal["convolution", "gru"] = "gru",
         d_latent: Width = 56,
-        d_embedding: Width = 64,
-        d_hidden: Width = 256,
-        n_layers: Annotated[int, Range(1, 16)] = 3,
-        feedback: Literal["last", "all"] = "last",
+        d_embedding: Width = 32,
+        d_hidden: Width = 128,
+        n_layers: Annotated[int, Range(1, 16)] = 1,
+        feedback: Literal["last", "all"] = "all",
         max_length: Annotated[int, Range(1, 2000)] = 120,
         beta: NotNegative = 0.1,
         warmup_start: Probability = 29 / 120,

@@ -91,8 +91,8 @@ class GRUEncoder(nn.Module):
 class TokenDecoder(nn.Module):
     """Scores of each next token, given the latent vector and the tokens before it.
 
-    With ``feedback="last"``, as in the paper, only the last of the GRU layers reads the tokens before: those below it
-    unroll the latent vector. With ``"all"`` every layer depends on them, which writes better and needs z less.
+    With ``feedback="all"`` every GRU layer reads the tokens before. With ``"last"``, as in the paper, only the last one
+    does: those below it unroll the latent vector, which costs more and, in as many steps, reconstructs less.
 
     Args:
         n_tokens: distinct tokens, the edge among them.

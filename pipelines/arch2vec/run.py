@@ -34,7 +34,7 @@ from molgraph.train.model import Model  # noqa: E402
 TRAINED, HELD, PAIRS = 10_000, 2_000, 1_000
 POOL, BEST, RUNS = 1_000, 10, 20
 PARAMS: dict[str, Any] = {"d_hidden": 64, "depth": 4}
-HOW: dict[str, Any] = {"model": "gin", "epochs": 10, "threads": 1, "split": "random", "fractions": (0.95, 0.05, 0.0)}
+HOW: dict[str, Any] = {"model": "gin", "epochs": 5, "threads": 1, "split": "random", "fractions": (0.95, 0.05, 0.0)}
 
 
 class Reached(Exception):
