@@ -23,6 +23,7 @@ sys.path.insert(0, str(HERE.parents[1]))
 import molgraph  # noqa: E402
 from molgraph.base.contracts import Target  # noqa: E402
 from molgraph.base.paths import atomic_write  # noqa: E402
+from molgraph.base.prediction import Prediction  # noqa: E402
 from molgraph.chem.fingerprints import morgan  # noqa: E402
 from molgraph.chem.quality import measure  # noqa: E402
 from molgraph.chem.tanimoto import tanimoto  # noqa: E402
@@ -51,6 +52,13 @@ def encoders(smiles: list[str]) -> dict[str, Model]:
         "supervised by logP": molgraph.train(table, params=PARAMS, baseline=False, **HOW).model,
         "untrained": molgraph.pretrain(smiles, objective="arch2vec", params=PARAMS, **untrained),
     }
+
+
+def vectors_of(model: Model, smiles: list[str]) -> np.ndarray:
+    """The encoder's vector of each molecule."""
+    found = molgraph.embed(model, smiles)
+    assert isinstance(found, Prediction)
+    return found.value
 
 
 def agreement(vectors: np.ndarray, prints: np.ndarray, distance: str) -> float:
@@ -106,10 +114,10 @@ def main() -> None:
     value, prints = pool.y[:, 0], morgan(smiles[TRAINED:]).x
     found: dict[str, Any] = {"spearman": {}, "queries": {}}
     for name, model in encoders(smiles[:TRAINED]).items():
-        held = molgraph.embed(model, smiles[TRAINED:]).value
+        held = vectors_of(model, smiles[TRAINED:])
         found["spearman"][name] = {each: round(agreement(held, prints, each), 3) for each in ("euclidean", "cosine")}
         print(name, found["spearman"][name], flush=True)
-        vectors = molgraph.embed(model, pool.smiles.tolist()).value
+        vectors = vectors_of(model, pool.smiles.tolist())
         found["queries"][f"Bayesian, {name}"] = [queries(vectors, value, "bayesian", seed) for seed in range(RUNS)]
         print(name, found["queries"][f"Bayesian, {name}"], flush=True)
     found["queries"]["random"] = [queries(np.zeros((POOL, 1)), value, "random", seed) for seed in range(RUNS)]
