@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Annotated
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from molgraph.base.ranges import Range, Width
@@ -76,7 +77,7 @@ class DAG(AtomEncoder):
         """Find the acyclic graphs ahead."""
         _ = relations.dags(batch, self.reach), relations.members(batch)
 
-    def states(self, batch: GraphBatch) -> Tensor:
+    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The states of the roots, one an atom."""
         found = relations.dags(batch, self.reach)
         states = sweep(

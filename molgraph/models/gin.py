@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import Annotated
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import get, register
@@ -74,7 +75,7 @@ class GIN(AtomEncoder):
         self.dropout = nn.Dropout(dropout)
         self.read_by(readout, (depth + 1) * d_hidden)
 
-    def states(self, batch: GraphBatch) -> torch.Tensor:
+    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The atoms' states of all layers side by side."""
         bonds, members = relations.bonds(batch), relations.members(batch)
         h = self.embed(batch.features("atom"))

@@ -84,7 +84,7 @@ class PyGConv(AtomEncoder):
         """Make the relation from atoms to graphs ahead."""
         relations.members(batch)
 
-    def states(self, batch: GraphBatch) -> Tensor:
+    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The atoms' states after the last convolution."""
         edges = batch.once("edge_index", lambda: stack([batch.source, batch.target]))
         given = {self.edge: batch.features("bond")} if self.edge else {}

@@ -77,7 +77,7 @@ class SchNet(AtomEncoder):
         """Find the pairs within the cutoff ahead."""
         _ = relations.radius(batch, self.cutoff).transpose, relations.members(batch)
 
-    def states(self, batch: GraphBatch) -> Tensor:
+    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The atoms' states after the last block."""
         near = relations.radius(batch, self.cutoff)
         distance = (
