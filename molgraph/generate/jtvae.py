@@ -100,7 +100,8 @@ class JTVAE(NetworkGenerator, LatentGenerator):
         max_nodes: clusters of a molecule that is decoded.
         max_atoms: where decoding adds no further cluster to a molecule.
         attempts: attachments that a search makes where the first choices of a molecule lead nowhere.
-        check_chemistry: keep to valences at every attachment; without it some of what is decoded are no molecules.
+        check_chemistry: draw clusters that can be attached, and search for another way where the drawn one ends;
+            without it a tree to which no attachment fits is no molecule, as the paper counts it.
         temperature: of decoding: below 1 likely clusters and attachments are drawn more often, above 1 more rarely.
         seconds: to draw 128 trees, and to put them together: those that need longer end as they are then.
         seed: of the weights, the order of the rows and the posteriors' points.

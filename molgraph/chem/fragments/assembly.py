@@ -77,17 +77,16 @@ class Assembly:
         for atom, value in used:
             self.used[atom] = value
 
-    def overlaps(self, parent: int, label: ClusterLabel, *, longest: int = 2, check: bool = True) -> list[Overlap]:
+    def overlaps(self, parent: int, label: ClusterLabel, *, longest: int = 2) -> list[Overlap]:
         """The ways to attach a cluster to a node, one of each that the node's own symmetry makes equal.
 
         Args:
             parent: the node.
             label: of the new cluster.
             longest: atoms that two rings may share.
-            check: leave out those that give an atom more bonds than it can have.
         """
         own, atoms = self.labels[parent], self.atoms[parent]
-        found = [each for each in matches(own, label, longest) if self._fits(parent, label, each, check)]
+        found = [each for each in matches(own, label, longest) if self._fits(parent, label, each)]
         if len(found) < 2 or len(own.automorphisms) == 1:
             return found
         fixed = [place for place, atom in enumerate(atoms) if len(self.nodes[atom]) > 1]
@@ -100,15 +99,13 @@ class Assembly:
             out.setdefault(least, overlap)
         return list(out.values())
 
-    def _fits(self, parent: int, label: ClusterLabel, overlap: Overlap, check: bool) -> bool:
+    def _fits(self, parent: int, label: ClusterLabel, overlap: Overlap) -> bool:
         """Whether the new cluster's atoms have room for its bonds, and the tree would be a junction tree."""
         atoms = self.atoms[parent]
-        if check:
-            inner = _inner_orders(label, overlap)
-            for (above, place), shared in zip(overlap, inner, strict=True):
-                atom = atoms[above]
-                if self.used[atom] + label.valence[place] - shared > most_bonds(self.types[atom]):
-                    return False
+        for (above, place), shared in zip(overlap, _inner_orders(label, overlap), strict=True):
+            atom = atoms[above]
+            if self.used[atom] + label.valence[place] - shared > most_bonds(self.types[atom]):
+                return False
         if len(overlap) > 1:
             return True
         nodes = self.nodes[atoms[overlap[0][0]]]

@@ -41,7 +41,7 @@ class GraphDecoder:
         self._encoded: dict[int, Float[Tensor, " d"]] = {}
 
     def decode(self, trees: Sequence[DrawnTree], z_graph: Float[Tensor, "n half"]) -> list[str]:
-        """A SMILES for each tree; empty where it cannot be put together, which the check of chemistry excludes."""
+        """A SMILES for each tree; empty where no attachment of a cluster fits, which the check excludes."""
         if len(self.network.graphs) > MOST_KEPT:
             self.network.graphs.clear()
             self._encoded.clear()
@@ -74,7 +74,7 @@ class GraphDecoder:
             if one is None or not len(one.labels) == node < len(tree.codes):  # of another way all nodes are there
                 continue
             parent, label = tree.parent[node], self.vocabulary.labels[tree.codes[node]]
-            ways = one.overlaps(parent, label, longest=self.vocabulary.longest, check=self.check)
+            ways = one.overlaps(parent, label, longest=self.vocabulary.longest)
             if not ways:
                 made[k] = self._another_way(tree) if self.check else None
             elif len(ways) == 1:
