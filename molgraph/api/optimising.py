@@ -87,7 +87,9 @@ def optimise(
         params: the search's own parameters.
         temperature: of decoding; the model's own if not given.
         device, threads: where the generator runs.
-        journal: a file that keeps the calls, so that the same call goes on after a kill.
+        journal: a file that keeps the calls, so that the same call goes on after a kill, and searches for the same
+            objective share them. Of a function, its code and the plain values that it reads are compared, not what
+            the models or lists that it uses hold.
         report: an HTML page to write.
 
     Returns:
@@ -107,11 +109,9 @@ def optimise(
     near = None if reference is None else Nearest(reference if isinstance(reference, Table) else read_table(reference))
     asked = _bounded(asked, starts, similarity, near, max_distance)
     second = make_control(control, asked, seed)
-    run = f"{loaded.kind}|{search}|{sorted((params or {}).items())}|{starts}|{batch}|{diversity}|{seed}|{temperature}"
-    run += "" if given is None else f"|{given.content}"
     how: dict[str, Any] = {"standardiser": loaded.standardiser, "batch": batch, "diversity": diversity, "seed": seed}
-    calls = OracleCalls(asked, budget, journal=journal, run=run, seconds=seconds)
     made, before, decoded = make_search(search, **(params or {})), space.get_params(), Decoded()
+    calls = OracleCalls(asked, budget, journal=journal, seconds=seconds)
     curves, interrupted, told = {}, False, None
     try:
         set_running(space, {"temperature": temperature, "device": device, "threads": threads})

@@ -53,7 +53,8 @@ def optimise(
     better among molecules whose sa is below 4. Weights count improvements:
     sa falls. A .toml file has a table [NAME] for each: weight, min, max.
     Each call is kept beside the results until the search ends: the same
-    command goes on after a kill. Molecules with measured values (--known) cost
+    command goes on after a kill, another search or seed for the same objective
+    makes none of them again. Molecules with measured values (--known) cost
     no calls. Look at --control before you believe gains.
 
     Examples:
@@ -76,6 +77,7 @@ def optimise(
     from molgraph import api
     from molgraph.base.run_config import RunConfig
     from molgraph.cli.show import say
+    from molgraph.generate.oracles.journal import drop_journal
     from molgraph.train.runtime import Interrupted
 
     params = RunConfig().override(*(f"params.{each}" for each in set_ or ())).model.params
@@ -91,9 +93,11 @@ def optimise(
             f"stopped by Ctrl-C after {len(found):,} of {budget:,} calls; they are in {out}\n"
             "  run the same command again to go on from there"
         )
-    journal.unlink(missing_ok=True)
+    others = drop_journal(journal, found.frame["smiles"].tolist())
     say(f"{found.sentence}; written to {out}", err=True)
     if found.guard is not None:
         say(found.guard.sentence, err=True)
     for note in found.notes:
         say(note, err=True)
+    if others:
+        say(f"{others:,} calls of a search that did not end are left in {journal}", err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from typing import Any, NamedTuple
 
@@ -31,13 +30,6 @@ class Known(NamedTuple):
 
     table: Table
     given: dict[str, np.ndarray]
-
-    @property
-    def content(self) -> str:
-        """A hash of the molecules and values."""
-        texts = "\n".join(map(str, self.table.smiles))
-        values = b"".join(label.encode() + value.tobytes() for label, value in self.given.items())
-        return hashlib.sha256(texts.encode() + values).hexdigest()[:16]
 
 
 class Told(NamedTuple):

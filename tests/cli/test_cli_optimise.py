@@ -114,6 +114,27 @@ def test_ctrl_c_keeps_what_was_scored_and_the_next_run_goes_on(folder: Path, tmp
     assert not found.interrupted and len(found) == 40 and len(asked) == 41
 
 
+def test_calls_of_a_stopped_search_survive_other_commands(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    journal, words = Path("a.csv.journal"), ("optimise", folder / "gen.mgm", "--no-compare", "-o", "a.csv")
+    code, out = run(*words, "--search", "sampling", "--start", "C(C")
+    assert code == 3 and not journal.exists(), "a command that fails leaves nothing behind"
+    stopped = {"search": "sampling", "budget": 25, "compare": False, "seed": 3, "journal": journal}
+    first = molgraph.optimise(folder / "gen.mgm", "qed", **stopped).to_frame()
+    kept = journal.read_bytes()
+    for wrong, said in ((("-s", "inital=40"), "inital"), (("--objective", "logp"), "keeps 25 calls of another")):
+        code, out = run(*words, *wrong)
+        assert code == 2 and said in out and journal.read_bytes() == kept, out
+    code, out = run(*words, "--search", "sampling", "--budget", 25, "--seed", 4)
+    left = int(out.split(" calls of a search that did not end")[0].split()[-1])
+    assert code == 0 and 0 < left <= 25 and journal.exists(), out
+    code, out = run(*words, "--search", "sampling", "--budget", 25, "--seed", 3)
+    again = pd.read_csv("a.csv", keep_default_na=False)
+    assert code == 0 and [*again["smiles"]] == [*first["smiles"]] and [*again["call"]] == [*first["call"]], out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

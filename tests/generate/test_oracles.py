@@ -6,6 +6,7 @@ import json
 import math
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from rdkit.Chem import QED, Crippen, rdFingerprintGenerator
 from molgraph.base.errors import DataError, UsageError
 from molgraph.chem.alerts import alerts_of
 from molgraph.chem.quality import measure
+from molgraph.data.table import make_table
 from molgraph.generate.oracles.combined import Combined, read_objective
-from molgraph.generate.oracles.journal import ABANDONED, SPENT, OracleCalls
-from molgraph.generate.oracles.similarity import Molecules
+from molgraph.generate.oracles.journal import ABANDONED, SPENT, OracleCalls, drop_journal
+from molgraph.generate.oracles.oracle import FunctionOracle
+from molgraph.generate.oracles.similarity import Molecules, Nearest
 from tests.tiny import series
 
 SMILES = [*series(8).smiles]
@@ -62,11 +65,11 @@ def test_nearest_is_rdkit_s_tanimoto() -> None:
     [
         ("qed", "qed"),
         (" qed:1 , sa<4", "qed,sa<4"),
-        ("penalized_logp:0.5,sa:2<=4.5,alerts<1", "penalized_logp:0.5,sa:2<4.5,alerts<1"),
+        ("penalized_logp:0.5,sa:2<=4.5,alerts<1", "penalized_logp:0.5,sa:2<=4.5,alerts<1"),
         ("qed,similarity(CC(=O)O[C@H](C)C#N)>0.4", "qed,similarity>0.4"),
         ("qed,logp>1<3", "qed,logp>1<3"),
-        ({"qed": 1.0, "sa": {"max": 4}}, "qed,sa<4"),
-        ({"qed": {"weight": -2, "min": 0.1}, "similarity": {"lead": "CCO", "min": 0.4}}, "qed:-2>0.1,similarity>0.4"),
+        ({"qed": 1.0, "sa": {"max": 4}}, "qed,sa<=4"),
+        ({"qed": {"weight": -2, "min": 0.1}, "similarity": {"lead": "CCO", "min": 0.4}}, "qed:-2>=0.1,similarity>=0.4"),
     ],
 )
 def test_objectives_as_texts_and_mappings(given: object, words: str) -> None:
@@ -79,8 +82,10 @@ def test_objectives_as_texts_and_mappings(given: object, words: str) -> None:
         ("qedd", "did you mean 'qed'"),
         ("qed<", "cannot be understood"),
         ("sa<4", "nothing to make better"),
-        ("", "nothing to make better"),
+        ("", "the objective is empty"),
+        (" , ", "the objective is empty"),
         ("qed,sa<4>5", "leave nothing"),
+        ("qed,alerts<1>=1", "leave nothing"),
         ("qed(3)", "takes no argument"),
         ({"qed": {"weigt": 3}}, "weigt"),
         ({"qed": "much"}, "is no weight"),
@@ -99,7 +104,7 @@ def test_similarity_needs_a_lead_that_can_be_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         read_objective("similarity(xx)").score(["CCO"])
     (tmp_path / "o.toml").write_text("[qed]\nweight = 2\n[sa]\nmax = 4\n")
-    assert read_objective(tmp_path / "o.toml").words == "qed:2,sa<4"
+    assert read_objective(tmp_path / "o.toml").words == "qed:2,sa<=4"
     (tmp_path / "o.toml").write_text("qed = ")
     with pytest.raises(UsageError, match="TOML"):
         read_objective(str(tmp_path / "o.toml"))
@@ -112,6 +117,16 @@ def test_the_guide_falls_with_the_distance_from_bounds() -> None:
     assert np.allclose(found.objective[:3], qed[:3] - 0.1 * sa[:3]) and math.isnan(found.objective[3])
     assert found.within.tolist() == [True, bool(sa[1] < 2), bool(sa[2] < 2), False]
     assert np.allclose(found.guide[:3], found.objective[:3] - (0.2 + 0.1) * np.maximum(sa[:3] - 2, 0))
+
+
+def test_strict_bounds_leave_their_own_number_outside() -> None:
+    aldehyde, none = "O=Cc1ccccc1", "CCO"
+    for words, kept in {"<1": [0, 1], "<=1": [1, 1], ">0": [1, 0], ">=0": [1, 1], "<=1<1": [0, 1]}.items():
+        found = read_objective(f"qed,alerts{words}").score_parts([aldehyde, none])
+        assert found.parts[0].tolist()[1] == 1 and found.within.tolist() == kept, words
+    found = read_objective("qed,alerts<1").score_parts([aldehyde])
+    assert found.guide < found.objective, "a search is led away from it"
+    assert read_objective({"qed": 1, "alerts": {"max": 1}}).score_parts([aldehyde]).within.all()
 
 
 def test_calls_are_counted_once_a_molecule_and_end_with_the_budget() -> None:
@@ -170,7 +185,7 @@ def test_a_failure_in_a_batch_costs_the_others_nothing() -> None:
     assert [one.reason for one in found] == ["", "the objective failed: all of them", ""]
 
 
-def test_a_run_that_was_cut_short_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_run_that_was_cut_short_goes_on(tmp_path: Path) -> None:
     asked: list[str] = []
 
     def letters(text: str) -> float:
@@ -178,16 +193,57 @@ def test_a_run_that_was_cut_short_goes_on(tmp_path: Path, caplog: pytest.LogCapt
         return len(text) if text != "CC" else math.nan
 
     path = tmp_path / "a.journal"
-    one = OracleCalls(read_objective(letters), 10, journal=path, run="seed 0")
+    one = OracleCalls(read_objective(letters), 10, journal=path)
+    assert not path.exists(), "without a call there is nothing to keep"
     first = one.score(["CCO", "CC"])
     one.close()
     path.write_text(path.read_text() + '{"smiles": "CCCC", "cal')
-    two = OracleCalls(read_objective(letters), 10, journal=path, run="seed 0")
+    two = OracleCalls(read_objective(letters), 10, journal=path)
     again = two.score(["CC", "CCO", "CCC"])
     two.close()
     assert asked == ["CCO", "CC", "CCC"], "what was called is not called again"
     assert again[1].objective == first[0].objective and again[0].reason == first[1].reason
     assert [each.call for each in again] == [1, 2, 3] and two.left == 7, "but it is counted"
     assert len(path.read_text().splitlines()) == 4 and all(json.loads(line) for line in path.read_text().splitlines())
-    OracleCalls(read_objective(letters), 10, journal=path, run="seed 1").score(["CCO"])
-    assert asked[-1] == "CCO" and "belongs to another search" in caplog.text
+    assert drop_journal(path, ["CC", "CCO"]) == 1 and path.exists(), "a call of another search is kept"
+    assert drop_journal(path, ["CC", "CCO", "CCC"]) == 0 and not path.exists()
+
+
+def longer(lead: str):  # type: ignore[no-untyped-def]
+    return lambda text: len(text) - len(lead)
+
+
+def other(text: str) -> float:
+    return len(text) * 2.0
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("qed,similarity(CCO)>0.05", "qed,similarity(O=C(Nc1ccccc1)c1ccccc1)>0.05"),
+        ("qed,sa<4", "qed,sa<=4"),
+        (longer("C"), longer("CC")),
+        (longer("C"), other),
+        ({"qed": 1, "near": Nearest(make_table(["CCO"]))}, {"qed": 1, "near": Nearest(make_table(["CCC"]))}),
+    ],
+)
+def test_calls_are_kept_for_one_objective(tmp_path: Path, one: Any, two: Any) -> None:
+    path = tmp_path / "a.journal"
+    calls = OracleCalls(read_objective(one), 10, journal=path)
+    calls.score(["CCO", "CC"])
+    calls.close()
+    before = path.read_bytes()
+    assert len(OracleCalls(read_objective(one), 10, journal=path).resumed) == 2
+    with pytest.raises(UsageError, match="keeps 2 calls of"):
+        OracleCalls(read_objective(two), 10, journal=path)
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_is_no_journal_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text("smiles,value\nCCO,1\n")
+    with pytest.raises(UsageError, match="something else than calls"):
+        OracleCalls(read_objective("qed"), 10, journal=path)
+    with pytest.raises(UsageError, match="cannot be kept"):
+        OracleCalls(read_objective({"my": FunctionOracle(print)}), 10, journal=tmp_path / "a")
+    assert path.read_text() == "smiles,value\nCCO,1\n" and not (tmp_path / "a").exists()

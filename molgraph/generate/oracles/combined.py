@@ -20,7 +20,7 @@ _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _TERM = re.compile(
     rf"(?P<name>[^()<>]+?)(?:\((?P<argument>.*)\))?\s*(?P<rest>(?::\s*{_NUMBER})?(?:\s*[<>]=?\s*{_NUMBER})*)"
 )
-_BOUND = re.compile(rf"([<>])=?\s*({_NUMBER})")
+_BOUND = re.compile(rf"([<>])(=?)\s*({_NUMBER})")
 NOTHING: Mapping[str, np.ndarray] = MappingProxyType({})
 SYNTAX = (
     'as in "qed", "qed:1,sa<4", "assay.mgm#pIC50:1,qed:0.5,sa<4,similarity(CCO)>0.4", or a .toml file with a table '
@@ -38,6 +38,7 @@ class Term:
         weight: how much an improvement of 1 counts; 0 for one that only has bounds. Improvement is in the oracle's
             better direction: with weight 1 the synthetic accessibility falls.
         low, high: bounds of the score.
+        above, below: whether the bounds themselves are outside, as in ``sa<4``.
     """
 
     oracle: Oracle
@@ -45,14 +46,24 @@ class Term:
     weight: float = 1.0
     low: float = -math.inf
     high: float = math.inf
+    above: bool = False
+    below: bool = False
 
     @property
     def words(self) -> str:
         """The term as a person would write it."""
-        bounds = "".join(
-            f"{sign}{bound:g}" for sign, bound in ((">", self.low), ("<", self.high)) if math.isfinite(bound)
-        )
+        both = ((">", self.low, self.above), ("<", self.high, self.below))
+        bounds = "".join(f"{sign}{'' if open_ else '='}{n:g}" for sign, n, open_ in both if math.isfinite(n))
         return self.label + (f":{self.weight:g}" if self.weight != 1 and (self.weight or not bounds) else "") + bounds
+
+    def outside(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """bool [n], whether each score misses a bound, and float64 [n], by how much."""
+        missed, distance = np.zeros(len(value), dtype=bool), np.zeros(len(value))
+        for gap, open_ in ((self.low - value, self.above), (value - self.high, self.below)):
+            out = gap >= 0 if open_ else gap > 0
+            distance[out] += gap[out] + self.oracle.step * open_
+            missed |= out
+        return missed, distance
 
 
 class Parts(NamedTuple):
@@ -88,6 +99,8 @@ class Combined(Oracle):
     name = "objective"
 
     def __init__(self, terms: Sequence[Term]) -> None:
+        if not terms:
+            raise UsageError("the objective is empty", hint=SYNTAX)
         if not any(term.weight for term in terms):
             raise UsageError("the objective has bounds alone, and nothing to make better", hint=SYNTAX)
         self.terms = tuple(terms)
@@ -101,9 +114,10 @@ class Combined(Oracle):
         return ",".join(term.words for term in self.terms)
 
     @property
-    def content(self) -> str:  # type: ignore[override]
-        """What the scores depend on, in words, with the hashes of files: equal for equal objectives."""
-        return "|".join(f"{term.words}@{type(term.oracle).__name__}@{term.oracle.content}" for term in self.terms)
+    def content(self) -> str:
+        """What the scores depend on: equal for equal objectives, and empty where that of a part is."""
+        each = [(term.words, type(term.oracle).__name__, term.oracle.content) for term in self.terms]
+        return "|".join("@".join(one) for one in each) if all(content for *_, content in each) else ""
 
     def score(self, smiles: Sequence[str]) -> Scores:
         """Where a search is led: ``guide``."""
@@ -114,7 +128,7 @@ class Combined(Oracle):
         """The scores of each SMILES, by parts; of parts whose values are given, by label, no oracle is asked."""
         n = len(smiles)
         parts, reason = np.full((n, len(self.terms)), np.nan), np.full(n, "", dtype=object)
-        objective, excess = np.zeros(n), np.zeros(n)
+        objective, excess, within = np.zeros(n), np.zeros(n), np.ones(n, dtype=bool)
         for j, (term, label) in enumerate(zip(self.terms, self.labels, strict=True)):
             value = given.get(label)
             found = term.oracle.score(smiles) if value is None else Scores(value, reasons_of(value))
@@ -124,11 +138,12 @@ class Combined(Oracle):
             reason[fresh] = [f"{label}: {text}" if len(self.terms) > 1 else text for text in words]
             if term.weight:
                 objective += term.weight * term.oracle.better * found.value
-            outside = np.maximum(term.low - found.value, 0) + np.maximum(found.value - term.high, 0)
-            excess += outside / term.oracle.scale
+            missed, distance = term.outside(found.value)
+            within &= ~missed
+            excess += distance / term.oracle.scale
         bad = reason != ""
         objective[bad] = np.nan
-        return Parts(objective, objective - self.scale * excess, ~bad & (excess <= 0), parts, reason)
+        return Parts(objective, objective - self.scale * excess, ~bad & within, parts, reason)
 
     def with_terms(self, *terms: Term) -> Combined:
         """The same with more terms."""
@@ -163,6 +178,15 @@ def read_objective(given: Given, lead: str = "") -> Combined:
     return Combined([_from_text(part.strip(), lead) for part in text.split(",") if part.strip()])
 
 
+class Bounds(NamedTuple):
+    """The bounds of a ``Term``: inclusive unless ``above`` or ``below``."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    above: bool = False
+    below: bool = False
+
+
 def _read_toml(path: Path) -> Mapping[str, Any]:
     found = read_toml(path, "sa = {max = 4}")
     inner = found.get("objective", found)
@@ -174,17 +198,21 @@ def _from_text(text: str, lead: str) -> Term:
     if found is None:
         raise UsageError(f"the objective's part {text!r} cannot be understood", hint=SYNTAX)
     name, argument, rest = found["name"].strip(), found["argument"], found["rest"]
-    low, high = -math.inf, math.inf
-    for sign, number in _BOUND.findall(rest):
-        low, high = (max(low, float(number)), high) if sign == ">" else (low, min(high, float(number)))
+    low, high = (-math.inf, False), (math.inf, True)  # the number, and whether it is outside or inside
+    for sign, equal, number in _BOUND.findall(rest):
+        if sign == ">":
+            low = max(low, (float(number), not equal))
+        else:
+            high = min(high, (float(number), bool(equal)))
     weighed = re.match(rf":\s*({_NUMBER})", rest)
     weight = float(weighed[1]) if weighed else 0.0 if rest.strip() else 1.0
-    return _term(name, [] if argument is None else [argument.strip()], weight, low, high, {}, lead)
+    bounds = Bounds(low[0], high[0], low[1], not high[1])
+    return _term(name, [] if argument is None else [argument.strip()], weight, bounds, {}, lead)
 
 
 def _from_mapping(name: str, how: Any, lead: str) -> Term:
     if isinstance(how, (int, float)) and not isinstance(how, bool):
-        return _term(name, [], float(how), -math.inf, math.inf, {}, lead)
+        return _term(name, [], float(how), Bounds(), {}, lead)
     if isinstance(how, Oracle):
         return Term(how, name)
     if not isinstance(how, Mapping):
@@ -197,13 +225,12 @@ def _from_mapping(name: str, how: Any, lead: str) -> Term:
         raise UsageError(f"weight, min and max of {name!r} are numbers", hint=SYNTAX)
     if target := rest.pop("target", ""):
         name = f"{name}#{target}"
-    return _term(name, [], float(weight), float(bounds[0]), float(bounds[1]), rest, lead)
+    return _term(name, [], float(weight), Bounds(float(bounds[0]), float(bounds[1])), rest, lead)
 
 
-def _term(
-    name: str, argument: list[Any], weight: float, low: float, high: float, params: Mapping[str, Any], lead: str
-) -> Term:
-    if low > high:
+def _term(name: str, argument: list[Any], weight: float, bounds: Bounds, params: Mapping[str, Any], lead: str) -> Term:
+    low, high, *strict = bounds
+    if low > high or (low == high and any(strict)):
         raise UsageError(f"the bounds of {name!r} leave nothing: over {low:g} and under {high:g}", hint=SYNTAX)
     if not math.isfinite(weight):
         raise UsageError(f"the weight of {name!r} is {weight}", hint=SYNTAX)
@@ -216,8 +243,8 @@ def _term(
     path, hashed, target = name.partition("#")
     if path.endswith(".mgm"):
         label = target or Path(path).stem
-        return Term(make_oracle("model", path + hashed + target, **params), label, weight, low, high)
-    return Term(make_oracle(name, *argument, **params), name, weight, low, high)
+        return Term(make_oracle("model", path + hashed + target, **params), label, weight, *bounds)
+    return Term(make_oracle(name, *argument, **params), name, weight, *bounds)
 
 
 def _distinct(labels: Sequence[str]) -> list[str]:

@@ -52,15 +52,19 @@ class OracleCalls:
     """Score molecules by an objective, each distinct molecule once, until a budget of calls is spent.
 
     A call that raises, gives NaN or takes too long becomes a scored molecule with a reason; none ends the run. A call
-    is a distinct readable molecule, by its canonical SMILES. With a journal, the calls of an earlier run of the same
-    objective are read from it, so that a search that is run again goes on where it was stopped.
+    is a distinct readable molecule, by its canonical SMILES. With a journal, the calls of earlier runs of the same
+    objective are read from it: they count in the budget as if they were made, so that a search that is run again goes
+    on where it was stopped, and another search or seed finds what it would find without them, sooner.
 
     Args:
         objective: what scores.
         budget: how many calls, at most.
-        journal: a file that keeps the calls; None for none.
-        run: what the journal belongs to beside the objective (the model, the search, the seed).
+        journal: a file that keeps the calls, written from the first one on; None for none.
         seconds: how long a call may take, by the clock.
+
+    Raises:
+        UsageError: a budget or time of nothing, a journal of another objective, or one for an objective whose parts
+            nobody can tell apart.
 
     Example:
         >>> from molgraph.generate.oracles.combined import read_objective
@@ -75,7 +79,6 @@ class OracleCalls:
         budget: int,
         *,
         journal: str | Path | None = None,
-        run: str = "",
         seconds: float = SECONDS,
     ) -> None:
         if budget < 1:
@@ -88,8 +91,9 @@ class OracleCalls:
         self.resumed: dict[str, Scored] = {}
         self._hung: list[threading.Thread] = []
         self._file: IO[str] | None = None
-        if journal is not None:
-            self._open(Path(journal), {"objective": objective.content, "run": run})
+        self.journal = None if journal is None else Path(journal)
+        if self.journal is not None:
+            self.resumed = self._read(self.journal)
 
     @property
     def left(self) -> int:
@@ -145,7 +149,8 @@ class OracleCalls:
         """All at once where that works, else one at a time, so that one bad molecule costs no other its score."""
         if self.objective.batched or len(smiles) == 1:
             try:
-                found = self._limited(partial(self.objective.score_parts, given=given), smiles)
+                ask = partial(self.objective.score_parts, given=given) if given else self.objective.score_parts
+                found = self._limited(ask, smiles)
                 return [
                     Scored(text, 0, float(o), float(g), bool(w), tuple(map(float, p)), str(r))
                     for text, o, g, w, p, r in zip(smiles, *found, strict=True)
@@ -182,26 +187,59 @@ class OracleCalls:
             raise answer
         return answer
 
-    def _open(self, path: Path, header: dict[str, str]) -> None:
+    def _read(self, path: Path) -> dict[str, Scored]:
+        """The calls of earlier runs; the file is left as it is."""
+        if not self.objective.content:
+            raise UsageError(
+                "the calls of this objective cannot be kept: nobody can tell whether it changed since",
+                hint="give a plain function, a model in a file or an oracle with its content; or no journal",
+            )
         try:
             lines = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
-            kept = [one for one in map(_parsed, lines[1:]) if one is not None]
-            if lines and _json(lines[0]) != header:
-                logger.warning("%s belongs to another search: it is begun anew", path)
-                kept = []
-            self.resumed = {one.smiles: one for one in kept}
-            if kept:
-                logger.info("%s: %s calls of an earlier run are read, not made again", path, f"{len(kept):,}")
-            with atomic_write(path, "w") as file:  # without a line that a kill cut short
-                file.write("".join(f"{line}\n" for line in (json.dumps(header), *map(_line, kept))))
-            self._file = path.open("a", encoding="utf-8")
         except OSError as error:
-            raise storage_error(f"cannot keep the calls in {path}", error) from error
+            raise storage_error(f"cannot read the calls in {path}", error) from error
+        kept = [one for one in map(_parsed, lines[1:]) if one is not None]
+        header = _json(lines[0]) if lines else None
+        if lines and not (isinstance(header, dict) and "objective" in header):
+            raise UsageError(f"{path} holds something else than calls of an objective", hint="name another file")
+        if kept and header != self._header:
+            words = header.get("words", "")
+            changed = "an earlier state" if words == self.objective.words else "another objective"
+            raise UsageError(
+                f"{path} keeps {len(kept):,} calls of {changed}{f' ({words})' if words else ''}, of a search that "
+                "did not end",
+                hint="write to another file, or delete that one if its calls are not needed",
+            )
+        if kept:
+            logger.info("%s: %s calls of an earlier run are read, not made again", path, f"{len(kept):,}")
+        return {one.smiles: one for one in kept}
+
+    @property
+    def _header(self) -> dict[str, str]:
+        return {"objective": self.objective.content, "words": self.objective.words}
 
     def _write(self, made: Sequence[Scored]) -> None:
-        if self._file is not None and made:
+        if self.journal is None or not made:
+            return
+        try:
+            if self._file is None:  # without a line that a kill cut short
+                lines = (json.dumps(self._header), *map(_line, self.resumed.values()))
+                with atomic_write(self.journal, "w") as file:
+                    file.write("".join(f"{line}\n" for line in lines))
+                self._file = self.journal.open("a", encoding="utf-8")
             self._file.write("".join(f"{_line(one)}\n" for one in made))
             self._file.flush()
+        except OSError as error:
+            raise storage_error(f"cannot keep the calls in {self.journal}", error) from error
+
+
+def drop_journal(path: Path, smiles: Sequence[str]) -> int:
+    """Delete a journal of a search that has ended, unless it keeps calls of others: how many."""
+    lines = path.read_text("utf-8", "replace").splitlines()[1:] if path.exists() else []
+    others = {one.smiles for one in map(_parsed, lines) if one is not None} - {*smiles}
+    if not others:
+        path.unlink(missing_ok=True)
+    return len(others)
 
 
 class TooLongError(Exception):

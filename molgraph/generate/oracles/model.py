@@ -55,9 +55,9 @@ class ModelOracle(Oracle):
         return model
 
     @property
-    def content(self) -> str:  # type: ignore[override]
-        """A hash of the file; empty for a model that is in no file."""
-        return hashlib.sha256(Path(self.path).read_bytes()).hexdigest()[:16] if self.path else ""
+    def content(self) -> str:
+        """A hash of the file, and the target; empty for a model that is in no file."""
+        return f"{hashlib.sha256(Path(self.path).read_bytes()).hexdigest()[:16]}#{self.target}" if self.path else ""
 
     def score(self, smiles: Sequence[str]) -> Scores:
         """The prediction of each SMILES."""

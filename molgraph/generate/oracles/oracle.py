@@ -13,6 +13,7 @@ import numpy as np
 from molgraph.base.errors import UsageError
 from molgraph.base.parameters import check_params
 from molgraph.base.registry import get
+from molgraph.generate.oracles.function_hash import function_hash
 
 
 class Scores(NamedTuple):
@@ -39,7 +40,7 @@ class Oracle(ABC):
     which the first one may be written in brackets: ``similarity(CCO)``.
 
     ``better``: 1 where a higher score is better, -1 where a lower one is. ``scale``: a typical difference between two
-    molecules, in which distances from bounds are counted. ``content``: a hash of the files that the score depends on.
+    molecules, in which distances from bounds are counted. ``step``: the smallest difference, 1 for a count.
     ``small``: parameters for trials.
     ``batched``: whether many molecules are scored in one call; where not, each call is bounded in time by itself.
     """
@@ -47,9 +48,18 @@ class Oracle(ABC):
     name: str = ""
     better: int = 1
     scale: float = 1.0
-    content: str = ""
+    step: float = 0.0
     batched: bool = True
     small: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def content(self) -> str:
+        """What the scores depend on, equal for equal oracles: the parameters, or hashes of files and functions.
+
+        It is empty where nobody can tell; then calls are not kept from run to run.
+        """
+        values = {name: getattr(self, name, ...) for name in parameters_of(type(self))}
+        return repr(values) if all(isinstance(v, str | int | float | None) for v in values.values()) else ""
 
     @abstractmethod
     def score(self, smiles: Sequence[str]) -> Scores:
@@ -72,6 +82,11 @@ class FunctionOracle(Oracle):
 
     def __init__(self, function: Callable[[str], float], name: str = "") -> None:
         self.function, self.name = function, name or getattr(function, "__name__", "objective")
+
+    @property
+    def content(self) -> str:
+        """A hash of the function's code and of the plain values that it reads; empty where it has no code."""
+        return function_hash(self.function)
 
     def score(self, smiles: Sequence[str]) -> Scores:
         """The function's value of each SMILES; what it raises is the caller's to handle."""

@@ -62,7 +62,7 @@ class PenalizedLogPZinc(Property):
 class Alerts(Oracle):
     """How many distinct structural alerts a molecule sets off."""
 
-    name, better, scale = "alerts", -1, 1.0
+    name, better, scale, step = "alerts", -1, 1.0, 1.0
 
     def score(self, smiles: Sequence[str]) -> Scores:
         """The number of alerts of each SMILES."""

@@ -105,7 +105,7 @@ class Nearest(Oracle):
         return Molecules([str(text) for text in table.smiles[table.ok]])
 
     @property
-    def content(self) -> str:  # type: ignore[override]
+    def content(self) -> str:
         """A hash of the molecules."""
         return hashlib.sha256("\n".join(self.molecules.smiles).encode()).hexdigest()[:16]
 
