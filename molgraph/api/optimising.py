@@ -13,14 +13,11 @@ import numpy as np
 import pandas as pd
 
 from molgraph.api.prediction import load, set_running
-from molgraph.base.contracts import Generator, LatentGenerator, Method
+from molgraph.base.contracts import Generator, LatentGenerator
 from molgraph.base.errors import DataError, UsageError
-from molgraph.base.registry import get
-from molgraph.base.seeds import generator as random_numbers
-from molgraph.data.levels import labelled
 from molgraph.data.read import read_table
-from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
+from molgraph.generate.control import Control, make_control
 from molgraph.generate.guard import Guard, watch
 from molgraph.generate.known import place_known, read_known
 from molgraph.generate.latent_search import Decoded, run_search
@@ -78,7 +75,7 @@ def optimise(
         max_distance: the largest ``1 - similarity`` to the nearest molecule of ``reference``, beyond which the property
             model is not trusted.
         control: a second opinion that the search does not see: a model (``.mgm``), or a table with the target of the
-            objective's model, on a random half of which a random forest is trained.
+            objective's model, on whose molecules a random forest is trained but for those that the model learnt from.
         compare: also sample the prior with as many calls, for comparison.
         batch: molecules scored between two proposals of the search.
         diversity: weight of a batch's determinantal diversity, 0 to 1.
@@ -108,16 +105,18 @@ def optimise(
         reference = given.table
     near = None if reference is None else Nearest(reference if isinstance(reference, Table) else read_table(reference))
     asked = _bounded(asked, starts, similarity, near, max_distance)
-    second = make_control(control, asked, seed)
     how: dict[str, Any] = {"standardiser": loaded.standardiser, "batch": batch, "diversity": diversity, "seed": seed}
     made, before, decoded = make_search(search, **(params or {})), space.get_params(), Decoded()
     calls = OracleCalls(asked, budget, journal=journal, seconds=seconds)
-    curves, interrupted, told = {}, False, None
+    second = None if control is None else make_control(control, asked, seed)
+    curves, interrupted, told, shortened = {}, False, None, ""
     try:
         set_running(space, {"temperature": temperature, "device": device, "threads": threads})
         try:
             if given is not None:
                 told = place_known(space, calls, given, loaded.standardiser)
+            n_known = 0 if told is None else len(told.z)
+            shortened = made.fit_into(budget, n_known, fixed="initial" in (params or {}))
             run_search(space, calls, made, starts=starts, known=told, decoded=decoded, **how)
             curves[search] = best_so_far(calls)
             if compare and search != "sampling":
@@ -131,7 +130,8 @@ def optimise(
     finally:
         space.set_params(**before)
         calls.close()
-    notes = (*([] if told is None else [told.note]), decoded.sentence, *decoded.notes)
+    about = [] if second is None else [second.note]
+    notes = tuple(filter(None, [shortened, told and told.note, decoded.sentence, *decoded.notes, *about]))
     rows = ranked(calls)
     if not interrupted and not any(np.isfinite(one.objective) for one in rows):
         reason = f": {rows[0].smiles}: {rows[0].reason}" if rows else ""
@@ -177,7 +177,7 @@ def write_page(found: Optimised, path: str | Path, starts: Sequence[str] = ()) -
         if guard is None
         else pd.DataFrame({"call": guard.calls, "objective": guard.objective, "control": guard.control}),
         verdict="" if guard is None else guard.sentence,
-        parted=guard is not None and guard.parted is not None,
+        tag="" if guard is None else guard.tag,
         lead=found.sentence,
         notes=found.notes,
         starts=starts,
@@ -206,29 +206,11 @@ def _bounded(
     return asked.with_terms(*more) if more else asked
 
 
-def make_control(control: Any, objective: Combined, seed: int) -> ModelOracle | None:
-    """The control model: a file or model as it is; of a table, a random forest on a random half of its rows."""
-    if control is None:
-        return None
-    if isinstance(control, Model) or str(control).partition("#")[0].endswith(".mgm"):
-        return ModelOracle(control if isinstance(control, Model) else str(control))
-    asked = [term.oracle for term in objective.terms if isinstance(term.oracle, ModelOracle)]
-    targets: Any = {"targets": [asked[0].target]} if asked else {}
-    table = control if isinstance(control, Table) else read_table(control, **targets)
-    if not table.row_targets:
-        raise UsageError("the control's table has no target", hint="name a table with the values, or a .mgm file")
-    rows = np.flatnonzero(labelled(table) & table.ok)
-    half = np.sort(random_numbers(seed, "control").permutation(rows)[: max(len(rows) // 2, 2)])
-    method: Method = get("method", "random_forest")()
-    method.set_params(**({"seed": seed} if "seed" in method.param_names() else {}))
-    fitted = method.fit(standardise(table.take(half), "standard"))
-    return ModelOracle(Model(fitted, targets=table.row_targets[:1]))
-
-
-def _judge(second: ModelOracle, found: Optimised, objective: Combined) -> tuple[np.ndarray, Guard | None]:
+def _judge(control: Control, found: Optimised, objective: Combined) -> tuple[np.ndarray, Guard | None]:
     """The control's scores in the frame's order, and its comparison with the objective over the calls."""
-    scores = second.score(found.frame["smiles"].tolist()).value
+    scores = control.oracle.score(found.frame["smiles"].tolist()).value
     model_terms = [term for term in objective.terms if isinstance(term.oracle, ModelOracle) and term.weight]
     sign = np.sign(model_terms[0].weight) if model_terms else 1.0
     order = np.argsort(found.frame["call"].to_numpy(), kind="stable")
-    return scores, watch(found.frame["objective"].to_numpy(float)[order], sign * scores[order])
+    values = found.frame["objective"].to_numpy(float)[order]
+    return scores, watch(values, sign * scores[order], independent=control.independent)

@@ -30,7 +30,8 @@ def optimise(
     ] = None,
     max_distance: Annotated[float | None, option("D", "Largest 1 - similarity to the nearest of them.")] = None,
     control: Annotated[
-        str | None, option("FILE", "A second opinion: a .mgm model, or a table to train a random forest on half of.")
+        str | None,
+        option("FILE", "A second opinion: a .mgm model or a table, of molecules that the objective's has not seen."),
     ] = None,
     compare: Annotated[
         bool, typer.Option("--compare/--no-compare", help="Sample with as many calls, for comparison.")
@@ -59,7 +60,7 @@ def optimise(
 
     Examples:
         molgraph optimise jtvae.mgm --objective qed --budget 500 -o found.csv
-        molgraph optimise jtvae.mgm --objective "assay.mgm,sa<4" --control assay.csv --report page.html
+        molgraph optimise jtvae.mgm --objective "assay.mgm,sa<4" --control other_lab.csv --report page.html
         molgraph optimise jtvae.mgm --objective penalized_logp --start "CCOc1ccccc1" --similarity 0.4
         molgraph optimise jtvae.mgm --objective qed --search bayes -s restarts=32
         molgraph optimise jtvae.mgm --objective assay.mgm --known assay.csv --search bayes --budget 200
@@ -91,7 +92,8 @@ def optimise(
     if found.interrupted:
         raise Interrupted(
             f"stopped by Ctrl-C after {len(found):,} of {budget:,} calls; they are in {out}\n"
-            "  run the same command again to go on from there"
+            "  run the same command again to go on from there; synthetic accessibility, alerts, novelty, the nearest\n"
+            "  known molecules, --control and --report come with its end"
         )
     others = drop_journal(journal, found.frame["smiles"].tolist())
     say(f"{found.sentence}; written to {out}", err=True)

@@ -33,7 +33,9 @@ def rising(curves: Mapping[str, np.ndarray], objective: str) -> Figure | None:
         colour = SOFT if plain else COLOURS[i]
         label = "sampling (control)" if plain else name
         axis.step(np.arange(1, len(best) + 1), best, where="post", color=colour, label=label, linewidth=1.6)
-    axis.set(xlabel="oracle calls", ylabel=f"best {objective} so far", xlim=(1, max(len(b) for b in shown.values())))
+    axis.set(
+        xlabel="oracle calls", ylabel=f"best {objective} so far", xlim=(1, max(2, *(len(b) for b in shown.values())))
+    )
     axis.legend(loc="lower right")
     return figure
 
@@ -65,7 +67,7 @@ def write_search_report(
     lead: str,
     watched: pd.DataFrame | None = None,
     verdict: str = "",
-    parted: bool = False,
+    tag: str = "",
     notes: Sequence[str] = (),
     starts: Sequence[str] = (),
 ) -> Path:
@@ -79,7 +81,7 @@ def write_search_report(
         lead: the outcome in words.
         watched: columns call, objective, control, of the ten best molecules so far; None without a control model.
         verdict: what the control says, in words.
-        parted: whether objective and control part.
+        tag: the same in a few words: "Take care", "No sign of exploitation", or something between.
         notes: smaller print.
         starts: molecules that it began at, drawn first.
     """
@@ -95,7 +97,7 @@ def write_search_report(
         curve=rising(curves, "objective", key="rising"),
         parting="" if watched is None else parting(watched, key="parting"),
         verdict=verdict,
-        parted=parted,
+        tag=tag,
         starts=[{"picture": _picture(text), "id": "start", "lines": []} for text in starts],
         cards=[_card(row, columns) for row in scored.head(GRID).to_dict("records")],
         columns=columns,
@@ -104,7 +106,7 @@ def write_search_report(
                 "rank": row["rank"],
                 "smiles": row["smiles"],
                 "within": row["within_bounds"],
-                "cells": [_cell(row[name]) for name in columns],
+                "cells": [row[name] if name == "known" else _cell(row[name]) for name in columns],
             }
             for row in scored.head(ROWS).to_dict("records")
         ],
@@ -133,11 +135,13 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float | int | np.number):
         return number(float(value))
-    return str(value) or "none"
+    return str(value).replace("_", " ") or "none"
 
 
 def _card(row: Mapping[str, Any], columns: Sequence[str]) -> dict[str, Any]:
-    """A molecule's picture and lines; texts of SMILES are left to the table."""
+    """A molecule's picture and lines; the nearest known molecule is drawn."""
     lines = [(name.replace("_", " "), _cell(row[name])) for name in columns if name != "known"]
+    if row.get("known"):
+        lines.append(("nearest known", Markup(draw_molecule(row["known"], width=150, height=90))))
     mark = "" if row["within_bounds"] else " (outside the bounds)"
     return {"picture": _picture(row["smiles"]), "id": f"{row['rank']}{mark}", "lines": lines}

@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 TOP = 10  # molecules that a curve follows
+AGREES = 0.2  # rank correlation among the best, from which a control confirms their order
+TAGS = PARTED, OPEN, SOUND = "Take care", "The control cannot tell", "No sign of exploitation"
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,8 @@ class Guard:
         agreement: rank correlation of both over all molecules.
         agreement_top: the same over the quarter that the objective finds best: there a search goes on choosing.
         parted: the call from which the curves part; None where they do not.
-        sentence: the finding in words.
+        tag: the finding in a few words, of ``TAGS``.
+        sentence: the same at length.
     """
 
     calls: np.ndarray
@@ -29,10 +32,11 @@ class Guard:
     agreement: float
     agreement_top: float
     parted: int | None
+    tag: str
     sentence: str
 
 
-def watch(objective: np.ndarray, control: np.ndarray) -> Guard | None:
+def watch(objective: np.ndarray, control: np.ndarray, *, independent: bool = True) -> Guard | None:
     """Compare the objective's rise with the control's.
 
     The two part where the objective has risen by at least half a deviation more than the control, in deviations of each
@@ -41,6 +45,7 @@ def watch(objective: np.ndarray, control: np.ndarray) -> Guard | None:
     Args:
         objective: float [n], by call; higher is better.
         control: float [n], the same direction; NaN where the control has no value.
+        independent: whether the control learnt from other molecules: one that did not clears no objective.
 
     Returns:
         The finding; None for fewer than twenty molecules that both score.
@@ -66,7 +71,8 @@ def watch(objective: np.ndarray, control: np.ndarray) -> Guard | None:
     parted = int(both[at[begin] - 1]) + 1 if begin < len(at) else None
     top = np.argsort(-a, kind="stable")[: max(len(a) // 4, TOP)]
     whole, best = _ranks(a, b), _ranks(a[top], b[top])
-    return Guard(both[at - 1] + 1, rise_a, rise_b, whole, best, parted, _words(parted, gain_a[-1], gain_b[-1], best))
+    words = _words(parted, gain_a[-1], gain_b[-1], best, independent)
+    return Guard(both[at - 1] + 1, rise_a, rise_b, whole, best, parted, *words)
 
 
 def _ranks(a: np.ndarray, b: np.ndarray) -> float:
@@ -74,13 +80,20 @@ def _ranks(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.corrcoef(a, b)[0, 1]) if a.std() and b.std() else float("nan")
 
 
-def _words(parted: int | None, gain_a: float, gain_b: float, best: float) -> str:
+def _words(parted: int | None, gain_a: float, gain_b: float, best: float, independent: bool) -> tuple[str, str]:
+    """The tag and the sentence."""
     rose = f"the ten best molecules rose by {gain_a:.1f} deviations by the objective and by {gain_b:.1f} by the control"
     rose = rose.replace("by -", "by \N{MINUS SIGN}")
     if parted is not None:
         tail = "gains after that are more likely the objective's errors than better molecules"
-        return f"The objective and the control part from call {parted:,} on: {rose}; {tail}."
+        return PARTED, f"The objective and the control part from call {parted:,} on: {rose}; {tail}."
     if gain_a < 0.25:
-        return f"The objective hardly rose, so there is nothing for the control to doubt: {rose}."
-    ranks = "" if not np.isfinite(best) else f" (rank correlation {best:.2f} among the best quarter)"
-    return f"The control rises with the objective: {rose}{ranks}."
+        return OPEN, f"The objective hardly rose, so there is nothing for the control to doubt: {rose}."
+    number = f"{best:.2f}".replace("-", "\N{MINUS SIGN}")
+    ranks = f" (rank correlation {number} among the best quarter)" if np.isfinite(best) else ""
+    if not best >= AGREES:
+        tail = f"it does not confirm the order of the best{ranks}: choose among them by something else"
+        return OPEN, f"The control rises with the objective: {rose}; but {tail}."
+    if not independent:
+        return OPEN, f"The control rises with the objective, of which it is not known to be independent: {rose}{ranks}."
+    return SOUND, f"The control rises with the objective: {rose}{ranks}."

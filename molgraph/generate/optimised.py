@@ -134,7 +134,7 @@ def annotated(
     if reference is not None:
         found = reference.nearest(smiles)
         more["known"], more["known_similarity"] = found.smiles, found.similarity
-        novel &= ~(found.similarity >= 1)
+        novel &= ~reference.holds(smiles, found)
     if learned is not None or reference is not None:
         more["novel"] = novel
     for term, label in zip(objective.terms, objective.labels, strict=True):

@@ -52,6 +52,7 @@ def test_from_a_generator_to_a_page(folder: Path, tmp_path: Path, monkeypatch: p
     more = ("--control", folder / "assay.csv", "--reference", folder / "assay.csv", "--max-distance", "0.8")
     code, out = run(*words, *more, "-o", "a.csv", "--report", "a.html")
     assert code == 0 and "60 molecules scored" in out and "plain sampling" in out and "control" in out, out
+    assert "that the objective's model learnt from were left out" in out, out
     frame = pd.read_csv("a.csv", keep_default_na=False)
     assert len(frame) == 60 and sorted(frame["call"]) == [*range(1, 61)] and (frame["reason"] == "").all()
     wanted = {"rank", "smiles", "objective", "within_bounds", "assay", "sa", "nearest", "alerts", "known", "novel"}
@@ -149,7 +150,8 @@ def test_calls_of_a_stopped_search_survive_other_commands(
         (("--objective", "sa<4"), "nothing to make better"),
         (("--objective", "gen.mgm"), "proposes molecules"),
         (("-o", "a.xlsx"), "ends in .csv"),
-        (("--control", "plain.smi"), "has no target"),
+        (("--control", "plain.smi"), "asks no property model"),
+        (("--objective", ""), "the objective is empty"),
     ],
 )
 def test_a_wrong_word_is_answered_with_the_right_one(

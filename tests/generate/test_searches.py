@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from molgraph.base.errors import DataError
 from molgraph.data.sources import builtin
 from molgraph.generate.constrained import improve, success
-from molgraph.generate.guard import watch
+from molgraph.generate.guard import OPEN, PARTED, SOUND, watch
 from molgraph.generate.latent_search import choose_batch, encode_starts, run_search
 from molgraph.generate.oracles.combined import read_objective
 from molgraph.generate.oracles.journal import OracleCalls
@@ -70,6 +70,22 @@ def test_a_space_of_few_molecules_ends_the_search() -> None:
     assert "held no new molecule" in decoded.notes[0]
 
 
+@pytest.mark.parametrize(("name", "budget", "n"), [("ascent", 60, 20), ("bayes", 30, 10), ("cyclegan", 30, 10)])
+def test_a_small_budget_leaves_calls_to_learn_from(space: NearestMolecule, name: str, budget: int, n: int) -> None:
+    """A third of the calls are drawn, as sampling draws them, and no more; a person's own number stays."""
+    quick = {"steps": 20} if name == "cyclegan" else {"steps": 10}
+    search = make_search(name, **quick)
+    note, calls = search.fit_into(budget), OracleCalls(smooth(space), budget)
+    plain = OracleCalls(smooth(space), budget)
+    assert search.initial == n and f"{name} learns after {n} calls" in note
+    run_search(space, calls, search, batch=10, seed=1)
+    run_search(space, plain, make_search("sampling"), batch=10, seed=1)
+    assert [*calls.scored][:n] == [*plain.scored][:n] and [*calls.scored][: n + 10] != [*plain.scored][: n + 10]
+    own = make_search(name, initial=100)
+    assert "plain sampling" in own.fit_into(80, fixed=True) and own.initial == 100
+    assert not own.fit_into(150, fixed=True) and not own.fit_into(80, 10) and not own.fit_into(300)
+
+
 def test_starts_are_scored_first_and_bounds_lead(space: NearestMolecule) -> None:
     start = str(space.smiles[5])
     calls = OracleCalls(read_objective("penalized_logp,similarity>0.3", lead=start), 60)
@@ -119,6 +135,11 @@ def test_the_guard_tells_a_hacked_objective_from_a_sound_one(rng: np.random.Gene
     assert hacked is not None and hacked.parted is not None and f"part from call {hacked.parted}" in hacked.sentence
     flat = watch(-np.arange(n, dtype=float), quality)
     assert flat is not None and "hardly rose" in flat.sentence
+    assert (sound.tag, hacked.tag, flat.tag) == (SOUND, PARTED, OPEN)
+    assert watch(quality, quality, independent=False).tag == OPEN  # type: ignore[union-attr]
+    blind = watch(quality, np.where(quality > np.quantile(quality, 0.7), 3 + 0.1 * rng.normal(size=n), quality))
+    assert blind is not None and blind.parted is None and abs(blind.agreement_top) < 0.2 and blind.tag == OPEN
+    assert "does not confirm the order of the best" in blind.sentence
     assert watch(quality[:5], quality[:5]) is None and watch(quality, np.full(n, np.nan)) is None
 
 

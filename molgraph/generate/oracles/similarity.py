@@ -14,8 +14,9 @@ from molgraph.base.registry import register
 from molgraph.chem.fingerprints import Fingerprints, morgan
 from molgraph.chem.tanimoto import find_nearest
 from molgraph.data.read import read_table
-from molgraph.data.table import Table
+from molgraph.data.table import Table, make_table
 from molgraph.generate.oracles.oracle import Oracle, Scores
+from molgraph.train.training_molecules import molecule_hashes
 
 
 class Neighbours(NamedTuple):
@@ -57,6 +58,24 @@ class Molecules:
         found = find_nearest(prints.x, self.bits)
         similarity = np.where(prints.ok, found.similarity, np.nan)
         return Neighbours(np.where(prints.ok, self.smiles[found.row], ""), similarity, prints.reasons)
+
+    def holds(self, smiles: Sequence[str], near: Neighbours) -> np.ndarray:
+        """bool [n], whether each SMILES is one of these molecules, but for salts and stereo.
+
+        Two molecules may have one fingerprint, as long chains do: those that do are compared by their identities.
+
+        Example:
+            >>> molecules, asked = Molecules(["CCCCCCCCO", "CCO.Cl"]), ["CCCCCCCCCCO", "OCCCCCCCC", "CCO"]
+            >>> molecules.holds(asked, molecules.nearest(asked)).tolist()
+            [False, True, True]
+        """
+        alike = {*near.smiles[near.reason == ""].tolist()}
+        size = self.bits.sum(axis=1, dtype=np.int32)
+        for bits in np.unique(morgan([s for s, d in zip(smiles, near.similarity, strict=True) if d >= 1]).x, axis=0):
+            rows = np.flatnonzero(size == bits.sum(dtype=np.int32))
+            alike.update(self.smiles[rows[(self.bits[rows] == bits).all(axis=1)]].tolist())
+        known = molecule_hashes(make_table(sorted(alike)))
+        return np.isin(molecule_hashes(make_table(list(smiles))), known[known != 0])
 
 
 @register("oracle", "similarity", summary="Tanimoto to a lead, 0 to 1", paper="Rogers and Hahn 2010")

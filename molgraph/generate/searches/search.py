@@ -15,6 +15,7 @@ from molgraph.base.parameters import check_params
 from molgraph.base.registry import get
 from molgraph.base.seeds import generator
 
+FEWEST = 4  # scores that a model is fitted to
 ENOUGH = 10  # known points, from which a search need not score others first
 
 
@@ -79,6 +80,22 @@ class Search(ABC):
     def informed(self) -> bool:
         """Whether a model can be fitted: some points were known, or ``initial`` ones are scored by now."""
         return (self.n_known >= ENOUGH or len(self.z) >= self.initial) and bool(np.ptp(self.score))
+
+    def fit_into(self, budget: int, n_known: int = 0, *, fixed: bool = False) -> str:
+        """Leave two thirds of a small budget to the search: a shorter ``initial``, and a note that says so.
+
+        Args:
+            budget: calls.
+            n_known: points whose scores are known before the first call.
+            fixed: whether ``initial`` was chosen by a person, and stays.
+        """
+        if n_known >= ENOUGH or self.initial <= budget // 3:
+            return ""
+        if not fixed:
+            self.initial = max(budget // 3, FEWEST)
+        if self.initial >= budget:
+            return f"a budget of {budget:,} calls is spent before {self.name} learns: this is plain sampling"
+        return "" if fixed else f"{self.name} learns after {self.initial:,} calls, a third of the small budget"
 
     @abstractmethod
     def ask(self, n: int, step: int) -> Proposals:

@@ -1,0 +1,98 @@
+"""Make the second opinion on a search's results: a model that learnt from other molecules than the objective's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from molgraph.base.contracts import Method
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.registry import get
+from molgraph.base.seeds import generator as random_numbers
+from molgraph.data.levels import labelled
+from molgraph.data.read import read_table
+from molgraph.data.standardise import standardise
+from molgraph.data.table import Table
+from molgraph.generate.oracles.combined import Combined
+from molgraph.generate.oracles.model import ModelOracle
+from molgraph.train.model import Model
+from molgraph.train.training_molecules import molecule_hashes
+
+FEWEST = 20  # rows from which a control may learn
+SHARED = 0.1  # of its molecules, which a control may have in common with the objective's model
+
+
+@dataclass(frozen=True)
+class Control:
+    """A control model, and whether it is independent of the objective.
+
+    Args:
+        oracle: the model.
+        note: from which molecules it learnt.
+        independent: whether it is known to have learnt from others than the objective's models, but for a tenth.
+    """
+
+    oracle: ModelOracle
+    note: str
+    independent: bool
+
+
+def make_control(control: Any, objective: Combined, seed: int = 0) -> Control:
+    """A model or its file as it is; of a table, a random forest on the rows that the objective's models did not learn.
+
+    Where a model does not know what it learnt from, the forest learns from a random half of the table.
+
+    Args:
+        control: a model, a ``.mgm`` file with or without ``#TARGET``, or a table with the target of the objective.
+        objective: whose property models must not have learnt from the same molecules.
+        seed: of the forest and of the half.
+
+    Raises:
+        UsageError: a table for an objective without a property model. DataError: too few rows are left.
+    """
+    asked = [term.oracle for term in objective.terms if isinstance(term.oracle, ModelOracle)]
+    known = [each.model.trained_on for each in asked if each.model.trained_on is not None]
+    whole = len(known) == len(asked)
+    learnt = np.unique(np.concatenate([*known, np.zeros(0, dtype=np.uint64)]))
+    if isinstance(control, Model) or str(control).partition("#")[0].endswith(".mgm"):
+        oracle = ModelOracle(control if isinstance(control, Model) else str(control))
+        own = oracle.model.trained_on
+        if not whole or own is None:
+            which = "the control" if own is None else "the objective's model"
+            words = f"{which} does not know what it learnt from, so nobody can tell whether the control is independent"
+            return Control(oracle, words, not asked)
+        both = int(np.isin(own, learnt).sum())
+        words = f"{both:,} of the {len(own):,} molecules that the control learnt from are the objective's too"
+        if both > SHARED * len(own):
+            words += ": it may share the objective's errors"
+        return Control(oracle, words if asked else "", both <= SHARED * len(own))
+    if not asked:
+        raise UsageError(
+            f"the objective {objective.words} asks no property model, whose errors a control trained on a table shows",
+            hint="leave the control out: what is computed exactly needs no second opinion",
+        )
+    table = control if isinstance(control, Table) else read_table(control, targets=[asked[0].target])
+    if not table.row_targets:
+        raise UsageError("the control's table has no target", hint="name a table with the values, or a .mgm file")
+    rows = np.flatnonzero(labelled(table) & table.ok)
+    if whole:
+        left = rows[~np.isin(molecule_hashes(table.take(rows)), learnt)]
+        words = f"the control learnt from {len(left):,} molecules of its table"
+        if len(left) < len(rows):
+            words += f"; {len(rows) - len(left):,} that the objective's model learnt from were left out"
+    else:
+        left = np.sort(random_numbers(seed, "control").permutation(rows)[: len(rows) // 2])
+        words = "the objective's model does not know what it learnt from, and the control may have learnt from the same"
+        words += f" molecules: {len(left):,} of its table, at random"
+    if len(left) < FEWEST:
+        raise DataError(
+            f"a control can learn from {len(left):,} of the {len(rows):,} molecules with a value in its table"
+            + (": the objective's model learnt from the others" if whole else ""),
+            hint=f"give a table with {FEWEST} others or more, or train the objective's model on a part of this one",
+        )
+    method: Method = get("method", "random_forest")()
+    method.set_params(**({"seed": seed} if "seed" in method.param_names() else {}))
+    fitted = method.fit(standardise(table.take(left), "standard"))
+    return Control(ModelOracle(Model(fitted, targets=table.row_targets[:1])), words, whole)

@@ -1,0 +1,74 @@
+"""Second opinions that learnt from other molecules than the objective: overlap is left out, told, or refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import molgraph
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.registry import get
+from molgraph.data.sources import builtin
+from molgraph.generate import control
+from molgraph.generate.control import make_control
+from molgraph.generate.oracles.combined import Combined, read_objective
+from molgraph.train.model import Model
+from molgraph.train.training_molecules import molecule_hashes
+
+
+@pytest.fixture(scope="module")
+def assay(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A property model that learnt from 100 molecules."""
+    path = tmp_path_factory.mktemp("control") / "assay.mgm"
+    table = builtin.chembl2321810().take(np.arange(120))
+    model = molgraph.train(table, model="knn", split="random", baseline=False).model
+    model.trained_on = np.unique(molecule_hashes(table.take(np.arange(100))))
+    model.save(path)
+    return path
+
+
+@pytest.fixture
+def objective(assay: Path) -> Combined:
+    return read_objective(f"{assay},sa<4")
+
+
+def test_a_control_learns_from_molecules_that_the_objective_did_not(
+    objective: Combined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "get", lambda kind, name: get(kind, "knn"))  # a forest takes longer
+    table = builtin.chembl2321810()
+    found = make_control(table.take(np.arange(50, 200)), objective)
+    assert found.independent and "50 that the objective's model learnt from were left out" in found.note
+    alone = make_control(table.take(np.arange(100, 200)), objective)
+    assert np.array_equal(found.oracle.score([*table.smiles]).value, alone.oracle.score([*table.smiles]).value)
+    with pytest.raises(DataError, match="a control can learn from 15 of the 115 molecules"):
+        make_control(table.take(np.arange(115)), objective)
+
+
+def test_a_control_that_shares_molecules_is_told(
+    objective: Combined, assay: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "get", lambda kind, name: get(kind, "knn"))
+    model = molgraph.load(assay)
+    same = make_control(str(assay), objective)
+    assert (
+        not same.independent and "100 of the 100 molecules" in same.note and "share the objective's errors" in same.note
+    )
+    other = Model(model.method, targets=model.targets, trained_on=np.arange(1, 50, dtype=np.uint64))
+    assert make_control(other, objective).independent
+    unknown = make_control(Model(model.method, targets=model.targets), objective)
+    assert not unknown.independent and "the control does not know" in unknown.note
+    blind = read_objective({"a": read_objective(str(assay)).terms[0].oracle})
+    blind.terms[0].oracle.model.trained_on = None  # type: ignore[attr-defined]
+    half = make_control(builtin.chembl2321810().take(np.arange(60)), blind)
+    assert not half.independent and "30 of its table, at random" in half.note
+
+
+def test_a_table_controls_property_models_alone() -> None:
+    frame = pd.DataFrame({"smiles": ["CCO"] * 30, "qed": 0.4})
+    for words in ("qed", "qed,sa<4"):
+        with pytest.raises(UsageError, match=f"the objective {words} asks no property model"):
+            make_control(frame, read_objective(words))
