@@ -32,6 +32,7 @@ def test_models_takes_one_line_an_entry(kind: str) -> None:
 
 
 def test_models_shows_the_parameters_of_splits_and_finds_names_of_other_kinds() -> None:
+    assert run(app, ["models", "--kind", "search"]).stdout.startswith("Searches")
     page = run(app, ["models", "--kind", "split"], env={"COLUMNS": "80"}).stdout
     assert re.search(r"cluster/butina +similarity = 0\.4, radius = 2, n_bits = 2048\n", " ".join(page.split(" ")))
     assert re.search(r"column +column, fold, leave_out *\n", page) and "params = { NAME = VALUE }" in page

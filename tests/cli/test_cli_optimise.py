@@ -17,6 +17,7 @@ from molgraph.base.registry import register
 from molgraph.chem.quality import measure
 from molgraph.cli.main import app
 from molgraph.data.sources import builtin
+from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.oracles.similarity import Molecules
 from molgraph.train.model import Model
 from molgraph.train.training_molecules import distinct, molecule_hashes
@@ -113,6 +114,19 @@ def test_ctrl_c_keeps_what_was_scored_and_the_next_run_goes_on(folder: Path, tmp
     assert found.interrupted and len(found) == len(asked) - 1 == 24, "the call at hand is lost"
     found = molgraph.optimise(folder / "gen.mgm", letters, **how)
     assert not found.interrupted and len(found) == 40 and len(asked) == 41
+
+
+def test_ctrl_c_says_what_is_not_written(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pressed(space: object, calls: OracleCalls, *_: object, **__: object) -> None:
+        calls.score(["CCO"])
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("molgraph.api.optimising.run_search", pressed)
+    code, out = run("optimise", folder / "gen.mgm", "-o", "a.csv", "--report", "a.html")
+    assert code == 130 and "stopped by Ctrl-C after 1 of 1,000 calls; they are in a.csv" in out, out
+    assert "alerts, novelty" in out and "--report come with its end" in out and not Path("a.html").exists()
+    assert [*pd.read_csv("a.csv")["smiles"]] == ["CCO"] and Path("a.csv.journal").exists()
 
 
 def test_calls_of_a_stopped_search_survive_other_commands(

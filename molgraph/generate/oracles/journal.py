@@ -199,8 +199,8 @@ class OracleCalls:
         except OSError as error:
             raise storage_error(f"cannot read the calls in {path}", error) from error
         kept = [one for one in map(_parsed, lines[1:]) if one is not None]
-        header = _json(lines[0]) if lines else None
-        if lines and not (isinstance(header, dict) and "objective" in header):
+        header = _json(lines[0]) if lines else {"objective": ""}
+        if not isinstance(header, dict) or "objective" not in header:
             raise UsageError(f"{path} holds something else than calls of an objective", hint="name another file")
         if kept and header != self._header:
             words = header.get("words", "")

@@ -60,7 +60,7 @@ class Molecules:
         return Neighbours(np.where(prints.ok, self.smiles[found.row], ""), similarity, prints.reasons)
 
     def holds(self, smiles: Sequence[str], near: Neighbours) -> np.ndarray:
-        """bool [n], whether each SMILES is one of these molecules, but for salts and stereo.
+        """bool [n], whether each SMILES is one of these molecules, salts, charges and stereo aside.
 
         Two molecules may have one fingerprint, as long chains do: those that do are compared by their identities.
 
