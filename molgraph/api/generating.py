@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from molgraph.generate.generated import Generated, judge
 from molgraph.train.model import Model
 from molgraph.train.training_molecules import distinct, molecule_hashes
 
+TOGETHER = 2.0  # seconds of drawing, after which what was drawn is read
 logger = logging.getLogger("molgraph")
 
 
@@ -85,7 +87,9 @@ def make_generator(config: RunConfig) -> Generator:
         logger.warning("%s has no %s: not used", name, " and no ".join(idle))
     params = options | config.model.params
     check_params(cls, params, owner=name)
-    return cls(**params)
+    made = cls(**params)
+    made.check_params()
+    return made
 
 
 def generate(
@@ -112,6 +116,18 @@ def generate(
     Raises:
         UsageError: the model is no generator, or a value that is impossible.
     """
+    return Generated.joined(
+        [*generate_pieces(model, n, seed=seed, temperature=temperature, device=device, threads=threads)]
+    )
+
+
+def generate_pieces(
+    model: Model | str | os.PathLike[str], n: int, *, seed: int = 0, **running: float | str | None
+) -> Iterator[Generated]:
+    """The molecules of ``generate`` in pieces, each as soon as it is drawn and read, for a run that may be stopped.
+
+    A piece has what was drawn in some seconds: a longer one is read by several processes.
+    """
     loaded = model if isinstance(model, Model) else load(model)
     generator = loaded.method
     if not isinstance(generator, Generator):
@@ -120,8 +136,13 @@ def generate(
         )
     before = generator.get_params()
     try:
-        set_running(generator, {"temperature": temperature, "device": device, "threads": threads})
-        smiles = generator.sample(n, seed)
+        set_running(generator, running)
+        texts, begun = list[str](), time.monotonic()
+        for piece in generator.pieces(n, seed):
+            texts += piece
+            if time.monotonic() - begun >= TOGETHER:
+                yield judge(texts, loaded.trained_on, loaded.standardiser)
+                texts, begun = [], time.monotonic()
+        yield judge(texts, loaded.trained_on, loaded.standardiser)
     finally:
         generator.set_params(**before)
-    return judge(smiles, loaded.trained_on, loaded.standardiser)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from molgraph.api.prediction import load
 from molgraph.base.contracts import Generator, SamplesUnchecked
 from molgraph.base.errors import DataError, UsageError
+from molgraph.base.resources import model_path
+from molgraph.chem.standardise import preset
 from molgraph.data.read import read_table
 from molgraph.evaluate.generation.generation_report import GenerationReport
 from molgraph.evaluate.generation.judge import MOST, Draws, judge_samples
@@ -26,6 +28,7 @@ def judge_generation(
     train: Any = None,
     *,
     n: int | None = None,
+    standardise: str | None = None,
     embedding: str | None = None,
     controls: bool = True,
     seed: int = 0,
@@ -39,10 +42,12 @@ def judge_generation(
 
     Args:
         samples: SMILES as they were drawn, bad ones too: a list, what ``generate`` gave, a file or frame with a column
-            of them; or a generator or its file, from which they are drawn.
+            of them; or a generator, its file or its name, from which they are drawn.
         reference: molecules that no generator has seen, likewise; of a dataset with parts (``dataset:moses``) its test.
         train: molecules that were learned from; of a dataset with parts its train.
         n: draws that are judged; all by default, at most 10,000.
+        standardise: a preset that draws, reference and training molecules all go through before they are compared, such
+            as ``standard``; by default that of the generator's file, and of a table ``none``: as they are written.
         embedding: of Fréchet's distance: ``descriptors``, ``fingerprint``, or ``chemnet`` with the package fcd.
         controls: whether to add the control rows, which need ``train``.
         seed: of intervals, controls, and of draws from a generator.
@@ -60,12 +65,16 @@ def judge_generation(
         >>> found.sentence
         'sample: 4 drawn, 75.0% valid, 66.7% unique, 50.0% novel'
     """
+    if isinstance(samples, str | os.PathLike) and model_path(samples).suffix == MODEL:
+        samples, name = load(samples), name or Path(samples).stem
+    preset = preset_of(samples, standardise)
     called, draws = _drawn(samples, n or MOST, seed)
     return judge_samples(
         {name or called: draws},
         reference=None if reference is None else molecules_of(reference, "test"),
         train=None if train is None else molecules_of(train, "train"),
         n=n,
+        standardiser=preset,
         embedding=embedding,
         controls=controls,
         seed=seed,
@@ -79,10 +88,12 @@ def temperature_sweep(
     n: int = 1000,
     reference: Any = None,
     train: Any = None,
+    standardise: str | None = None,
     embedding: str | None = None,
     measures: Sequence[str] | None = None,
     seed: int = 0,
     name: str | None = None,
+    each: Callable[[Sweep], None] | None = None,
 ) -> Sweep:
     """Draw from a generator at several temperatures and measure each: its frontier of quality and diversity.
 
@@ -90,14 +101,15 @@ def temperature_sweep(
     ``frontier_report`` compares two generators along their whole frontiers.
 
     Args:
-        model: a generator, or its file.
+        model: a generator, its file or its name.
         temperatures: to draw at.
         n: draws at each.
-        reference, train: as ``judge_generation`` has them; metrics that need what is not given are left out.
+        reference, train, standardise: as ``judge_generation`` has them; metrics that need what is not given are left out.
         embedding: of Fréchet's distance.
         measures: names of the metrics; all by default.
         seed: of the draws, the same at each temperature.
         name: what pictures call it.
+        each: is called with the sweep so far after each temperature, such as to keep it.
 
     Returns:
         The metrics: ``to_frame``, ``front``, ``save("frontier.png")``.
@@ -109,10 +121,11 @@ def temperature_sweep(
         >>> found.to_frame()["temperature"].tolist()
         [0.5, 1.0]
     """
+    if isinstance(model, str | os.PathLike):
+        model, name = load(model), name or Path(model).stem
     generator = generator_of(model)
-    path = isinstance(model, str | os.PathLike)
     return sweep_temperatures(
-        name or (Path(model).stem if path else generator.name),
+        name or generator.name,
         generator,
         temperatures,
         n=n,
@@ -121,6 +134,8 @@ def temperature_sweep(
         embedding=embedding,
         measures=measures,
         seed=seed,
+        standardiser=preset_of(model, standardise),
+        each=each,
     )
 
 
@@ -139,6 +154,12 @@ def molecules_of(source: Any, part: str = "") -> list[str]:
     return [text for i, text in enumerate(table.smiles.tolist()) if words is None or words[i] == part]
 
 
+def preset_of(model: Any, asked: str | None) -> str:
+    """The standardiser asked for, else that of a model, else ``none``."""
+    chosen = asked or (model.standardiser if isinstance(model, Model) else "none")
+    return preset(chosen).name
+
+
 def generator_of(model: Any) -> Generator:
     """A generator, or that of a model or of its file."""
     if isinstance(model, Generator):
@@ -154,8 +175,8 @@ def _drawn(samples: Any, n: int, seed: int) -> tuple[str, Draws]:
     if isinstance(samples, Generated):
         return "sample", Draws(samples.smiles)
     path = isinstance(samples, str | os.PathLike)
-    if isinstance(samples, Generator | Model) or (path and Path(samples).suffix == MODEL):
+    if isinstance(samples, Generator | Model):
         made = generator_of(samples)
         unchecked = made.sample_unchecked(n, seed) if isinstance(made, SamplesUnchecked) else None
-        return Path(samples).stem if path else made.name, Draws(made.sample(n, seed), unchecked)
+        return made.name, Draws(made.sample(n, seed), unchecked)
     return Path(samples).stem if path else "sample", Draws(molecules_of(samples))

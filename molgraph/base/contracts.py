@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -169,6 +169,13 @@ class Generator(Trainable):
             UsageError: nothing was learned yet, or a hyper-parameter of sampling has an impossible value.
         """
 
+    def pieces(self, n: int, seed: int = 0) -> Iterator[list[str]]:
+        """The texts of ``sample`` in pieces, each as soon as it is drawn; one piece by default.
+
+        A run that is stopped keeps the pieces that it has.
+        """
+        yield self.sample(n, seed)
+
 
 @dataclass(frozen=True)
 class Latents:
@@ -220,11 +227,23 @@ class LatentGenerator(Generator):
             UsageError: vectors of another width, or values that are not finite; nothing was learned yet.
         """
 
-    def sample(self, n: int, seed: int = 0) -> list[str]:
-        """Decode ``n`` vectors of the prior."""
+    def decode_pieces(self, z: np.ndarray, seed: int = 0) -> Iterator[list[str]]:
+        """The texts of ``decode`` in pieces, each as soon as it is drawn; one piece by default."""
+        yield self.decode(z, seed)
+
+    def prior_vectors(self, n: int, seed: int = 0) -> np.ndarray:
+        """float [n, d_latent]: vectors of the prior, the first the same whatever n is."""
         if n < 0:
             raise UsageError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
-        return self.decode(generator(seed, "prior").standard_normal((n, self.d_latent)), seed)
+        return generator(seed, "prior").standard_normal((n, self.d_latent))
+
+    def sample(self, n: int, seed: int = 0) -> list[str]:
+        """Decode ``n`` vectors of the prior."""
+        return self.decode(self.prior_vectors(n, seed), seed)
+
+    def pieces(self, n: int, seed: int = 0) -> Iterator[list[str]]:
+        """The same in pieces."""
+        return self.decode_pieces(self.prior_vectors(n, seed), seed)
 
     def around(self, point: np.ndarray, n: int, spread: float = 0.5, seed: int = 0) -> np.ndarray:
         """float [n, d_latent]: points near one, ``point + spread * epsilon``, the first the same whatever n is.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from molgraph.base.errors import UsageError, nearest
+from molgraph.base.errors import StorageError, UsageError, close_names, did_you_mean, nearest
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -48,10 +48,19 @@ def model_names() -> list[str]:
 def model_path(name: str | os.PathLike[str]) -> Path:
     """The file of a model: the path itself, or, where there is no such file, the model of that name that ships.
 
+    Raises:
+        StorageError: there is no such file, and its name is nearly that of a model that ships.
+
     Example:
         >>> model_path("mine.mgm").name, model_path("jtvae-zinc").name
         ('mine.mgm', 'jtvae-zinc.mgm')
     """
-    given = Path(name)
-    shipped = str(name) in model_names() and not given.exists()
-    return shipped_dir("pipelines") / "models" / f"{name}.mgm" if shipped else given
+    given, known = Path(name), model_names()
+    if given.exists() or given.name != str(name):
+        return given
+    if given.name in known:
+        return shipped_dir("pipelines") / "models" / f"{name}.mgm"
+    if not given.suffix and (close := close_names(given.name, known)):
+        words = f"there is no file {given.name!r}, and no model of that name comes with molgraph"
+        raise StorageError(words, hint=did_you_mean(close))
+    return given

@@ -78,12 +78,21 @@ def generate(
             f"molecules cannot be written to {out!r}", hint=f"name a file that ends in {FORMATS[0]} or .smi"
         )
     check_writable(out, inputs=(model,))
-    from molgraph import api
+    from molgraph.api.generating import generate_pieces
     from molgraph.base.csv_text import csv_text
     from molgraph.base.paths import atomic_write
     from molgraph.cli.show import say
+    from molgraph.generate.generated import Generated
 
-    found = api.generate(model, n, seed=seed, temperature=temperature, device=device, threads=threads)
+    pieces, stopped = list[Generated](), ""
+    try:
+        for piece in generate_pieces(model, n, seed=seed, temperature=temperature, device=device, threads=threads):
+            pieces.append(piece)
+    except KeyboardInterrupt:
+        if not any(map(len, pieces)):
+            raise
+        stopped = f"stopped by Ctrl-C after {sum(map(len, pieces)):,} of {n:,}\n"
+    found = Generated.joined(pieces)
     if out.lower().endswith(".smi"):
         text = "".join(f"{smiles}\n" for smiles, valid in zip(found.smiles, found.valid, strict=True) if valid)
     else:
@@ -93,4 +102,7 @@ def generate(
     else:
         with atomic_write(Path(out), "w") as file:
             file.write(text)
-    say(found.sentence + ("" if out == "-" else f"; written to {out}"), err=True)
+    words = found.sentence + ("" if out == "-" else f"; written to {out}")
+    if stopped:
+        raise KeyboardInterrupt(stopped + words)
+    say(words, err=True)

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import DataError, UsageError
 from molgraph.cli.options import argument, check_whole, check_writable, option, out_option
+
+if TYPE_CHECKING:
+    from molgraph.evaluate.generation.sweep import Sweep
+
+Standardise = Annotated[
+    str | None,
+    option("PRESET", "none, desalt, standard or canonical; a generator file's own, none for a table."),
+]
 
 
 def judge_generation(
-    samples: Annotated[str, argument("Generated SMILES as they were drawn (csv, smi, ...), or a generator (.mgm).")],
+    samples: Annotated[
+        str, argument("Generated SMILES as they were drawn (csv, smi, ...), or a generator (.mgm, or its name).")
+    ],
     reference: Annotated[
         str | None,
         option("DATA", "Molecules that no generator saw; of dataset:moses its test part.", "--reference", "-r"),
@@ -21,6 +33,7 @@ def judge_generation(
         str | None, option("DATA", "Molecules that it learned from; of dataset:moses its train part.", "--train", "-t")
     ] = None,
     n: Annotated[int | None, option("N", "Draws that are judged; all if not given, at most 10000.", "-n")] = None,
+    standardise: Standardise = None,
     embedding: Annotated[
         str | None, option("NAME", "Of Fréchet's distance: descriptors, fingerprint, or chemnet (with fcd).")
     ] = None,
@@ -36,10 +49,15 @@ def judge_generation(
     and one half of the training set against the other. Give the draws as
     they came, invalid ones and repetitions too.
 
+    Draws of a generator's file, and what they are compared with, are
+    standardised as its training molecules were; tables are compared as they
+    are written, or as --standardise says: a charged molecule is another one
+    than its neutral form.
+
     Examples:
         molgraph judge-generation new.csv --train library.smi --reference held_out.smi -o report.html
         molgraph judge-generation gen.mgm -n 10000 --train dataset:moses --reference dataset:moses
-        molgraph judge-generation new.csv
+        molgraph judge-generation new.csv --train library.smi --standardise standard
     """
     check_whole("-n", n)
     check_writable(out, inputs=[each for each in (samples, reference, train) if each is not None])
@@ -49,7 +67,9 @@ def judge_generation(
     from molgraph.cli.show import say, steps, table
 
     with steps():
-        found = judge(samples, reference, train, n=n, embedding=embedding, controls=controls, seed=seed)
+        found = judge(
+            samples, reference, train, n=n, standardise=standardise, embedding=embedding, controls=controls, seed=seed
+        )
     if out is not None:  # written before a word is said: the reader of a pipe may leave
         found.save(out)
     say(found.sentence)
@@ -60,12 +80,20 @@ def judge_generation(
 
 
 def temperature_sweep(
-    models: Annotated[list[str], argument("One generator (.mgm), or two that are compared.")],
+    models: Annotated[list[str], argument("One generator (.mgm, or its name), or two that are compared.")],
     temperatures: Annotated[str, option("T,T,...", "To draw at.")] = "0.5,0.6,0.7,0.8,0.9,1,1.1,1.2,1.3,1.4,1.5",
     reference: Annotated[str | None, option("DATA", "Molecules that no generator saw.", "--reference", "-r")] = None,
     train: Annotated[str | None, option("DATA", "Molecules that they learned from.", "--train", "-t")] = None,
     n: Annotated[int, option("N", "Draws at each temperature.", "-n")] = 1000,
-    quality: Annotated[str, option("METRIC", "On the upright axis: valid, snn, frechet, ...")] = "valid",
+    standardise: Standardise = None,
+    quality: Annotated[
+        str | None,
+        option(
+            "METRIC",
+            "On the upright axis: valid, snn, ...; if not given frechet with --reference, else valid, or filters where "
+            "all is valid.",
+        ),
+    ] = None,
     diversity: Annotated[str, option("METRIC", "On the level axis: int_div, unique, novel, ...")] = "int_div",
     seed: Annotated[int, option("N", "Of the draws.")] = 0,
     out: Annotated[Path | None, out_option("A picture (.png, .svg) or numbers (.csv).")] = None,
@@ -75,6 +103,7 @@ def temperature_sweep(
     Every generator trades quality for diversity by its temperature, so one
     temperature compares nothing. Of two generators, the verb says at which
     share of the diversities that both reach one is better than the other.
+    Ctrl-C keeps the temperatures that are done.
 
     Examples:
         molgraph temperature-sweep gen.mgm -o frontier.png
@@ -95,23 +124,48 @@ def temperature_sweep(
     from molgraph.cli.show import say, steps, table
     from molgraph.evaluate.generation.measures import MEASURES, check_measures
 
-    check_measures((quality, diversity))
+    named = [each for each in (quality, diversity) if each is not None]
+    check_measures(named)
     given = {"reference": reference, "train": train}
     for each in MEASURES:
-        if each.name in (quality, diversity) and each.needs and not given.get(each.needs):
+        if each.name in named and each.needs == "unchecked":
+            raise UsageError(f"a sweep has no {each.name}", hint="judge-generation draws without the check as well")
+        if each.name in named and each.needs and not given.get(each.needs):
             raise UsageError(
                 f"{each.name} needs --{each.needs}", hint=f"name the molecules: --{each.needs} library.smi"
             )
-    wanted = tuple(dict.fromkeys((quality, diversity, "valid", "unique")))
-    with steps():
-        sweeps = [api.temperature_sweep(m, asked, n=n, **given, measures=wanted, seed=seed) for m in models]
-    made = sweeps[0] if len(sweeps) == 1 else api.frontier_report(*sweeps, quality=quality, diversity=diversity)
-    if out is not None:
-        made.save(out, **({"quality": quality, "diversity": diversity} if len(sweeps) == 1 else {}))
-    for sweep in sweeps:
+    wanted = list(dict.fromkeys((*named, *["frechet"] * bool(reference), "valid", "unique", "filters")))
+    how = {"n": n, **given, "standardise": standardise, "measures": wanted, "seed": seed}
+    sweeps: dict[int, Sweep] = {}
+    axes = {"quality": quality, "diversity": diversity}
+    stopped = ""
+
+    def keep(place: int, sweep: Sweep) -> None:
+        """Write what there is after each temperature, as Ctrl-C leaves no time for it."""
+        sweeps[place] = sweep
+        if out is not None and len(sweeps) == 1:
+            sweep.save(out, **axes)
+        elif out is not None:
+            with suppress(DataError):  # too few temperatures yet
+                api.frontier_report(*sweeps.values(), **axes).save(out)
+
+    try:
+        with steps():
+            for place, model in enumerate(models):
+                api.temperature_sweep(model, asked, **how, each=partial(keep, place))
+    except KeyboardInterrupt:
+        if not sweeps:
+            raise
+        done = " and ".join(f"{len(each.temperatures)} of {each.name}" for each in sweeps.values())
+        stopped = f"stopped by Ctrl-C after {done} temperatures"
+    for sweep in sweeps.values():
         frame = sweep.to_frame().set_index("temperature")
         table(frame[[each for each in wanted if each in frame]], title=sweep.name)
-    if len(sweeps) > 1:
-        say(made.sentence)
-    if out is not None:
-        say(f"written to {out}", err=True)
+        say(sweep.about, "dim")
+    if len(sweeps) > 1 and not stopped:
+        say(api.frontier_report(*sweeps.values(), **axes).sentence)
+    written = "" if out is None else f"written to {out}"
+    if stopped:
+        raise KeyboardInterrupt(f"{stopped}\n{written}")
+    if written:
+        say(written, err=True)

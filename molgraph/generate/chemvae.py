@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -203,29 +203,34 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
 
     def decode(self, z: np.ndarray, seed: int = 0) -> list[str]:
         """A SMILES for each latent vector, drawn token by token; of SMILES tokens it need be no molecule."""
+        return [text for piece in self.decode_pieces(z, seed) for text in piece]
+
+    def decode_pieces(self, z: np.ndarray, seed: int = 0) -> Iterator[list[str]]:
+        """The same in pieces."""
         self.ready()
         z, written, device = self.check_latents(z), alphabet(self.tokens), resolve_device(self.device)
-        texts: list[str] = []
-        with self.at_work() as (network, vocabulary), bar("decoding", len(z)) as line:
-            first = [code for code, token in enumerate(vocabulary.tokens, 1) if written.begins(token)]
+        tokens = self.ready().vocabulary.tokens
+        first = [code for code, token in enumerate(tokens, 1) if written.begins(token)]
+        with bar("decoding", len(z)) as line:
             for start in range(0, len(z), TOGETHER):
                 piece = np.zeros((TOGETHER, self.d_latent), np.float32)
                 piece[: len(z) - start] = z[start : start + TOGETHER]
                 uniform = generator(seed, "decode", start // TOGETHER).random((TOGETHER, self.max_length))
-                step = network.step(torch.from_numpy(piece).to(device))
-                rows = draw_codes(step, uniform, self.temperature, device, first=first)[: len(z) - start].tolist()
-                texts += [written.join([vocabulary.tokens[each - 1] for each in until_end(row)]) for row in rows]
+                with self.at_work() as (network, _):
+                    step = network.step(torch.from_numpy(piece).to(device))
+                    codes = draw_codes(step, uniform, self.temperature, device, first=first)
+                rows = [until_end(row) for row in codes[: len(z) - start].tolist()]
                 line.advance(len(rows))
-        return texts
+                yield [written.join([tokens[each - 1] for each in row]) for row in rows]
 
-    def sample(self, n: int, seed: int = 0) -> list[str]:
-        """Decode ``n`` vectors of the prior; of the associative one, each given a code of its bank."""
+    def prior_vectors(self, n: int, seed: int = 0) -> np.ndarray:
+        """float [n, d_latent]: vectors of the prior; of the associative one, each given a code of its bank."""
         prior = self.ready().network.prior
         if prior is None or n <= 0:
-            return super().sample(n, seed)
+            return super().prior_vectors(n, seed)
         pick = generator(seed, "prior", "codes").integers(len(prior.bank), size=n)
         codes = prior.bank[torch.from_numpy(pick).to(prior.bank.device)].cpu().double().numpy()
-        return self.decode(self._given(codes, generator(seed, "prior")), seed)
+        return self._given(codes, generator(seed, "prior"))
 
     def around(self, point: np.ndarray, n: int, spread: float = 0.5, seed: int = 0) -> np.ndarray:
         """Points near one: of an associative prior those of ``p(z|c)``, ``spread`` apart by its own measure."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,15 @@ class Generated:
 
     def __len__(self) -> int:
         return len(self.smiles)
+
+    @classmethod
+    def joined(cls, pieces: Sequence[Generated]) -> Self:
+        """Several, one after the other."""
+        novel = [each.novel for each in pieces if each.novel is not None]
+        columns = (
+            [text for each in pieces for text in getattr(each, name)] for name in ("smiles", "canonical", "reason")
+        )
+        return cls(*map(tuple, columns), np.concatenate(novel) if novel else None)
 
     @property
     def valid(self) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -108,18 +108,21 @@ class GRUGenerator(NetworkGenerator):
 
     def sample(self, n: int, seed: int = 0) -> list[str]:
         """Draw ``n`` texts; the first of them are the same whatever ``n`` is."""
+        return [text for piece in self.pieces(n, seed) for text in piece]
+
+    def pieces(self, n: int, seed: int = 0) -> Iterator[list[str]]:
+        """The same in pieces."""
         self.ready()
         if n < 0:
             raise UsageError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
-        texts: list[str] = []
-        with self.at_work() as (network, vocabulary), bar("generating", n) as line:
+        with bar("generating", n) as line:
             for start in range(0, n, TOGETHER):
                 uniform = generator(seed, "sample", start // TOGETHER).random((TOGETHER, self.max_length))
-                code = draw_codes(network, uniform, self.temperature, network.scores.bias.device)
+                with self.at_work() as (network, vocabulary):
+                    code = draw_codes(network, uniform, self.temperature, network.scores.bias.device)
                 rows = [until_end(row) for row in code[: n - start].tolist()]
-                texts += ["".join(vocabulary[each - 1] for each in row) for row in rows]
                 line.advance(len(rows))
-        return texts
+                yield ["".join(vocabulary[each - 1] for each in row) for row in rows]
 
     @classmethod
     def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from molgraph.base.contracts import LatentGenerator, Latents
+from molgraph.base.errors import UsageError
 from molgraph.base.options import takes
 from molgraph.base.progress import bar
 from molgraph.base.ranges import NotNegative, Positive, Range, Width
@@ -149,6 +150,13 @@ class JTVAE(NetworkGenerator, LatentGenerator):
         own = {name: value for name, value in locals().items() if name not in ("self", "options", "__class__")}
         self.keep(options, **own)
 
+    def check_params(self) -> None:
+        """Raise ``UsageError`` for a hyper-parameter out of its range, or a latent vector that has no halves."""
+        super().check_params()
+        if self.d_latent % 2:
+            words = f"d_latent is {self.d_latent}: half of it is of the tree, half of the graph"
+            raise UsageError(words, hint="give an even number, as in params.d_latent=56")
+
     def read(self, table: Table, valid: Table | None) -> Corpus:
         """The trees of both tables; molecules of ``valid`` with other clusters are passed over."""
         return read_trees(table, valid, min_count=self.min_count, workers=self.threads)
@@ -190,22 +198,28 @@ class JTVAE(NetworkGenerator, LatentGenerator):
 
     def decode(self, z: np.ndarray, seed: int = 0) -> list[str]:
         """A SMILES for each latent vector; with ``check_chemistry`` each is a molecule."""
+        return [text for piece in self.decode_pieces(z, seed) for text in piece]
+
+    def decode_pieces(self, z: np.ndarray, seed: int = 0) -> Iterator[list[str]]:
+        """The same in pieces."""
         self.ready()
-        z, texts = self.check_latents(z), []
-        with self.at_work() as (network, vocabulary), bar("decoding", len(z)) as line:
+        z = self.check_latents(z)
+        with self.at_work() as (network, vocabulary):
             limits = Limits(self.max_nodes, self.max_atoms, self.attempts, self.seconds)
             how = {"temperature": self.temperature, "check": self.check_chemistry, "limits": limits}
             trees, graphs = (
                 TreeDecoder(network, vocabulary.clusters, **how),
                 GraphDecoder(network, vocabulary.clusters, **how),
             )
+        with bar("decoding", len(z)) as line:
             for start in range(0, len(z), TOGETHER):
                 piece = torch.from_numpy(z[start : start + TOGETHER]).float().to(resolve_device(self.device))
                 rngs = [generator(seed, "decode", start + k) for k in range(len(piece))]
                 z_tree, z_graph = piece.split(self.d_latent // 2, dim=1)
-                texts += graphs.decode(trees.decode(z_tree, rngs), z_graph)
+                with self.at_work():
+                    texts = graphs.decode(trees.decode(z_tree, rngs), z_graph)
                 line.advance(len(piece))
-        return texts
+                yield texts
 
     def sample_unchecked(self, n: int, seed: int = 0) -> list[str]:
         """The same vectors of the prior decoded without keeping to valences; empty where no molecule comes out."""

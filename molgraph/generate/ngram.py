@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, NamedTuple, Self
@@ -22,6 +22,7 @@ from molgraph.generate.smiles_tokens import is_vocabulary, learnable_texts
 from molgraph.train.archive import refused
 
 EDGE = 0  # the code of a text's start and end
+TOGETHER = 500  # texts of a piece
 
 
 class Automaton(NamedTuple):
@@ -91,20 +92,25 @@ class NgramGenerator(Generator):
 
     def sample(self, n: int, seed: int = 0) -> list[str]:
         """Draw ``n`` texts; the first of them are the same whatever ``n`` is."""
+        return [text for piece in self.pieces(n, seed) for text in piece]
+
+    def pieces(self, n: int, seed: int = 0) -> Iterator[list[str]]:
+        """The same in pieces."""
         automaton = self.ready()
         self.check_params()
         if n < 0:
             raise UsageError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
         upto = _cumulated(automaton, self.temperature)
         offsets, token, after = (each.tolist() for each in (automaton.offsets, automaton.token, automaton.after))
-        texts = []
         with bar("generating", n) as line:
-            for i in range(n):
-                uniform = generator(seed, "sample", i).random(self.max_length).tolist()
-                walk = _walk(offsets, token, after, upto, uniform)
-                texts.append("".join(self.vocabulary[code - 1] for code in walk))
-                line.advance()
-        return texts
+            for start in range(0, n, TOGETHER):
+                texts = []
+                for i in range(start, min(start + TOGETHER, n)):
+                    uniform = generator(seed, "sample", i).random(self.max_length).tolist()
+                    walk = _walk(offsets, token, after, upto, uniform)
+                    texts.append("".join(self.vocabulary[code - 1] for code in walk))
+                line.advance(len(texts))
+                yield texts
 
     def ready(self) -> Automaton:
         """What was learned; raises ``UsageError`` before ``fit``."""

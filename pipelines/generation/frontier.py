@@ -34,7 +34,7 @@ def main(out: Path) -> None:
         model = molgraph.train_generator(
             rows, params=PARAMS, epochs=EPOCHS, learning_rate=2e-3, batch_size=128, threads=1, workdir=folder
         )
-    asked = {"n": DRAWS, "train": rows, "measures": MEASURES}
+    asked = {"n": DRAWS, "train": rows, "measures": MEASURES, "standardise": "none"}
     first = molgraph.temperature_sweep(model, TEMPERATURES.tolist(), name="gru", **asked)
     again = molgraph.temperature_sweep(
         model, (0.8 * TEMPERATURES).round(3).tolist(), name="gru, temperatures x 0.8", seed=1, **asked

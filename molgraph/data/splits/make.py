@@ -88,7 +88,7 @@ def split_table(
             raise DataError(
                 f"the split {recipe!r} would leave {name} empty: {len(task.rows)} usable rows"
                 + ("" if n_groups is None else f" in {n_groups} groups that stay whole"),
-                hint="use more rows, other fractions, or another recipe such as 'random'",
+                hint="use more rows or other fractions" + ("" if recipe == "random" else ", or the recipe 'random'"),
             )
     split = freeze(task, known, usable, parts, n_groups, parts.told)
     if known.reproduces and split.leaks and not quiet:

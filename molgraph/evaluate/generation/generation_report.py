@@ -13,7 +13,7 @@ from molgraph.base.csv_text import csv_text
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.generation.embeddings import EMBEDDINGS
-from molgraph.evaluate.generation.measures import MEASURES, Measure
+from molgraph.evaluate.generation.measures import FIRST, MEASURES, Measure
 from molgraph.evaluate.generation.sample import Sample
 from molgraph.evaluate.statistics import Interval
 
@@ -49,6 +49,7 @@ class GenerationReport:
         n_train: readable molecules that were learned from; 0 where they are not known.
         samples: what was drawn, by row.
         reference: what it was compared with.
+        standardiser: what all of them went through before they were compared.
     """
 
     rows: tuple[Row, ...]
@@ -58,6 +59,7 @@ class GenerationReport:
     n_train: int
     samples: Mapping[str, Sample]
     reference: Sample | None
+    standardiser: str = "none"
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -66,7 +68,7 @@ class GenerationReport:
 
     def label(self, measure: Measure) -> str:
         """What tables call a measure."""
-        return label_of(measure, self.embedding)
+        return label_of(measure, self.embedding, self.n)
 
     def value(self, row: str, measure: str) -> float:
         """A row's value of a measure.
@@ -114,7 +116,8 @@ class GenerationReport:
             others = [f"{c.name} {c.values['frechet'].value:.3g}" for c in self.controls if "frechet" in c.values]
             beside = f" (beside it: {', '.join(others)})" if others else ""
             words.append(f"Fréchet distance in {self.embedding} {row.values['frechet'].value:.3g}{beside}")
-        return f"{row.name}: {row.n:,} drawn, {', '.join(words)}"
+        compared = "" if self.standardiser == "none" else f"; all molecules standardised ({self.standardiser})"
+        return f"{row.name}: {row.n:,} drawn, {', '.join(words)}{compared}"
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each sample or control and measure: row, kind, n, metric, value, low, high, higher_is_better."""
@@ -150,10 +153,11 @@ class GenerationReport:
         ]
         sizes = sorted({row.n for row in self.rows} - {self.n})
         smaller = f"; controls of {' and '.join(f'{n:,}' for n in sizes)} where training has no more" if sizes else ""
-        return (
-            f"{self.n:,} draws a row {' and '.join(filter(None, against))}{smaller}; value and 95% interval.".replace(
-                "row ;", "row;"
-            )
+        compared = (
+            "molecules as written" if self.standardiser == "none" else f"molecules standardised ({self.standardiser})"
+        )
+        return f"{self.n:,} draws a row {' and '.join(filter(None, against))}{smaller}; {compared}; value and 95% interval.".replace(
+            "row ;", "row;"
         )
 
     def save(self, path: str | Path) -> Path:
@@ -200,8 +204,10 @@ class GenerationReport:
         return f"<p>{self.sentence}</p>{self.table().to_html(border=0)}<p>{self.about}</p>"
 
 
-def label_of(measure: Measure, embedding: str) -> str:
-    """What tables call a measure; Fréchet's distance with its embedding, without which it says nothing."""
+def label_of(measure: Measure, embedding: str, n: int = FIRST) -> str:
+    """What tables call a measure: Fréchet's distance with its embedding, uniqueness with the number of draws."""
+    if measure.name == f"unique@{FIRST}" and n < FIRST:
+        return f"unique@{n:,}"
     return f"{measure.label} ({embedding})" if measure.name == "frechet" else measure.label
 
 

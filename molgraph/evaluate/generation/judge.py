@@ -12,6 +12,7 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.base.seeds import generator
 from molgraph.chem.add_carbon import add_carbon
 from molgraph.chem.identity import identities_of
+from molgraph.chem.standardise import standardise_smiles
 from molgraph.evaluate.generation.embeddings import check_embedding, default_embedding
 from molgraph.evaluate.generation.generation_report import GenerationReport, Row
 from molgraph.evaluate.generation.measures import Comparison, chosen
@@ -46,6 +47,7 @@ def judge_samples(
     controls: bool = True,
     halves: int = HALVES,
     seed: int = 0,
+    standardiser: str = "none",
 ) -> GenerationReport:
     """Measure samples and, where training molecules are given, the control rows.
 
@@ -65,6 +67,7 @@ def judge_samples(
         controls: whether to add training half against half, a training sample, and AddCarbon.
         halves: half-samples of an interval; 0 for values alone.
         seed: of the half-samples, the controls and the draw of the reference.
+        standardiser: the preset that all molecules go through before they are compared.
     """
     name = default_embedding() if embedding is None else embedding
     check_embedding(name)
@@ -74,14 +77,14 @@ def judge_samples(
     if n is not None and not 1 <= n <= least:
         raise UsageError(f"{n} draws of each cannot be judged", hint=f"the smallest sample has {least}")
     size, judge = n or min(least, MOST), _Judge(name, measures, halves, seed)
-    known = None if train is None else training_set(train)
-    theirs = None if reference is None else reference_sample(reference, seed)
+    known = None if train is None else training_set(standardised(train, standardiser))
+    theirs = None if reference is None else reference_sample(reference, seed, standardiser)
     for what, found in (("reference", theirs and theirs.readable), ("train", known)):
         if found is not None and not found:
             raise DataError(f"no molecule of {what} can be read", hint="look at the reasons: molgraph data audit FILE")
     rows, kept = [], {}
     for row, draws in samples.items():
-        kept[row] = describe(list(draws.smiles)[:size], row)
+        kept[row] = describe(standardised(list(draws.smiles)[:size], standardiser), row)
         unchecked = None
         if draws.unchecked is not None:
             unchecked = np.array([not each.reason for each in identities_of(list(draws.unchecked)[:size])], dtype=bool)
@@ -89,7 +92,7 @@ def judge_samples(
     if controls and known:
         rows += _controls(judge, known, theirs, size)
     return GenerationReport(tuple(rows), name, size, 0 if theirs is None else len(theirs.readable),
-                            0 if known is None else len(known), kept, theirs)  # fmt: skip
+                            0 if known is None else len(known), kept, theirs, standardiser)  # fmt: skip
 
 
 class _Judge(NamedTuple):
@@ -159,11 +162,17 @@ def _set(known: tuple[str, ...] | None) -> frozenset[str] | None:
     return None if known is None else frozenset(known)
 
 
-def reference_sample(reference: Sequence[str] | Sample, seed: int = 0) -> Sample:
+def reference_sample(reference: Sequence[str] | Sample, seed: int = 0, standardiser: str = "none") -> Sample:
     """A reference described, at most 10,000 molecules of it."""
-    return (
-        reference if isinstance(reference, Sample) else describe(_some(reference, MOST, seed, "reference"), "reference")
-    )
+    if isinstance(reference, Sample):
+        return reference
+    return describe(standardised(_some(reference, MOST, seed, "reference"), standardiser), "reference")
+
+
+def standardised(smiles: Sequence[str], preset: str) -> list[str]:
+    """The texts after a standardiser; those that it cannot read stay as they are."""
+    texts = ["" if each is None else str(each) for each in smiles]
+    return texts if preset == "none" else [str(text) for text in standardise_smiles(texts, preset).values]
 
 
 def _some(smiles: Sequence[str], most: int, seed: int, what: str) -> list[str]:

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib import rc_context
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
-from molgraph.evaluate.report_style import COLOURS, SOFT, STYLE, save
+from molgraph.evaluate.report_style import COLOURS, STYLE, save
 
 #: name, temperatures, diversity and quality [temperatures, 1 + halves], temperatures of the Pareto front
 Curve = tuple[str, Sequence[float], np.ndarray, np.ndarray, Sequence[float]]
@@ -26,17 +28,31 @@ def draw_frontier(curves: Sequence[Curve], diversity: str, quality: str, form: s
             axis.errorbar(x[:, 0], y[:, 0], bars[1], bars[0], color=colour, linewidth=1.6, elinewidth=0.7, label=name)
             axis.scatter(x[on, 0], y[on, 0], color=colour, s=26, zorder=3)
             axis.scatter(x[~on, 0], y[~on, 0], facecolor="white", edgecolor=colour, s=26, zorder=3)
-            side, place = (
-                ("left", (6, 5)) if name == curves[0][0] else ("right", (-6, -12))
-            )  # on either side of the curves
-            ends = {0, len(temperatures) - 1, int(np.argmin(np.abs(np.array(temperatures) - 1)))}
-            for i in sorted(ends):
-                where = (x[i, 0], y[i, 0])
-                axis.annotate(f"T {temperatures[i]:g}", where, place, textcoords="offset points", ha=side, color=SOFT)
         axis.set(xlabel=diversity, ylabel=quality)
         axis.margins(0.08)
         if len(curves) > 1:
             axis.legend(loc="best")
         else:
             axis.set_title(curves[0][0])
+        figure.draw_without_rendering()  # so that points have places
+        taken: list[Bbox] = []
+        for colour, (_, temperatures, x, y, _) in zip(np.resize(COLOURS, len(curves)), curves, strict=True):
+            named = [0, len(temperatures) - 1, int(np.argmin(np.abs(np.array(temperatures) - 1)))]
+            for i in dict.fromkeys(named):
+                if np.isfinite([x[i, 0], y[i, 0]]).all():
+                    _name(axis, f"T {temperatures[i]:g}", (x[i, 0], y[i, 0]), colour, taken)
         return save(figure, form)
+
+
+def _name(axis: Axes, text: str, point: tuple[float, float], colour: str, taken: list[Bbox]) -> None:
+    """Write a text beside a point, on the first side where no other text is; nowhere where all are taken."""
+    for right, above in ((True, True), (False, False), (True, False), (False, True)):
+        place = (6 if right else -6, 5 if above else -12)
+        made = axis.annotate(
+            text, point, place, textcoords="offset points", ha="left" if right else "right", color=colour
+        )
+        box = made.get_window_extent()
+        if not any(box.overlaps(other) for other in taken):
+            taken.append(box)
+            return
+        made.remove()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,13 +15,20 @@ from molgraph.base.csv_text import csv_text
 from molgraph.base.errors import DataError, UsageError, nearest
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.generation.embeddings import check_embedding, default_embedding
-from molgraph.evaluate.generation.judge import HALVES, half_samples, interval, reference_sample, training_set
+from molgraph.evaluate.generation.judge import (
+    HALVES,
+    half_samples,
+    interval,
+    reference_sample,
+    standardised,
+    training_set,
+)
 from molgraph.evaluate.generation.measures import MEASURES, Comparison, Measure, chosen
 from molgraph.evaluate.generation.sample import describe
 from molgraph.evaluate.statistics import Interval
 
 TEMPERATURES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5)
-QUALITY, DIVERSITY = "valid", "int_div"
+DIVERSITY = "int_div"
 GRID = 101  # matched diversities
 
 
@@ -34,12 +41,20 @@ class Sweep:
         temperatures: ascending.
         n: draws at each.
         values: name of a measure -> float [temperatures, 1 + halves]: of all draws, then of half-samples.
+        standardiser: what all molecules went through before they were compared.
     """
 
     name: str
     temperatures: tuple[float, ...]
     n: int
     values: Mapping[str, np.ndarray]
+    standardiser: str = "none"
+
+    @property
+    def about(self) -> str:
+        """How the numbers were made, in words."""
+        compared = "as written" if self.standardiser == "none" else f"standardised ({self.standardiser})"
+        return f"{self.n:,} draws a temperature; molecules {compared}"
 
     def column(self, name: str) -> np.ndarray:
         """float [temperatures, 1 + halves] of a measure, turned so that more is better."""
@@ -47,9 +62,9 @@ class Sweep:
             raise UsageError(f"the sweep has no {name!r}", hint=nearest(name, self.values))
         return self.values[name] * (-1 if _measure(name).higher is False else 1)
 
-    def front(self, quality: str = QUALITY, diversity: str = DIVERSITY) -> list[float]:
+    def front(self, quality: str | None = None, diversity: str = DIVERSITY) -> list[float]:
         """The temperatures of the Pareto front: no other one is better in both."""
-        q, d = self.column(quality)[:, 0], self.column(diversity)[:, 0]
+        q, d = self.column(quality or telling_quality(self))[:, 0], self.column(diversity)[:, 0]
         return [self.temperatures[i] for i in _front(q, d)]
 
     def to_frame(self) -> pd.DataFrame:
@@ -61,9 +76,9 @@ class Sweep:
             columns[f"{name}_high"] = [m.high for m in made]
         return pd.DataFrame(columns)
 
-    def save(self, path: str | Path, *, quality: str = QUALITY, diversity: str = DIVERSITY) -> Path:
+    def save(self, path: str | Path, *, quality: str | None = None, diversity: str = DIVERSITY) -> Path:
         """Write the curve as a picture (.png, .svg), or the frame (.csv)."""
-        return _save(path, [self], quality, diversity, self.to_frame())
+        return _save(path, [self], quality or telling_quality(self), diversity, self.to_frame())
 
     def __repr__(self) -> str:
         shown = self.to_frame().set_index("temperature")[list(self.values)]
@@ -141,6 +156,8 @@ def sweep_temperatures(
     measures: Sequence[str] | None = None,
     halves: int = HALVES,
     seed: int = 0,
+    standardiser: str = "none",
+    each: Callable[[Sweep], None] | None = None,
 ) -> Sweep:
     """Draw ``n`` at each temperature, the same seed at each, and measure them; see ``molgraph.temperature_sweep``."""
     if "temperature" not in generator.param_names():
@@ -152,22 +169,41 @@ def sweep_temperatures(
         raise UsageError(f"{n} draws a temperature tell nothing", hint="ask for 1000 or more")
     space = default_embedding() if embedding is None else embedding
     check_embedding(space)
-    theirs = None if reference is None else reference_sample(reference)
-    known = None if train is None else frozenset(training_set(train))
-    masks, before, rows = half_samples(n, halves, seed), generator.get_params(), []
+    before, rows = generator.get_params(), list[dict[str, np.ndarray]]()
     try:
-        for each in progress.track(asked, label=name):
-            generator.set_params(temperature=each)
-            sample = describe(generator.sample(n, seed), f"{name} at {each:g}")
-            compared = Comparison(sample, theirs, known, space)
+        for temperature in asked:  # refused before the first draw
+            generator.set_params(temperature=temperature).check_params()
+        theirs = None if reference is None else reference_sample(reference, standardiser=standardiser)
+        known = None if train is None else frozenset(training_set(standardised(train, standardiser)))
+        masks = half_samples(n, halves, seed)
+        for temperature in progress.track(asked, label=name):
+            generator.set_params(temperature=temperature)
+            drawn = standardised(generator.sample(n, seed), standardiser)
+            compared = Comparison(describe(drawn, f"{name} at {temperature:g}"), theirs, known, space)
             wanted = [m for m in chosen(measures) if m.needs in ("", *compared.known)]
             rows.append({m.name: m.values(compared, masks) for m in wanted})
+            values = {m: np.stack([row[m] for row in rows]) for m in rows[0]}
+            found = Sweep(name, asked[: len(rows)], n, values, standardiser)
+            if each is not None:
+                each(found)
     finally:
         generator.set_params(**before)
-    return Sweep(name, asked, n, {m: np.stack([row[m] for row in rows]) for m in rows[0]})
+    return found
 
 
-def frontier_report(a: Sweep, b: Sweep, *, quality: str = QUALITY, diversity: str = DIVERSITY) -> FrontierReport:
+def telling_quality(*sweeps: Sweep) -> str:
+    """The measure of quality that tells most of what the sweeps have.
+
+    Fréchet's distance where there was a reference; else validity; of generators that draw nothing invalid, at all
+    temperatures, how many molecules pass the filters.
+    """
+    in_all = [name for name in ("frechet", "valid", "filters") if all(name in each.values for each in sweeps)]
+    perfect = all((each.values["valid"][:, 0] == 1).all() for each in sweeps if "valid" in each.values)
+    chosen = [name for name in in_all if name != "valid" or not perfect]
+    return (chosen or in_all or ["valid"])[0]
+
+
+def frontier_report(a: Sweep, b: Sweep, *, quality: str | None = None, diversity: str = DIVERSITY) -> FrontierReport:
     """Compare two generators along their whole frontiers, as one temperature of each compares nothing.
 
     At each diversity that both reach, the quality of a generator is that of its Pareto front there, linear between two
@@ -175,7 +211,7 @@ def frontier_report(a: Sweep, b: Sweep, *, quality: str = QUALITY, diversity: st
 
     Args:
         a, b: what ``temperature_sweep`` gave.
-        quality: a measure's name, such as ``valid``, ``snn`` or ``frechet``.
+        quality: a measure's name, such as ``valid``, ``snn`` or ``frechet``; by default ``telling_quality``.
         diversity: another one, such as ``int_div``, ``unique`` or ``novel``.
 
     Raises:
@@ -188,6 +224,7 @@ def frontier_report(a: Sweep, b: Sweep, *, quality: str = QUALITY, diversity: st
         >>> round(frontier_report(one, two).area.value, 6)
         0.1
     """
+    quality = quality or telling_quality(a, b)
     pairs = [(sweep.column(quality), sweep.column(diversity)) for sweep in (a, b)]
     fronts = [_front(q[:, 0], d[:, 0]) for q, d in pairs]
     if min(map(len, fronts)) < 1:
@@ -226,6 +263,12 @@ def _measure(name: str) -> Measure:
     return next(each for each in MEASURES if each.name == name)
 
 
+def _axis(name: str) -> str:
+    """A measure as an axis is labelled, with a word where less is better."""
+    measure = _measure(name)
+    return f"{measure.label} (lower is better)" if measure.higher is False else measure.label
+
+
 def _save(path: str | Path, sweeps: Sequence[Sweep], quality: str, diversity: str, frame: pd.DataFrame) -> Path:
     path = Path(path)
     if path.suffix not in (".png", ".svg", ".csv"):
@@ -237,7 +280,7 @@ def _save(path: str | Path, sweeps: Sequence[Sweep], quality: str, diversity: st
 
         curves = [(s.name, s.temperatures, s.values[diversity], s.values[quality], s.front(quality, diversity))
                   for s in sweeps]  # fmt: skip
-        content = draw_frontier(curves, _measure(diversity).label, _measure(quality).label, path.suffix[1:])
+        content = draw_frontier(curves, _axis(diversity), _axis(quality), path.suffix[1:])
     with atomic_write(path) as file:
         file.write(content)
     return path
