@@ -104,7 +104,8 @@ def temperature_sweep(
         model: a generator, its file or its name.
         temperatures: to draw at.
         n: draws at each.
-        reference, train, standardise: as ``judge_generation`` has them; metrics that need what is not given are left out.
+        reference, train, standardise: as ``judge_generation`` has them; metrics that need what is not given are left
+            out.
         embedding: of Fréchet's distance.
         measures: names of the metrics; all by default.
         seed: of the draws, the same at each temperature.

@@ -77,7 +77,7 @@ def decode(
         model: a generator with a latent space, or the path of its file.
         latents: float [n, width], or what ``encode`` gave: a frame, or a csv, parquet or npy file.
         seed: the same seed gives the same molecules.
-        temperature: below 1 likely texts come more often, above 1 more rarely; None for the model's own.
+        temperature: below 1 likely choices come more often, above 1 more rarely; None for the model's own.
         device, threads: where it runs; the CPU and all threads if not given.
 
     Returns:
@@ -121,7 +121,8 @@ def interpolate(
 
     Returns:
         A row for each point: the columns share (of the way), smiles, valid, reason, and the Tanimoto similarity to
-        each end, ``like_a`` and ``like_b`` (Morgan fingerprints of radius 2).
+        each end, ``like_a`` and ``like_b`` (Morgan fingerprints of radius 2). The first and the last row are decoded
+        too, and need not be the ends themselves.
 
     Raises:
         DataError: an end cannot be encoded.

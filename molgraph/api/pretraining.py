@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,11 @@ from molgraph.api.training_data import check_reads, entity_columns, read_for_tra
 from molgraph.base.contracts import Trainable
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.options import optional, takes
-from molgraph.base.recipe_keys import PRETRAIN_KEYWORDS
+from molgraph.base.recipe_keys import CORPUS_SPLIT, PRETRAIN_KEYWORDS
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.read import read_table
-from molgraph.data.splits import split_table
+from molgraph.data.splits import Split, split_table
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 from molgraph.train.card import ModelCard
@@ -30,7 +31,6 @@ from molgraph.train.model import Model
 from molgraph.train.training_molecules import distinct, molecule_hashes
 
 OBJECTIVE = "masked-atoms"
-SPLIT: dict[str, Any] = {"split": "random", "fractions": (0.95, 0.05, 0.0)}
 logger = logging.getLogger("molgraph")
 
 
@@ -96,6 +96,9 @@ def learn_corpus(
         clean, config.split.recipe, fractions=config.split.fractions, seed=config.split.seed, quiet=True
     )
     logger.info("split %s: %s", divided.recipe, ", ".join(f"{n:,} {part}" for part, n in divided.sizes.items() if n))
+    left = left_out_notes(divided)
+    for note in left:
+        logger.info(note)
     learner.fit(
         clean.take(np.concatenate([divided.train, divided.test])),
         clean.take(divided.valid) if len(divided.valid) else None,
@@ -104,14 +107,20 @@ def learn_corpus(
     card = ModelCard(
         name=learner.model_name,
         what=what,
-        n_train=len(divided.train),
-        n_valid=len(divided.valid),
+        n_train=learner.n_learned[0] if learner.n_learned else len(divided.train),
+        n_valid=learner.n_learned[1] if learner.n_learned else len(divided.valid),
         split=divided.recipe,
         split_hash=divided.hash,
         recipe=json.loads(config.to_json()),
-        notes=(*table.notes, *learner.notes),
+        notes=(*table.notes, *left, *learner.notes),
     )
     return Model(learner, targets=(), standardiser=config.data.standardise, card=card), clean
+
+
+def left_out_notes(split: Split) -> tuple[str, ...]:
+    """How many rows are in no part, and why, the most common reason first; what tells of one row alone is cut off."""
+    counts = Counter(each.reason.split(":")[0] for each in split.left_out)
+    return tuple(f"rows that are left out: {n:,} ({why})" for why, n in counts.most_common())
 
 
 def pretraining_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str, Any]) -> RunConfig:
@@ -133,7 +142,7 @@ def pretraining_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str
 
 def corpus_split(told: RunConfig) -> dict[str, Any]:
     """The split of a corpus without targets, where a recipe names none itself."""
-    return {} if {"recipe", "fractions"} & told.split.model_fields_set else dict(SPLIT)
+    return {} if {"recipe", "fractions"} & told.split.model_fields_set else dict(CORPUS_SPLIT)
 
 
 def _read(data: Any, config: RunConfig, learner: Trainable) -> Table:

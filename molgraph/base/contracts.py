@@ -59,6 +59,7 @@ class Trainable(ABC):
     recipe's (``base.recipe_keys``). ``needs``: the importable names of libraries that molgraph does not install.
     ``run_only``: parameters of the machine at hand, whose values in a model file are dropped on load. ``members``: the
     methods whose predictions it combines. ``curves``: losses by epoch after ``fit``, where it has epochs.
+    ``n_learned``: after ``fit`` how many rows of both tables were learned from, where that is not all that were given.
     ``reads_features``: whether it reads a table's columns of features. ``small``: hyper-parameters of one that fits in
     a blink, for trials.
     """
@@ -72,6 +73,7 @@ class Trainable(ABC):
     run_only: tuple[str, ...] = RUN_ONLY
     members: Sequence[Trainable] = ()
     curves: pd.DataFrame | None = None
+    n_learned: tuple[int, int] | None = None
     small: Mapping[str, Any] = MappingProxyType({})
 
     @property

@@ -173,6 +173,11 @@ _PRETRAIN += ["model", "init", "split", "fractions"]
 _PRETRAIN += keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline"))
 PRETRAIN_KEYWORDS: dict[str, Keyword] = {name: KEYWORDS[name] for name in _PRETRAIN}
 
+#: how a corpus without targets is split
+CORPUS_SPLIT: dict[str, Any] = {"split": "random", "fractions": (0.95, 0.05, 0.0)}
+for _name, _default in CORPUS_SPLIT.items():
+    PRETRAIN_KEYWORDS[_name] = replace(KEYWORDS[_name], default=_default)
+
 #: those that a generator has, which reads molecules alone
 _NOT_GENERATOR = ("targets", "sequence", "geometry", "inputs", "init", "store", "objective")
 GENERATOR_KEYWORDS = {name: each for name, each in PRETRAIN_KEYWORDS.items() if name not in _NOT_GENERATOR}

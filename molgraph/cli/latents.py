@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ModelFile = Annotated[str, argument("The file of a generator with a latent space (.mgm).")]
 Seed = Annotated[int, option("N", "The same seed gives the same molecules.")]
-Temperature = Annotated[float | None, option("T", "Below 1: likely texts more often; the model's own if not given.")]
+Temperature = Annotated[float | None, option("T", "Below 1: likely choices more often; the model's own if not given.")]
 Out = Annotated[str, out_option("csv or parquet; - for the screen.")]
 FORMATS = (".csv", ".parquet")
 
@@ -100,7 +100,8 @@ def interpolate(
     """Decode the points on the way from one molecule to another.
 
     Columns: share (of the way), smiles, valid, reason, like_a and like_b,
-    the Tanimoto similarity to each end.
+    the Tanimoto similarity to each end. The first row and the last are
+    decoded too, and need not be A and B themselves.
 
     Examples:
         molgraph interpolate gen.mgm CCO c1ccccc1O --steps 12
@@ -125,7 +126,10 @@ def interpolate(
         device=device,
         threads=threads,
     )
-    _write(found, out, f"{len(found):,} points, {int(found['valid'].sum()):,} valid")
+    ends = ((a, found["like_a"].iloc[0]), (b, found["like_b"].iloc[-1]))
+    told = [f"{end} decodes to a molecule like it by {like:.2f}" for end, like in ends if like < 1]
+    words = "; ".join([f"{len(found):,} points, {int(found['valid'].sum()):,} valid", *told])
+    _write(found, out, words)
 
 
 def neighbours(

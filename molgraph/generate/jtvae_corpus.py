@@ -57,7 +57,7 @@ def read_trees(
         raise DataError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
     language = Language(clusters, AttachmentGraphs(clusters))
     train, texts = _packed(smiles, found, language)
-    held, known = None, clusters.trees(judged, workers=workers)
+    held, known, validation = None, clusters.trees(judged, workers=workers), judged
     if any(each.tree for each in known):
         held, judged = _packed(judged, known, language)
     corpus = Corpus(
@@ -65,7 +65,7 @@ def read_trees(
         None if held is None else _samples(held),
         language,
         (texts, [] if held is None else judged),
-        _passed_over(smiles, found),
+        (*_passed_over(smiles, found), *_passed_over(validation, known, " of the validation part")),
     )
     if folder is not None:
         _keep(folder, key, corpus)
@@ -91,11 +91,11 @@ def _samples(store: GraphStore) -> Samples:
     return Samples((store,), np.arange(len(store))[:, None], weights=np.ones((len(store), 1), np.float32))
 
 
-def _passed_over(smiles: Sequence[str], found: Sequence[Decomposed]) -> tuple[str, ...]:
+def _passed_over(smiles: Sequence[str], found: Sequence[Decomposed], where: str = "") -> tuple[str, ...]:
     """Notes on the rows that are not learned from."""
     left = [(text, each.reason) for text, each in zip(smiles, found, strict=True) if each.tree is None]
     counts = Counter("unreadable" if why_unreadable(text) else reason.split(":")[0] for text, reason in left)
-    return tuple(f"rows that are not learned from: {n:,} ({why})" for why, n in counts.most_common())
+    return tuple(f"rows{where} that are not learned from: {n:,} ({why})" for why, n in counts.most_common())
 
 
 def _keep(folder: Path, key: Mapping[str, str], corpus: Corpus) -> None:

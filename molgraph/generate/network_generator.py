@@ -120,8 +120,9 @@ class NetworkGenerator(Generator):
         """
         self.check()
         corpus = self.read(table, valid) if workdir is None else self.read_once(table, valid, Path(workdir) / CORPUS)
-        if corpus.valid is None:
-            logger.info(NO_VALID)
+        self.n_learned = (len(corpus.content[0]), len(corpus.content[1]))
+        for note in (*corpus.notes, *([NO_VALID] if corpus.valid is None else [])):
+            logger.info(note)
         recipe = {name: value for name, value in self.get_params().items() if name not in self.run_only}
         prints = fingerprint(recipe=recipe, data=list(corpus.content[0]), split=list(corpus.content[1]))
         with torch_settings(self.threads, derive(self.seed, "weights")):

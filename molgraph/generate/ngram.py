@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from molgraph.train.archive import refused
 
 EDGE = 0  # the code of a text's start and end
 TOGETHER = 500  # texts of a piece
+logger = logging.getLogger("molgraph")
 
 
 class Automaton(NamedTuple):
@@ -85,6 +87,9 @@ class NgramGenerator(Generator):
         """
         self.check_params()
         texts, self.notes = learnable_texts(table, self.max_length)
+        self.n_learned = (len(texts), 0)
+        for note in self.notes:
+            logger.info(note)
         self.vocabulary = tuple(sorted({token for text in texts for token in text}))
         place = {token: i for i, token in enumerate(self.vocabulary, 1)}
         self.automaton = count_ngrams([[place[token] for token in text] for text in texts], self.order)

@@ -31,11 +31,10 @@ from molgraph.chem.fragments.assembly import assemble  # noqa: E402
 from molgraph.chem.fragments.atom_ranks import canonical_order  # noqa: E402
 from molgraph.chem.fragments.stereo import Site, stereo_sites, with_stereo  # noqa: E402
 from molgraph.chem.fragments.vocabulary import read_corpus  # noqa: E402
-from pipelines.jtvae.page import page  # noqa: E402
+from pipelines.jtvae.page import PIECE, page  # noqa: E402
 from pipelines.jtvae.reconstruction import curve, reconstruction  # noqa: E402
 
 RESULTS, PAGE = HERE / "check.json", HERE / "CHECK.md"
-PIECE = 2_000
 SCALES = (1.0, 3.0, 10.0)  # of the normal distribution that random vectors are drawn from
 
 

@@ -156,9 +156,9 @@ class GenerationReport:
         compared = (
             "molecules as written" if self.standardiser == "none" else f"molecules standardised ({self.standardiser})"
         )
-        return f"{self.n:,} draws a row {' and '.join(filter(None, against))}{smaller}; {compared}; value and 95% interval.".replace(
-            "row ;", "row;"
-        )
+        compared_with = " and ".join(filter(None, against))
+        words = f"{self.n:,} draws a row {compared_with}{smaller}; {compared}; value and 95% interval."
+        return words.replace("row ;", "row;")
 
     def save(self, path: str | Path) -> Path:
         """Write a page (.html), tables (.md), or the frame (.csv).
