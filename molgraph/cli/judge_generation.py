@@ -166,6 +166,6 @@ def temperature_sweep(
         say(api.frontier_report(*sweeps.values(), **axes).sentence)
     written = "" if out is None else f"written to {out}"
     if stopped:
-        raise KeyboardInterrupt(f"{stopped}\n{written}")
+        raise KeyboardInterrupt("\n".join(filter(None, (stopped, written))))
     if written:
         say(written, err=True)

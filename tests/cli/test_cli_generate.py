@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +10,10 @@ import pytest
 from typer.testing import CliRunner
 
 import molgraph
+from molgraph.api import generating
 from molgraph.cli.main import app
+from molgraph.generate.gru import GRUGenerator
+from molgraph.generate.jtvae import JTVAE
 from tests.tiny import series
 
 SMALL = ("-s", "params.d_hidden=16", "-s", "params.d_embedding=8", "--epochs", "2", "--threads", "1")
@@ -64,6 +68,7 @@ def test_from_a_corpus_to_molecules(trained: Path, tmp_path: Path, monkeypatch: 
         (("train-generator", "corpus.smi", "-m", "gro"), "did you mean 'gru'"),
         (("train-generator", "corpus.smi", "-s", "params.d_hiden=4"), "d_hidden"),
         (("train-generator", "corpus.smi", "-s", "training.ensemble=2"), "one generator"),
+        (("train-generator", "none.smi", "-m", "jtvae", "-s", "params.d_latent=7"), "give an even number"),
         (("train-generator", "corpus.smi", "-o", "g.csv"), "model files end in .mgm"),
         (("generate", "g.mgm", "-n", "0"), "-n is 0, expected 1 or more"),
         (("generate", "g.mgm", "--temperature", "0"), "temperature is 0"),
@@ -81,6 +86,49 @@ def test_a_wrong_word_is_answered_with_the_right_one(
         molgraph.train(table, model="mean", split="random").model.save("mean.mgm")
     code, out = run(*words)
     assert code == 2 and said in out, out
+
+
+def test_what_is_drawn_before_ctrl_c_is_kept(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, drawn = molgraph.load(trained / "g.mgm").method.sample(256), list[list[str]]()  # type: ignore[attr-defined]
+
+    def stopped(self: GRUGenerator, n: int, seed: int = 0) -> Iterator[list[str]]:
+        for piece in pieces(self, n, seed):
+            if len(drawn) == 2:
+                raise KeyboardInterrupt
+            drawn.append(piece)
+            yield piece
+
+    pieces = GRUGenerator.pieces
+    monkeypatch.setattr(GRUGenerator, "pieces", stopped)
+    monkeypatch.setattr(generating, "TOGETHER", 0.0)
+    code, out = run("generate", trained / "g.mgm", "-n", 1000, "-o", tmp_path / "new.csv")
+    assert code == 130 and "stopped by Ctrl-C after 256 of 1,000" in out and "written to" in out, out
+    frame = pd.read_csv(tmp_path / "new.csv", keep_default_na=False)
+    assert list(frame["smiles"]) == first
+    code, out = run("generate", trained / "g.mgm", "-n", 1000, "-o", tmp_path / "none.csv")
+    assert code == 130 and not (tmp_path / "none.csv").exists(), "nothing was drawn"
+
+
+def test_rows_that_are_not_learned_from_are_told_and_not_counted(tmp_path: Path) -> None:
+    rows = [*series(30).smiles, "C*", "CC*", "xx", "C1CC"]
+    (tmp_path / "dirty.smi").write_text("\n".join(rows))
+    small = [f"-sparams.{name}={value}" for name, value in JTVAE.small.items() if name.startswith("d_")]
+    code, out = run(
+        "train-generator", tmp_path / "dirty.smi", "-m", "jtvae", *small, "--epochs", 1, "-o", tmp_path / "g.mgm"
+    )
+    card = molgraph.load(tmp_path / "g.mgm").card
+    assert code == 0 and card.n_train + card.n_valid == 30, (out, card)
+    for note in ("rows that are left out: 2 (SMILES Parse Error)", "(a dummy atom)"):
+        assert note in out and any(note in each for each in card.notes), out
+    (tmp_path / "none.smi").write_text("xx\n[Na+].[Cl-]\n")
+    code, out = run("train-generator", tmp_path / "none.smi", "-o", tmp_path / "n.mgm")
+    assert code == 3 and ": 1 usable rows" in out and "'random'" not in out.partition("\n")[2], out
+
+
+def test_the_help_tells_the_split_of_a_corpus() -> None:
+    for verb in ("train-generator", "pretrain"):
+        code, out = run(verb, "--help")
+        assert code == 0 and "(random)" in out and "(0.95,0.05,0.0)" in out and "scaffold/balanced" not in out, out
 
 
 def test_generators_are_listed() -> None:

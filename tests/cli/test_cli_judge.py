@@ -8,8 +8,60 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import molgraph
 from molgraph.cli.main import app
+from molgraph.generate.ngram import NgramGenerator
 from tests.tiny import series
+
+ACIDS = [f"{'C' * n}C([O-])=O" for n in range(1, 25)]  # charged: `standard` takes the charge away
+
+
+@pytest.fixture(scope="module")
+def charged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a corpus of charged molecules and a generator that learned them, neutral, by heart."""
+    folder = tmp_path_factory.mktemp("charged")
+    (folder / "acids.smi").write_text("\n".join(ACIDS) + "\n")
+    assert run("train-generator", folder / "acids.smi", "-m", "ngram", "-o", folder / "g.mgm")[0] == 0
+    return folder
+
+
+def test_draws_and_what_they_are_compared_with_are_standardised_alike(charged: Path) -> None:
+    table = ["--train", charged / "acids.smi", "--reference", charged / "acids.smi", "--no-controls"]
+    code, out = run("judge-generation", charged / "g.mgm", "-n", 40, *table, "-o", charged / "a.csv")
+    frame = pd.read_csv(charged / "a.csv").set_index("metric")["value"]
+    drawn = molgraph.generate(charged / "g.mgm", 40)
+    assert code == 0 and "all molecules standardised (standard)" in out and "unique@40" in out, out
+    assert frame["novel"] == pytest.approx(drawn.n_novel / drawn.n_unique), "as generate has it"
+    run("generate", charged / "g.mgm", "-n", 40, "-o", charged / "new.csv")
+    found = {}
+    for preset in ("none", "standard"):
+        asked = ["--standardise", preset, *table, "-o", charged / "b.csv"]
+        assert run("judge-generation", charged / "new.csv", *asked)[0] == 0
+        found[preset] = pd.read_csv(charged / "b.csv").set_index("metric")["value"]
+    assert found["none"]["novel"] == 1 and found["standard"].drop("kl").equals(frame.drop("kl"))
+    with pytest.raises(molgraph.MolgraphError, match="standart"):
+        molgraph.judge_generation(["CCO"], standardise="standart")
+
+
+def test_a_sweep_chooses_a_quality_that_tells_something_and_keeps_what_is_done(
+    charged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sample, temperatures = NgramGenerator.sample, []
+
+    def stopped(self: NgramGenerator, n: int, seed: int = 0) -> list[str]:
+        temperatures.append(self.temperature)
+        if len(temperatures) % 3 == 0:
+            raise KeyboardInterrupt
+        return sample(self, n, seed)
+
+    sweep = ["temperature-sweep", charged / "g.mgm", "-n", 30]
+    code, out = run(*sweep, "--temperatures", "0.5,200")
+    assert code == 2 and "temperature is 200" in out and "0.500" not in out, out
+    monkeypatch.setattr(NgramGenerator, "sample", stopped)
+    kept = tmp_path / "f.csv"
+    code, out = run(*sweep, "--temperatures", "0.5,1,1.5", "-r", charged / "acids.smi", "-o", kept)
+    assert code == 130 and "stopped by Ctrl-C after 2 of g temperatures" in out and "frechet" in out, out
+    assert pd.read_csv(kept)["temperature"].tolist() == [0.5, 1.0]
 
 
 def run(*words: object) -> tuple[int, str]:
@@ -46,6 +98,8 @@ def test_from_a_corpus_to_a_report_and_a_frontier(tmp_path: Path, monkeypatch: p
         (("judge-generation", "x.csv"), "x.csv"),
         (("temperature-sweep", "g.mgm", "--temperatures", "warm"), "are no numbers"),
         (("temperature-sweep", "g.mgm", "--quality", "snn"), "snn needs --reference"),
+        (("temperature-sweep", "g.mgm", "--quality", "valid_unchecked"), "judge-generation draws without the check"),
+        (("judge-generation", "jtvae-zink"), "did you mean 'jtvae-zinc'"),
         (("temperature-sweep", "g.mgm", "--quality", "snm"), "no metric of generators is named 'snm'"),
     ],
 )

@@ -71,14 +71,28 @@ def test_encoded_rows_keep_their_places_and_decode_reads_them(folder: Path) -> N
     assert code == 0 and "id,smiles,reason,z0,z1" in said
 
 
+def test_a_cell_that_is_no_number_is_named(folder: Path) -> None:
+    frame = pd.DataFrame(np.zeros((4, 6)), columns=[f"z{i}" for i in range(6)]).astype(object)
+    frame.loc[1, "z2"], frame.loc[2, "z4"], frame.loc[3, "z0"] = "abc", "inf", None
+    reasons = molgraph.decode(folder / "vae.mgm", frame)["reason"].tolist()
+    assert reasons[1:] == [
+        "z2 is 'abc', which is no finite number",
+        "z4 is 'inf', which is no finite number",
+        "no latent vector in this row",
+    ]
+
+
 def test_the_way_from_one_molecule_to_another(folder: Path) -> None:
     way = ["interpolate", folder / "vae.mgm", A, B, "--steps", 5, "--temperature", 0.1]
     for path in ("spherical", "linear"):
         code, said = run(*way, "--path", path, "-o", folder / "way.csv")
         frame = pd.read_csv(folder / "way.csv", keep_default_na=False)
         assert code == 0 and "5 points" in said and list(frame["share"]) == [0, 0.25, 0.5, 0.75, 1]
+        assert "decodes to" not in said
         assert frame["smiles"].iloc[0] == A and frame["smiles"].iloc[-1] == B
         assert float(frame["like_a"].iloc[0]) == 1.0 and float(frame["like_b"].iloc[-1]) == 1.0
+    code, said = run("interpolate", folder / "vae.mgm", "CCCCl", B, "--steps", 2, "--temperature", 0.1)
+    assert code == 0 and "CCCCl decodes to a molecule like it by 0." in said, said
     frame = molgraph.interpolate(folder / "vae.mgm", A, B, steps=2, temperature=0.1)
     assert list(frame) == ["share", "smiles", "valid", "reason", "like_a", "like_b"]
 
@@ -104,6 +118,10 @@ def test_neighbours_are_distinct_valid_others(folder: Path) -> None:
         (("decode", "vae.mgm", "in.csv"), 3, "0 columns of latent vectors, the model 6: z0 to z5"),
         (("decode", "vae.mgm", "wide.csv"), 3, "7 columns of latent vectors, the model 6"),
         (("decode", "vae.mgm", "wide.npy"), 3, "shape [2, 7], the model's [n, 6]"),
+        (("decode", "vae.mgm", "texts.npy"), 3, "values of type <U1"),
+        (("decode", "vae.mgm", "complex.npy"), 3, "values of type complex128"),
+        (("decode", "vae.mgm", "npz.npy"), 3, "latent vectors are real numbers"),
+        (("decode", "vae.mgm", "dates.parquet"), 3, "values of type datetime64"),
         (("decode", "vae.mgm", "none.csv"), 5, "none.csv"),
         (("decode", "vae.mgm", "vae.mgm"), 3, "holds no latent vectors"),
         (("interpolate", "vae.mgm", "CCO", "C1C"), 3, "'C1C' has no latent vector: SMILES Parse Error"),
@@ -121,6 +139,11 @@ def test_words_and_exit_codes(
     monkeypatch.chdir(folder)
     pd.DataFrame(np.zeros((2, 7)), columns=[f"z{i}" for i in range(7)]).to_csv("wide.csv", index=False)
     np.save("wide.npy", np.zeros((2, 7)))
+    np.save("texts.npy", np.full((2, 6), "a"))
+    np.save("complex.npy", np.zeros((2, 6), complex))
+    with open("npz.npy", "wb") as file:
+        np.savez(file, z=np.zeros((2, 6)))
+    pd.DataFrame({f"z{i}": pd.to_datetime(["2020"]) for i in range(6)}).to_parquet("dates.parquet")
     found, out = run(*words)
     assert found == code and said in out, out
 

@@ -61,6 +61,12 @@ def test_as_many_samples_as_asked_for_each_a_text(fitted: Generator, n: int) -> 
     assert n < 7 or found != fitted.sample(n, 4)
 
 
+def test_pieces_are_the_samples(fitted: Generator) -> None:
+    pieces = [*fitted.pieces(130, 3)]
+    assert [text for piece in pieces for text in piece] == fitted.sample(130, 3)
+    assert fitted.name == "ngram" or len(pieces) > 1, "more than one"
+
+
 def test_samples_read_no_global_randomness(fitted: Generator) -> None:
     import torch
 

@@ -73,12 +73,14 @@ def split_table(
     usable = usable_rows(table, known)
     task = Task(table, usable.rows, fractions, int(seed), known.settings(params))
     n_groups: int | None = None
+    n_rows = len(task.rows)
     if known.group is not None:
         grouping = known.group(task)
         if not len(grouping.rows):
             row, why = next(iter(grouping.left_out.items()))
             raise DataError(f"the split {known.name!r} can use none of {len(task.rows)} rows; row {row + 1}: {why}")
         parts, n_groups = _fill(grouping, known, task), sum(map(len, grouping.sizes))
+        n_rows = len(grouping.rows)
     elif known.partition is not None:
         parts = known.partition(task)
     check_parts([getattr(parts, name) for name in PARTS], len(table), f"the split {recipe!r}")
@@ -86,7 +88,7 @@ def split_table(
     for name, fraction in zip(PARTS, asked, strict=True):
         if fraction > 0 and not len(getattr(parts, name)):
             raise DataError(
-                f"the split {recipe!r} would leave {name} empty: {len(task.rows)} usable rows"
+                f"the split {recipe!r} would leave {name} empty: {n_rows} usable rows"
                 + ("" if n_groups is None else f" in {n_groups} groups that stay whole"),
                 hint="use more rows or other fractions" + ("" if recipe == "random" else ", or the recipe 'random'"),
             )
