@@ -156,8 +156,8 @@ def temperature_sweep(
     except KeyboardInterrupt:
         if not sweeps:
             raise
-        done = " and ".join(f"{len(each.temperatures)} of {each.name}" for each in sweeps.values())
-        stopped = f"stopped by Ctrl-C after {done} temperatures"
+        done = [f"{len(each.temperatures)} of {len({*asked})} temperatures of {each.name}" for each in sweeps.values()]
+        stopped = f"stopped by Ctrl-C after {' and '.join(done)}"
     for sweep in sweeps.values():
         frame = sweep.to_frame().set_index("temperature")
         table(frame[[each for each in wanted if each in frame]], title=sweep.name)

@@ -60,7 +60,7 @@ def test_a_sweep_chooses_a_quality_that_tells_something_and_keeps_what_is_done(
     monkeypatch.setattr(NgramGenerator, "sample", stopped)
     kept = tmp_path / "f.csv"
     code, out = run(*sweep, "--temperatures", "0.5,1,1.5", "-r", charged / "acids.smi", "-o", kept)
-    assert code == 130 and "stopped by Ctrl-C after 2 of g temperatures" in out and "frechet" in out, out
+    assert code == 130 and "stopped by Ctrl-C after 2 of 3 temperatures of g" in out and "frechet" in out, out
     assert pd.read_csv(kept)["temperature"].tolist() == [0.5, 1.0]
 
 
