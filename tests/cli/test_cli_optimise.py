@@ -139,7 +139,10 @@ def test_calls_of_a_stopped_search_survive_other_commands(
     stopped = {"search": "sampling", "budget": 25, "compare": False, "seed": 3, "journal": journal}
     first = molgraph.optimise(folder / "gen.mgm", "qed", **stopped).to_frame()
     kept = journal.read_bytes()
-    for wrong, said in ((("-s", "inital=40"), "inital"), (("--objective", "logp"), "keeps 25 calls of another")):
+    for wrong, said in (
+        (("-s", "inital=40"), "inital"),
+        (("--objective", "logp"), "keeps 25 calls of a search for another"),
+    ):
         code, out = run(*words, *wrong)
         assert code == 2 and said in out and journal.read_bytes() == kept, out
     code, out = run(*words, "--search", "sampling", "--budget", 25, "--seed", 4)

@@ -234,7 +234,7 @@ def test_calls_are_kept_for_one_objective(tmp_path: Path, one: Any, two: Any) ->
     calls.close()
     before = path.read_bytes()
     assert len(OracleCalls(read_objective(one), 10, journal=path).resumed) == 2
-    with pytest.raises(UsageError, match="keeps 2 calls of"):
+    with pytest.raises(UsageError, match="keeps 2 calls of a search for another objective"):
         OracleCalls(read_objective(two), 10, journal=path)
     assert path.read_bytes() == before
 

@@ -204,10 +204,10 @@ class OracleCalls:
             raise UsageError(f"{path} holds something else than calls of an objective", hint="name another file")
         if kept and header != self._header:
             words = header.get("words", "")
-            changed = "an earlier state" if words == self.objective.words else "another objective"
+            if words == self.objective.words:
+                words += " with another parameter, model or function"
             raise UsageError(
-                f"{path} keeps {len(kept):,} calls of {changed}{f' ({words})' if words else ''}, of a search that "
-                "did not end",
+                f"{path} keeps {len(kept):,} calls of a search for another objective{f' ({words})' if words else ''}",
                 hint="write to another file, or delete that one if its calls are not needed",
             )
         if kept:
