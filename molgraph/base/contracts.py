@@ -16,6 +16,7 @@ import numpy as np
 from molgraph.base import registry
 from molgraph.base.errors import UsageError
 from molgraph.base.finite import check_finite
+from molgraph.base.latents import Latents as Latents
 from molgraph.base.parameters import check_names, check_params
 from molgraph.base.prediction import Prediction as Prediction
 from molgraph.base.search_space import Space
@@ -177,31 +178,6 @@ class Generator(Trainable):
         A run that is stopped keeps the pieces that it has.
         """
         yield self.sample(n, seed)
-
-
-@dataclass(frozen=True)
-class Latents:
-    """Molecules as points of a generator's latent space, a row for each molecule, in order.
-
-    Args:
-        mean: float [n, d], the mean of each molecule's posterior; NaN where it has none.
-        log_variance: float [n, d], the logarithm of its variance; NaN where it has none.
-        reason: object [n], why a molecule has none; empty where it has one.
-    """
-
-    mean: np.ndarray
-    log_variance: np.ndarray
-    reason: np.ndarray
-
-    @property
-    def ok(self) -> np.ndarray:
-        """bool [n], whether each molecule has a point."""
-        return self.reason == ""
-
-    def draw(self, seed: int = 0) -> np.ndarray:
-        """float [n, d]: one point of each posterior."""
-        noise = generator(seed, "posterior").standard_normal(self.mean.shape)
-        return self.mean + np.exp(0.5 * self.log_variance) * noise
 
 
 class LatentGenerator(Generator):

@@ -137,17 +137,16 @@ def temperature_sweep(
     wanted = list(dict.fromkeys((*named, *["frechet"] * bool(reference), "valid", "unique", "filters")))
     how = {"n": n, **given, "standardise": standardise, "measures": wanted, "seed": seed}
     sweeps: dict[int, Sweep] = {}
-    axes = {"quality": quality, "diversity": diversity}
     stopped = ""
 
     def keep(place: int, sweep: Sweep) -> None:
         """Write what there is after each temperature, as Ctrl-C leaves no time for it."""
         sweeps[place] = sweep
         if out is not None and len(sweeps) == 1:
-            sweep.save(out, **axes)
+            sweep.save(out, quality=quality, diversity=diversity)
         elif out is not None:
             with suppress(DataError):  # too few temperatures yet
-                api.frontier_report(*sweeps.values(), **axes).save(out)
+                api.frontier_report(*sweeps.values(), quality=quality, diversity=diversity).save(out)
 
     try:
         with steps():
@@ -163,7 +162,7 @@ def temperature_sweep(
         table(frame[[each for each in wanted if each in frame]], title=sweep.name)
         say(sweep.about, "dim")
     if len(sweeps) > 1 and not stopped:
-        say(api.frontier_report(*sweeps.values(), **axes).sentence)
+        say(api.frontier_report(*sweeps.values(), quality=quality, diversity=diversity).sentence)
     written = "" if out is None else f"written to {out}"
     if stopped:
         raise KeyboardInterrupt("\n".join(filter(None, (stopped, written))))

@@ -42,7 +42,8 @@ class Generated:
         columns = (
             [text for each in pieces for text in getattr(each, name)] for name in ("smiles", "canonical", "reason")
         )
-        return cls(*map(tuple, columns), np.concatenate(novel) if novel else None)
+        smiles, canonical, reason = map(tuple, columns)
+        return cls(smiles, canonical, reason, np.concatenate(novel) if novel else None)
 
     @property
     def valid(self) -> np.ndarray:

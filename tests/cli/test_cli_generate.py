@@ -118,7 +118,10 @@ def test_rows_that_are_not_learned_from_are_told_and_not_counted(tmp_path: Path)
     )
     card = molgraph.load(tmp_path / "g.mgm").card
     assert code == 0 and (card.n_train, card.n_valid) == (28, 0), (out, card)
-    for note in ("rows that are left out: 2 (SMILES Parse Error)", ""of the validation part that are not learned from: 2"):
+    for note in (
+        "rows that are left out: 2 (SMILES Parse Error)",
+        "of the validation part that are not learned from: 2",
+    ):
         assert note in out and any(note in each for each in card.notes), out
     (tmp_path / "none.smi").write_text("xx\n[Na+].[Cl-]\n")
     code, out = run("train-generator", tmp_path / "none.smi", "-o", tmp_path / "n.mgm")
