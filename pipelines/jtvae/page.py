@@ -59,8 +59,8 @@ def models(results: dict[str, Any]) -> list[str]:
     counts = sorted({found["molecules"] for name, found in results.items() if name.startswith("reconstruction by ")})
     of = " or ".join(f"{n:,}" for n in counts)
     words = [
-        f"Reconstructed: of {of} test molecules, the share of 10 decodings of each of 10 points of a molecule's posterior "
-        "that are the molecule.",
+        f"Reconstructed: of {of} test molecules, the share of 10 decodings of each of 10 points of a molecule's "
+        "posterior that are the molecule.",
         f"Without the check: of one piece of {PIECE:,} vectors of the prior; the tables below have a piece a spread.",
     ]
     return ["## Reconstruction and validity", "", *words, "", *table(head, rows)]
