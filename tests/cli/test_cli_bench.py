@@ -208,5 +208,5 @@ def test_a_run_of_which_everything_is_refused_says_so_and_advises_no_report(tmp_
     for words, said in (([], "computed"), (["--dry-run"], "planned")):
         found = call("bench", "run", "mine.toml", *words)
         assert found.exit_code == 3 and f"nothing was {said}: everything that was asked for is refused" in found.output
-        assert "the split 'scaffold/balanced' would leave" in found.output and "such as 'random'" in found.output
+        assert "the split 'scaffold/balanced' would leave" in found.output and "or the recipe 'random'" in found.output
         assert "0 were there" not in found.output and "bench report" not in found.output
