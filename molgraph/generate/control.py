@@ -1,4 +1,4 @@
-"""Make the second opinion on a search's results: a model that learnt from other molecules than the objective's."""
+"""Train or load a control model that learned from other molecules than the objective's model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the corpus of a ``jtvae``, and keep what was read beside its checkpoints for a training that goes on."""
+"""Read the training corpus of a JT-VAE and cache its trees beside the checkpoint."""
 
 from __future__ import annotations
 

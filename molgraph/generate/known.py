@@ -1,4 +1,4 @@
-"""Read the molecules whose values are known, and place them in a latent space for a search to begin from."""
+"""Read molecules with known values and encode them as the first points of a search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base class of encoders of atoms: a model's file gives the states of atoms, a readout the state of a graph."""
+"""Base class of encoders whose rows are atoms: a subclass computes their states, a readout pools them."""
 
 from __future__ import annotations
 

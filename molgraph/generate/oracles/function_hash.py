@@ -1,4 +1,4 @@
-"""Hash a function by its code and the plain values that it reads, so that a changed one is told from the old one."""
+"""Hash a function by its code and the plain values that it reads."""
 
 from __future__ import annotations
 
