@@ -63,6 +63,12 @@ class AtomRound:
         """The states that are sent, sorted by kind of bond."""
         return h.index_select(0, self.sender)
 
+    @property
+    def bonds(self) -> Float[Tensor, "q d_bond"]:
+        """The features of the bond along which each is sent."""
+        sizes = torch.tensor(self.sizes, dtype=torch.int64, device=self.kinds.device)
+        return self.kinds.repeat_interleave(sizes, dim=0, output_size=len(self.sender))
+
     def previous(self, h: Float[Tensor, "before d"]) -> Float[Tensor, "after d"]:
         """The rows after this round as they were before it."""
         return h.index_select(0, self.previous_row)
