@@ -60,6 +60,28 @@ class Mean(Readout):
         return divide(propagate(h, relation), relation)
 
 
+@register("readout", "max", summary="maximum over the rows")
+class Max(Readout):
+    """``max_v h_v`` in each channel; zeros for a graph without rows."""
+
+    def read(self, h: Sources, relation: Relation) -> Graphs:
+        """float [r, d] to [g, d]."""
+        return propagate(h, relation, reduce="max")
+
+
+@register("readout", "sum_max", summary="tanh of the sum and of the maximum", paper="DeepChem, GraphGather")
+class SumMax(Readout):
+    """``tanh([sum_v h_v, max_v h_v])``."""
+
+    def __init__(self, d_in: int) -> None:
+        super().__init__(d_in)
+        self.d_out = 2 * d_in
+
+    def read(self, h: Sources, relation: Relation) -> Graphs:
+        """float [r, d] to [g, 2 d]."""
+        return torch.cat([propagate(h, relation), propagate(h, relation, reduce="max")], dim=1).tanh()
+
+
 @register("readout", "norm", summary="sum over the rows divided by a constant", paper="chemprop 2, NormAggregation")
 class Norm(Readout):
     """``sum_v h_v / norm``, which keeps the size of a molecule in sight.
