@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import segment_sum, segment_weights
@@ -39,5 +41,44 @@ def attend(
         2.0
     """
     scores = (q.index_select(0, relation.target) * k.index_select(0, relation.source)).sum(-1) / math.sqrt(q.shape[-1])
-    weights = segment_weights(scores if bias is None else scores + bias, relation)
-    return segment_sum(weights.unsqueeze(-1) * v.index_select(0, relation.source), relation)
+    return weigh(scores if bias is None else scores + bias, v, relation)
+
+
+def weigh(scores: Tensor, v: Tensor, relation: Relation) -> Tensor:
+    """``out_t = sum_s softmax_s(score_st) v_s``: zeros for a target without pairs.
+
+    Args:
+        scores: float [p, heads] beside values float [n_source, heads, d], or [p, 1] beside float [n_source, d].
+        v: the values.
+        relation: its pairs.
+    """
+    weights = segment_weights(scores, relation)
+    if v.ndim > scores.ndim:
+        weights = weights.unsqueeze(-1)
+    return segment_sum(weights * v.index_select(0, relation.source), relation)
+
+
+class AdditiveAttention(nn.Module):
+    """Attention by a sum of scores, of one head.
+
+    Velickovic et al. 2018, equations 1 to 4: ``out_t = b + sum_s softmax_s(leaky_relu(a . W h_s + a' . W h_t)) W h_s``.
+
+    Args:
+        d_in, d_out: widths of the rows and of the output.
+        slope: of the leaky ReLU.
+    """
+
+    def __init__(self, d_in: int, d_out: int, slope: float = 0.01) -> None:
+        super().__init__()
+        self.slope = slope
+        self.w, self.bias = nn.Linear(d_in, d_out, bias=False), nn.Parameter(torch.zeros(d_out))
+        self.of_source, self.of_target = nn.Linear(d_out, 1, bias=False), nn.Linear(d_out, 1, bias=False)
+
+    def forward(
+        self, sources: Float[Tensor, "s d_in"], targets: Float[Tensor, "t d_in"], relation: Relation
+    ) -> Float[Tensor, "t d_out"]:
+        """float [n_source, d_in] and [n_target, d_in] to [n_target, d_out]."""
+        rows = self.w(sources)
+        score = self.of_source(rows).index_select(0, relation.source)
+        score = score + self.of_target(self.w(targets)).index_select(0, relation.target)
+        return weigh(F.leaky_relu(score, self.slope), rows, relation) + self.bias

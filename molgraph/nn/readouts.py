@@ -8,8 +8,10 @@ from typing import TypeAlias
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from molgraph.base.registry import register
+from molgraph.nn.attention import AdditiveAttention
 from molgraph.nn.penalties import Penalties
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
@@ -133,3 +135,33 @@ class Set2Set(Readout):
             weights = segment_weights((rows * q.index_select(0, graph_of)).sum(1, keepdim=True), relation)
             out = torch.cat([q, segment_sum(weights * rows, relation)], dim=1)
         return out
+
+
+@register(
+    "readout",
+    "attentive",
+    summary="a GRU over what the graph's state attends to, several times",
+    paper="Xiong et al. 2020, J. Med. Chem. 63:8749",
+)
+class Attentive(Readout):
+    """The molecule's state as a node that attends to its atoms.
+
+    Xiong et al. 2020, "Molecule embedding": ``s = ReLU(sum_v h_v)``, then ``steps`` times
+    ``s <- ReLU(GRU(elu(sum_v a_v W h_v + b), s))`` with the additive attention ``a``.
+
+    Args:
+        d_in: width of the rows.
+        steps: how often it attends.
+    """
+
+    def __init__(self, d_in: int, steps: int = 2) -> None:
+        super().__init__(d_in)
+        self.steps = steps
+        self.attention, self.cell = AdditiveAttention(d_in, d_in), nn.GRUCell(d_in, d_in)
+
+    def read(self, h: Sources, relation: Relation) -> Graphs:
+        """float [r, d] to [g, d]."""
+        state = propagate(h, relation).relu()
+        for _ in range(self.steps):
+            state = self.cell(F.elu(self.attention(h, state, relation)), state).relu()
+        return state

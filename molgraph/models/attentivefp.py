@@ -1,0 +1,101 @@
+"""AttentiveFP: atoms attend to their neighbours, and the molecule to its atoms."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Annotated
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
+from molgraph.base.registry import register
+from molgraph.data.batch import GraphBatch
+from molgraph.data.graph_store import InputSpec
+from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
+from molgraph.nn.attention import AdditiveAttention, weigh
+from molgraph.nn.deduplicate import AtomRounds, atom_rounds
+
+
+@register(
+    "encoder",
+    "attentivefp",
+    system="attentivefp",
+    summary="attention over neighbours, then over atoms, with gated updates",
+    paper="Xiong et al. 2020, J. Med. Chem. 63:8749",
+    line=("atoms", "bonds", "additive attention", "GRU", "attentive", "supervised"),
+)
+class AttentiveFP(AtomEncoder):
+    """Attentive fingerprints.
+
+    Xiong et al. 2020, "Pushing the Boundaries of Molecular Representation for Drug Discovery with the Graph Attention
+    Mechanism": ``h_v <- ReLU(GRU(C_v, h_v))`` with the context ``C_v = elu(sum_{u in N(v)} a_vu W h_u)``. In the first
+    layer ``a_vu = softmax_u(leaky_relu(w . leaky_relu(W_n [h_u, e_uv]) + w' . h_v))`` reads the bond, later ones
+    ``softmax_u(leaky_relu(w . W h_u + w' . W h_v))``, as PyG has it. The readout attends likewise, ``attentive``.
+
+    Use it where the weights of atoms are to be looked at. Bonds are read in the first layer alone; attention over two
+    or three neighbours has little to choose from.
+
+    Args:
+        spec: what the graphs hold.
+        d_hidden: width of all states.
+        depth: layers, 1 or more.
+        dropout: probability of dropping a context's value while training.
+        readout: rows to graph, a registered readout.
+        distinct: compute rows that look alike once.
+
+    Raises:
+        ValueError: a depth below 1.
+        UsageError: an unknown readout.
+    """
+
+    small = MappingProxyType({"d_hidden": 8})
+    repeats = ("depth",)
+
+    def __init__(
+        self,
+        spec: InputSpec,
+        *,
+        d_hidden: Width = 128,
+        depth: Annotated[int, Range(1, INNER_LIMIT)] = 2,
+        dropout: Probability = 0.0,
+        readout: str = "attentive",
+        distinct: bool = True,
+    ) -> None:
+        super().__init__()
+        if depth < 1:
+            raise ValueError(f"depth must be 1 or more, got {depth}")
+        self.depth, self.distinct = depth, distinct
+        self.embed = nn.Linear(spec.width("atom"), d_hidden)
+        self.neighbour = nn.Linear(d_hidden + spec.width("bond"), d_hidden, bias=False)
+        self.of_source, self.of_target = (nn.Linear(d_hidden, 1, bias=False) for _ in range(2))
+        self.value = nn.Linear(d_hidden, d_hidden, bias=False)
+        self.bias = nn.Parameter(torch.zeros(d_hidden))
+        self.attention = nn.ModuleList(AdditiveAttention(d_hidden, d_hidden) for _ in range(depth - 1))
+        self.cells = nn.ModuleList(nn.GRUCell(d_hidden, d_hidden) for _ in range(depth))
+        self.dropout = nn.Dropout(dropout)
+        self.read_by(readout, d_hidden)
+
+    def prepare(self, batch: GraphBatch) -> None:
+        """Make the relations ahead."""
+        self._rounds(batch)
+
+    def states(self, batch: GraphBatch) -> SharedStates:
+        """The atoms' states after the last layer."""
+        given = self._rounds(batch)
+        h = F.leaky_relu(self.embed(given.atoms.rows()))
+        for t, (step, cell) in enumerate(zip(given.rounds, self.cells, strict=True)):
+            sent, own = step.senders(h), step.previous(h)
+            if t:
+                context = self.attention[t - 1](sent, own, step.relation)
+            else:
+                near = F.leaky_relu(self.neighbour(torch.cat([sent, step.bonds], dim=1)))
+                score = self.of_source(near).index_select(0, step.relation.source)
+                score = score + self.of_target(own).index_select(0, step.relation.target)
+                context = weigh(F.leaky_relu(score), self.value(sent), step.relation) + self.bias
+            h = cell(self.dropout(F.elu(context)), own).relu()
+        return SharedStates(h, given.readout, given.every_atom)
+
+    def _rounds(self, batch: GraphBatch) -> AtomRounds:
+        return atom_rounds(batch, self.depth, distinct=self.shares_rows)
