@@ -1,0 +1,125 @@
+"""PNA: neighbours by mean, least, largest and spread, scaled by how many they are."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Annotated
+
+import torch
+from torch import Tensor, nn
+
+from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
+from molgraph.base.registry import get, register
+from molgraph.data.batch import GraphBatch
+from molgraph.data.graph_store import InputSpec
+from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
+from molgraph.nn.deduplicate import AtomRounds, atom_rounds
+from molgraph.nn.propagate import propagate
+from molgraph.nn.relation import Relation
+from molgraph.nn.segment import segment_max, segment_mean, segment_min, segment_std
+
+
+@register(
+    "encoder",
+    "pna",
+    system="pna",
+    summary="several aggregations of neighbours, scaled by degree",
+    paper="Corso et al. 2020, NeurIPS",
+    line=("atoms", "bonds", "linear", "mean, min, max, std x degree scalers", "mean", "supervised"),
+)
+class PNA(AtomEncoder):
+    """Principal neighbourhood aggregation.
+
+    Corso et al. 2020, "Principal Neighbourhood Aggregation for Graph Nets", equations 5 to 8: ``depth`` times
+    ``h_v <- h_v + ReLU(norm(U [h_v, S(d_v) (x) [mean, min, max, std]_{u in N(v)} M(h_v, h_u, e_uv)]))`` with a linear
+    ``M`` and the scalers ``S(d) = [1, log(d + 1) / delta, delta / log(d + 1)]``; two linear layers are ``U``.
+
+    Use it where one kind of sum loses what counts, as in graphs of varied degree. Molecules have degrees of 1 to 4, so
+    its scalers say little; it costs more a layer than the others. ``M`` of one linear layer splits into a part of the
+    sender and one of the receiver, so nothing is multiplied pair by pair.
+
+    Args:
+        spec: what the graphs hold.
+        d_hidden: width of an atom's state.
+        depth: layers, 1 or more.
+        delta: the mean of ``log(degree + 1)`` over the training atoms; 1.1 is that of drug-like molecules.
+        norm: a registered norm.
+        dropout: probability of dropping a state's value while training.
+        readout: rows to graph, a registered readout.
+        distinct: compute rows that look alike once.
+
+    Raises:
+        ValueError: a depth below 1.
+        UsageError: an unknown norm or readout.
+    """
+
+    small = MappingProxyType({"d_hidden": 8})
+    repeats = ("depth",)
+
+    def __init__(
+        self,
+        spec: InputSpec,
+        *,
+        d_hidden: Width = 64,
+        depth: Annotated[int, Range(1, INNER_LIMIT)] = 4,
+        delta: Annotated[float, Range(0.1, 20)] = 1.1,
+        norm: str = "batch",
+        dropout: Probability = 0.0,
+        readout: str = "mean",
+        distinct: bool = True,
+    ) -> None:
+        super().__init__()
+        if depth < 1:
+            raise ValueError(f"depth must be 1 or more, got {depth}")
+        self.depth, self.delta = depth, delta
+        self.distinct = distinct and norm in ("batch", "layer", "none")
+        self.embed = nn.Linear(spec.width("atom"), d_hidden)
+        self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond"), delta) for _ in range(depth))
+        self.norms = nn.ModuleList(get("norm", norm)(d_hidden) for _ in range(depth))
+        self.dropout = nn.Dropout(dropout)
+        self.read_by(readout, d_hidden)
+
+    def prepare(self, batch: GraphBatch) -> None:
+        """Make the relations ahead."""
+        self._rounds(batch)
+
+    def states(self, batch: GraphBatch) -> SharedStates:
+        """The atoms' states after the last layer."""
+        given = self._rounds(batch)
+        h = self.embed(given.atoms.rows())
+        for step, layer, norm in zip(given.rounds, self.layers, self.norms, strict=True):
+            own = step.previous(h)
+            made = layer(own, step.senders(h), step.bonds, step.relation)
+            h = own + self.dropout(norm(made, given.readout).relu())
+        return SharedStates(h, given.readout, given.every_atom)
+
+    def _rounds(self, batch: GraphBatch) -> AtomRounds:
+        return atom_rounds(batch, self.depth, distinct=self.shares_rows)
+
+
+class _Layer(nn.Module):
+    """``U [h_v, scaled aggregations of W_t h_v + W_s h_u + W_e e_uv + b]``."""
+
+    def __init__(self, d: int, d_bond: int, delta: float) -> None:
+        super().__init__()
+        self.delta = delta
+        self.of_target, self.of_source = nn.Linear(d, d), nn.Linear(d, d, bias=False)
+        self.of_bond = nn.Linear(d_bond, d, bias=False)
+        self.update = nn.Sequential(nn.Linear(13 * d, d), nn.Linear(d, d))
+
+    def forward(self, own: Tensor, sent: Tensor, bonds: Tensor, relation: Relation) -> Tensor:
+        """float [n, d] of the targets, [q, d] and [q, d_bond] of the senders, to [n, d]."""
+        degree = relation.offsets.diff().unsqueeze(1)
+        found = propagate(self.of_source(sent) + self.of_bond(bonds), relation, reduce=_aggregations)
+        mean, least, largest, spread = found.chunk(4, dim=1)
+        base = self.of_target(own) * (degree > 0)  # of a row without neighbours everything is zero
+        scaled = [mean + base, least + base, largest + base, spread]
+        amplify = (degree.clamp(min=1) + 1).to(own.dtype).log() / self.delta
+        every = torch.cat([own, *scaled, *(x * amplify for x in scaled), *(x / amplify for x in scaled)], dim=1)
+        return self.update(every)
+
+
+def _aggregations(pairs: Tensor, relation: Relation) -> Tensor:
+    """Mean, minimum, maximum and standard deviation side by side."""
+    each = (segment_mean, segment_min, segment_max, segment_std)
+    return torch.cat([reduce(pairs, relation) for reduce in each], dim=1)
