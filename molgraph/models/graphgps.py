@@ -1,0 +1,121 @@
+"""GraphGPS: messages along bonds beside attention over all atoms, with random-walk encodings."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Annotated
+
+import torch
+from torch import Tensor, nn
+
+from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
+from molgraph.base.registry import get, register
+from molgraph.data.batch import GraphBatch
+from molgraph.data.graph_store import InputSpec
+from molgraph.nn import relations
+from molgraph.nn.atom_encoder import AtomEncoder
+from molgraph.nn.attention import attend
+from molgraph.nn.perceptron import Perceptron
+from molgraph.nn.propagate import propagate
+from molgraph.nn.walks import walk_returns
+
+
+@register(
+    "encoder",
+    "graphgps",
+    system="graphgps",
+    summary="messages along bonds and attention over all atoms side by side",
+    paper="Rampasek et al. 2022, NeurIPS; GINE: Hu et al. 2020, ICLR; walks: Dwivedi et al. 2022, ICLR",
+    line=("atoms", "bonds; all atoms of the graph", "GINE; attention", "skip + perceptron", "mean", "supervised"),
+)
+class GraphGPS(AtomEncoder):
+    """General, powerful, scalable graph transformer.
+
+    Rampasek et al. 2022, "Recipe for a General, Powerful, Scalable Graph Transformer", equations 2 to 5: ``depth``
+    times ``h <- norm(y + MLP(y))`` with ``y = norm(h + local(h, e)) + norm(h + attention(h))``, where
+    ``local_v = MLP((1 + eps) h_v + sum_{u in N(v)} ReLU(h_u + W e_uv))`` and the attention has ``heads`` heads over all
+    atoms of the graph. Before the first layer each atom hears where it stands: the chances that random walks of 1 to
+    ``walk`` steps come back (Dwivedi et al. 2022).
+
+    Use it where distant atoms act on each other and there are thousands of molecules. Attention costs atoms x atoms a
+    graph, so graphs of thousands of atoms are not for it.
+
+    Args:
+        spec: what the graphs hold.
+        d_hidden: width of an atom's state, a multiple of ``heads``.
+        depth: layers, 1 or more.
+        heads: of the attention.
+        walk: steps of the random walks; the paper's is 16 to 20.
+        norm: a registered norm.
+        dropout: probability of dropping a value while training.
+        readout: rows to graph, a registered readout.
+
+    Raises:
+        ValueError: a depth below 1, or a width that the heads do not divide.
+        UsageError: an unknown norm or readout.
+    """
+
+    small = MappingProxyType({"d_hidden": 8, "walk": 4})
+    repeats = ("walk",)
+
+    def __init__(
+        self,
+        spec: InputSpec,
+        *,
+        d_hidden: Width = 64,
+        depth: Annotated[int, Range(1, INNER_LIMIT)] = 4,
+        heads: Width = 4,
+        walk: Annotated[int, Range(1, 100)] = 16,
+        norm: str = "batch",
+        dropout: Probability = 0.0,
+        readout: str = "mean",
+    ) -> None:
+        super().__init__()
+        if depth < 1 or d_hidden % heads:
+            raise ValueError(
+                f"depth is {depth}, d_hidden {d_hidden}, heads {heads}: 1 or more, and heads divide d_hidden"
+            )
+        self.walk = walk
+        self.embed = nn.Linear(spec.width("atom") + walk, d_hidden)
+        self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond"), heads, norm, dropout) for _ in range(depth))
+        self.read_by(readout, d_hidden)
+
+    def prepare(self, batch: GraphBatch) -> None:
+        """Make the relations and the chances of the walks ahead."""
+        super().prepare(batch)
+        _ = relations.all_pairs(batch).transpose, walk_returns(batch, self.walk)
+
+    def states(self, batch: GraphBatch) -> Tensor:
+        """The atoms' states after the last layer."""
+        atoms, bonds = batch.features("atom"), batch.features("bond")
+        h = self.embed(torch.cat([atoms, walk_returns(batch, self.walk).to(atoms.dtype)], dim=1))
+        for layer in self.layers:
+            h = layer(h, bonds, batch)
+        return h
+
+
+class _Layer(nn.Module):
+    """One layer, equations 2 to 5."""
+
+    def __init__(self, d: int, d_bond: int, heads: int, norm: str, dropout: float) -> None:
+        super().__init__()
+        self.heads = heads
+        self.eps, self.of_bond = nn.Parameter(torch.zeros(())), nn.Linear(d_bond, d)
+        self.local, self.mlp = Perceptron(d, d, d), Perceptron(d, 2 * d, d, dropout=dropout)
+        self.query_key_value, self.attended = nn.Linear(d, 3 * d), nn.Linear(d, d)
+        self.norms = nn.ModuleList(get("norm", norm)(d) for _ in range(3))
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, h: Tensor, bonds: Tensor, batch: GraphBatch) -> Tensor:
+        """float [n, d] and [e, d_bond] to [n, d]."""
+        members = relations.members(batch)
+        m = propagate(h, relations.bonds(batch), edge_rows=self.of_bond(bonds), message=_gine)
+        local = self.norms[0](h + self.dropout(self.local((1 + self.eps) * h + m)), members)
+        q, k, v = (each.unflatten(1, (self.heads, -1)) for each in self.query_key_value(h).chunk(3, dim=1))
+        far = self.attended(attend(q, k, v, relations.all_pairs(batch)).flatten(1))
+        y = local + self.norms[1](h + self.dropout(far), members)
+        return self.norms[2](y + self.dropout(self.mlp(y)), members)
+
+
+def _gine(source: Tensor, target: Tensor | None, bond: Tensor) -> Tensor:
+    return (source + bond).relu()

@@ -1,0 +1,45 @@
+"""GraphGPS's layer against PyG's, with copied weights; its walks against powers of a matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+from torch_geometric.nn import GINEConv, GPSConv
+from torch_geometric.transforms import AddRandomWalkPE
+
+from molgraph.data.batch import collate
+from molgraph.data.featurize import featurize
+from molgraph.models.graphgps import GraphGPS
+from molgraph.nn.walks import walk_returns
+
+SMILES = ["CCO", "c1ccccc1O", "[Na+].[Cl-]", "CC(C)(C)Cl", "OC(=O)c1ccncc1"]
+
+
+def test_a_layer_is_pygs() -> None:
+    store = featurize(SMILES)
+    batch = collate(store, np.arange(len(SMILES)))
+    torch.manual_seed(0)
+    made = GraphGPS(store.spec, d_hidden=12, depth=1)
+    layer, mlp = made.layers[0], torch.nn.Sequential(torch.nn.Linear(12, 12), torch.nn.ReLU(), torch.nn.Linear(12, 12))
+    theirs = GPSConv(12, GINEConv(mlp, edge_dim=store.spec.width("bond")), heads=4, norm="batch_norm")
+    with torch.no_grad():
+        for mine, linear in (
+            (layer.local.layers[0], mlp[0]), (layer.local.layers[1], mlp[2]), (layer.of_bond, theirs.conv.lin),
+            (layer.mlp.layers[0], theirs.mlp[0]), (layer.mlp.layers[1], theirs.mlp[3]),
+            (layer.attended, theirs.attn.out_proj),
+        ):  # fmt: skip
+            mine.load_state_dict(linear.state_dict())
+        layer.query_key_value.weight.copy_(theirs.attn.in_proj_weight)
+        layer.query_key_value.bias.copy_(theirs.attn.in_proj_bias)
+        h = torch.randn(batch.n_atoms, 12)
+        edges, bonds = torch.stack([batch.source, batch.target]), batch.features("bond")
+        known = theirs(h, edges, batch.graph_of("atom"), edge_attr=bonds)
+        torch.testing.assert_close(layer(h, bonds, batch), known, rtol=0, atol=1e-5)
+
+
+def test_walks_are_pygs() -> None:
+    batch = collate(featurize(SMILES), np.arange(len(SMILES)))
+    edges = torch.stack([batch.source, batch.target])
+    known = AddRandomWalkPE(9)(Data(edge_index=edges, num_nodes=batch.n_atoms)).random_walk_pe
+    torch.testing.assert_close(walk_returns(batch, 9), known, rtol=0, atol=1e-6)
