@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Annotated
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
@@ -85,7 +86,7 @@ class GraphGPS(AtomEncoder):
         super().prepare(batch)
         _ = relations.all_pairs(batch).transpose, walk_returns(batch, self.walk)
 
-    def states(self, batch: GraphBatch) -> Tensor:
+    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The atoms' states after the last layer."""
         atoms, bonds = batch.features("atom"), batch.features("bond")
         h = self.embed(torch.cat([atoms, walk_returns(batch, self.walk).to(atoms.dtype)], dim=1))
@@ -106,7 +107,9 @@ class _Layer(nn.Module):
         self.norms = nn.ModuleList(get("norm", norm)(d) for _ in range(3))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, h: Tensor, bonds: Tensor, batch: GraphBatch) -> Tensor:
+    def forward(
+        self, h: Float[Tensor, "n d"], bonds: Float[Tensor, "e d_bond"], batch: GraphBatch
+    ) -> Float[Tensor, "n d"]:
         """float [n, d] and [e, d_bond] to [n, d]."""
         members = relations.members(batch)
         m = propagate(h, relations.bonds(batch), edge_rows=self.of_bond(bonds), message=_gine)

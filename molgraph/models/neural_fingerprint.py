@@ -86,14 +86,14 @@ class NeuralFingerprint(AtomEncoder):
     def states(self, batch: GraphBatch) -> SharedStates:
         """Each atom's share of the fingerprint."""
         given = self._rounds(batch)
-        r, f = given.atoms.rows(), None
+        r = given.atoms.rows()
+        f = r.new_zeros(len(r), self.d_rows)
         for step, hash_, norm, index in zip(given.rounds, self.hash, self.norms, self.index, strict=True):
             around = propagate(step.senders(r), step.relation)
             bonds = propagate(step.bonds, step.relation)
             v = torch.cat([step.previous(r) + around, bonds], dim=1)
             r = self.activation(norm(hash_(v, step.relation.offsets.diff()), given.readout))
-            i = index(r).softmax(dim=1)
-            f = i if f is None else step.previous(f) + i
+            f = step.previous(f) + index(r).softmax(dim=1)
         return SharedStates(f, given.readout, given.every_atom)
 
     def _rounds(self, batch: GraphBatch) -> AtomRounds:

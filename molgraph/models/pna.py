@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Annotated
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
@@ -107,7 +108,13 @@ class _Layer(nn.Module):
         self.of_bond = nn.Linear(d_bond, d, bias=False)
         self.update = nn.Sequential(nn.Linear(13 * d, d), nn.Linear(d, d))
 
-    def forward(self, own: Tensor, sent: Tensor, bonds: Tensor, relation: Relation) -> Tensor:
+    def forward(
+        self,
+        own: Float[Tensor, "{relation.n_target} d"],
+        sent: Float[Tensor, "{relation.n_source} d"],
+        bonds: Float[Tensor, "{relation.n_source} d_bond"],
+        relation: Relation,
+    ) -> Float[Tensor, "{relation.n_target} d"]:
         """float [n, d] of the targets, [q, d] and [q, d_bond] of the senders, to [n, d]."""
         degree = relation.offsets.diff().unsqueeze(1)
         found = propagate(self.of_source(sent) + self.of_bond(bonds), relation, reduce=_aggregations)

@@ -44,7 +44,11 @@ def attend(
     return weigh(scores if bias is None else scores + bias, v, relation)
 
 
-def weigh(scores: Tensor, v: Tensor, relation: Relation) -> Tensor:
+def weigh(
+    scores: Float[Tensor, " {relation.n_pairs} *heads"],
+    v: Float[Tensor, " {relation.n_source} *values"],
+    relation: Relation,
+) -> Float[Tensor, " {relation.n_target} *values"]:
     """``out_t = sum_s softmax_s(score_st) v_s``: zeros for a target without pairs.
 
     Args:
