@@ -85,8 +85,7 @@ def optimise(
         temperature: of decoding; the model's own if not given.
         device, threads: where the generator runs.
         journal: a file that keeps the calls, so that the same call goes on after a kill, and searches for the same
-            objective share them. Of a function, its code and the plain values that it reads are compared, not what
-            the models or lists that it uses hold.
+            objective share them. A function needs a version for it: ``FunctionOracle(function, version="1")``.
         report: an HTML page to write.
 
     Returns:

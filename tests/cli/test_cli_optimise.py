@@ -18,6 +18,7 @@ from molgraph.chem.quality import measure
 from molgraph.cli.main import app
 from molgraph.data.sources import builtin
 from molgraph.generate.oracles.journal import OracleCalls
+from molgraph.generate.oracles.oracle import FunctionOracle
 from molgraph.generate.oracles.similarity import Molecules
 from molgraph.train.model import Model
 from molgraph.train.training_molecules import distinct, molecule_hashes
@@ -106,13 +107,14 @@ def test_ctrl_c_keeps_what_was_scored_and_the_next_run_goes_on(folder: Path, tmp
             threading.Event().wait(0.3)
         return len(text)
 
+    kept = FunctionOracle(letters, version="1")
     how = {"search": "sampling", "budget": 40, "batch": 10, "journal": tmp_path / "a.journal"}
     try:
-        found = molgraph.optimise(folder / "gen.mgm", letters, **how)
+        found = molgraph.optimise(folder / "gen.mgm", kept, **how)
     finally:
         signal.signal(signal.SIGINT, before)
     assert found.interrupted and len(found) == len(asked) - 1 == 24, "the call at hand is lost"
-    found = molgraph.optimise(folder / "gen.mgm", letters, **how)
+    found = molgraph.optimise(folder / "gen.mgm", kept, **how)
     assert not found.interrupted and len(found) == 40 and len(asked) == 41
 
 

@@ -191,8 +191,8 @@ class OracleCalls:
         """The calls of earlier runs; the file is left as it is."""
         if not self.objective.content:
             raise UsageError(
-                "the calls of this objective cannot be kept: nobody can tell whether it changed since",
-                hint="give a plain function, a model in a file or an oracle with its content; or no journal",
+                "the calls of this objective cannot be kept: nothing tells whether its scores have changed since",
+                hint='give FunctionOracle(function, version="...") or an oracle with its content; or no journal',
             )
         try:
             lines = path.read_text("utf-8", "replace").splitlines() if path.exists() else []

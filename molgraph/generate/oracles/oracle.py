@@ -13,7 +13,6 @@ import numpy as np
 from molgraph.base.errors import UsageError
 from molgraph.base.parameters import check_params
 from molgraph.base.registry import get
-from molgraph.generate.oracles.function_hash import function_hash
 
 
 class Scores(NamedTuple):
@@ -54,7 +53,7 @@ class Oracle(ABC):
 
     @property
     def content(self) -> str:
-        """What the scores depend on, equal for equal oracles: the parameters, or hashes of files and functions.
+        """What the scores depend on, equal for equal oracles: the parameters, or hashes of files.
 
         It is empty where nobody can tell; then calls are not kept from run to run.
         """
@@ -72,6 +71,8 @@ class FunctionOracle(Oracle):
     Args:
         function: ``SMILES -> number``.
         name: what its column is called.
+        version: what its scores depend on, as ``"vina 1.2, receptor 7KK3"``. It must change whenever the scores would;
+            where it is given, calls are kept from run to run.
 
     Example:
         >>> FunctionOracle(len, "letters").score(["CCO", "C"]).value.tolist()
@@ -80,13 +81,14 @@ class FunctionOracle(Oracle):
 
     batched = False
 
-    def __init__(self, function: Callable[[str], float], name: str = "") -> None:
+    def __init__(self, function: Callable[[str], float], name: str = "", version: str = "") -> None:
         self.function, self.name = function, name or getattr(function, "__name__", "objective")
+        self.version = version
 
     @property
     def content(self) -> str:
-        """A hash of the function's code and of the plain values that it reads; empty where it has no code."""
-        return function_hash(self.function)
+        """The version; empty where none is given: code and data tell too little of a function's scores."""
+        return self.version
 
     def score(self, smiles: Sequence[str]) -> Scores:
         """The function's value of each SMILES; what it raises is the caller's to handle."""
