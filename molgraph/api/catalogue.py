@@ -24,6 +24,17 @@ COMMANDS = {
 }
 
 
+#: headings of models, each by the first of these tags that it has
+GROUPS = {
+    "graph": "Graph networks",
+    "3d": "3D networks",
+    "sequence": "Sequence networks",
+    "fingerprints": "Fingerprints",
+    "baseline": "Baseline",
+    "peer": "Peer packages",
+}
+
+
 class Parameter(NamedTuple):
     """A hyper-parameter, as the constructor's signature and docstring have it."""
 
@@ -44,12 +55,24 @@ def names(kind: str = "model") -> list[str]:
 
 
 def model_entries() -> list[Entry]:
-    """Everything that ``train`` takes, graph models first; an encoder stands for the method of its name."""
+    """Everything that ``train`` takes, group by group; an encoder stands for the method of its name."""
     found: dict[str, Entry] = {}
     for kind in MODEL_KINDS:
         for name in registry.names(kind):
             found.setdefault(name, registry.entry(kind, name))
-    return list(found.values())
+    order = [*GROUPS.values(), group_of(registry.entry("method", "ensemble"))]
+    return sorted(found.values(), key=lambda each: order.index(group_of(each)))
+
+
+def group_of(entry: Entry) -> str:
+    """The heading of the group that a model belongs to.
+
+    Example:
+        >>> group_of(registry.entry("encoder", "gin")), group_of(registry.entry("method", "ensemble"))
+        ('Graph networks', 'Other models')
+    """
+    tags = tags_of(entry)
+    return next((heading for tag, heading in GROUPS.items() if tag in tags), "Other models")
 
 
 class System(NamedTuple):

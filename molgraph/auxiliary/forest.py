@@ -26,7 +26,7 @@ STEP = 25  # trees grown between two ticks of the progress bar
     "method",
     "random_forest",
     tags=("fingerprints", "trees", "baseline"),
-    summary="Morgan bits and RDKit descriptors into a random forest; the baseline",
+    summary="a forest on Morgan bits and descriptors: the baseline",
     paper="Breiman 2001, Mach. Learn. 45:5; Rogers and Hahn 2010, J. Chem. Inf. Model. 50:742",
 )
 @dataclass(eq=False)

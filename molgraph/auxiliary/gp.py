@@ -80,7 +80,7 @@ class Posterior(TargetModel):
     "method",
     "gp",
     tags=("fingerprints", "uncertainty"),
-    summary="Gaussian process on the Tanimoto kernel, with its own uncertainty",
+    summary="Gaussian process on the Tanimoto kernel: with its own uncertainty",
     paper="Rasmussen and Williams 2006, MIT Press; Milios et al. 2018, NeurIPS; Griffiths et al. 2023, NeurIPS",
 )
 @dataclass(eq=False)

@@ -45,7 +45,7 @@ class Plane(TargetModel):
     "method",
     "linear",
     tags=("fingerprints", "baseline"),
-    summary="ridge regression for numbers, logistic regression for classes",
+    summary="ridge or logistic regression: for numbers, for classes",
     paper="Hoerl and Kennard 1970, Technometrics 12:55; Cox 1958, J. R. Stat. Soc. B 20:215",
 )
 @dataclass(eq=False)

@@ -29,7 +29,7 @@ from molgraph.train.outputs import ClassWeights
     "maplight",
     system="maplight",
     tags=("fingerprints", "trees"),
-    summary="Morgan and Avalon counts, ErG and 200 descriptors into CatBoost; leads many ADMET boards",
+    summary="CatBoost on counts, ErG and descriptors: leads many ADMET boards",
     paper="Notwell and Wood 2023, arXiv:2310.00174; Prokhorenkova et al. 2018, NeurIPS",
 )
 @dataclass(eq=False)

@@ -49,7 +49,7 @@ class SupportVectorSum(TargetModel):
     "method",
     "svm",
     tags=("fingerprints",),
-    summary="support vector machine on the Tanimoto kernel",
+    summary="support vectors on the Tanimoto kernel",
     paper="Cortes and Vapnik 1995, Mach. Learn. 20:273; Ralaivola et al. 2005, Neural Netw. 18:1093",
 )
 @dataclass(eq=False)

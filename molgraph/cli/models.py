@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LINE = ("rows", "relation", "message", "update", "readout", "objective")
 TAGGED = 40  # characters of a summary beside which tags are shown
+AUTHOR = 10  # characters of a name
 GRAPH_METHOD = "graph"  # the method that trains any encoder: its parameters are every graph model's too
 
 
@@ -73,7 +74,7 @@ def show_all(found: list[Entry], kind: str) -> None:
     """Print a table of entries, a line each."""
     from rich.console import Console
 
-    from molgraph.api.catalogue import tags_of
+    from molgraph.api.catalogue import group_of, tags_of
 
     console = Console(highlight=False)
     if kind == "metric":
@@ -86,7 +87,11 @@ def show_all(found: list[Entry], kind: str) -> None:
     room -= (max(map(len, tags)) + 2) * wide
     title = "Models" if kind == "model" else kind.capitalize() + ("es" if kind.endswith("h") else "s")
     table = grid(title, "name", "what it is", "from", *["tags"] * wide)
+    before = ""
     for each, paper, own in zip(shown, papers, tags, strict=True):
+        if kind == "model" and (heading := group_of(each)) != before:
+            table.add_row(f"[bold default]{heading}[/]")
+            before = heading
         table.add_row(each.name, brief(each.summary, room), paper, *[own] * wide)
     console.print(table)
     if kind == "split":
@@ -118,9 +123,14 @@ def short_paper(paper: str) -> str:
     Example:
         >>> short_paper("Yang et al. 2019, J. Chem. Inf. Model. 59:3370; Rong et al. 2020, NeurIPS")
         'Yang 2019'
+        >>> short_paper("Lakshminarayanan et al. 2017, NeurIPS")
+        'Lakshmina… 2017'
     """
-    found = re.match(r"(\w+)[^;]*?\b(\d{4})\b", paper)
-    return " ".join(found.groups()) if found else paper.partition(",")[0]
+    found = re.match(r"([\w-]+)[^;]*?\b(\d{4})\b", paper)
+    if found is None:
+        return paper.partition(",")[0]
+    author, year = found.groups()
+    return f"{author if len(author) <= AUTHOR else author[: AUTHOR - 1] + '…'} {year}"
 
 
 def _metrics(found: list[Entry]) -> Any:

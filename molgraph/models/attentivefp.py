@@ -22,7 +22,7 @@ from molgraph.nn.deduplicate import AtomRounds, atom_rounds
     "encoder",
     "attentivefp",
     system="attentivefp",
-    summary="attention over neighbours, then over atoms, with gated updates",
+    summary="attention over neighbours, then over atoms; gated updates",
     paper="Xiong et al. 2020, J. Med. Chem. 63:8749",
     line=("atoms", "bonds", "additive attention", "GRU", "attentive", "supervised"),
 )

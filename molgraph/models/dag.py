@@ -22,7 +22,7 @@ from molgraph.nn.sweep import sweep
 @register(
     "encoder",
     "dag",
-    summary="directed acyclic graphs towards each atom, a recursive network along each",
+    summary="directed acyclic graphs towards each atom: a recursive network along each",
     paper="Lusci, Pollastri & Baldi 2013, J. Chem. Inf. Model. 53:1563",
     line=(
         "atoms as seen from a root",

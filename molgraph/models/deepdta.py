@@ -22,7 +22,7 @@ from molgraph.nn.encoder import Encoded, Encoder
     "deepdta",
     system="deepdta",
     command="molgraph train dataset:davis -m deepdta --epochs 2",
-    summary="convolutions over the letters of proteins and SMILES; of both, drug-target affinity",
+    summary="convolutions over letters: of proteins, SMILES, or both (drug-target affinity)",
     paper="Oeztuerk, Oezguer and Ozkirimli 2018, Bioinformatics 34:i821",
     line=("tokens", "windows", "convolution", "ReLU", "maximum", "supervised"),
 )

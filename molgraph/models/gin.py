@@ -23,7 +23,7 @@ from molgraph.nn.propagate import propagate
     "encoder",
     "gin",
     system="gin",
-    summary="graph isomorphism network, with or without chemistry",
+    summary="graph isomorphism network (with or without chemistry)",
     paper="Xu et al. 2019, ICLR; edges: Hu et al. 2020, ICLR",
     line=("atoms", "bonds", "sum, or ReLU of the sum with the edge", "perceptron", "sum of every layer", "supervised"),
 )

@@ -22,7 +22,7 @@ from molgraph.nn.propagate import propagate
     "encoder",
     "graphconv",
     system="graphconv",
-    summary="graph convolution by degree with pooling over neighbours, MoleculeNet's",
+    summary="graph convolution by degree: MoleculeNet's, with pooling over neighbours",
     paper="Altae-Tran et al. 2017, ACS Cent. Sci. 3:283; Wu et al. 2018, Chem. Sci. 9:513",
     line=("atoms", "bonds", "sum, then max", "linear by degree", "sum and max", "supervised"),
 )

@@ -25,7 +25,7 @@ from molgraph.nn.walks import walk_returns
     "encoder",
     "graphgps",
     system="graphgps",
-    summary="messages along bonds and attention over all atoms side by side",
+    summary="local messages and attention over all atoms",
     paper="Rampasek et al. 2022, NeurIPS; GINE: Hu et al. 2020, ICLR; walks: Dwivedi et al. 2022, ICLR",
     line=("atoms", "bonds; all atoms of the graph", "GINE; attention", "skip + perceptron", "mean", "supervised"),
 )

@@ -24,7 +24,7 @@ from molgraph.nn.segment import segment_max, segment_mean, segment_min, segment_
     "encoder",
     "pna",
     system="pna",
-    summary="several aggregations of neighbours, scaled by degree",
+    summary="neighbours aggregated in several ways: scaled by degree",
     paper="Corso et al. 2020, NeurIPS",
     line=("atoms", "bonds", "linear", "mean, min, max, std x degree scalers", "mean", "supervised"),
 )

@@ -28,7 +28,7 @@ TESTED = (
 @register(
     "encoder",
     "pyg_conv",
-    summary="any convolution of PyTorch Geometric, a few times, with skips",
+    summary="any convolution of PyTorch Geometric: a few times, with skips",
     paper="Fey and Lenssen 2019, ICLR workshop; GINEConv: Hu et al. 2020, ICLR",
     line=("atoms", "bonds", "its own", "skip + ReLU", "mean", "supervised"),
 )

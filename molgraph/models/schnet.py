@@ -26,7 +26,7 @@ from molgraph.nn.relation import Relation
     "schnet",
     tags=("3d",),
     system="schnet",
-    summary="continuous filters of distances, for atoms in space",
+    summary="continuous filters of distances: for atoms in space",
     paper="Schuett et al. 2018, J. Chem. Phys. 148:241722",
     line=("atoms", "radius", "continuous filter", "residual", "sum", "supervised"),
 )

@@ -36,7 +36,7 @@ TORN = "the ensemble's parts do not fit together"
     "ensemble",
     system="deep-ensembles",
     tags=("uncertainty",),
-    summary="several fits of one model from different seeds: their mean, and their spread, which is not calibrated",
+    summary="fits of one model from several seeds: their mean, and their spread, which is not calibrated",
     paper="Lakshminarayanan et al. 2017, NeurIPS 30",
 )
 class Ensemble(Method):
