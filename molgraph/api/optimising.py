@@ -15,16 +15,15 @@ import pandas as pd
 from molgraph.api.prediction import load, set_running
 from molgraph.base.contracts import Generator, LatentGenerator
 from molgraph.base.errors import DataError, UsageError
+from molgraph.chem.identity import identities_of
 from molgraph.data.read import read_table
 from molgraph.data.table import Table
-from molgraph.generate.control import Control, make_control
-from molgraph.generate.guard import Guard, watch
+from molgraph.generate.control import judge, make_control
 from molgraph.generate.known import place_known, read_known
-from molgraph.generate.latent_search import Decoded, run_search
+from molgraph.generate.latent_search import Decoded, run_search, standard_starts
 from molgraph.generate.optimised import Optimised, annotated, best_so_far, ranked, rows_of
 from molgraph.generate.oracles.combined import Combined, Term, read_objective
 from molgraph.generate.oracles.journal import SECONDS, OracleCalls
-from molgraph.generate.oracles.model import ModelOracle
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.oracles.similarity import Nearest, Similarity
 from molgraph.generate.searches.search import make_search
@@ -65,7 +64,8 @@ def optimise(
             a function of one SMILES. Molecules outside a bound are kept, behind those within.
         search: a registered search; ``molgraph.names("search")``.
         budget: oracle calls; a call is a distinct molecule.
-        start: a molecule to begin at, or several; the prior's if not given.
+        start: a molecule to begin at, or several; the prior's if not given. It is scored and compared with after the
+            generator's preset, as everything that is decoded: without salts and charges.
         similarity: the lowest Tanimoto similarity to the start that a molecule may have.
         known: a table of molecules that the search learns from before its first call, and that are never called. A
             part of the objective has its values in a column of its name, or of its model's target; others are computed,
@@ -76,7 +76,7 @@ def optimise(
             model is not trusted.
         control: a second opinion that the search does not see: a model (``.mgm``), or a table with the target of the
             objective's model, on whose molecules a random forest is trained but for those that the model learnt from.
-        compare: also sample the prior with as many calls, for comparison.
+        compare: also sample the prior, or around the starts, with as many calls, for comparison.
         batch: molecules scored between two proposals of the search.
         diversity: weight of a batch's determinantal diversity, 0 to 1.
         seconds: how long an oracle call may take.
@@ -97,7 +97,8 @@ def optimise(
     """
     loaded = model if isinstance(model, Model) else load(model)
     space = latent_space(loaded)
-    starts = [start] if isinstance(start, str) and start else [*start]
+    written = [start] if isinstance(start, str) and start else [*start]
+    starts = standard_starts(written, loaded.standardiser)
     asked = read_objective(objective, starts[0] if starts else "")
     given = None if known is None else read_known(known, asked)
     if reference is None and given is not None:
@@ -130,7 +131,7 @@ def optimise(
         space.set_params(**before)
         calls.close()
     about = [] if second is None else [second.note]
-    notes = tuple(filter(None, [shortened, told and told.note, decoded.sentence, *decoded.notes, *about]))
+    notes = [*_changed(written, starts), shortened, told and told.note, decoded.sentence, *decoded.notes, *about]
     rows = ranked(calls)
     if not interrupted and not any(np.isfinite(one.objective) for one in rows):
         reason = f": {rows[0].smiles}: {rows[0].reason}" if rows else ""
@@ -138,13 +139,17 @@ def optimise(
             f"the objective scored none of {len(rows):,} molecules{reason}",
             hint="try it on one molecule first" if rows else "look at what the generator draws: molgraph generate",
         )
-    found = Optimised(rows_of(rows, asked), asked.words, search, budget, curves, notes=notes, interrupted=interrupted)
+    frame = rows_of(rows, asked, starts)
+    said = tuple(filter(None, notes))
+    found = Optimised(frame, asked.words, search, budget, curves, notes=said, interrupted=interrupted)
     if interrupted:  # there is a second to write what is known
         return found
-    scores, guard = (None, None) if second is None else _judge(second, found, asked)
-    molecules = None if near is None else near.molecules
-    frame = annotated(found.frame, asked, generator=loaded, reference=molecules, control=scores)
-    found = replace(found, frame=frame, guard=guard)
+    judged = None if second is None else judge(second, frame, asked)
+    molecules, scores = None if near is None else near.molecules, None if judged is None else judged.scores
+    frame = annotated(frame, asked, generator=loaded, reference=molecules, control=scores)
+    if judged is not None:
+        found = replace(found, guard=judged.guard, notes=(*said, *judged.notes))
+    found = replace(found, frame=frame)
     if report is not None:
         write_page(found, report, starts)
     return found
@@ -205,11 +210,11 @@ def _bounded(
     return asked.with_terms(*more) if more else asked
 
 
-def _judge(control: Control, found: Optimised, objective: Combined) -> tuple[np.ndarray, Guard | None]:
-    """The control's scores in the frame's order, and its comparison with the objective over the calls."""
-    scores = control.oracle.score(found.frame["smiles"].tolist()).value
-    model_terms = [term for term in objective.terms if isinstance(term.oracle, ModelOracle) and term.weight]
-    sign = np.sign(model_terms[0].weight) if model_terms else 1.0
-    order = np.argsort(found.frame["call"].to_numpy(), kind="stable")
-    values = found.frame["objective"].to_numpy(float)[order]
-    return scores, watch(values, sign * scores[order], independent=control.independent)
+def _changed(written: Sequence[str], starts: Sequence[str]) -> list[str]:
+    """Which starts are other molecules after the preset, a sentence each."""
+    before = [each.written for each in identities_of(list(written))]
+    return [
+        f"the start {text} is {new} after the generator's preset: that is scored and compared with"
+        for text, old, new in zip(written, before, starts, strict=True)
+        if old != new
+    ]

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from molgraph.base.contracts import LatentGenerator
-from molgraph.generate.latent_search import encode_starts
+from molgraph.data.table import make_table
+from molgraph.generate.latent_search import encode_starts, standard_starts
 from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.oracles.similarity import Molecules
 from molgraph.generate.searches.ascent import climb
 from molgraph.generate.searches.head import Head
+from molgraph.train.training_molecules import molecule_hashes
 
 STEPS = 80
 
@@ -22,7 +24,7 @@ class Improvement:
     """The best molecule found from one start, for one similarity that it had to keep.
 
     Args:
-        start, best: SMILES; ``best`` is empty where no other molecule was similar enough and better.
+        start, best: SMILES, the start's after the preset; ``best`` is empty where none was similar enough and better.
         similarity: of the two, Tanimoto.
         before, after: their scores.
     """
@@ -55,6 +57,8 @@ def improve(
 
     Jin et al. 2018, section 3.3: 80 steps from the start's latent vector; the decoded molecule with the highest score
     among those whose similarity (Morgan, radius 2) is at least delta; a success is one that differs from the start.
+    The start is scored and compared as the generator writes molecules, so that to lose a charge is no improvement, and
+    another stereoisomer of it is no success.
 
     Args:
         generator: fitted.
@@ -72,12 +76,13 @@ def improve(
     Raises:
         DataError: the start cannot be read or encoded.
     """
-    z = encode_starts(generator, [start], standardiser)
+    starts = standard_starts([start], standardiser)
+    z = encode_starts(generator, starts)
     path = np.vstack([z, climb(heads, z, steps, rate)])
-    begin, *found = calls.score([start, *generator.decode(path, seed)])
-    distinct = list(
-        {one.smiles: one for one in found if np.isfinite(one.objective) and one.smiles != begin.smiles}.values()
-    )
+    begin, *found = calls.score([*starts, *generator.decode(path, seed)])
+    other = {one.smiles: one for one in found if np.isfinite(one.objective)}
+    own, *hashes = molecule_hashes(make_table([begin.smiles, *other]))  # stereo aside
+    distinct = [one for one, its in zip(other.values(), hashes, strict=True) if its != own]
     near = Molecules([begin.smiles]).nearest([one.smiles for one in distinct]).similarity if distinct else np.zeros(0)
     out = {}
     for delta in similarities:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from molgraph.base.contracts import Method
 from molgraph.base.errors import DataError, UsageError
@@ -15,6 +16,7 @@ from molgraph.data.levels import labelled
 from molgraph.data.read import read_table
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
+from molgraph.generate.guard import Guard, watch
 from molgraph.generate.oracles.combined import Combined
 from molgraph.generate.oracles.model import ModelOracle
 from molgraph.train.model import Model
@@ -96,3 +98,47 @@ def make_control(control: Any, objective: Combined, seed: int = 0) -> Control:
     method.set_params(**({"seed": seed} if "seed" in method.param_names() else {}))
     fitted = method.fit(standardise(table.take(left), "standard"))
     return Control(ModelOracle(Model(fitted, targets=table.row_targets[:1])), words, whole)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A control's opinion of the molecules that a search scored.
+
+    Args:
+        scores: float64 [n], by molecule.
+        guard: how they rise with the objective; None where there is nothing to compare.
+        notes: what a person should know beside it.
+    """
+
+    scores: np.ndarray
+    guard: Guard | None = None
+    notes: tuple[str, ...] = ()
+
+
+def judge(control: Control, frame: pd.DataFrame, objective: Combined) -> Judged:
+    """Compare the control's scores with those of the model that it controls.
+
+    A model with a weight is compared by its own column over the calls, whatever else the objective has; of one that
+    only has bounds, the molecules within them are counted by both. Without a model the objective itself is compared.
+
+    Args:
+        control: of ``make_control``.
+        frame: of ``rows_of``.
+        objective: that was searched for.
+    """
+    scores = control.oracle.score(frame["smiles"].tolist()).value
+    models = [
+        (term.oracle.target == control.oracle.target, bool(term.weight), term, label)
+        for term, label in zip(objective.terms, objective.labels, strict=True)
+        if isinstance(term.oracle, ModelOracle)
+    ]
+    *_, term, label = max(models, key=lambda each: each[:2], default=(None, "objective"))
+    values = frame[label if label in frame else "objective"].to_numpy(np.float64)
+    if term is not None and not term.weight:
+        kept = frame["within_bounds"].to_numpy(bool) & np.isfinite(scores)
+        both = int((kept & ~term.outside(np.nan_to_num(scores))[0]).sum())
+        words = f"of the {int(kept.sum()):,} molecules within the bounds, {both:,} are within those of {label} by the"
+        return Judged(scores, notes=(f"{words} control too",))
+    sign = 1.0 if term is None else np.sign(term.weight) * term.oracle.better
+    order = np.argsort(frame["call"].to_numpy(), kind="stable")
+    return Judged(scores, watch(sign * values[order], sign * scores[order], independent=control.independent))

@@ -13,7 +13,6 @@ from molgraph.base.progress import bar
 from molgraph.base.seeds import derive
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.identity import identities_of
-from molgraph.chem.smiles import why_unreadable
 from molgraph.data.standardise import standardise
 from molgraph.data.table import make_table
 from molgraph.generate.diversity import kernel_matrix, select_diverse
@@ -41,18 +40,40 @@ class Decoded:
         return words
 
 
-def encode_starts(generator: LatentGenerator, smiles: Sequence[str], standardiser: str = "standard") -> np.ndarray:
-    """The latent vectors of molecules to begin at: float64 [n, d].
+def standard_starts(smiles: Sequence[str], standardiser: str = "standard") -> list[str]:
+    """The molecules to begin at as a generator's own are written: canonical, after the same preset.
+
+    Scores and similarities of a salt or an ion are not those of the neutral molecule that a search begins at.
 
     Raises:
-        DataError: one cannot be read or has no place in the space; the message gives the reason.
+        DataError: one cannot be read.
+
+    Example:
+        >>> standard_starts(["OCC.Cl", "C[NH3+]"])
+        ['CCO', 'CN']
     """
     table = standardise(make_table(list(smiles)), standardiser)
-    found = generator.encode(table)
-    for row in np.flatnonzero(~(table.ok & found.ok)).tolist():
-        words = "cannot be read" if why_unreadable(smiles[row]) else "has no place in the generator's space"
+    found = identities_of([str(text) for text in table.smiles])
+    for row, each in enumerate(found):
+        if why := table.reason[row] or each.reason:
+            raise DataError(f"the start {smiles[row]!r} cannot be read: {why}", hint="begin at another molecule")
+    return [each.written for each in found]
+
+
+def encode_starts(generator: LatentGenerator, smiles: Sequence[str]) -> np.ndarray:
+    """The latent vectors of molecules to begin at: float64 [n, d].
+
+    Args:
+        generator: fitted.
+        smiles: n molecules, of ``standard_starts``.
+
+    Raises:
+        DataError: one has no place in the space; the message gives the reason.
+    """
+    found = generator.encode(make_table(list(smiles)))
+    for row in np.flatnonzero(~found.ok).tolist():
         raise DataError(
-            f"the start {smiles[row]!r} {words}: {table.reason[row] or found.reason[row]}",
+            f"the start {smiles[row]!r} has no place in the generator's space: {found.reason[row]}",
             hint="begin at another molecule, or train the generator on a corpus that has its fragments",
         )
     return found.mean
@@ -86,7 +107,8 @@ def run_search(
         decoded: filled in as the search goes, for callers that may be interrupted.
     """
     out = Decoded() if decoded is None else decoded
-    z = encode_starts(generator, starts, standardiser) if starts else None
+    starts = standard_starts(starts, standardiser)
+    z = encode_starts(generator, starts) if starts else None
     search.begin(generator.d_latent, z, derive(seed, "search"), None if known is None else (known.z, known.score))
     with bar(f"search by {search.name}", calls.budget) as line:
         if z is not None:

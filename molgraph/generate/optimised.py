@@ -23,13 +23,16 @@ from molgraph.generate.oracles.similarity import Molecules
 from molgraph.train.model import Model
 from molgraph.train.training_molecules import molecule_hashes
 
+RESERVED = ("smiles", "objective", "start", "call", "reason")  # columns that no part of an objective has
+
 
 @dataclass(frozen=True)
 class Optimised:
     """The molecules that a search scored, the best first, and how it went.
 
     Args:
-        frame: a row for each oracle call: rank, smiles, objective, within_bounds, the objective's parts, sa, alerts,
+        frame: a row for each oracle call: rank, smiles, objective, within_bounds, the objective's parts, start (whether
+            it is a molecule that the search began at), sa, alerts,
             known and known_similarity (the nearest molecule of the reference), novel, learnt_from (whether a property
             model of the objective learnt from it), control, call, reason. Columns of things not asked for are left out.
         objective: in words.
@@ -60,12 +63,18 @@ class Optimised:
     @property
     def sentence(self) -> str:
         """The outcome in words."""
-        within = self.frame["within_bounds"].to_numpy(bool)
+        within, value = self.frame["within_bounds"].to_numpy(bool), self.frame["objective"].to_numpy(float)
+        begun = self.frame["start"].to_numpy(bool) if "start" in self.frame else np.zeros(len(self), dtype=bool)
         failed = int((self.frame["reason"] != "").sum())
         words = f"{len(self):,} molecules scored by {self.objective}: {within.sum():,} within the bounds"
         if within.any():
-            best = float(self.frame["objective"].to_numpy(float)[within].max())
+            best, start = value[within].max(), np.nanmax(value[begun], initial=-np.inf)
             words += f", the best at {best:.3f}"
+            if np.isfinite(start):
+                better = best > start or not (begun & within).any()
+                words += (
+                    f", from {start:.3f} of the start" if better else ", which is the start: nothing better was found"
+                )
             control = self.best_so_far.get("sampling")
             if control is not None and self.search != "sampling" and np.isfinite(control[-1]):
                 words += f" (plain sampling with as many calls: {control[-1]:.3f})"
@@ -88,8 +97,8 @@ def ranked(calls: OracleCalls) -> list[Scored]:
     return sorted(calls.scored.values(), key=place)
 
 
-def rows_of(scored: Sequence[Scored], objective: Combined) -> pd.DataFrame:
-    """The columns that need nothing further: rank, smiles, objective, within_bounds, parts, call, reason."""
+def rows_of(scored: Sequence[Scored], objective: Combined, starts: Sequence[str] = ()) -> pd.DataFrame:
+    """The columns that need nothing further: rank, smiles, objective, within_bounds, parts, start, call, reason."""
     parts = {
         label: [one.parts[j] if one.parts else np.nan for one in scored] for j, label in enumerate(objective.labels)
     }
@@ -98,7 +107,8 @@ def rows_of(scored: Sequence[Scored], objective: Combined) -> pd.DataFrame:
         "smiles": [one.smiles for one in scored],
         "objective": [one.objective for one in scored],
         "within_bounds": [one.within for one in scored],
-        **{label: values for label, values in parts.items() if label not in ("smiles", "objective", "call", "reason")},
+        **{label: values for label, values in parts.items() if label not in RESERVED},
+        **({"start": [one.smiles in starts for one in scored]} if starts else {}),
         "call": [one.call for one in scored],
         "reason": [one.reason for one in scored],
     }
@@ -127,15 +137,17 @@ def annotated(
     if "sa" not in frame:
         more["sa"] = measure("sa", smiles).value
     more["alerts"] = ["; ".join(found) for found in alerts_of(smiles)]
-    novel = np.ones(len(smiles), dtype=bool)
+    novel, hashes = np.ones(len(smiles), dtype=bool), molecule_hashes(make_table(smiles))
     learned = None if generator is None else generator.trained_on
     if learned is not None:
-        novel &= ~np.isin(molecule_hashes(make_table(smiles)), learned)
+        novel &= ~np.isin(hashes, learned)
+    if "start" in frame:
+        novel &= ~np.isin(hashes, hashes[frame["start"].to_numpy(bool)])
     if reference is not None:
         found = reference.nearest(smiles)
         more["known"], more["known_similarity"] = found.smiles, found.similarity
         novel &= ~reference.holds(smiles, found)
-    if learned is not None or reference is not None:
+    if learned is not None or reference is not None or "start" in frame:
         more["novel"] = novel
     for term, label in zip(objective.terms, objective.labels, strict=True):
         seen = term.oracle.trained_on(smiles) if isinstance(term.oracle, ModelOracle) else None

@@ -13,8 +13,10 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.base.registry import get
 from molgraph.data.sources import builtin
 from molgraph.generate import control
-from molgraph.generate.control import make_control
+from molgraph.generate.control import judge, make_control
+from molgraph.generate.optimised import ranked, rows_of
 from molgraph.generate.oracles.combined import Combined, read_objective
+from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.train.model import Model
 from molgraph.train.training_molecules import molecule_hashes
 
@@ -65,6 +67,25 @@ def test_a_control_that_shares_molecules_is_told(
     blind.terms[0].oracle.model.trained_on = None  # type: ignore[attr-defined]
     half = make_control(builtin.chembl2321810().take(np.arange(60)), blind)
     assert not half.independent and "30 of its table, at random" in half.note
+
+
+def test_a_control_is_compared_with_the_model_that_it_controls(objective: Combined, assay: Path) -> None:
+    smiles = [str(text) for text in builtin.chembl2321810().smiles[:60]]
+    weighted, bound = read_objective(f"{assay}:-1,qed:5"), read_objective(f"qed,{assay}<5")
+    for asked in (weighted, bound):
+        calls = OracleCalls(asked, 60)
+        calls.score(smiles)
+        frame = rows_of(ranked(calls), asked)
+        found = judge(make_control(str(assay), asked), frame, asked)
+        np.testing.assert_array_equal(found.scores, frame[asked.labels[asked is bound]])
+        if asked is weighted:
+            assert found.guard is not None and found.guard.agreement == 1 and np.nanmax(found.guard.control) < 0
+        else:
+            n = int((found.scores < 5).sum())
+            assert found.guard is None and 0 < n < 60
+            assert found.notes == (
+                f"of the {n} molecules within the bounds, {n} are within those of assay by the control too",
+            )
 
 
 def test_a_table_controls_property_models_alone() -> None:

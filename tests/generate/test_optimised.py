@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.evaluate.report_search import write_search_report
-from molgraph.generate.optimised import annotated, ranked, rows_of
+from molgraph.generate.optimised import Optimised, annotated, ranked, rows_of
 from molgraph.generate.oracles.combined import read_objective
 from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.oracles.similarity import Molecules
@@ -25,6 +25,19 @@ def test_novel_is_what_the_reference_does_not_hold() -> None:
     novel = dict(zip(frame["smiles"], frame["novel"], strict=True))
     assert novel == {LONGER: True, "CCN": False, "C[C@@H](O)F": False, "CC(=O)[O-]": False, "CCC": True}
     assert frame.set_index("smiles").loc[LONGER, "known_similarity"] == 1
+
+
+def test_a_start_is_told_from_what_was_found() -> None:
+    calls = OracleCalls(read_objective("logp"), 9)
+    calls.score(["CCO", "C[C@@H](O)F", "C[C@H](O)F"])
+    for starts, words in (
+        (["C[C@@H](O)F"], "which is the start: nothing better"),
+        (["CCO"], "from -0.001 of the start"),
+    ):
+        frame = annotated(rows_of(ranked(calls), calls.objective, starts), calls.objective)
+        assert words in Optimised(frame, "logp", "ascent", 9, {}).sentence
+        assert frame.loc[frame["start"], "smiles"].tolist() == starts
+        assert (frame["novel"] == frame["smiles"].str.contains("F").eq(starts == ["CCO"])).all(), "stereo aside"
 
 
 def test_a_card_gives_long_words_a_line_and_draws_the_nearest(tmp_path: Path) -> None:

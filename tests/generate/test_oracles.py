@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from molgraph.chem.quality import measure
 from molgraph.data.table import make_table
 from molgraph.generate.oracles.combined import Combined, read_objective
 from molgraph.generate.oracles.journal import ABANDONED, SPENT, OracleCalls, drop_journal
-from molgraph.generate.oracles.oracle import FunctionOracle
+from molgraph.generate.oracles.oracle import FunctionOracle, Oracle, Scores
 from molgraph.generate.oracles.similarity import Molecules, Nearest
 from tests.tiny import series
 
@@ -202,7 +203,7 @@ def test_a_run_that_was_cut_short_goes_on(tmp_path: Path) -> None:
     two = OracleCalls(read_objective(kept), 10, journal=path)
     again = two.score(["CC", "CCO", "CCC"])
     two.close()
-    assert asked == ["CCO", "CC", "CCC"], "what was called is not called again"
+    assert asked == ["CCO", "CC", "CC", "CCC"], "what has a score is not called again, what failed is"
     assert again[1].objective == first[0].objective and again[0].reason == first[1].reason
     assert [each.call for each in again] == [1, 2, 3] and two.left == 7, "but it is counted"
     assert len(path.read_text().splitlines()) == 4 and all(json.loads(line) for line in path.read_text().splitlines())
@@ -215,6 +216,8 @@ def test_a_run_that_was_cut_short_goes_on(tmp_path: Path) -> None:
     [
         ("qed,similarity(CCO)>0.05", "qed,similarity(O=C(Nc1ccccc1)c1ccccc1)>0.05"),
         ("qed,sa<4", "qed,sa<=4"),
+        ("qed,logp<3.0000001", "qed,logp<3.0000004"),
+        ("qed:1234567", "qed:1234568.9"),
         (FunctionOracle(len, version="1"), FunctionOracle(len, version="2")),
         ({"qed": 1, "near": Nearest(make_table(["CCO"]))}, {"qed": 1, "near": Nearest(make_table(["CCC"]))}),
     ],
@@ -236,7 +239,14 @@ def test_a_file_that_is_no_journal_is_left_alone(tmp_path: Path) -> None:
     path.write_text("smiles,value\nCCO,1\n")
     with pytest.raises(UsageError, match="something else than calls"):
         OracleCalls(read_objective("qed"), 10, journal=path)
-    for unknown in (len, {"my": FunctionOracle(len)}):
+
+    class Own(Oracle):
+        name = "own"
+
+        def score(self, smiles: Sequence[str]) -> Scores:
+            return Scores(np.ones(len(smiles)), np.full(len(smiles), ""))
+
+    for unknown in (len, {"my": FunctionOracle(len)}, Own()):
         with pytest.raises(UsageError, match="cannot be kept"):
             OracleCalls(read_objective(unknown), 10, journal=tmp_path / "a")
     assert path.read_text() == "smiles,value\nCCO,1\n" and not (tmp_path / "a").exists()

@@ -10,7 +10,7 @@ from molgraph.base.errors import DataError
 from molgraph.data.sources import builtin
 from molgraph.generate.constrained import improve, success
 from molgraph.generate.guard import OPEN, PARTED, SOUND, watch
-from molgraph.generate.latent_search import choose_batch, encode_starts, run_search
+from molgraph.generate.latent_search import choose_batch, run_search, standard_starts
 from molgraph.generate.oracles.combined import read_objective
 from molgraph.generate.oracles.journal import OracleCalls
 from molgraph.generate.oracles.similarity import Molecules
@@ -87,7 +87,7 @@ def test_a_small_budget_leaves_calls_to_learn_from(space: NearestMolecule, name:
 
 
 def test_starts_are_scored_first_and_bounds_lead(space: NearestMolecule) -> None:
-    start = str(space.smiles[5])
+    (start,) = standard_starts([str(space.smiles[5])])
     calls = OracleCalls(read_objective("penalized_logp,similarity>0.3", lead=start), 60)
     run_search(space, calls, make_search("sampling"), starts=[start], seed=0)
     first, *others = calls.scored.values()
@@ -96,7 +96,7 @@ def test_starts_are_scored_first_and_bounds_lead(space: NearestMolecule) -> None
     far = np.nanmean(Molecules([start]).nearest(space.decode(np.random.default_rng(0).normal(size=(60, 6)))).similarity)
     assert near > far
     with pytest.raises(DataError, match="cannot be read"):
-        encode_starts(space, ["CCO", "C(C"])
+        standard_starts(["CCO", "C(C"])
 
 
 def test_a_batch_is_promising_and_diverse(space: NearestMolecule) -> None:
@@ -124,6 +124,19 @@ def test_improvement_keeps_the_similarity(space: NearestMolecule) -> None:
         gains.append(success(rows))
     assert gains[0][3] == 1.0 and gains[0][0] > 1.0, gains
     assert [g[0] for g in gains] == sorted((g[0] for g in gains), reverse=True)
+
+
+def test_to_lose_a_charge_or_a_centre_is_no_improvement(
+    space: NearestMolecule, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything that is decoded is the start without its charge, its salt or its stereocentre."""
+    start, own = "C[C@H](N)c1ccccc1", ["C[C@@H](N)c1ccccc1", "CC(N)c1ccccc1"]
+    monkeypatch.setattr(space, "decode", lambda z, seed: [own[i % 2] for i in range(len(z))])
+    head = fit_head(space.points, space.points[:, 0], epochs=1)
+    for written in ("C[C@H]([NH3+])c1ccccc1", f"{start}.Cl"):
+        calls = OracleCalls(read_objective(lambda text: float(-len(text))), 100)
+        found = improve(space, [head], calls, written, (0.0, 0.6))
+        assert [(each.start, each.best, each.gain) for each in found.values()] == [(start, "", 0.0)] * 2
 
 
 def test_the_guard_tells_a_hacked_objective_from_a_sound_one(rng: np.random.Generator) -> None:

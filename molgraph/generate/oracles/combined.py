@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -116,8 +116,12 @@ class Combined(Oracle):
     @property
     def content(self) -> str:
         """What the scores depend on: equal for equal objectives, and empty where that of a part is."""
-        each = [(term.words, type(term.oracle).__name__, term.oracle.content) for term in self.terms]
-        return "|".join("@".join(one) for one in each) if all(content for *_, content in each) else ""
+        plain = [each.name for each in fields(Term) if each.name != "oracle"]
+        each = [
+            (type(term.oracle).__name__, term.oracle.content, *(getattr(term, name) for name in plain))
+            for term in self.terms
+        ]
+        return repr(each) if all(content for _, content, *_ in each) else ""
 
     def score(self, smiles: Sequence[str]) -> Scores:
         """Where a search is led: ``guide``."""

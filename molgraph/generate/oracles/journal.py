@@ -54,7 +54,8 @@ class OracleCalls:
     A call that raises, gives NaN or takes too long becomes a scored molecule with a reason; none ends the run. A call
     is a distinct readable molecule, by its canonical SMILES. With a journal, the calls of earlier runs of the same
     objective are read from it: they count in the budget as if they were made, so that a search that is run again goes
-    on where it was stopped, and another search or seed finds what it would find without them, sooner.
+    on where it was stopped, and another search or seed finds what it would find without them, sooner. What failed then
+    is asked again.
 
     Args:
         objective: what scores.
@@ -192,13 +193,13 @@ class OracleCalls:
         if not self.objective.content:
             raise UsageError(
                 "the calls of this objective cannot be kept: nothing tells whether its scores have changed since",
-                hint='give FunctionOracle(function, version="...") or an oracle with its content; or no journal',
+                hint='name a version: FunctionOracle(function, version="1"), or version = "1" in the oracle\'s class',
             )
         try:
             lines = path.read_text("utf-8", "replace").splitlines() if path.exists() else []
         except OSError as error:
             raise storage_error(f"cannot read the calls in {path}", error) from error
-        kept = [one for one in map(_parsed, lines[1:]) if one is not None]
+        kept = [one for one in map(_parsed, lines[1:]) if one is not None and not one.reason]
         header = _json(lines[0]) if lines else {"objective": ""}
         if not isinstance(header, dict) or "objective" not in header:
             raise UsageError(f"{path} holds something else than calls of an objective", hint="name another file")

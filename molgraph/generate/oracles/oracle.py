@@ -42,6 +42,7 @@ class Oracle(ABC):
     molecules, in which distances from bounds are counted. ``step``: the smallest difference, 1 for a count.
     ``small``: parameters for trials.
     ``batched``: whether many molecules are scored in one call; where not, each call is bounded in time by itself.
+    ``version``: changes whenever the scores would; an oracle outside molgraph has its calls kept where it names one.
     """
 
     name: str = ""
@@ -50,15 +51,18 @@ class Oracle(ABC):
     step: float = 0.0
     batched: bool = True
     small: Mapping[str, Any] = MappingProxyType({})
+    version: str = ""
 
     @property
     def content(self) -> str:
-        """What the scores depend on, equal for equal oracles: the parameters, or hashes of files.
+        """What the scores depend on, equal for equal oracles: version and parameters, or hashes of files.
 
-        It is empty where nobody can tell; then calls are not kept from run to run.
+        It is empty where nothing tells; then calls are not kept from run to run.
         """
         values = {name: getattr(self, name, ...) for name in parameters_of(type(self))}
-        return repr(values) if all(isinstance(v, str | int | float | None) for v in values.values()) else ""
+        told = self.version or type(self).__module__.startswith("molgraph.")
+        plain = all(isinstance(v, str | int | float | None) for v in values.values())
+        return f"{self.version}{values}" if told and plain else ""
 
     @abstractmethod
     def score(self, smiles: Sequence[str]) -> Scores:
@@ -87,7 +91,7 @@ class FunctionOracle(Oracle):
 
     @property
     def content(self) -> str:
-        """The version; empty where none is given: code and data tell too little of a function's scores."""
+        """The version; empty where none is given: a function's code does not tell all that its scores depend on."""
         return self.version
 
     def score(self, smiles: Sequence[str]) -> Scores:
