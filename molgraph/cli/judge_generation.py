@@ -55,9 +55,8 @@ def judge_generation(
     than its neutral form.
 
     Examples:
-        molgraph judge-generation new.csv --train library.smi --reference held_out.smi -o report.html
+        molgraph judge-generation new.csv --train library.smi --reference held_out.smi --standardise standard -o a.html
         molgraph judge-generation gen.mgm -n 10000 --train dataset:moses --reference dataset:moses
-        molgraph judge-generation new.csv --train library.smi --standardise standard
     """
     check_whole("-n", n)
     check_writable(out, inputs=[each for each in (samples, reference, train) if each is not None])
@@ -75,6 +74,8 @@ def judge_generation(
     say(found.sentence)
     table(found.table())
     say(found.about, "dim")
+    for note in found.notes:
+        say(f"warning: {note}", "bold red", err=True)
     if out is not None:
         say(f"written to {out}", err=True)
 

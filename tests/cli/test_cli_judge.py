@@ -33,10 +33,16 @@ def test_draws_and_what_they_are_compared_with_are_standardised_alike(charged: P
     assert code == 0 and "all molecules standardised (standard)" in out and "unique@40" in out, out
     assert frame["novel"] == pytest.approx(drawn.n_novel / drawn.n_unique), "as generate has it"
     run("generate", charged / "g.mgm", "-n", 40, "-o", charged / "new.csv")
+    new = charged / "new.csv"
+    code, out = run("judge-generation", new, *table, "-o", charged / "c.html")
+    warned = "charges or salts in 100% of the training molecules and 0% of new"
+    assert code == 0 and f"warning: {warned}" in out and "--standardise standard" in out, out
+    assert warned in (charged / "c.html").read_text("utf-8") and "of the reference molecules" in out
     found = {}
     for preset in ("none", "standard"):
         asked = ["--standardise", preset, *table, "-o", charged / "b.csv"]
-        assert run("judge-generation", charged / "new.csv", *asked)[0] == 0
+        code, out = run("judge-generation", new, *asked)
+        assert code == 0 and ("warning" in out) == (preset == "none"), out
         found[preset] = pd.read_csv(charged / "b.csv").set_index("metric")["value"]
     assert found["none"]["novel"] == 1 and found["standard"].drop("kl").equals(frame.drop("kl"))
     with pytest.raises(molgraph.MolgraphError, match="standart"):

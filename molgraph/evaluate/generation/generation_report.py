@@ -50,6 +50,7 @@ class GenerationReport:
         samples: what was drawn, by row.
         reference: what it was compared with.
         standardiser: what all of them went through before they were compared.
+        notes: warnings to read before the numbers.
     """
 
     rows: tuple[Row, ...]
@@ -60,6 +61,7 @@ class GenerationReport:
     samples: Mapping[str, Sample]
     reference: Sample | None
     standardiser: str = "none"
+    notes: tuple[str, ...] = ()
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -142,7 +144,11 @@ class GenerationReport:
         lines = ["| metric | better | " + " | ".join(names) + " |", "|---|---|" + "---:|" * len(names)]
         for each, (label, cells) in zip(self.measures, self.table().iterrows(), strict=True):
             lines.append(f"| {label} | {direction(each)} | " + " | ".join(map(str, cells)) + " |")
-        return "\n".join([*lines, "", self.about, ""])
+        return "\n".join([*self._warned("**", "**\n"), *lines, "", self.about, ""])
+
+    def _warned(self, before: str = "", behind: str = "") -> list[str]:
+        """The warnings as lines."""
+        return [f"{before}Warning: {note}.{behind}" for note in self.notes]
 
     @property
     def about(self) -> str:
@@ -190,6 +196,7 @@ class GenerationReport:
             self.reference,
             title=", ".join(self.samples),
             sentences=self.sentence.splitlines(),
+            notes=self._warned(),
             matched=[(name, list(found.items())) for name, found in told if found],
             names=[(row.name, row.kind, row.n) for row in self.rows],
             rows=rows,
@@ -198,10 +205,11 @@ class GenerationReport:
         )
 
     def __repr__(self) -> str:
-        return f"{self.sentence}\n{self.table().to_string()}\n{self.about}"
+        return "\n".join([self.sentence, *self._warned(), self.table().to_string(), self.about])
 
     def _repr_html_(self) -> str:
-        return f"<p>{self.sentence}</p>{self.table().to_html(border=0)}<p>{self.about}</p>"
+        warned = "".join(self._warned("<p><b>", "</b></p>"))
+        return f"<p>{self.sentence}</p>{warned}{self.table().to_html(border=0)}<p>{self.about}</p>"
 
 
 def label_of(measure: Measure, embedding: str, n: int = FIRST) -> str:

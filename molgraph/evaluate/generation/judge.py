@@ -22,6 +22,8 @@ from molgraph.evaluate.statistics import Interval
 MOST = 10_000  # molecules of a sample, and of the reference, as in MOSES
 HALVES = 100  # half-samples behind an interval
 LEVEL = 0.95
+CHARGES_LOOKED_AT = 1000  # molecules of a sample or a set
+CHARGES_DIFFER = 0.05  # of the molecules, from which the difference is told
 
 
 class Draws(NamedTuple):
@@ -91,8 +93,10 @@ def judge_samples(
         rows.append(judge.row(row, "sample", Comparison(kept[row], theirs, _set(known), name, unchecked)))
     if controls and known:
         rows += _controls(judge, known, theirs, size)
+    others = {"reference": None if theirs is None else theirs.smiles, "training": known}
+    notes = charge_notes({row: each.smiles for row, each in kept.items()}, others)
     return GenerationReport(tuple(rows), name, size, 0 if theirs is None else len(theirs.readable),
-                            0 if known is None else len(known), kept, theirs, standardiser)  # fmt: skip
+                            0 if known is None else len(known), kept, theirs, standardiser, notes)  # fmt: skip
 
 
 class _Judge(NamedTuple):
@@ -173,6 +177,32 @@ def standardised(smiles: Sequence[str], preset: str) -> list[str]:
     """The texts after a standardiser; those that it cannot read stay as they are."""
     texts = ["" if each is None else str(each) for each in smiles]
     return texts if preset == "none" else [str(text) for text in standardise_smiles(texts, preset).values]
+
+
+def charge_notes(samples: Mapping[str, Sequence[str]], others: Mapping[str, Sequence[str] | None]) -> tuple[str, ...]:
+    """Warnings where samples and what they are compared with differ in charges or salts that ``standard`` removes.
+
+    Example:
+        >>> charge_notes({"new": ["CC(O)=O"]}, {"training": ["CC([O-])=O"], "reference": None})[0].split(":")[0]
+        'charges or salts in 100% of the training molecules and 0% of new'
+    """
+    notes = []
+    for what, smiles in others.items():
+        theirs = None if smiles is None else _charged(smiles)
+        for row, drawn in samples.items():
+            if theirs is not None and abs(theirs - (mine := _charged(drawn))) >= CHARGES_DIFFER:
+                notes.append(
+                    f"charges or salts in {theirs:.0%} of the {what} molecules and {mine:.0%} of {row}: a charged "
+                    "molecule is another one than its neutral form, so novel, filters and similarities mislead; "
+                    "standardise both: --standardise standard (standardise='standard')"
+                )
+    return tuple(notes)
+
+
+def _charged(smiles: Sequence[str]) -> float:
+    """The share of molecules, of a thousand spread over all, that the preset ``standard`` would change."""
+    texts = list(smiles)[:: max(1, len(smiles) // CHARGES_LOOKED_AT)][:CHARGES_LOOKED_AT]
+    return float(np.mean([a != b for a, b in zip(texts, standardised(texts, "standard"), strict=True)]))
 
 
 def _some(smiles: Sequence[str], most: int, seed: int, what: str) -> list[str]:
