@@ -5,9 +5,11 @@ Seconds are those of the processor, all processes counted, on one thread.
 
 from __future__ import annotations
 
+import gzip
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
@@ -30,8 +32,9 @@ FLOORS = {"preprocessing": 3.0, "training": 8.0, "sampling": 5.0}
 N = {"preprocessing": 256, "training": 128, "sampling": 64}  # molecules a round
 FIRST = 32  # the molecules before hold two on which the authors' code takes a minute, which would flatter molgraph
 EPOCHS = 8  # of molgraph's, which are shorter
-BINS, IN_BIN = (10, 20, 30, 40, 50), 16  # heavy atoms from, ten to a bin; molecules of each
-PEER_UPTO = 40  # heavy atoms: beyond, the authors' code takes over 10 s and 6 GB a molecule
+SIZES_AT, AT_SIZE = (10, 20, 30, 40, 50, 60), 32  # heavy atoms, and the molecules nearest to each
+CORPORA = ("chembl_sample/chembl.validation.smi.gz", "guacamol_sample/guacamol_10k.smiles")  # with large molecules
+PEER_UPTO = 40  # heavy atoms: from there on the authors' code takes over 10 s and 6 GB a molecule
 PEER = "authors' code"
 
 
@@ -122,18 +125,26 @@ def rates(both: dict[str, Side], rounds: int) -> dict[str, dict[str, Any]]:
     return rows
 
 
+def of_sizes() -> dict[int, list[str]]:
+    """For each of ``SIZES_AT`` the molecules of ``CORPORA`` that are nearest to it; empty where one is missing."""
+    paths = [Path(os.environ.get("MOLGRAPH_DATA", ""), name) for name in CORPORA]
+    if missing := [path.parent.name for path in paths if not path.exists()]:
+        print(f"JT-VAE against molecule size is left out: MOLGRAPH_DATA has no {missing[0]}")
+        return {}
+    texts: dict[str, int] = {}
+    for path in paths:
+        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+            for text in file.read().split():
+                mol = None if "." in text else Chem.MolFromSmiles(text)
+                texts |= {} if mol is None else {text: mol.GetNumHeavyAtoms()}
+    return {n: sorted(texts, key=lambda text, n=n: abs(texts[text] - n))[:AT_SIZE] for n in SIZES_AT}
+
+
 def by_size(both: dict[str, Side], rounds: int) -> list[dict[str, Any]]:
-    """Milliseconds a molecule of each side against the number of heavy atoms."""
-    path = Path(os.environ.get("MOLGRAPH_DATA", ""), "guacamol_sample", "guacamol_10k.smiles")
-    if not path.exists():
-        print("JT-VAE against molecule size is left out: MOLGRAPH_DATA has no guacamol_sample")
-        return []
-    texts = [text for text in path.read_text().split() if "." not in text]
-    atoms = np.array([Chem.MolFromSmiles(text).GetNumHeavyAtoms() for text in texts])
+    """Milliseconds a molecule of each side against the number of heavy atoms, medians of the rounds."""
     out = []
-    for low in BINS:
-        chosen = [texts[i] for i in np.flatnonzero(atoms // 10 * 10 == low)[:IN_BIN]]
-        here = both if low < PEER_UPTO else {"molgraph": both["molgraph"]}
+    for size, chosen in of_sizes().items():
+        here = both if size < PEER_UPTO else {"molgraph": both["molgraph"]}
         works = {
             "preprocessing": seconds(here, lambda side, chosen=chosen: side.prepare(chosen), rounds),
             "training": training_seconds(here, chosen, rounds, min(BATCHES)),
@@ -143,23 +154,43 @@ def by_size(both: dict[str, Side], rounds: int) -> list[dict[str, Any]]:
             for work, found in works.items()
         }
         out.append({"heavy_atoms": heavy_atoms(chosen), "molecules": len(chosen), "batch": min(BATCHES), **taken})
-        print(out[-1])
+        print(out[-1], flush=True)
     return out
 
 
-def jtvae_speed(rounds: int = 3) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]]]:
-    """Rows of the speed table, and milliseconds a molecule against its size."""
+def exponent(rows: list[dict[str, Any]], work: str, side: str) -> float:
+    """The power of the number of heavy atoms with which time grows: the slope of a line through the logarithms."""
+    points = [(row["heavy_atoms"], row[work][side]) for row in rows if side in row[work]]
+    atoms, taken = np.log(np.array(points)).T
+    return round(float(np.polyfit(atoms, taken, 1)[0]), 2)
+
+
+def jtvae_rates(rounds: int = 3) -> dict[str, dict[str, Any]]:
+    """Rows of the speed table."""
+    with one_thread():
+        return rates(sides(), rounds)
+
+
+def jtvae_sizes(rounds: int = 3) -> list[dict[str, Any]]:
+    """Milliseconds a molecule against its size."""
+    with one_thread():
+        return by_size(sides(), rounds)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread of torch, and no words of RDKit."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with quiet():
-            both = sides()
-            return rates(both, rounds), by_size(both, 1)
+            yield
     finally:
         torch.set_num_threads(threads)
 
 
 if __name__ == "__main__":
     started = time.perf_counter()
-    jtvae_speed()
+    jtvae_rates()
+    jtvae_sizes()
     print(f"{time.perf_counter() - started:.0f} s")
