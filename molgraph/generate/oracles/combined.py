@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -56,6 +57,16 @@ class Term:
         bounds = "".join(f"{sign}{'' if open_ else '='}{n:g}" for sign, n, open_ in both if math.isfinite(n))
         return self.label + (f":{self.weight:g}" if self.weight != 1 and (self.weight or not bounds) else "") + bounds
 
+    def excludes(self, other: Term) -> bool:
+        """Whether no score is within the bounds of both; terms of different oracles or parameters never exclude."""
+        low, above = max((self.low, self.above), (other.low, other.above))
+        high, closed = min((self.high, not self.below), (other.high, not other.below))
+        if low < high or (low == high and closed and not above):
+            return False
+        mine, theirs = self.oracle, other.oracle
+        alike = type(mine) is type(theirs) and mine.name == theirs.name and mine.content
+        return mine is theirs or bool(alike and mine.content == theirs.content)
+
     def outside(self, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """bool [n], whether each score misses a bound, and float64 [n], by how much."""
         missed, distance = np.zeros(len(value), dtype=bool), np.zeros(len(value))
@@ -103,6 +114,9 @@ class Combined(Oracle):
             raise UsageError("the objective is empty", hint=SYNTAX)
         if not any(term.weight for term in terms):
             raise UsageError("the objective has bounds alone, and nothing to make better", hint=SYNTAX)
+        for one, other in combinations(terms, 2):
+            if one.excludes(other):
+                raise UsageError(f"{one.words!r} and {other.words!r} leave no molecule", hint="leave one of them out")
         self.terms = tuple(terms)
         self.labels = tuple(_distinct([term.label for term in terms]))
         self.batched = all(term.oracle.batched for term in terms)
