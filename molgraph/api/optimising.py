@@ -95,6 +95,8 @@ def optimise(
         UsageError: the model has no latent space, or a name or value is not known. DataError: a start that cannot be
             read or encoded, an objective that scores no molecule.
     """
+    if not (batch >= 1 and 0 <= diversity <= 1):
+        raise UsageError(f"batch is {batch} and diversity {diversity}", hint="batch 1 or more, diversity from 0 to 1")
     loaded = model if isinstance(model, Model) else load(model)
     space = latent_space(loaded)
     written = [start] if isinstance(start, str) and start else [*start]
