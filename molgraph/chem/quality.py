@@ -1,4 +1,4 @@
-"""Compute drug-likeness, lipophilicity, synthetic accessibility and large rings of molecules."""
+"""Compute properties of molecules that searches push or bound: drug-likeness, logP, synthetic accessibility, counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 from rdkit import Chem
-from rdkit.Chem import QED, Crippen
+from rdkit.Chem import QED, Crippen, Descriptors
+from rdkit.Chem import rdMolDescriptors as rd
 
 from molgraph.base.errors import StorageError
 from molgraph.chem.bounded import ALONE
@@ -71,6 +72,14 @@ PROPERTIES: MappingProxyType[str, Callable[[Chem.Mol], float]] = MappingProxyTyp
         "cycle_penalty": cycle_penalty,
         "penalized_logp": penalized_logp,
         "penalized_logp_zinc": penalized_logp_zinc,
+        "mw": Descriptors.MolWt,
+        "tpsa": rd.CalcTPSA,
+        "hbd": rd.CalcNumHBD,
+        "hba": rd.CalcNumHBA,
+        "rotatable_bonds": rd.CalcNumRotatableBonds,
+        "rings": rd.CalcNumRings,
+        "heavy_atoms": Chem.Mol.GetNumHeavyAtoms,
+        "charge": Chem.GetFormalCharge,
     }
 )
 
@@ -90,7 +99,7 @@ def measure(name: str, smiles: Sequence[str]) -> Values:
         >>> found.value.round(2).tolist(), found.reason.tolist()[0]
         ([1.98, nan], '')
     """
-    if name not in ("qed", "logp", "cycle_penalty"):
+    if name in ("sa", "penalized_logp", "penalized_logp_zinc"):
         _sascorer()  # what is missing is one error, not a reason of every row
     made = map_molecules(
         partial(_value, name), list(smiles), lambda _, why: (np.nan, f"{why} to compute {name} of"), seconds=ALONE

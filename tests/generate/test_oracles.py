@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from rdkit import Chem, DataStructs
-from rdkit.Chem import QED, Crippen, rdFingerprintGenerator
+from rdkit.Chem import QED, Crippen, Descriptors, rdFingerprintGenerator
 
 from molgraph.base.errors import DataError, UsageError
 from molgraph.chem.alerts import alerts_of
@@ -45,6 +45,11 @@ def test_properties_are_rdkit_s() -> None:
     sa, cycle = measure("sa", SMILES).value, measure("cycle_penalty", SMILES).value
     scaled = (logp - 2.4570953) / 1.4343244 + (-sa + 3.0525811) / 0.8335207 + (-cycle + 0.0485697) / 0.2860212
     assert np.allclose(measure("penalized_logp_zinc", SMILES).value, scaled)
+    assert measure("mw", SMILES).value.tolist() == [Descriptors.MolWt(mol) for mol in mols]
+    assert measure("tpsa", SMILES).value.tolist() == [Descriptors.TPSA(mol) for mol in mols]
+    aspirin = {"hbd": 1, "hba": 3, "rotatable_bonds": 2, "rings": 1, "heavy_atoms": 13, "charge": 0, "tpsa": 63.6}
+    found = {name: float(measure(name, ["CC(=O)Oc1ccccc1C(O)=O"]).value[0]) for name in (*aspirin, "mw")}
+    assert found == pytest.approx({**aspirin, "mw": 180.159}) and measure("charge", ["C[NH3+]"]).value == 1
     assert measure("cycle_penalty", [RINGS, "C1CCCCC1", "CC", "C(C"]).value.tolist()[:3] == [4, 0, 0]
     (found,) = alerts_of(["O=Cc1ccc(N=Nc2ccccc2)cc1"])
     assert "aldehyde" in found and len(found) > 1

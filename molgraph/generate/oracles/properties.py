@@ -1,4 +1,4 @@
-"""Oracles that RDKit computes: drug-likeness, lipophilicity, synthetic accessibility, alerts."""
+"""Oracles that RDKit computes: drug-likeness, lipophilicity, synthetic accessibility, size, counts, alerts."""
 
 from __future__ import annotations
 
@@ -56,6 +56,62 @@ class PenalizedLogPZinc(Property):
     """``penalized_logp``, each term with mean 0 and deviation 1 over ZINC-250k, as in published top-3 lists."""
 
     name, scale = "penalized_logp_zinc", 2.0
+
+
+@register("oracle", "mw", summary="molecular weight, g/mol")
+class MolecularWeight(Property):
+    """The average molecular weight."""
+
+    name, scale = "mw", 60.0
+
+
+@register("oracle", "tpsa", summary="polar surface, square angstrom", paper="Ertl et al. 2000, J. Med. Chem. 43:3714")
+class TPSA(Property):
+    """The topological polar surface area, by fragments of N and O."""
+
+    name, scale = "tpsa", 25.0
+
+
+@register("oracle", "hbd", summary="number of hydrogen bond donors")
+class HBD(Property):
+    """How many donors of hydrogen bonds, as RDKit counts them."""
+
+    name, scale, step = "hbd", 1.0, 1.0
+
+
+@register("oracle", "hba", summary="number of hydrogen bond acceptors")
+class HBA(Property):
+    """How many acceptors of hydrogen bonds, as RDKit counts them."""
+
+    name, scale, step = "hba", 1.5, 1.0
+
+
+@register("oracle", "rotatable_bonds", summary="number of rotatable bonds")
+class RotatableBonds(Property):
+    """How many bonds turn; amide bonds and those of rings are left out."""
+
+    name, scale, step = "rotatable_bonds", 2.0, 1.0
+
+
+@register("oracle", "rings", summary="number of rings")
+class Rings(Property):
+    """How many rings are in the smallest set."""
+
+    name, scale, step = "rings", 1.0, 1.0
+
+
+@register("oracle", "heavy_atoms", summary="number of atoms that are no hydrogen")
+class HeavyAtoms(Property):
+    """How many atoms, without hydrogens."""
+
+    name, scale, step = "heavy_atoms", 4.0, 1.0
+
+
+@register("oracle", "charge", summary="sum of formal charges")
+class Charge(Property):
+    """The sum of the formal charges."""
+
+    name, scale, step = "charge", 1.0, 1.0
 
 
 @register("oracle", "alerts", summary="number of PAINS and BRENK alerts; lower is better", paper="Brenk et al. 2008")
