@@ -128,6 +128,18 @@ def test_rows_that_are_not_learned_from_are_told_and_not_counted(tmp_path: Path)
     assert code == 3 and ": 1 usable rows" in out and "'random'" not in out.partition("\n")[2], out
 
 
+@pytest.mark.parametrize("name", ["ngram", "gru", "jtvae"])
+def test_the_smallest_corpora_are_told_how_to_be_learned_from(tmp_path: Path, name: str) -> None:
+    (tmp_path / "one.smi").write_text("CCO\nOCC\n" * 10)
+    small = () if name == "ngram" else ("-s", "params.d_hidden=8", "--epochs", 1, "--threads", 1)
+    words = ("train-generator", tmp_path / "one.smi", "-m", name, *small, "-o", tmp_path / "g.mgm")
+    code, out = run(*words)
+    assert code == 3 and "leave valid empty" in out and "at least 11 distinct molecules" in out, out
+    assert "go without a valid part" in out and "--fractions 1,0,0" in out, out
+    code, out = run(*words, "--fractions", "1,0,0")
+    assert code == 0, out
+
+
 def test_the_help_tells_the_split_of_a_corpus() -> None:
     for verb in ("train-generator", "pretrain"):
         code, out = run(verb, "--help")

@@ -18,6 +18,7 @@ from molgraph.chem.scaffold import scaffolds, stereo_free_parents
 from molgraph.data.read import read_table
 from molgraph.data.sources.builtin import chembl2321810, nci
 from molgraph.data.splits import Leak, Split, kfold, split_table
+from molgraph.data.splits.make import fewest_rows
 from molgraph.data.splits.structures import find_leaks
 from molgraph.data.table import Entities, Table, make_table
 
@@ -203,6 +204,14 @@ def test_errors_say_what_to_do_next(table: Table) -> None:
         split_table(table, "cluster/butina", similarity=4)
     with pytest.raises(DataError, match=r"leave valid empty.*1 groups"):
         split_table(make_table(["CCO", "OCC", "C(O)C"]), "random")
+    for fractions in ((0.95, 0.05, 0.0), (0.8, 0.1, 0.1), (0.5, 0.25, 0.25)):
+        n = fewest_rows(fractions)
+        with pytest.raises(
+            DataError, match=rf"(?s)empty: {n - 1} usable rows.*at least {n} distinct molecules, or go w"
+        ):
+            split_table(make_table(["C" * k for k in range(1, n)]), "random", fractions=fractions)
+        for more in range(n, 30):
+            split_table(make_table(["C" * k for k in range(1, more + 1)]), "random", fractions=fractions)
     with pytest.raises(DataError, match="none of the table's 2 rows"):
         split_table(make_table([None, ""]))
     with pytest.raises(DataError, match="can use none of 1 rows; row 1"):

@@ -90,12 +90,39 @@ def split_table(
             raise DataError(
                 f"the split {recipe!r} would leave {name} empty: {n_rows} usable rows"
                 + ("" if n_groups is None else f" in {n_groups} groups that stay whole"),
-                hint="use more rows or other fractions" + ("" if recipe == "random" else ", or the recipe 'random'"),
+                hint=_advice(name, asked, known.name, n_rows if n_groups is None else n_groups),
             )
     split = freeze(task, known, usable, parts, n_groups, parts.told)
     if known.reproduces and split.leaks and not quiet:
         print(split.text(n_leaks=20), file=sys.stderr)
     return split
+
+
+def fewest_rows(fractions: Sequence[float]) -> int:
+    """The number of distinct rows from which on each part that is asked for has one, when rows are drawn at random.
+
+    Example:
+        >>> fewest_rows((0.95, 0.05, 0.0)), fewest_rows((0.8, 0.1, 0.1))
+        (11, 8)
+    """
+    share = np.asarray(fractions, dtype=np.float64)
+    sizes = np.arange(1, math.ceil(1 / share[share > 0].min()) + 2)
+    edges = np.rint(np.cumsum([0.0, *share]) * sizes[:, None])
+    enough = (np.diff(edges)[:, share > 0] > 0).all(axis=1)
+    return int(sizes[~enough].max(initial=0)) + 1
+
+
+def _advice(name: str, fractions: tuple[float, float, float], recipe: str, n_groups: int) -> str:
+    """How to have the part ``name``, or to go without it."""
+    fewest = fewest_rows(fractions)
+    more = f"give at least {fewest} distinct molecules" if n_groups < fewest else "give more distinct rows"
+    other = "" if recipe == "random" else ", take the recipe 'random'"
+    if name == "train":
+        return more + other
+    rest = dict(zip(PARTS, fractions, strict=True)) | {name: 0.0}
+    rest["train"] = 1 - rest["valid"] - rest["test"]
+    without = ",".join(f"{rest[part]:g}" for part in PARTS)
+    return f"{more}{other}, or go without a {name} part: fractions {without} (--fractions {without} at the shell)"
 
 
 def _checked(fractions: Any) -> tuple[float, float, float]:
