@@ -17,14 +17,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
-GRACE_SECONDS = 1.2
+GRACE_SECONDS = 1.5
 EXIT_CODE = 130
 ENDED = "stopped; files and checkpoints that were already written are kept"
 _WAKE = getattr(signal, "SIGURG", None)  # ignored by default and used by nothing here
 _at_work = _lost = _pressed = False
+_journal: Path | None = None
 
 
 def answer_ctrl_c() -> None:
@@ -48,6 +50,12 @@ def at_work() -> Iterator[None]:
         with suppress(OSError, ValueError):  # nobody reads any more
             sys.stdout.flush()
         _at_work = False
+
+
+def goes_on_from(journal: Path) -> None:
+    """Name the file from which the same command goes on, for a process that is ended before its verb can."""
+    global _journal
+    _journal = journal
 
 
 def pressed() -> bool:
@@ -84,7 +92,17 @@ def _wait(main: int) -> None:
         if _lost:
             _lost = False
             signal.pthread_kill(main, _WAKE)  # type: ignore[arg-type]
-    end_process(ENDED if _at_work else "")  # a verb that has come to its end has said so
+    end_process(_ended() if _at_work else "")  # a verb that has come to its end has said so
+
+
+def _ended() -> str:
+    """What a process that does not stop by itself leaves."""
+    if _journal is None or not _journal.exists():
+        return ENDED
+    return (
+        f"stopped before the results could be written; what was computed is kept in {_journal}\n"
+        "  run the same command again to go on from there"
+    )
 
 
 def end_process(words: str = "") -> None:

@@ -77,10 +77,12 @@ def optimise(
     check_writable(out, report, inputs=(model, known, reference, control))
     from molgraph import api
     from molgraph.base.run_config import RunConfig
+    from molgraph.cli.interrupt import goes_on_from
     from molgraph.cli.show import say
     from molgraph.generate.oracles.journal import drop_journal
     from molgraph.train.runtime import Interrupted
 
+    goes_on_from(journal)
     params = RunConfig().override(*(f"params.{each}" for each in set_ or ())).model.params
     found = api.optimise(
         model, objective, search=search, budget=budget, start=start or (), similarity=similarity, known=known,

@@ -104,6 +104,25 @@ def test_ctrl_c_ends_a_call_that_python_cannot_interrupt(tmp_path: Path) -> None
     assert seconds < LATEST
 
 
+def test_a_search_that_has_to_be_ended_names_its_journal(tmp_path: Path) -> None:
+    code = (
+        BEGIN
+        + """
+import hashlib
+from molgraph import api
+def search(*_, journal, **__):
+    journal.write_text("calls")
+    print("working", file=sys.stderr, flush=True)
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 2 * 10**8)
+api.optimise = search
+main()
+"""
+    )
+    found, text, seconds = pressed(code, "optimise", "gen.mgm", "-o", "a.csv", cwd=tmp_path)
+    assert found == 130 and seconds < LATEST, text
+    assert "kept in a.csv.journal" in text and "run the same command again" in text and "Traceback" not in text, text
+
+
 def test_a_process_that_ignores_ctrl_c_goes_on_ignoring_it(tmp_path: Path) -> None:
     code = "import signal, sys, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nfrom molgraph.cli import interrupt"
     code += "\ninterrupt.answer_ctrl_c()\nprint('working', file=sys.stderr, flush=True)\ntime.sleep(1)"
