@@ -20,6 +20,7 @@ Seed = Annotated[int, option("N", "The same seed gives the same molecules.")]
 Temperature = Annotated[float | None, option("T", "Below 1: likely choices more often; the model's own if not given.")]
 Out = Annotated[str, out_option("csv or parquet; - for the screen.")]
 FORMATS = (".csv", ".parquet")
+REPEATS = 10  # times that the molecule's own vector is decoded, beside its neighbours
 
 
 def encode(
@@ -126,10 +127,9 @@ def interpolate(
         device=device,
         threads=threads,
     )
-    ends = ((a, found["like_a"].iloc[0]), (b, found["like_b"].iloc[-1]))
-    told = [f"{end} decodes to a molecule like it by {like:.2f}" for end, like in ends if like < 1]
-    words = "; ".join([f"{len(found):,} points, {int(found['valid'].sum()):,} valid", *told])
-    _write(found, out, words)
+    words = f"{len(found):,} points, {int(found['valid'].sum()):,} valid"
+    ends = (_likeness(a, found["like_a"].iloc[:1]), _likeness(b, found["like_b"].iloc[-1:]))
+    _write(found, out, "; ".join(filter(None, [words, *ends])))
 
 
 def neighbours(
@@ -159,9 +159,19 @@ def neighbours(
     _check_out(out, model)
     from molgraph import api
 
-    found = api.neighbours(model, smiles, n, seed=seed, temperature=temperature, device=device, threads=threads)
+    loaded, how = api.load(model), {"seed": seed, "temperature": temperature, "device": device, "threads": threads}
+    found = api.neighbours(loaded, smiles, n, **how)
     fewer = "" if len(found) == n else f", fewer than {n:,}: a higher --temperature finds more"
-    _write(found, out, f"{len(found):,} molecules{fewer}")
+    own = api.interpolate(loaded, smiles, smiles, steps=REPEATS, path="linear", **how)["like_a"]  # one point, again
+    _write(found, out, "; ".join(filter(None, [f"{len(found):,} molecules{fewer}", _likeness(smiles, own)])))
+
+
+def _likeness(smiles: str, like: pd.Series) -> str:
+    """How similar to a molecule its own vector decodes, in words; empty where it decodes to itself."""
+    share = f" (mean of {len(like)})" if len(like) > 1 else ""
+    if like.isna().all():
+        return f"{smiles} decodes to no molecule"
+    return "" if (like == 1).all() else f"{smiles} decodes to a molecule with similarity {like.mean():.2f} to it{share}"
 
 
 def _check_out(out: str, *inputs: str, more: tuple[str, ...] = ()) -> None:

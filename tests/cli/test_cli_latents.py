@@ -92,7 +92,7 @@ def test_the_way_from_one_molecule_to_another(folder: Path) -> None:
         assert frame["smiles"].iloc[0] == A and frame["smiles"].iloc[-1] == B
         assert float(frame["like_a"].iloc[0]) == 1.0 and float(frame["like_b"].iloc[-1]) == 1.0
     code, said = run("interpolate", folder / "vae.mgm", "CCCCl", B, "--steps", 2, "--temperature", 0.1)
-    assert code == 0 and "CCCCl decodes to a molecule like it by 0." in said, said
+    assert code == 0 and "CCCCl decodes to a molecule with similarity 0." in said, said
     frame = molgraph.interpolate(folder / "vae.mgm", A, B, steps=2, temperature=0.1)
     assert list(frame) == ["share", "smiles", "valid", "reason", "like_a", "like_b"]
 
@@ -104,6 +104,10 @@ def test_neighbours_are_distinct_valid_others(folder: Path) -> None:
     assert code == 0 and "4 molecules" in said and len(frame) == 4, said
     assert frame["smiles"].is_unique and A not in set(frame["smiles"])
     assert frame["similarity"].is_monotonic_decreasing and frame["spread"].between(0.25, 2).all()
+    code, said = run("neighbours", model, "CCCCl", "-n", 2, "--temperature", 0.1)
+    assert code == 0 and "CCCCl decodes to a molecule with similarity 0." in said and "(mean of 10)" in said, said
+    code, said = run("neighbours", model, A, "-n", 2, "--temperature", 0.1)
+    assert code == 0 and "decodes to" not in said, "known by heart"
     again = molgraph.neighbours(model, "OCC", 4, temperature=1.0)
     assert again["smiles"].tolist() == frame["smiles"].tolist(), "however it is written"
     few = molgraph.neighbours(model, A, 300, temperature=0.01)
