@@ -207,7 +207,7 @@ def test_errors_say_what_to_do_next(table: Table) -> None:
     for fractions in ((0.95, 0.05, 0.0), (0.8, 0.1, 0.1), (0.5, 0.25, 0.25)):
         n = fewest_rows(fractions)
         with pytest.raises(
-            DataError, match=rf"(?s)empty: {n - 1} usable rows.*at least {n} distinct molecules, or go w"
+            DataError, match=rf"(?s)empty: {n - 1} usable rows.*at least {n} distinct molecules; or go w"
         ):
             split_table(make_table(["C" * k for k in range(1, n)]), "random", fractions=fractions)
         for more in range(n, 30):

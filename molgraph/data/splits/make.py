@@ -116,13 +116,13 @@ def _advice(name: str, fractions: tuple[float, float, float], recipe: str, n_gro
     """How to have the part ``name``, or to go without it."""
     fewest = fewest_rows(fractions)
     more = f"give at least {fewest} distinct molecules" if n_groups < fewest else "give more distinct rows"
-    other = "" if recipe == "random" else ", take the recipe 'random'"
+    other = "" if recipe == "random" else ", or the recipe 'random'"
     if name == "train":
         return more + other
     rest = dict(zip(PARTS, fractions, strict=True)) | {name: 0.0}
     rest["train"] = 1 - rest["valid"] - rest["test"]
     without = ",".join(f"{rest[part]:g}" for part in PARTS)
-    return f"{more}{other}, or go without a {name} part: fractions {without} (--fractions {without} at the shell)"
+    return f"{more}{other}; or go without a {name} part: fractions {without} (--fractions {without} at the shell)"
 
 
 def _checked(fractions: Any) -> tuple[float, float, float]:
