@@ -153,7 +153,8 @@ def by_size(both: dict[str, Side], rounds: int) -> list[dict[str, Any]]:
             work: {side: round(1e3 * s / len(chosen), 2) for side, s in zip(here, found, strict=True)}
             for work, found in works.items()
         }
-        out.append({"heavy_atoms": heavy_atoms(chosen), "molecules": len(chosen), "batch": min(BATCHES), **taken})
+        facts = {"from": "ChEMBL and GuacaMol", "molecules": len(chosen), "batch": min(BATCHES)}
+        out.append({"heavy_atoms": heavy_atoms(chosen), **facts, **taken})
         print(out[-1], flush=True)
     return out
 

@@ -141,7 +141,7 @@ def about_jtvae(results: dict[str, Any]) -> list[str]:
     empty = any(side not in row[work] for row in found for work, side in works)
     lines = [
         "",
-        "JT-VAE against molecule size: milliseconds of the processor a molecule (ChEMBL and GuacaMol, "
+        f"JT-VAE against molecule size: milliseconds of the processor a molecule ({found[0]['from']}, "
         f"{found[0]['molecules']} molecules a row; training in batches of {found[0]['batch']}).",
         "The last row is the power of the number of heavy atoms with which they grow, the slope of a line through the",
         "logarithms: 1 is linear."

@@ -123,3 +123,17 @@ def test_what_the_benchmark_takes_stands_below_the_table(speed: ModuleType) -> N
     made = results(task=row(1.0, 1.0))
     made["bench"] = [{"what": "this", "seconds": 43.71, "limit": 60.0}, {"what": "that", "seconds": 1.2, "limit": 1.0}]
     assert "\nthis: 43.7 s (asked: under 60 s).\nthat: 1.2 s (asked: under 1 s, above).\n" in speed.table(made)
+
+
+def test_how_time_grows_with_the_size_of_a_molecule_and_what_was_not_run(speed: ModuleType) -> None:
+    made = results(task=row(1.0, 1.0))
+    rows = [{"heavy_atoms": n, "from": "a corpus", "molecules": 9, "batch": 8} for n in (10.0, 20.0, 60.0)]
+    for each in rows:
+        n = each["heavy_atoms"]
+        each |= {"preprocessing": {"molgraph": 0.3 * n, "peer": n**2}, "training": {"molgraph": n**1.5}}
+    del rows[2]["preprocessing"]["peer"]
+    table = speed.table({**made, "jtvae": rows})
+    assert "| power of atoms | **1.00** | **2.00** | **1.50** |" in table and "(a corpus, 9 molecules a row" in table
+    assert table.count("not run") == 2 and "authors' code takes over 10 s and 6 GB" in table, "the cell, and why"
+    rows.pop()
+    assert "not run" not in speed.table({**made, "jtvae": rows})
