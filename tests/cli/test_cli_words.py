@@ -140,7 +140,7 @@ def test_the_table_of_models_is_the_registrys_and_its_files_are_there() -> None:
     encoders = [each for each in model_entries() if each.line]
     for each, row in zip(encoders, rows[head + 2 :], strict=False):
         file, line = f"[`{each.name}.py`](../molgraph/models/{each.name}.py)", " | ".join(each.line)
-        wanted = f"docs/architecture.md needs a row, in the order of the names: | TITLE: {file} | {line} |"
+        wanted = f"docs/architecture.md needs a row, in the order of molgraph models: | TITLE: {file} | {line} |"
         assert file in row[0] and tuple(row[1:]) == each.line, wanted
     files = rows[head + 2 + len(encoders)]
     assert files[0] == "each column's file" and len(files) == 1 + len(LINE)
