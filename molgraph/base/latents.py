@@ -1,4 +1,4 @@
-"""Hold molecules as points of a generator's latent space."""
+"""Hold the latent vectors of molecules, with a reason for each molecule that has none."""
 
 from __future__ import annotations
 

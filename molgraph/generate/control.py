@@ -1,4 +1,4 @@
-"""Train or load a control model that learned from other molecules than the objective's model."""
+"""Train or load a second property model on other molecules, to check the scores of an optimisation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AttentiveFP: atoms attend to their neighbours, and the molecule to its atoms."""
+"""AttentiveFP: graph attention over neighbours, then attention over the atoms of a molecule."""
 
 from __future__ import annotations
 

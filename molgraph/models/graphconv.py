@@ -1,4 +1,4 @@
-"""GraphConv: DeepChem's graph convolution, as MoleculeNet ran it."""
+"""GraphConv: graph convolution with a linear layer for each number of neighbours, as in DeepChem and MoleculeNet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GraphGPS: messages along bonds beside attention over all atoms, with random-walk encodings."""
+"""GraphGPS: message passing along bonds and attention over all atoms, with random-walk positional encodings."""
 
 from __future__ import annotations
 

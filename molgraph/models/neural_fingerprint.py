@@ -1,4 +1,4 @@
-"""Neural fingerprints: circular fingerprints whose hash is a layer and whose index is a softmax."""
+"""Neural fingerprints: a differentiable form of circular fingerprints (ECFP)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PNA: neighbours by mean, least, largest and spread, scaled by how many they are."""
+"""PNA: aggregate neighbours by mean, minimum, maximum and standard deviation, scaled by degree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A linear layer that has weights of its own for each number of neighbours."""
+"""Apply a linear layer with separate weights for each node degree."""
 
 from __future__ import annotations
 

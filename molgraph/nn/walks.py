@@ -1,4 +1,4 @@
-"""Chances that random walks come back: where in its graph an atom stands."""
+"""Compute random-walk positional encodings: the probabilities that a walk returns to its atom."""
 
 from __future__ import annotations
 
