@@ -61,7 +61,8 @@ def optimise(
     Args:
         model: a generator with a latent space, or the path of its file.
         objective: ``"qed"``, ``"qed:1,sa<4"``, ``"assay.mgm#pIC50:1,alerts<1"``, a TOML file, a mapping of the same, or
-            a function of one SMILES. Molecules outside a bound are kept, behind those within.
+            a function of one SMILES. Molecules outside a bound are kept, behind those within; bounds that are read off
+            the structure (similarity, RDKit's properties) are checked before a call, and no call is spent outside them.
         search: a registered search; ``molgraph.names("search")``.
         budget: oracle calls; a call is a distinct molecule.
         start: a molecule to begin at, or several; the prior's if not given. It is scored and compared with after the

@@ -26,18 +26,22 @@ CROWD = 12  # candidates for each place of a batch, at most, among which a diver
 
 @dataclass
 class Decoded:
-    """What a search decoded: texts, molecules among them, distinct ones, and the point that each was first found at."""
+    """What a search decoded: texts, molecules among them, distinct ones, and the point that each was first found at.
+
+    ``outside``: the distinct ones that miss a bound which is checked at no cost, and are not scored.
+    """
 
     texts: int = 0
     valid: int = 0
     point: dict[str, np.ndarray] = field(default_factory=dict)
+    outside: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
 
     @property
     def sentence(self) -> str:
         """The counts in words."""
         words = f"{self.texts:,} points decoded, {self.valid:,} of them molecules, {len(self.point):,} distinct"
-        return words
+        return words + (f", {len(self.outside):,} of those outside the bounds and not scored" if self.outside else "")
 
 
 def standard_starts(smiles: Sequence[str], standardiser: str = "standard") -> list[str]:
@@ -115,14 +119,14 @@ def run_search(
             first = calls.score(starts)
             search.tell(z, np.array([one.guide for one in first]))
             line.advance(len(calls.scored))
-        step = idle = 0
+        step = idle = far = 0
         while calls.left and idle < IDLE:
             asked = search.ask(min(batch, calls.left), step)
-            if idle:  # the search turns in a circle: some points that it did not think of
-                asked = _with(asked, search.first(batch, step, spread=0.3 * idle))
-            before = len(calls.scored)
+            if idle:  # the search turns in a circle, or left the bounds: points that it did not think of
+                asked = _with(asked, search.first(batch, step, spread=0.3 / (1 + idle) if far else 0.3 * idle))
+            before, outside = len(calls.scored), len(out.outside)
             _score(generator, calls, search, asked, out, batch, diversity, derive(seed, "decode", step))
-            new, step = len(calls.scored) - before, step + 1
+            new, far, step = len(calls.scored) - before, len(out.outside) - outside, step + 1
             idle = 0 if new else idle + 1
             line.advance(new)
             best = max((one.objective for one in calls.scored.values() if one.within), default=np.nan)
@@ -130,7 +134,7 @@ def run_search(
     if calls.left:
         out.notes.append(
             f"the search ended after {len(calls.scored):,} of {calls.budget:,} calls: {IDLE} batches in a row held "
-            "no new molecule"
+            f"no new molecule{' within the bounds' if out.outside else ''}"
         )
     return out
 
@@ -166,8 +170,14 @@ def _score(
         elif each.written not in fresh or asked.promise[i] > asked.promise[fresh[each.written]]:
             fresh[each.written] = i
         out.point.setdefault(each.written, asked.z[i])
+    missed, loss = calls.objective.screen([*fresh])
+    points, texts = np.array([*fresh.values()], dtype=np.int64), np.array([*fresh], dtype=object)
+    out.outside.update(texts[missed])
+    worst = min((one.objective for one in calls.scored.values() if np.isfinite(one.objective)), default=0.0)
+    rejected = np.flatnonzero(missed)[:batch]  # no call is spent, but the search learns where they lie
+    search.tell(asked.z[points[rejected]], worst - loss[rejected])
     n = min(batch, calls.left)
-    chosen = choose_batch([*fresh], asked.promise[[*fresh.values()]], n, diversity)
+    chosen = choose_batch(texts[~missed].tolist(), asked.promise[points[~missed]], n, diversity)
     again = np.argsort(-asked.promise[rows], kind="stable")[:batch]  # more would outweigh what is new
     search.tell(asked.z[rows][again], np.array(known)[again])
     scored = calls.score(chosen)

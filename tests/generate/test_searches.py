@@ -86,15 +86,20 @@ def test_a_small_budget_leaves_calls_to_learn_from(space: NearestMolecule, name:
     assert not own.fit_into(150, fixed=True) and not own.fit_into(80, 10) and not own.fit_into(300)
 
 
-def test_starts_are_scored_first_and_bounds_lead(space: NearestMolecule) -> None:
+def test_starts_are_scored_first_and_no_call_is_spent_outside_bounds_that_cost_nothing(space: NearestMolecule) -> None:
     (start,) = standard_starts([str(space.smiles[5])])
-    calls = OracleCalls(read_objective("penalized_logp,similarity>0.3", lead=start), 60)
-    run_search(space, calls, make_search("sampling"), starts=[start], seed=0)
+    calls = OracleCalls(read_objective("penalized_logp,similarity>0.5", lead=start), 60)
+    search = make_search("sampling")
+    decoded = run_search(space, calls, search, starts=[start], seed=0)
     first, *others = calls.scored.values()
     assert first.smiles == start and first.parts[1] == 1
-    near = np.mean([one.parts[1] for one in others])
-    far = np.nanmean(Molecules([start]).nearest(space.decode(np.random.default_rng(0).normal(size=(60, 6)))).similarity)
-    assert near > far
+    assert others and all(one.within and one.parts[1] > 0.5 for one in others)
+    assert decoded.outside and not decoded.outside & {*calls.scored}
+    assert max(Molecules([start]).nearest(sorted(decoded.outside)).similarity) <= 0.5
+    lowest = min(one.objective for one in calls.scored.values())
+    assert (search.score < lowest).any()  # it learns where the bounds are missed
+    asked = OracleCalls(read_objective({"qed": 1, "heavy_atoms": {"max": 0}}), 60)
+    assert "within the bounds" in run_search(space, asked, make_search("sampling"), seed=0).notes[0]
     with pytest.raises(DataError, match="cannot be read"):
         standard_starts(["CCO", "C(C"])
 

@@ -163,6 +163,21 @@ class Combined(Oracle):
         objective[bad] = np.nan
         return Parts(objective, objective - self.scale * excess, ~bad & within, parts, reason)
 
+    def screen(self, smiles: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """bool [n], whether a molecule misses a bound that is checked at no cost, and float64 [n], the guide's loss.
+
+        Example:
+            >>> read_objective("qed,heavy_atoms<4").screen(["CCO", "CCCO", "CCCCO"])[0].tolist()
+            [False, True, True]
+        """
+        missed, excess = np.zeros(len(smiles), dtype=bool), np.zeros(len(smiles))
+        for term in self.terms:
+            if term.oracle.free and (math.isfinite(term.low) or math.isfinite(term.high)):
+                out, distance = term.outside(term.oracle.score(smiles).value)
+                missed |= out
+                excess += distance / term.oracle.scale
+        return missed, self.scale * excess
+
     def with_terms(self, *terms: Term) -> Combined:
         """The same with more terms."""
         return Combined([*self.terms, *terms])

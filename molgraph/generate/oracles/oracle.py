@@ -42,6 +42,7 @@ class Oracle(ABC):
     molecules, in which distances from bounds are counted. ``step``: the smallest difference, 1 for a count.
     ``small``: parameters for trials.
     ``batched``: whether many molecules are scored in one call; where not, each call is bounded in time by itself.
+    ``free``: whether a score is read off the structure at once, so that its bounds are checked before a call is spent.
     ``version``: changes whenever the scores would; an oracle outside molgraph has its calls kept where it names one.
     """
 
@@ -50,6 +51,7 @@ class Oracle(ABC):
     scale: float = 1.0
     step: float = 0.0
     batched: bool = True
+    free: bool = False
     small: Mapping[str, Any] = MappingProxyType({})
     version: str = ""
 

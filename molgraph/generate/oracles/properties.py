@@ -16,6 +16,8 @@ from molgraph.generate.oracles.oracle import Oracle, Scores
 class Property(Oracle):
     """An oracle that is a property of ``molgraph.chem.quality`` by its own name."""
 
+    free = True
+
     def score(self, smiles: Sequence[str]) -> Scores:
         """The property of each SMILES."""
         return Scores(*measure(self.name, smiles))
