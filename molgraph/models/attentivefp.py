@@ -16,6 +16,7 @@ from molgraph.data.graph_store import InputSpec
 from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
 from molgraph.nn.attention import AdditiveAttention, weigh
 from molgraph.nn.deduplicate import AtomRounds, atom_rounds
+from molgraph.nn.norms import make_norms
 
 
 @register(
@@ -41,13 +42,14 @@ class AttentiveFP(AtomEncoder):
         spec: what the graphs hold.
         d_hidden: width of all states.
         depth: layers, 1 or more.
+        norm: a registered norm, of what each GRU gives; the paper has none.
         dropout: probability of dropping a context's value while training.
         readout: rows to graph, a registered readout.
         distinct: compute rows that look alike once.
 
     Raises:
         ValueError: a depth below 1.
-        UsageError: an unknown readout.
+        UsageError: an unknown norm or readout.
     """
 
     small = MappingProxyType({"d_hidden": 8})
@@ -59,6 +61,7 @@ class AttentiveFP(AtomEncoder):
         *,
         d_hidden: Width = 128,
         depth: Annotated[int, Range(1, INNER_LIMIT)] = 2,
+        norm: str = "none",
         dropout: Probability = 0.0,
         readout: str = "attentive",
         distinct: bool = True,
@@ -74,6 +77,7 @@ class AttentiveFP(AtomEncoder):
         self.bias = nn.Parameter(torch.zeros(d_hidden))
         self.attention = nn.ModuleList(AdditiveAttention(d_hidden, d_hidden) for _ in range(depth - 1))
         self.cells = nn.ModuleList(nn.GRUCell(d_hidden, d_hidden) for _ in range(depth))
+        self.norms = make_norms(norm, [d_hidden] * depth)
         self.dropout = nn.Dropout(dropout)
         self.read_by(readout, d_hidden)
 
@@ -85,7 +89,7 @@ class AttentiveFP(AtomEncoder):
         """The atoms' states after the last layer."""
         given = self._rounds(batch)
         h = F.leaky_relu(self.embed(given.atoms.rows()))
-        for t, (step, cell) in enumerate(zip(given.rounds, self.cells, strict=True)):
+        for t, (step, cell, norm) in enumerate(zip(given.rounds, self.cells, self.norms, strict=True)):
             sent, own = step.senders(h), step.previous(h)
             if t:
                 context = self.attention[t - 1](sent, own, step.relation)
@@ -94,7 +98,7 @@ class AttentiveFP(AtomEncoder):
                 score = self.of_source(near).index_select(0, step.relation.source)
                 score = score + self.of_target(own).index_select(0, step.relation.target)
                 context = weigh(F.leaky_relu(score), self.value(sent), step.relation) + self.bias
-            h = cell(self.dropout(F.elu(context)), own).relu()
+            h = norm(cell(self.dropout(F.elu(context)), own), given.readout).relu()
         return SharedStates(h, given.readout, given.every_atom)
 
     def _rounds(self, batch: GraphBatch) -> AtomRounds:

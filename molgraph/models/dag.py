@@ -15,6 +15,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
+from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.sweep import sweep
 
@@ -49,10 +50,11 @@ class DAG(AtomEncoder):
         d_state: width of ``G`` (30 in MoleculeNet).
         d_hidden: width of the hidden layer of ``M_G`` (100 in MoleculeNet).
         reach: the farthest atom that a root hears from, in bonds; the paper's graphs have no such end.
+        norm: a registered norm, of the roots' states; the paper has none.
         readout: roots to molecule, a registered readout.
 
     Raises:
-        UsageError: an unknown readout.
+        UsageError: an unknown norm or readout.
     """
 
     small = MappingProxyType({"d_state": 8, "d_hidden": 8})
@@ -64,6 +66,7 @@ class DAG(AtomEncoder):
         d_state: Width = 30,
         d_hidden: Width = 100,
         reach: Annotated[int, Range(1, 100)] = 20,
+        norm: str = "none",
         readout: str = "sum",
     ) -> None:
         super().__init__()
@@ -71,6 +74,7 @@ class DAG(AtomEncoder):
         d_bond = spec.width("bond")
         self.network = Perceptron(spec.width("atom") + d_state + d_bond, d_hidden, d_state, activation="tanh")
         self.d_message = d_state + d_bond
+        self.norms = make_norms(norm, [d_state])
         self.read_by(readout, d_state)
 
     def prepare(self, batch: GraphBatch) -> None:
@@ -89,7 +93,7 @@ class DAG(AtomEncoder):
             message=_parent_and_bond,
             update=self._network,
         )
-        return states.index_select(0, found.at_root)
+        return self.norms[0](states.index_select(0, found.at_root), relations.members(batch))
 
     def _network(self, atoms: Tensor, heard: Tensor) -> Tensor:
         """``M_G``."""

@@ -11,9 +11,11 @@ from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
+from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
 from molgraph.nn.deduplicate import BondRounds, bond_rounds
 from molgraph.nn.joined_linear import JoinedLinear, SummedRows
+from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import make_activation
 
 
@@ -39,6 +41,7 @@ class DMPNN(AtomEncoder):
         spec: what the graphs hold.
         d_hidden: width of all states, and of the output.
         depth: number of bond levels, 1 or more.
+        norm: a registered norm, before each activation; the paper has none.
         dropout: probability of dropping a state's value while training.
         activation: a name that ``molgraph.nn.perceptron`` knows.
         readout: rows to graph: ``mean``, ``sum`` or ``norm`` (sum / 100), or another registered readout.
@@ -47,7 +50,7 @@ class DMPNN(AtomEncoder):
 
     Raises:
         ValueError: a depth below 1, an unknown activation.
-        UsageError: an unknown readout.
+        UsageError: an unknown norm or readout.
     """
 
     needs = ("atom", "bond", "bond.reverse")
@@ -60,6 +63,7 @@ class DMPNN(AtomEncoder):
         *,
         d_hidden: Width = 300,
         depth: Annotated[int, Range(1, INNER_LIMIT)] = 3,
+        norm: str = "none",
         dropout: Probability = 0.0,
         activation: str = "relu",
         readout: str = "mean",
@@ -75,21 +79,24 @@ class DMPNN(AtomEncoder):
         self.w_h = JoinedLinear(d_hidden, d_hidden, bias=bias)
         self.w_o = JoinedLinear(d_atom + d_hidden, d_hidden)
         self.activation, self.dropout = make_activation(activation), nn.Dropout(dropout)
+        self.norms = make_norms(norm, [d_hidden] * (depth + 1))  # the last is the atoms'
         self.read_by(readout, d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations ahead."""
-        self._rounds(batch)
+        _ = self._rounds(batch), relations.members(batch, "bond")
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states, from the bonds that arrive at them."""
-        given = self._rounds(batch)
+        given, in_graph = self._rounds(batch), relations.members(batch, "bond")
+        first, *norms, last = self.norms
         h0 = self.w_i(given.source_atoms, given.bonds)  # equation 1
-        h = self.activation(h0)
-        for step in given.rounds:
+        h = self.activation(first(h0, in_graph))
+        for step, norm in zip(given.rounds, norms, strict=True):
             m = self.w_h(SummedRows(h, step.relation))  # equations 2 and 3
-            h = self.dropout(self.activation(step.initial(h0) + m))
-        h = self.dropout(self.activation(self.w_o(given.atoms, SummedRows(h, given.arriving))))  # equations 4 and 5
+            h = self.dropout(self.activation(norm(step.initial(h0) + m, in_graph)))
+        h = self.w_o(given.atoms, SummedRows(h, given.arriving))  # equations 4 and 5
+        h = self.dropout(self.activation(last(h, given.readout)))
         return SharedStates(h, given.readout, given.every_atom)
 
     def _rounds(self, batch: GraphBatch) -> BondRounds:

@@ -10,11 +10,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
-from molgraph.base.registry import get, register
+from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
+from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.propagate import propagate
 
@@ -71,7 +72,7 @@ class GIN(AtomEncoder):
         self.embed_edges = nn.ModuleList(
             nn.Linear(spec.width("bond"), d_hidden) for _ in range(depth if self.edges else 0)
         )
-        self.norms = nn.ModuleList(get("norm", norm)(d_hidden) for _ in range(depth))
+        self.norms = make_norms(norm, [d_hidden] * depth)
         self.dropout = nn.Dropout(dropout)
         self.read_by(readout, (depth + 1) * d_hidden)
 

@@ -9,12 +9,13 @@ import torch
 from torch import Tensor, nn
 
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
-from molgraph.base.registry import get, register
+from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
 from molgraph.nn.by_degree import LinearByDegree
 from molgraph.nn.deduplicate import AtomRound, AtomRounds, atom_rounds
+from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
 
 
@@ -68,11 +69,11 @@ class GraphConv(AtomEncoder):
         super().__init__()
         if depth < 1:
             raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.depth, self.distinct = depth, distinct and norm in ("batch", "layer", "none")
+        self.depth, self.distinct = depth, distinct
         widths = [spec.width("atom")] + [d_hidden] * (depth - 1)
         self.layers = nn.ModuleList(LinearByDegree(2 * d, d_hidden) for d in widths)
         self.dense = nn.Linear(d_hidden, d_dense)
-        self.norms = nn.ModuleList(get("norm", norm)(d) for d in [d_hidden] * depth + [d_dense])
+        self.norms = make_norms(norm, [d_hidden] * depth + [d_dense])
         self.dropout = nn.Dropout(dropout)
         self.read_by(readout, d_dense)
 

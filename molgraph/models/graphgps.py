@@ -10,12 +10,13 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
-from molgraph.base.registry import get, register
+from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.attention import attend
+from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.propagate import propagate
 from molgraph.nn.walks import walk_returns
@@ -104,7 +105,7 @@ class _Layer(nn.Module):
         self.eps, self.of_bond = nn.Parameter(torch.zeros(())), nn.Linear(d_bond, d)
         self.local, self.mlp = Perceptron(d, d, d), Perceptron(d, 2 * d, d, dropout=dropout)
         self.query_key_value, self.attended = nn.Linear(d, 3 * d), nn.Linear(d, d)
-        self.norms = nn.ModuleList(get("norm", norm)(d) for _ in range(3))
+        self.norms = make_norms(norm, [d] * 3)
         self.dropout = nn.Dropout(dropout)
 
     def forward(

@@ -13,6 +13,7 @@ from molgraph.data.graph_store import InputSpec
 from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
 from molgraph.nn.deduplicate import AtomRounds, atom_rounds
 from molgraph.nn.messages import EdgeNetwork
+from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
 from molgraph.nn.updates import GRU
 
@@ -37,12 +38,13 @@ class MPNN(AtomEncoder):
         d_hidden: width of an atom's state.
         rounds: rounds of messages (the paper's T, 3 to 8).
         d_edge: width of the edge network's hidden layer.
+        norm: a registered norm, after each round; the paper has none.
         readout: rows to graph, a registered readout.
         distinct: compute rows that look alike once.
 
     Raises:
         ValueError: fewer than 0 rounds.
-        UsageError: an unknown readout.
+        UsageError: an unknown norm or readout.
     """
 
     repeats = ("rounds",)
@@ -55,6 +57,7 @@ class MPNN(AtomEncoder):
         d_hidden: Width = 64,
         rounds: Layers = 3,
         d_edge: Width = 128,
+        norm: str = "none",
         readout: str = "set2set",
         distinct: bool = True,
     ) -> None:
@@ -65,6 +68,7 @@ class MPNN(AtomEncoder):
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.message = EdgeNetwork(spec.width("bond"), d_hidden, d_edge)
         self.update = GRU(d_hidden, d_hidden)
+        self.norms = make_norms(norm, [d_hidden] * rounds)
         self.read_by(readout, d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:
@@ -75,9 +79,9 @@ class MPNN(AtomEncoder):
         """The atoms' states after the last round."""
         given = self._rounds(batch)
         h = self.embed(given.atoms.rows())
-        for step in given.rounds:
+        for step, norm in zip(given.rounds, self.norms, strict=True):
             m = self.message.by_kind(step.senders(h), step.kinds, step.sizes)  # A(e_vw) h_w
-            h = propagate(m, step.relation, target_rows=step.previous(h), update=self.update)
+            h = norm(propagate(m, step.relation, target_rows=step.previous(h), update=self.update), given.readout)
         return SharedStates(h, given.readout, given.every_atom)
 
     def _rounds(self, batch: GraphBatch) -> AtomRounds:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated
 
 import torch
 from torch import nn
 
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
-from molgraph.base.registry import get, register
+from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
 from molgraph.nn.by_degree import LinearByDegree
 from molgraph.nn.deduplicate import AtomRounds, atom_rounds
+from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import make_activation
 from molgraph.nn.propagate import propagate
 
@@ -44,13 +45,13 @@ class NeuralFingerprint(AtomEncoder):
         d_hidden: width of an atom's state.
         depth: layers, the radius of the fingerprint.
         activation: a name that ``molgraph.nn.perceptron`` knows; the paper's is a relu after batch norm.
-        norm: ``batch`` normalises states as the paper does; ``none``.
+        norm: a registered norm, before each activation (``batch`` in the paper).
         readout: rows to graph, a registered readout.
         distinct: compute rows that look alike once.
 
     Raises:
         ValueError: a depth below 1, an unknown activation.
-        UsageError: an unknown readout.
+        UsageError: an unknown norm or readout.
     """
 
     small = MappingProxyType({"length": 16, "d_hidden": 8})
@@ -64,7 +65,7 @@ class NeuralFingerprint(AtomEncoder):
         d_hidden: Width = 64,
         depth: Annotated[int, Range(1, INNER_LIMIT)] = 4,
         activation: str = "relu",
-        norm: Literal["none", "batch"] = "batch",
+        norm: str = "batch",
         readout: str = "sum",
         distinct: bool = True,
     ) -> None:
@@ -74,7 +75,7 @@ class NeuralFingerprint(AtomEncoder):
         self.depth, self.distinct = depth, distinct
         widths = [spec.width("atom")] + [d_hidden] * (depth - 1)
         self.hash = nn.ModuleList(LinearByDegree(d + spec.width("bond"), d_hidden) for d in widths)
-        self.norms = nn.ModuleList(get("norm", norm)(d_hidden) for _ in range(depth))
+        self.norms = make_norms(norm, [d_hidden] * depth)
         self.index = nn.ModuleList(nn.Linear(d_hidden, length, bias=False) for _ in range(depth))
         self.activation = make_activation(activation)
         self.read_by(readout, length)

@@ -10,11 +10,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
-from molgraph.base.registry import get, register
+from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
 from molgraph.nn.deduplicate import AtomRounds, atom_rounds
+from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import segment_max, segment_mean, segment_min, segment_std
@@ -72,11 +73,10 @@ class PNA(AtomEncoder):
         super().__init__()
         if depth < 1:
             raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.depth, self.delta = depth, delta
-        self.distinct = distinct and norm in ("batch", "layer", "none")
+        self.depth, self.delta, self.distinct = depth, delta, distinct
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond"), delta) for _ in range(depth))
-        self.norms = nn.ModuleList(get("norm", norm)(d_hidden) for _ in range(depth))
+        self.norms = make_norms(norm, [d_hidden] * depth)
         self.dropout = nn.Dropout(dropout)
         self.read_by(readout, d_hidden)
 

@@ -17,6 +17,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
+from molgraph.nn.norms import make_norms
 
 # Those that the tests run; others of the same manner work too.
 TESTED = (
@@ -33,11 +34,11 @@ TESTED = (
     line=("atoms", "bonds", "its own", "skip + ReLU", "mean", "supervised"),
 )
 class PyGConv(AtomEncoder):
-    """A convolution of PyG (Fey and Lenssen 2019), ``depth`` times: ``h_0 = W x``, ``h_t = h_(t-1) + ReLU(conv(h))``.
+    """A convolution of PyG (Fey and Lenssen 2019), ``depth`` times with skips.
 
-    The last one has no ReLU. Bonds' features go where the convolution takes them (``edge_dim``, or a network over
-    them). A convolution that needs more than atoms, bonds and their features (positions, types, a second state) is
-    refused with its own words.
+    ``h_0 = W x``, ``h_t = h_(t-1) + ReLU(norm(conv(h_(t-1))))``, the last one without ReLU. Bonds' features go where
+    the convolution takes them (``edge_dim``, or a network over them). A convolution that needs more than atoms, bonds
+    and their features (positions, types, a second state) is refused with its own words.
 
     Args:
         spec: what the graphs hold.
@@ -46,15 +47,15 @@ class PyGConv(AtomEncoder):
         depth: convolutions, each with weights of its own.
         heads: attention heads, where the convolution has them; together they are ``d_hidden`` wide.
         dropout: probability of dropping one value of an atom's state while training.
+        norm: a registered norm, after each convolution.
         readout: rows to graph, a registered readout.
         options: further settings, handed to the convolution.
 
     Raises:
-        UsageError: PyG has no convolution of that name, or it cannot be built or used in this way.
+        UsageError: an unknown norm or readout; PyG has no such convolution, or it cannot be built in this way.
         ValueError: fewer than 0 convolutions, or a width that the heads do not divide.
     """
 
-    needs = ("atom", "bond")
     repeats = ("options",)
     small = MappingProxyType({"d_hidden": 8})
 
@@ -67,6 +68,7 @@ class PyGConv(AtomEncoder):
         depth: Layers = 3,
         heads: Width = 4,
         dropout: Probability = 0.0,
+        norm: str = "none",
         readout: str = "mean",
         options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -77,6 +79,7 @@ class PyGConv(AtomEncoder):
         d_bond = spec.width("bond")
         self.convs = nn.ModuleList(_build(conv, d_hidden, d_bond, heads, dict(options or {})) for _ in range(depth))
         self.edge = _edge_argument(type(self.convs[0])) if depth else ""
+        self.norms = make_norms(norm, [d_hidden] * depth)
         self.drop = nn.Dropout(dropout)
         self.read_by(readout, d_hidden)
 
@@ -88,9 +91,9 @@ class PyGConv(AtomEncoder):
         """The atoms' states after the last convolution."""
         edges = batch.once("edge_index", lambda: stack([batch.source, batch.target]))
         given = {self.edge: batch.features("bond")} if self.edge else {}
-        h = self.embed(batch.features("atom"))
-        for i, conv in enumerate(self.convs):
-            m = self._convolve(conv, h, edges, given)
+        h, members = self.embed(batch.features("atom")), relations.members(batch)
+        for i, (conv, norm) in enumerate(zip(self.convs, self.norms, strict=True)):
+            m = norm(self._convolve(conv, h, edges, given), members)
             h = h + self.drop(m.relu() if i + 1 < len(self.convs) else m)
         return h
 

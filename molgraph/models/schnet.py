@@ -17,6 +17,7 @@ from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.basis import GaussianBasis, cosine_cutoff
+from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 
@@ -43,11 +44,12 @@ class SchNet(AtomEncoder):
         depth: interaction blocks.
         cutoff_angstrom: radius within which atoms see each other.
         n_basis: Gaussians between 0 and the cutoff.
+        norm: a registered norm, of what each block adds; the paper has none.
         readout: rows to graph, a registered readout.
 
     Raises:
         ValueError: a cutoff that is not above 0, or fewer than 1 block.
-        UsageError: an unknown readout.
+        UsageError: an unknown norm or readout.
     """
 
     reads = ("geometry",)
@@ -62,6 +64,7 @@ class SchNet(AtomEncoder):
         depth: Annotated[int, Range(1, INNER_LIMIT)] = 3,
         cutoff_angstrom: Annotated[float, Range(0, 100, above=True)] = 5.0,
         n_basis: Annotated[int, Range(2, INNER_LIMIT)] = 50,
+        norm: str = "none",
         readout: str = "sum",
     ) -> None:
         super().__init__()
@@ -71,6 +74,7 @@ class SchNet(AtomEncoder):
         self.embed = nn.Linear(spec.width("atom"), d_hidden, bias=False)
         self.basis = GaussianBasis(0.0, cutoff_angstrom, n_basis)
         self.blocks = nn.ModuleList(_Block(d_hidden, n_basis) for _ in range(depth))
+        self.norms = make_norms(norm, [d_hidden] * depth)
         self.read_by(readout, d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:
@@ -79,14 +83,14 @@ class SchNet(AtomEncoder):
 
     def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The atoms' states after the last block."""
-        near = relations.radius(batch, self.cutoff)
+        near, members = relations.radius(batch, self.cutoff), relations.members(batch)
         distance = (
             relations.pair_vectors(near, batch["atom"].arrays["position"]).norm(dim=1).to(self.embed.weight.dtype)
         )
         basis, fade = self.basis(distance), cosine_cutoff(distance, self.cutoff).unsqueeze(1)
         h = self.embed(batch.features("atom"))
-        for block in self.blocks:
-            h = h + block(h, near, basis, fade)
+        for block, norm in zip(self.blocks, self.norms, strict=True):
+            h = h + norm(block(h, near, basis, fade), members)
         return h
 
 

@@ -16,6 +16,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from molgraph.base.errors import UsageError
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
+from molgraph.nn.norms import Norm
 from molgraph.nn.penalties import Penalties
 
 
@@ -86,11 +87,16 @@ class Encoder(nn.Module):
 
     @property
     def shares_rows(self) -> bool:
-        """Whether rows that look alike can be computed once: not where they may differ (dropout, batch norm)."""
-        differ = self.training and any(
-            isinstance(m, _BatchNorm) or (isinstance(m, _DropoutNd) and m.p > 0) for m in self.modules()
+        """Whether rows that look alike can be computed once.
+
+        Not in training where they may differ (dropout, batch norm), and not under a norm over the rows of each graph,
+        in which atoms that look alike normally differ from graph to graph.
+        """
+        return self.distinct and not any(
+            (isinstance(m, Norm) and not m.by_row)
+            or (self.training and (isinstance(m, _BatchNorm) or (isinstance(m, _DropoutNd) and m.p > 0)))
+            for m in self.modules()
         )
-        return self.distinct and not differ
 
 
 def check_input(encoder: type[Encoder], spec: InputSpec, name: str) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from molgraph.base.registry import register
+from molgraph.base.registry import get, register
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import segment_mean
 
@@ -16,11 +17,15 @@ from molgraph.nn.segment import segment_mean
 class Norm(nn.Module):
     """The base class of norms: ``(rows [n, d], relation from rows to graphs) -> [n, d]``.
 
-    Row i belongs to graph ``members.target[i]``; a graph may have no rows, and a batch none at all.
+    Row i belongs to graph ``members.target[i]``; a graph may have no rows, and a batch none at all. ``by_row`` says
+    that a row's result depends on that row alone, or on statistics of the whole batch in training: under such a norm
+    rows that look alike can be computed once, and ``members`` is not read.
 
     Args:
         d: width of the rows.
     """
+
+    by_row: bool = False
 
     def __init__(self, d: int) -> None:
         super().__init__()
@@ -30,9 +35,24 @@ class Norm(nn.Module):
         """float [n, d] to [n, d]."""
 
 
+def make_norms(norm: str, widths: Iterable[int]) -> nn.ModuleList:
+    """A registered norm for rows of each width.
+
+    Raises:
+        UsageError: an unknown norm; the message holds the nearest known ones.
+
+    Example:
+        >>> [each.norm.normalized_shape for each in make_norms("layer", [8, 4])]
+        [(8,), (4,)]
+    """
+    return nn.ModuleList(get("norm", norm)(d) for d in widths)
+
+
 @register("norm", "none", summary="rows as they are")
 class NoNorm(Norm):
     """The rows as they are."""
+
+    by_row = True
 
     def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
         """float [n, d], unchanged."""
@@ -44,6 +64,8 @@ class NoNorm(Norm):
 )
 class Batch(Norm):
     """Batch normalisation; a batch of fewer than two rows is normalised by the running statistics."""
+
+    by_row = True
 
     def __init__(self, d: int) -> None:
         super().__init__(d)
@@ -67,6 +89,8 @@ class Batch(Norm):
 )
 class Layer(Norm):
     """Layer normalisation."""
+
+    by_row = True
 
     def __init__(self, d: int) -> None:
         super().__init__(d)

@@ -1,0 +1,42 @@
+"""Trials of every registered atom encoder with every registered norm and every registered readout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from molgraph.base.registry import get, names
+from molgraph.data.batch import GraphBatch, collate
+from molgraph.nn.atom_encoder import AtomEncoder
+from tests.contract.test_encoders import ENCODERS, graphs, store_of
+
+ATOM_ENCODERS = [name for name in ENCODERS if issubclass(get("encoder", name), AtomEncoder)]
+
+
+def build(name: str, **params: Any) -> AtomEncoder:
+    torch.manual_seed(0)
+    make = get("encoder", name)
+    return make(store_of(name).spec, **{**make.small, **params})
+
+
+def batch_of(name: str, which: list[int]) -> GraphBatch:
+    return collate(store_of(name), np.array(which, dtype=np.int64))
+
+
+@pytest.mark.parametrize("name", ATOM_ENCODERS)
+@pytest.mark.parametrize(("part", "choice"), [(part, each) for part in ("norm", "readout") for each in names(part)])
+class TestEveryAtomEncoderTakes:
+    def test_every_norm_and_readout(self, name: str, part: str, choice: str) -> None:
+        encoder = build(name, **{part: choice}).train()
+        for which in ([*range(16)], [0], []):  # many molecules, one atom, none
+            encoded = encoder(batch_of(name, which))
+            assert encoded.graphs.shape == (len(which), encoder.d_out) and encoded.graphs.isfinite().all()
+            sum(encoded.penalties.values(), encoded.graphs.sin().sum()).backward()
+        assert all(p.grad is None or p.grad.isfinite().all() for p in encoder.parameters())
+        shared = graphs(encoder, batch_of(name, [3, 4, 5]))
+        encoder.distinct = False
+        torch.testing.assert_close(graphs(encoder, batch_of(name, [3, 4, 5])), shared, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(graphs(encoder, batch_of(name, [4])), shared[1:2], rtol=1e-4, atol=1e-5)
