@@ -100,7 +100,7 @@ install(
             "molgraph.data.featurize_tokens",
         ),
         "readout": ("molgraph.nn.readouts",),
-        "norm": ("molgraph.nn.norms",),
+        "norm": ("molgraph.nn.norms", "molgraph.nn.graph_norms"),
         "joiner": ("molgraph.nn.joiners",),
         "objective": (
             "molgraph.train.objective",

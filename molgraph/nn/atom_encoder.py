@@ -11,7 +11,7 @@ from torch import Tensor
 
 from molgraph.base.registry import get
 from molgraph.data.batch import GraphBatch
-from molgraph.nn import norms, readouts, relations  # noqa: F401 - registers the norms and readouts
+from molgraph.nn import relations
 from molgraph.nn.encoder import Encoded, Encoder, Rows
 from molgraph.nn.relation import Relation
 

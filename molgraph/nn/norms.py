@@ -5,13 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.registry import get, register
 from molgraph.nn.relation import Relation
-from molgraph.nn.segment import segment_mean
 
 
 class Norm(nn.Module):
@@ -103,21 +101,50 @@ class Layer(Norm):
 
 @register(
     "norm",
-    "graph",
-    system="graphnorm",
-    summary="over the rows of each graph, a learned share of the mean",
-    paper="Cai et al. 2021, ICML",
+    "group",
+    system="groupnorm",
+    summary="over groups of the channels of each row",
+    paper="Wu and He 2018, ECCV",
 )
-class Graph(Norm):
-    """GraphNorm: ``gamma (h - alpha mean) / std + beta`` within each graph, Cai et al. 2021, equation 6."""
+class Group(Norm):
+    """Group normalisation of each row, Wu and He 2018, equations 1 to 6, without positions to average over.
 
-    def __init__(self, d: int) -> None:
+    ``gamma (h - mean) / sqrt(variance + eps) + beta``, mean and variance of the row's own channels in a group. With one
+    group it is ``layer``.
+
+    Args:
+        d: width of the rows.
+        n_groups: equal groups of consecutive channels; by default as many as leave 16 channels or more to each.
+
+    Raises:
+        ValueError: groups that do not divide the channels, or of one channel, all of whose values would be zero.
+    """
+
+    by_row = True
+
+    def __init__(self, d: int, n_groups: int | None = None) -> None:
         super().__init__(d)
-        self.alpha, self.gamma, self.beta = (nn.Parameter(torch.full((d,), v)) for v in (1.0, 1.0, 0.0))
+        self.norm = nn.GroupNorm(check_groups(d, n_groups), d)
+        if n_groups == d:
+            raise ValueError(f"{d} groups of one channel: a row would be zero, give fewer groups or use group_graph")
 
     def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
         """float [n, d] to [n, d]."""
-        graph_of = members.target
-        centred = h - self.alpha * segment_mean(h, members).index_select(0, graph_of)
-        spread = (segment_mean(centred.square(), members) + 1e-5).rsqrt().index_select(0, graph_of)
-        return self.gamma * centred * spread + self.beta
+        return self.norm(h) if len(h) else h  # torch refuses no rows
+
+
+def check_groups(d: int, n_groups: int | None = None) -> int:
+    """The number of equal groups of ``d`` channels; None: at most 32, of 16 channels or more where there are so many.
+
+    Raises:
+        ValueError: groups that do not divide the channels.
+
+    Example:
+        >>> check_groups(64), check_groups(300), check_groups(8), check_groups(8, 2)
+        (4, 15, 1, 2)
+    """
+    if n_groups is None:
+        return max(n for n in range(1, 33) if d % n == 0 and (n == 1 or d // n >= 16))
+    if n_groups < 1 or d % n_groups:
+        raise ValueError(f"{n_groups} groups do not divide {d} channels into equal parts")
+    return n_groups

@@ -1,0 +1,69 @@
+"""Norms against torch's and PyG's layers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from torch_geometric.nn import GraphNorm, LayerNorm, PairNorm
+
+from molgraph.nn.graph_norms import Graph, GroupGraph, Pair
+from molgraph.nn.norms import Group, Norm
+from molgraph.nn.relation import Relation
+
+GRAPH_OF = torch.tensor([0, 0, 0, 2, 2, 3])
+MEMBERS = Relation.from_pairs(torch.arange(6), GRAPH_OF, 6, 4)
+
+
+def rows(d: int) -> Tensor:
+    return 3 + 2 * torch.randn(6, d, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+def with_weights(norm: Norm) -> Norm:
+    """The norm in double precision, none of its weights 0 or 1."""
+    generator = torch.Generator().manual_seed(2)
+    for parameter in norm.double().parameters():
+        parameter.data = torch.randn(parameter.shape, dtype=torch.float64, generator=generator)
+    return norm
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 4])
+def test_group_is_torchs(n_groups: int) -> None:
+    own, peer = with_weights(Group(8, n_groups)), torch.nn.GroupNorm(n_groups, 8).double()
+    peer.weight.data, peer.bias.data = (each.data for each in own.parameters())
+    torch.testing.assert_close(own(rows(8), MEMBERS), peer(rows(8)))
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 8])
+def test_group_over_a_graph_is_torchs_over_each_graph(n_groups: int) -> None:
+    own, peer = with_weights(GroupGraph(8, n_groups)), torch.nn.GroupNorm(n_groups, 8).double()
+    peer.weight.data, peer.bias.data = (each.data for each in own.parameters())
+    found = own(rows(8), MEMBERS)
+    for graph in (0, 2):  # torch refuses one position a channel
+        h = rows(8)[graph == GRAPH_OF]
+        torch.testing.assert_close(found[graph == GRAPH_OF], peer(h.T.unsqueeze(0))[0].T)
+
+
+def test_one_group_over_a_graph_is_pygs_layer_norm_of_graphs() -> None:
+    own, peer = with_weights(GroupGraph(8, 1)), LayerNorm(8, mode="graph").double()
+    peer.weight.data, peer.bias.data = (each.data for each in own.parameters())
+    torch.testing.assert_close(own(rows(8), MEMBERS), peer(rows(8), GRAPH_OF, 4))
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.5])
+def test_pair_is_pygs(scale: float) -> None:
+    torch.testing.assert_close(Pair(8, scale)(rows(8), MEMBERS), PairNorm(scale)(rows(8), GRAPH_OF, 4))
+
+
+def test_graph_is_pygs() -> None:
+    own, peer = with_weights(Graph(8)), GraphNorm(8).double()
+    peer.mean_scale.data, peer.weight.data, peer.bias.data = (each.data for each in own.parameters())
+    torch.testing.assert_close(own(rows(8), MEMBERS), peer(rows(8), GRAPH_OF, 4))
+
+
+def test_groups_that_cannot_be_are_refused() -> None:
+    for make in (Group, GroupGraph):
+        with pytest.raises(ValueError, match="3 groups do not divide 8 channels"):
+            make(8, 3)
+    with pytest.raises(ValueError, match="8 groups of one channel"):
+        Group(8, 8)
