@@ -99,7 +99,12 @@ install(
             "molgraph.data.featurize_geometry",
             "molgraph.data.featurize_tokens",
         ),
-        "readout": ("molgraph.nn.readouts",),
+        "readout": (
+            "molgraph.nn.readouts",
+            "molgraph.nn.attention_readouts",
+            "molgraph.nn.sorted_readouts",
+            "molgraph.nn.set_readouts",
+        ),
         "norm": ("molgraph.nn.norms", "molgraph.nn.graph_norms"),
         "joiner": ("molgraph.nn.joiners",),
         "objective": (

@@ -130,7 +130,7 @@ class Group(Norm):
 
     def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
         """float [n, d] to [n, d]."""
-        return self.norm(h) if len(h) else h  # torch refuses no rows
+        return self.norm(h) if len(h) else h  # torch refuses an empty batch
 
 
 def check_groups(d: int, n_groups: int | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Readouts: from the states of a graph's rows to one state a graph."""
+"""Readouts from the states of a graph's rows to one state a graph: the base class, sums, means and maxima."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import TypeAlias
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from molgraph.base.registry import register
-from molgraph.nn.attention import AdditiveAttention
 from molgraph.nn.penalties import Penalties
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
-from molgraph.nn.segment import Sources, divide, segment_sum, segment_weights
+from molgraph.nn.segment import Sources, divide
 
 Graphs: TypeAlias = Float[Tensor, "{relation.n_target} {self.d_out}"]  # a state for each target of ``relation``
 
@@ -100,68 +98,3 @@ class Norm(Readout):
     def read(self, h: Sources, relation: Relation) -> Graphs:
         """float [r, d] to [g, d]."""
         return propagate(h, relation) / self.norm
-
-
-@register(
-    "readout",
-    "set2set",
-    system="set2set",
-    summary="an LSTM asks, softmax attention over the rows answers, several times",
-    paper="Vinyals, Bengio & Kudlur 2016, ICLR",
-)
-class Set2Set(Readout):
-    """Attention of an LSTM's query over the rows of each graph.
-
-    Vinyals et al. 2016, equations 3 to 7: ``q_t = LSTM(q*_(t-1))``, ``a_i = softmax_i(h_i . q_t)``,
-    ``r_t = sum_i a_i h_i``, ``q*_t = [q_t, r_t]``; the output is the last ``q*``.
-
-    Args:
-        d_in: width of the rows; the output is twice as wide.
-        steps: number of questions.
-    """
-
-    def __init__(self, d_in: int, steps: int = 3) -> None:
-        super().__init__(d_in)
-        self.steps, self.d_out = steps, 2 * d_in
-        self.lstm = nn.LSTMCell(2 * d_in, d_in)
-
-    def read(self, h: Sources, relation: Relation) -> Graphs:
-        """float [r, d] to [g, 2 d]."""
-        rows, graph_of = h.index_select(0, relation.source), relation.target
-        out = rows.new_zeros(relation.n_target, self.d_out)
-        q = cell = rows.new_zeros(relation.n_target, h.shape[1])
-        for _ in range(self.steps):
-            q, cell = self.lstm(out, (q, cell))
-            weights = segment_weights((rows * q.index_select(0, graph_of)).sum(1, keepdim=True), relation)
-            out = torch.cat([q, segment_sum(weights * rows, relation)], dim=1)
-        return out
-
-
-@register(
-    "readout",
-    "attentive",
-    summary="a GRU over what the graph's state attends to, several times",
-    paper="Xiong et al. 2020, J. Med. Chem. 63:8749",
-)
-class Attentive(Readout):
-    """The molecule's state as a node that attends to its atoms.
-
-    Xiong et al. 2020, "Molecule embedding": ``s = ReLU(sum_v h_v)``, then ``steps`` times
-    ``s <- ReLU(GRU(elu(sum_v a_v W h_v + b), s))`` with the additive attention ``a``.
-
-    Args:
-        d_in: width of the rows.
-        steps: how often it attends.
-    """
-
-    def __init__(self, d_in: int, steps: int = 2) -> None:
-        super().__init__(d_in)
-        self.steps = steps
-        self.attention, self.cell = AdditiveAttention(d_in, d_in), nn.GRUCell(d_in, d_in)
-
-    def read(self, h: Sources, relation: Relation) -> Graphs:
-        """float [r, d] to [g, d]."""
-        state = propagate(h, relation).relu()
-        for _ in range(self.steps):
-            state = self.cell(F.elu(self.attention(h, state, relation)), state).relu()
-        return state

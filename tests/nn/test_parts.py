@@ -10,10 +10,11 @@ from torch_geometric.nn import Set2Set as PygSet2Set
 
 from molgraph.base.errors import UsageError
 from molgraph.base.registry import get, names
+from molgraph.nn.attention_readouts import Set2Set
 from molgraph.nn.messages import EdgeNetwork
 from molgraph.nn.perceptron import ACTIVATIONS, Perceptron, make_activation
 from molgraph.nn.propagate import propagate
-from molgraph.nn.readouts import Norm, Set2Set
+from molgraph.nn.readouts import Norm
 from molgraph.nn.relation import Relation
 from molgraph.nn.updates import GRU
 
