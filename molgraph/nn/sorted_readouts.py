@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from molgraph.base.registry import register
 from molgraph.nn.readouts import Graphs, Readout
@@ -79,7 +78,8 @@ class FSPool(Readout):
     Zhang, Hare and Prugel-Bennett 2020, "FSPool: Learning Set Representations with Featurewise Sort Pooling",
     equations 2 and 3: ``y_d = sum_i f_d(i / (n - 1)) x_d(i)``, where ``x_d(0) >= x_d(1) >= ...`` are the values of
     channel d in the n rows, and ``f_d`` is linear between its values at equal steps from 0 to 1, which are learned.
-    The sum (all values 1) and the maximum are among what it can be. Which values stood in one row is lost.
+    The sum (all values 1) and the maximum are among what it can be. Which values stood in one row is lost. Sorting
+    every channel makes it the slowest readout of wide rows.
 
     Args:
         d_in: width of the rows.
@@ -93,10 +93,10 @@ class FSPool(Readout):
     def read(self, h: Sources, relation: Relation) -> Graphs:
         """float [r, d] to [g, d]."""
         rows, graph_of = h.index_select(0, relation.source), relation.target
-        down = rows.detach().argsort(dim=0, descending=True)
-        ordered = rows.gather(0, down.gather(0, graph_of[down].argsort(dim=0, stable=True)))
+        down = rows.detach().t().contiguous().argsort(dim=1, descending=True)  # sorting contiguous channels is faster
+        down = down.gather(1, graph_of[down].argsort(dim=1, stable=True)).t()
         last = (relation.offsets.diff() - 1).clamp(min=1).index_select(0, graph_of)
-        at = places(relation).to(rows.dtype) / last * self.pieces
-        piece = at.long().clamp(max=self.pieces - 1)
-        left, right = F.embedding(piece, self.knots), F.embedding(piece + 1, self.knots)
-        return segment_sum(ordered * torch.lerp(left, right, (at - piece).unsqueeze(1)), relation)
+        at = (places(relation) * self.pieces).to(rows.dtype) / last
+        knots = torch.arange(self.pieces + 1, device=at.device)
+        near = (1 - (at.unsqueeze(1) - knots).abs()).relu()  # of the two knots beside each rank
+        return segment_sum(rows.gather(0, down) * (near @ self.knots), relation)
