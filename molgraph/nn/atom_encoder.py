@@ -33,8 +33,9 @@ class SharedStates(NamedTuple):
 class AtomEncoder(Encoder):
     """An encoder whose rows are the atoms of molecules, or the nodes of other graphs.
 
-    A subclass builds its layers, ends its constructor with ``self.read_by(readout, d)`` and gives the states of atoms
-    in ``states``; ``prepare`` makes other relations than the bonds ahead, where it reads any.
+    A subclass builds its layers and its norms (``nn.norms.make_norms(norm, widths)``), ends its constructor with
+    ``self.read_by(readout, d)`` and gives the states of atoms in ``states``; ``prepare`` makes other relations than the
+    bonds ahead, where it reads any.
     """
 
     def read_by(self, readout: str, d: int) -> None:
