@@ -26,6 +26,9 @@ def models(
     search: Annotated[
         str | None, typer.Option(help="Those with these words in name, summary, paper, system or tags.")
     ] = None,
+    why: Annotated[
+        bool, typer.Option("--why", help="Which to pick: where each stands on the measured boards.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List what can be trained, from which paper, with which parameters.
@@ -36,6 +39,8 @@ def models(
     Examples:
         molgraph models
         molgraph models --search uncertainty
+        molgraph models --why  # which to pick, by the measured boards
+        molgraph models dmpnn --why  # its place on each board
         molgraph models dmpnn  # its parameters, for --set params.NAME=VALUE
         molgraph models --kind split  # with their parameters
         molgraph models cluster/butina
@@ -62,7 +67,13 @@ def models(
         found = [known[wanted]]
     if search is not None and not (found := [each for each in found if matches(each, search)]):
         raise UsageError(f"no {kind} has all the words {search!r}", hint="use fewer words; molgraph models lists all")
-    if as_json:
+    if why:
+        from molgraph.cli.why import show_why
+
+        if kind != "model":
+            raise UsageError(f"boards rank models, not a {kind}", hint="leave --kind out")
+        show_why([each.name for each in found] if name is not None or search is not None else None, as_json)
+    elif as_json:
         print(json.dumps([_plain(each) for each in found], indent=2, default=repr))
     elif name is not None:
         show_one(found[0])

@@ -1,4 +1,4 @@
-"""Write the pages, records, leaderboard and picture of finished benchmarks.
+"""Write the pages, records, leaderboard, standings and picture of finished benchmarks.
 
 python pipelines/boards/run.py                    # of the runs in bench/ that are there (moleculenet-small, ...)
 python pipelines/boards/run.py --runs elsewhere   # of elsewhere/moleculenet-small, ...
@@ -21,6 +21,7 @@ from molgraph.evaluate.benchmark.published_record import is_record, read_record 
 from molgraph.evaluate.benchmark.report import write_bench_report  # noqa: E402
 from molgraph.evaluate.benchmark.report_data import BenchReport  # noqa: E402
 from molgraph.evaluate.benchmark.report_markdown import leaderboard, table, text  # noqa: E402
+from molgraph.evaluate.benchmark.standings import FILE, make_standings  # noqa: E402
 from pipelines.boards.picture import write_picture  # noqa: E402
 from pipelines.readme.block import replace_block  # noqa: E402
 
@@ -67,9 +68,11 @@ def headline(reports: list[BenchReport]) -> str:
 
 
 def write(reports: list[BenchReport]) -> None:
-    """Leaderboard, picture and pages."""
+    """Leaderboard, standings, picture and pages."""
     with atomic_write(LEADERBOARD, "w") as file:
         file.write(leaderboards(reports))
+    with atomic_write(ROOT / "pipelines" / FILE, "w") as file:
+        file.write(make_standings(reports).to_csv(index=False))
     write_picture(reports, ROOT / PICTURE)
     replace_block("board", block(reports))
     replace_block("headline-board", headline(reports))

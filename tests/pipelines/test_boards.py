@@ -50,7 +50,8 @@ def test_all_is_written_in_one_go(
     monkeypatch.setattr(boards, "ROOT", tmp_path)
     monkeypatch.setattr(boards, "LEADERBOARD", tmp_path / "LEADERBOARD.md")
     monkeypatch.setattr(boards, "replace_block", lambda name, text: replace_block(name, text, readme))
-    (tmp_path / "docs").mkdir()
+    for name in ("docs", "pipelines"):
+        (tmp_path / name).mkdir()
     boards.write([report, report])
     assert (tmp_path / boards.PICTURE).read_bytes()[:4] == b"\x89PNG"
     assert "old" not in readme.read_text("utf-8") and "board.png" in readme.read_text("utf-8")
@@ -66,6 +67,8 @@ def test_what_stands_in_the_repository_is_made_of_the_records(boards: ModuleType
         assert not boards.LEADERBOARD.exists(), "a leaderboard without the scores that it was made of"
         pytest.skip("no board has been run yet")
     assert boards.LEADERBOARD.read_text("utf-8") == boards.leaderboards(reports)
+    stored = (ROOT / "pipelines" / boards.FILE).read_text("utf-8")
+    assert stored == boards.make_standings(reports).to_csv(index=False)
     copy = tmp_path / "README.md"
     copy.write_text(page, "utf-8")
     replace_block("board", boards.block(reports), copy)

@@ -1,0 +1,120 @@
+"""Condense the boards of several benchmarks into a table of where each method stands, to choose a model by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import pandas as pd
+
+from molgraph.base.errors import StorageError
+from molgraph.base.resources import shipped_dir
+from molgraph.data.cards import card, card_names
+from molgraph.evaluate.benchmark.report_data import BenchReport
+
+FILE = "standings.csv"
+BOARD = ["recipe", "dataset", "split", "metric"]  # what tells one board from another
+FEW = 2_000  # rows from which a dataset of molecules counts as a larger one
+SIZES = (f"fewer than {FEW:,}", f"{FEW:,} and more")
+ENTITIES = {
+    "molecule": "Molecules",
+    "pair": "Pairs of drug and protein",
+    "graph": "Graphs",
+    "geometry": "Atoms in space",
+}
+QUESTIONS = {
+    "random": "rows at random",
+    "stratified": "rows at random",
+    "scaffold": "new scaffolds",
+    "cluster": "new clusters",
+    "time": "later rows",
+    "cold-drug": "new drugs",
+    "cold-protein": "new proteins",
+    "cold-both": "new drugs and new proteins",
+}
+
+
+class Question(NamedTuple):
+    """Boards that ask the same of a method.
+
+    Args:
+        words: kind of entity, size and split.
+        boards: their datasets.
+        table: by method, the best first: ``boards`` that it is on, ``first`` (on how many nothing is significantly
+            better, where the board tells its best from the mean at all), ``behind`` (on how many the forest is
+            significantly better), ``place`` (mean, by score), ``cpu_seconds`` (median, of a fold).
+    """
+
+    words: str
+    boards: list[str]
+    table: pd.DataFrame
+
+
+def make_standings(reports: Iterable[BenchReport]) -> pd.DataFrame:
+    """A row for each method of each leading board with more than one fold.
+
+    Returns:
+        Columns: recipe, dataset, entity, split, metric, higher_is_better, rows, method, rank, place, score, against
+        (``better``, ``worse`` or ``alike`` beside the forest), cpu_seconds (of a fold).
+    """
+    rows = []
+    for report in reports:
+        for board in (b for b in report.boards if b.primary and b.tested):
+            ranking = board.ranking
+            name = board.dataset.partition("@")[0]
+            for place, method in enumerate(ranking.ranked, 1):
+                rows.append({
+                    "recipe": report.recipe_name, "dataset": board.name,
+                    "entity": card(name).entity if name in card_names() else "molecule",
+                    "split": board.split, "metric": board.metric, "higher_is_better": ranking.higher_is_better,
+                    "rows": board.rows.rows, "method": method, "rank": int(ranking.table["rank"][method]),
+                    "place": place, "score": float(f"{ranking.table['mean'][method]:.4g}"),
+                    "against": board.against_reference(method),
+                    "cpu_seconds": float(f"{60 * board.cost['cpu_minutes'][method]:.3g}"),
+                })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def read_standings() -> pd.DataFrame:
+    """The standings that ship with molgraph, of its measured boards.
+
+    Raises:
+        StorageError: the file is missing.
+    """
+    path = shipped_dir("pipelines") / FILE
+    if not path.is_file():
+        raise StorageError(f"{path} is missing", hint="in a checkout: make boards; else install molgraph again")
+    return pd.read_csv(path, keep_default_na=False)
+
+
+def questions(standings: pd.DataFrame) -> list[Question]:
+    """The boards by kind of entity, size and split, each with its methods, the best first.
+
+    Example:
+        >>> found = questions(read_standings())
+        >>> found[0].words, list(found[0].table.columns)
+        ('Molecules, fewer than 2,000, rows at random', ['boards', 'first', 'behind', 'place', 'cpu_seconds'])
+    """
+    found = []
+    entity = standings["entity"].map({each: i for i, each in enumerate(ENTITIES)})
+    board = pd.Index(zip(*(standings[key] for key in BOARD), strict=True))
+    tells = ~board.isin(board[(standings["method"] == "mean") & (standings["rank"] == 1)])
+    standings = standings.assign(first=(standings["rank"] == 1) & tells, lost=standings["against"] == "worse")
+    size = (standings["rows"] >= FEW).astype(int).where(standings["entity"] == "molecule", 2)
+    for (kind, few, question), group in standings.groupby([entity, size, standings["split"].map(_question)]):
+        words = [[*ENTITIES.values()][kind], *SIZES[few : few + 1], question]
+        table = group.groupby("method").agg(
+            boards=("rank", "size"),
+            first=("first", "sum"),
+            behind=("lost", "sum"),
+            place=("place", "mean"),
+            cpu_seconds=("cpu_seconds", "median"),
+        )
+        best = table.assign(behind=-table["first"] / table["boards"]).sort_values(["behind", "place"]).index
+        found.append(Question(", ".join(words), [*dict.fromkeys(group["dataset"])], table.loc[best]))
+    return found
+
+
+def _question(split: str) -> str:
+    """The question that a split's label asks; the label itself where it is another one."""
+    return next((words for start, words in QUESTIONS.items() if split.startswith(start)), split)

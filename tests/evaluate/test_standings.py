@@ -1,0 +1,63 @@
+"""Standings: counts by hand, one table a question, and what the shell shows of them."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from molgraph.cli.main import app
+from molgraph.evaluate.benchmark.standings import questions, read_standings
+
+
+def board(
+    dataset: str, rows: int, ranks: dict[str, tuple[int, str]], split: str = "random-5x5", entity: str = "molecule"
+):
+    return [
+        {
+            "recipe": "r", "dataset": dataset, "entity": entity, "split": split, "metric": "rmse",
+            "higher_is_better": False, "rows": rows, "method": name, "rank": rank, "place": place, "score": 0.1 * place,
+            "against": against, "cpu_seconds": 10.0 * place,
+        }
+        for place, (name, (rank, against)) in enumerate(ranks.items(), 1)
+    ]  # fmt: skip
+
+
+def test_methods_are_counted_over_the_boards_of_a_question() -> None:
+    small = board("a", 100, {"gin": (1, "better"), "random_forest": (2, ""), "mean": (3, "worse")})
+    other = board("b", 200, {"random_forest": (1, ""), "gin": (1, "alike"), "mean": (3, "worse")})
+    dull = board("c", 300, {"gin": (1, "alike"), "mean": (1, "alike"), "random_forest": (1, "")})  # tells nothing
+    large = board("d", 5_000, {"gin": (1, "better"), "random_forest": (2, ""), "mean": (3, "worse")})
+    graphs = board("e", 5_000, {"gin": (1, ""), "mean": (2, "")}, "stratified-10", "graph")
+    found = questions(pd.DataFrame([*graphs, *large, *small, *other, *dull]))
+    assert [each.words for each in found] == [
+        "Molecules, fewer than 2,000, rows at random", "Molecules, 2,000 and more, rows at random",
+        "Graphs, rows at random",
+    ]  # fmt: skip
+    first = found[0]
+    assert first.boards == ["a", "b", "c"] and [*first.table.index] == ["gin", "random_forest", "mean"]
+    assert first.table["first"].tolist() == [2, 1, 0] and first.table["behind"].tolist() == [0, 0, 2]
+    assert first.table["place"].round(2).tolist() == [1.33, 2.0, 2.67]
+    assert first.table["cpu_seconds"].tolist() == [10, 20, 30]
+
+
+def test_the_shell_says_which_model_to_pick() -> None:
+    call = CliRunner().invoke
+    said = call(app, ["models", "--why"], env={"COLUMNS": "80"})
+    assert said.exit_code == 0 and max(map(len, said.output.splitlines())) <= 80
+    assert all(name in said.output for name in read_standings()["method"])
+    one = json.loads(call(app, ["models", "dmpnn", "--why", "--json"]).output)
+    assert one == read_standings().query("method == 'dmpnn'").to_dict("records")
+    lines = call(app, ["models", "dmpnn", "--why"], env={"COLUMNS": "120"}).output.splitlines()
+    assert sum("dmpnn" in line for line in lines) == len(one)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [(["ensemble", "--why"], "stands on no measured board"), (["--kind", "metric", "--why"], "boards rank models")],
+)
+def test_what_no_board_ranks_is_named(words: list[str], reason: str) -> None:
+    said = CliRunner().invoke(app, ["models", *words])
+    assert said.exit_code == 2 and reason in str(said.exception or said.output) + said.stderr
