@@ -97,6 +97,7 @@ install(
             "molgraph.data.featurize",
             "molgraph.data.featurize_graph",
             "molgraph.data.featurize_geometry",
+            "molgraph.data.featurize_rings",
             "molgraph.data.featurize_tokens",
         ),
         "readout": (
@@ -104,6 +105,7 @@ install(
             "molgraph.nn.attention_readouts",
             "molgraph.nn.sorted_readouts",
             "molgraph.nn.set_readouts",
+            "molgraph.nn.gaussian_histogram",
         ),
         "norm": ("molgraph.nn.norms", "molgraph.nn.graph_norms"),
         "joiner": ("molgraph.nn.joiners",),
