@@ -159,7 +159,10 @@ def atom_rounds(batch: GraphBatch, rounds: int, *, distinct: bool) -> AtomRounds
     for color in colors[-2::-1]:
         pairs, spans = ranges(offsets[atoms], offsets[atoms + 1])
         seen = np.concatenate([source[pairs], atoms])
-        rows, first = distinct_rows(color[seen])
+        if distinct:
+            rows, first = distinct_rows(color[seen])
+        else:  # every atom in order, so that norms and master nodes know its graph
+            rows, first = seen, np.arange(len(pairs), len(seen))
         n = max(len(first), 1)
         sent, sender = np.unique(bond_code[pairs] * len(first) + rows[: len(pairs)], return_inverse=True)
         kinds, sizes = np.unique(sent // n, return_counts=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -9,7 +10,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from molgraph.nn.deduplicate import AtomRound
 from molgraph.nn.perceptron import Perceptron
+from molgraph.nn.propagate import propagate
 
 
 class EdgeNetwork(nn.Module):
@@ -54,7 +57,85 @@ class EdgeNetwork(nn.Module):
         Returns:
             float [q, d].
         """
-        if not sizes:
-            return rows
-        parts = zip(rows.split(list(sizes)), self.matrices(kinds), strict=True)
-        return torch.cat([F.linear(part, matrix.t()) for part, matrix in parts])
+        return _multiplied(rows, self.matrices(kinds), sizes)
+
+    def sums(self, step: AtomRound, h: Float[Tensor, "before d"]) -> Float[Tensor, "after d"]:
+        """``sum_{w in N(v)} A(e_vw) h_w`` of a round."""
+        return propagate(self.by_kind(step.senders(h), step.kinds, step.sizes), step.relation)
+
+
+class EdgeMatrix(nn.Module):
+    """A learned matrix for each label of an edge.
+
+    Li et al. 2016 (GG-NN), as in Gilmer et al. 2017, section 5, "Matrix Multiplication":
+    ``M(h_v, h_w, e_vw) = A_(e_vw) h_w``. Features that are no one-hot label, as those of molecules' bonds (kind,
+    conjugated, ring, stereo), weigh the matrices of their columns: ``A = sum_k e_k A_k``.
+
+    Args:
+        d_edge: width of the edge features.
+        d: width of the rows.
+    """
+
+    def __init__(self, d_edge: int, d: int) -> None:
+        super().__init__()
+        bound = 1 / math.sqrt(d)
+        self.weight = nn.Parameter(torch.empty(d_edge, d, d).uniform_(-bound, bound))
+
+    def sums(self, step: AtomRound, h: Float[Tensor, "before d"]) -> Float[Tensor, "after d"]:
+        """``sum_{w in N(v)} A_(e_vw) h_w`` of a round."""
+        matrices = torch.einsum("ke,eij->kij", step.kinds, self.weight)
+        return propagate(_multiplied(step.senders(h), matrices, step.sizes), step.relation)
+
+
+class PairMessage(nn.Module):
+    """A perceptron of both ends of an edge and its features.
+
+    Battaglia et al. 2016, as in Gilmer et al. 2017, section 5: ``M(h_v, h_w, e_vw) = f(h_w, h_v, e_vw)``,
+    here ``f(x) = W' ReLU(W x + b)``. Each part is multiplied where it has fewest rows, ``W'`` after the sum.
+
+    Args:
+        d_edge: width of the edge features.
+        d: width of the rows.
+        d_hidden: width of the hidden layer.
+    """
+
+    def __init__(self, d_edge: int, d: int, d_hidden: int = 128) -> None:
+        super().__init__()
+        self.widths = [d, d, d_edge]
+        self.first, self.last = nn.Linear(2 * d + d_edge, d_hidden), nn.Linear(d_hidden, d, bias=False)
+
+    def sums(self, step: AtomRound, h: Float[Tensor, "before d"]) -> Float[Tensor, "after d"]:
+        """``sum_{w in N(v)} f(h_w, h_v, e_vw)`` of a round."""
+        of_source, of_target, of_edge = self.first.weight.split(self.widths, dim=1)
+        sent = F.linear(step.senders(h), of_source, self.first.bias) + F.linear(step.bonds, of_edge)
+        heard = F.linear(step.previous(h), of_target)
+        return self.last(propagate(sent, step.relation, target_rows=heard, message=_relu_of_sum))
+
+
+def make_message(name: str, d_edge: int, d: int, d_hidden: int) -> EdgeNetwork | EdgeMatrix | PairMessage:
+    """The message of that name: ``edge_network``, ``matrix`` or ``pair``.
+
+    Raises:
+        ValueError: an unknown name.
+    """
+    if name == "edge_network":
+        return EdgeNetwork(d_edge, d, d_hidden)
+    if name == "matrix":
+        return EdgeMatrix(d_edge, d)
+    if name == "pair":
+        return PairMessage(d_edge, d, d_hidden)
+    raise ValueError(f"no message is named {name!r}; known: edge_network, matrix, pair")
+
+
+def _multiplied(
+    rows: Float[Tensor, "q d"], matrices: Float[Tensor, "k d d"], sizes: Sequence[int]
+) -> Float[Tensor, "q d"]:
+    """Rows sorted by kind, each times the matrix of its kind, row vectors from the left."""
+    if not sizes:
+        return rows
+    parts = zip(rows.split(list(sizes)), matrices, strict=True)
+    return torch.cat([F.linear(part, matrix.t()) for part, matrix in parts])
+
+
+def _relu_of_sum(source: Tensor, target: Tensor, edge: Tensor | None) -> Tensor:
+    return (source + target).relu()

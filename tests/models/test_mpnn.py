@@ -1,17 +1,26 @@
-"""MPNN against PyG's layers put together as the paper says, and its distinct rows against all rows."""
+"""MPNN against PyG's layers and the paper's variants edge by edge, and its distinct rows against all rows."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 import torch
+from rdkit import Chem
+from torch import Tensor
 from torch_geometric.nn import NNConv
 from torch_geometric.nn import Set2Set as PygSet2Set
 
+from molgraph.base.errors import UsageError
+from molgraph.data import featurize_rdkit
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.feature_layout import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
+from molgraph.data.graph_store import InputSpec
 from molgraph.models.mpnn import MPNN
+from molgraph.nn.hydrogens import with_hydrogens
+from molgraph.nn.messages import make_message
 
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "C", "C[C@H](N)C(=O)O", "[Na+].[Cl-]", "C12C3C4C1C5C2C3C45", "CCCCCCCCO"]
 
@@ -65,6 +74,87 @@ def test_other_readouts_fit() -> None:
         assert own(double_batch()).graphs.shape == (len(SMILES), own.d_out)
 
 
+def by_hand(own: MPNN, batch: GraphBatch, message: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
+    """The atoms' states, edge by edge, with the master node where there is one."""
+    bonds, graph_of = batch.features("bond"), batch.graph_of("atom")
+    h = own.embed(batch.features("atom"))
+    g = torch.zeros(batch.n_graphs, own.master.d_master if own.master else 0).double()
+    for _ in range(own.rounds):
+        m = torch.zeros_like(h)
+        for source, target, e in zip(batch.source.tolist(), batch.target.tolist(), bonds, strict=True):
+            m[target] = m[target] + message(h[target], h[source], e)
+        if own.master:
+            m = m + g[graph_of] @ own.master.to_rows.weight.T
+            heard = [(h[graph_of == i] @ own.master.from_rows.weight.T).sum(0) for i in range(batch.n_graphs)]
+            g = own.master.update.cell(torch.stack(heard), g)
+        h = own.update.cell(m, h)
+    return h
+
+
+@pytest.mark.parametrize("d_master", [0, 5])
+@pytest.mark.parametrize("name", ["edge_network", "matrix", "pair"])
+def test_messages_and_the_master_node_are_the_papers(name: str, d_master: int) -> None:
+    own, batch = encoder(message=name, d_master=d_master, d_edge=6), double_batch()
+    message = {
+        "edge_network": lambda to, of, e: of @ own.message.network(e[None]).view(8, 8),
+        "matrix": lambda to, of, e: sum(weight * (of @ own.message.weight[k]) for k, weight in enumerate(e)),
+        "pair": lambda to, of, e: own.message.last(own.message.first(torch.cat([of, to, e])).relu()),
+    }[name]
+    torch.testing.assert_close(own(batch, rows=True).rows[0].h, by_hand(own, batch, message), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["matrix", "pair"])
+def test_other_messages_over_distinct_rows_have_the_gradients_of_all_rows(name: str) -> None:
+    batch, results = double_batch(), []
+    for distinct in (True, False):
+        own = encoder(message=name, distinct=distinct)
+        own(batch).graphs.pow(2).sum().backward()
+        results.append([p.grad for p in own.parameters()])
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+def with_added(text: str) -> Chem.Mol:
+    mol = Chem.AddHs(Chem.MolFromSmiles(text))
+    Chem.SanitizeMol(mol)  # tells the hybridisation of the new atoms too
+    return mol
+
+
+def test_hydrogens_are_those_that_rdkit_adds(monkeypatch: pytest.MonkeyPatch) -> None:
+    smiles = [*SMILES, "[2H]C([2H])O", "[NH4+]", "c1cc[nH]c1", "C/C=C/F", "B", "[H][H]", "CS(=O)(=O)N", "[CH3]"]
+    full, atom = with_hydrogens(collate(featurize(smiles), np.arange(len(smiles))))
+    monkeypatch.setattr(featurize_rdkit, "_read", with_added)
+    known = collate(featurize(smiles, backend="rdkit"), np.arange(len(smiles)))
+    assert full["atom"].offsets.equal(known["atom"].offsets) and full["bond"].offsets.equal(known["bond"].offsets)
+    assert full.features("atom").equal(known.features("atom"))
+    assert full.target.equal(known.target) and full.target.diff().min() >= 0
+
+    def edges(batch: GraphBatch) -> dict[tuple[int, int], list[float]]:
+        pairs = zip(batch.source.tolist(), batch.target.tolist(), strict=True)
+        return dict(zip(pairs, batch.features("bond").tolist(), strict=True))
+
+    assert edges(full) == edges(known)
+    assert full.source[full.reverse].equal(full.target) and full.reverse[full.reverse].equal(torch.arange(full.n_bonds))
+    assert full.features("atom")[atom].argmax(1).ne(0).sum() == sum(
+        a.GetAtomicNum() != 1 for text in smiles for a in Chem.MolFromSmiles(text).GetAtoms()
+    )
+
+
+@pytest.mark.parametrize("distinct", [True, False])
+def test_explicit_hydrogens_are_read_out_and_are_no_rows(distinct: bool) -> None:
+    own, batch = encoder(explicit_h=True, distinct=distinct), double_batch()
+    full, atom = with_hydrogens(batch)
+    plain = encoder()
+    whole, encoded = plain(full, rows=True), own(batch, rows=True)
+    torch.testing.assert_close(encoded.graphs, whole.graphs)
+    torch.testing.assert_close(encoded.rows[0].h, whole.rows[0].h[atom])
+    assert encoded.rows[0].graph_of.equal(batch.graph_of("atom")) and full.n_atoms > batch.n_atoms
+
+
 def test_wrong_parameters_are_answered() -> None:
     with pytest.raises(ValueError, match="rounds must be 0 or more, got -1"):
         encoder(rounds=-1)
+    with pytest.raises(ValueError, match="no message is named 'dot'; known: edge_network, matrix, pair"):
+        make_message("dot", 14, 8, 8)
+    with pytest.raises(UsageError, match="explicit_h adds the hydrogens of molecules; these graphs are 'graph"):
+        MPNN(InputSpec("graph.1", {"atom": 3, "bond": 1}), explicit_h=True)
