@@ -16,13 +16,14 @@ DEVIATIONS = (0.283, 0.170, 0.134, 0.118, 0.114, 0.114, 0.114, 0.118, 0.134, 0.1
 """Centres and widths of the bins, as in DeepChem: eleven parts of a standard normal distribution."""
 
 
-def memberships(h: Float[Tensor, "r d"]) -> Float[Tensor, "r d 11"]:
+def memberships(h: Float[Tensor, "r d"]) -> Float[Tensor, "r 11 d"]:
     """``m_k(x) / sum_j m_j(x)`` with ``m_k(x) = exp(-(x - mean_k)^2 / (2 deviation_k^2))``: they sum to 1.
 
     Far from all bins every ``m_k`` is 0 in single precision, so the quotient is taken as a softmax of exponents.
+    Bins stand before channels, where a softmax is several times as fast as over a last dimension of eleven.
     """
-    distance = (h.unsqueeze(-1) - h.new_tensor(MEANS)) / h.new_tensor(DEVIATIONS)
-    return (-distance.square() / 2).softmax(dim=-1)
+    mean, scale = h.new_tensor(MEANS).unsqueeze(1), h.new_tensor(DEVIATIONS).unsqueeze(1) * 2**0.5
+    return (-((h.unsqueeze(1) - mean) / scale).square()).softmax(dim=1)
 
 
 @register(
@@ -49,4 +50,4 @@ class GaussianHistogram(Readout):
 
     def read(self, h: Sources, relation: Relation) -> Graphs:
         """float [r, d] to [g, 11 d], the bins of one channel side by side."""
-        return propagate(memberships(h).flatten(1), relation)
+        return propagate(memberships(h), relation).transpose(1, 2).flatten(1)

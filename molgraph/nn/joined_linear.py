@@ -68,9 +68,10 @@ def _product(
 ) -> Float[Tensor, "n d"]:
     if isinstance(part, CodedRows):
         with torch.autocast(part.table.device.type, enabled=False):
-            if part.table.shape[0] <= part.code.shape[0]:
-                return F.linear(part.table, weight, bias).index_select(0, part.code)
-            return F.linear(part.rows(), weight, bias)
+            table = part.table.to(weight.dtype)  # a layer before may have given it in half precision
+            if table.shape[0] <= part.code.shape[0]:
+                return F.linear(table, weight, bias).index_select(0, part.code)
+            return F.linear(table.index_select(0, part.code), weight, bias)
     if isinstance(part, SummedRows):
         if part.relation.n_source < part.relation.n_target:
             rows = F.linear(part.h, weight)

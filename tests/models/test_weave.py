@@ -97,8 +97,8 @@ def test_the_histogram_is_deepchems_and_its_memberships_sum_to_one() -> None:
     assert not penalties
     torch.testing.assert_close(out, known, rtol=0, atol=1e-5)
     far = memberships(torch.tensor([[-1e4, -9.0, 0.1, 40.0]]))
-    torch.testing.assert_close(far.sum(-1), torch.ones(1, 4))
-    assert far.argmax(-1).tolist() == [[0, 0, 5, 10]]
+    torch.testing.assert_close(far.sum(1), torch.ones(1, 4))
+    assert far.argmax(1).tolist() == [[0, 0, 5, 10]]
 
 
 def test_bonded_pairs_alone_are_a_network_that_updates_edges() -> None:
