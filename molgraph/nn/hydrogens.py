@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,9 @@ from molgraph.nn.relations import once_a_batch
 
 _FIRST = sum(ATOM_BLOCKS[:4])  # the columns of an atom's number of hydrogens begin here; the last means 5 or more
 _COUNT = slice(_FIRST, _FIRST + ATOM_BLOCKS[4])
-_HYDROGEN = atom_rows(atom_keys_of(*np.array([[1], [1], [0], [0], [0], [0], [0]]), np.array([1.008])))
-_BOND = bond_rows(bond_keys_of(*np.zeros((4, 1), np.int64)))  # single, not conjugated, in no ring
+_ONE, _NONE = np.ones(1, np.int64), np.zeros(1, np.int64)
+_HYDROGEN = atom_rows(atom_keys_of(_ONE, _ONE, _NONE, _NONE, _NONE, _NONE, _NONE, np.array([1.008])))
+_BOND = bond_rows(bond_keys_of(_NONE, _NONE, _NONE, _NONE))  # single, not conjugated, in no ring
 
 
 class WithHydrogens(NamedTuple):
@@ -62,9 +64,7 @@ def with_hydrogens(batch: GraphBatch) -> WithHydrogens:
     opposite = np.concatenate([reverse, e + n_new + np.arange(n_new), e + np.arange(n_new)])
     whole_starts = starts + before
     bond_starts = offsets_of(np.bincount(ends, minlength=len(graph) + n_new))[whole_starts]
-
-    def put(values: np.ndarray) -> Tensor:
-        return torch.as_tensor(values, device=batch.source.device)
+    put = partial(torch.as_tensor, device=batch.source.device)
 
     plain = atoms.table.clone()  # a mask's row, which tells no number of hydrogens, stays as it is
     plain[:, _FIRST] = plain[:, _COUNT].sum(1)
