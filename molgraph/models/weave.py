@@ -40,8 +40,8 @@ class Weave(AtomEncoder):
     atoms x atoms.
 
     Use it where atoms two bonds apart are to speak directly, or to try the histogram. Known limits: pairs of an atom
-    with itself, which DeepChem has, are left out; 1,408 numbers a molecule are many for a few hundred molecules; the
-    paper itself found no gain over fingerprints on the whole. It computes in single precision throughout. Rings are
+    with itself, which DeepChem has, are left out; 1,408 numbers a molecule are many for a few hundred molecules; in
+    the paper it did not outperform all fingerprint methods. It computes in single precision throughout. Rings are
     told of molecules alone.
 
     Args:

@@ -72,7 +72,7 @@ class GraphGRU(nn.Module):
     """A recurrent graph-network block: each edge, node and graph has a GRU, whose input a block computes.
 
     Tacchetti et al. 2019, "Relational Forward Models for Multi-Agent Learning", section 2: ``h' = GRU(GN([x, h]), h)``,
-    x the graph that comes in and h the one that is kept.
+    x the graph that comes in and h the one that is kept. The paper names the parts; this wiring is our reading.
 
     Args:
         d: width of all states.
