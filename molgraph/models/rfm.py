@@ -36,11 +36,10 @@ class RFM(Encoder):
     Use it where bonds or the whole molecule should have states of their own: the rows of the level ``bond`` are the
     decoder's e', beside the atoms' v'. Sums tell sizes apart, as an extensive property asks.
 
-    Known limits: it takes about eight times as long as ``mpnn``, since no rows are shared and every directed bond has a
-    GRU; large molecules give large sums. The paper reads the norm of an edge's state as its salience. In molecules
-    that does not hold up: the norms found bonds that were planted as the cause of a label with an area under the ROC
-    curve between 0.36 and 0.98, depending on the settings, so no explainer is offered by them. How the paper's
-    GraphGRU is wired inside is our reading.
+    Known limits: it takes several times as long as ``mpnn``: no rows are shared, and every directed bond has a GRU;
+    large molecules give large sums. The paper reads the norm of an edge's state as its salience. In trials on molecules
+    these norms did not find bonds that were planted as the cause of a label, so no explainer is offered by them. How
+    the paper's GraphGRU is wired inside is our reading.
 
     Args:
         spec: what the graphs hold.
