@@ -1,0 +1,173 @@
+"""StructPool: pool the rows of a graph into clusters, whose assignment is a conditional random field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from molgraph.base.registry import get
+from molgraph.nn import norms  # noqa: F401 - registers the norms
+from molgraph.nn.relation import Relation
+from molgraph.nn.row_graph import RowGraph
+from molgraph.nn.segment import segment_sum
+
+Message: TypeAlias = Callable[[Tensor], Tensor]  # float [n, k] to [n, k]
+LEAST = 1e-4  # of a normaliser, beside the row's product with itself; below it there is rounding error alone
+
+
+class MeanConv(nn.Module):
+    """``D^-1 ((A + I) X W + b)`` with D the degrees of A + I, as the authors' code has it.
+
+    Args:
+        d_in, d_out: widths.
+    """
+
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(d_in, d_out)
+
+    def forward(self, h: Float[Tensor, "n d_in"], graph: RowGraph) -> Float[Tensor, "n d_out"]:
+        """float [n, d_in] to [n, d_out]."""
+        return self.linear(graph.neighbour_sum(h) + h) / (graph.degree + 1)
+
+
+class SumConv(nn.Module):
+    """``X W + b + A X W'``: a row's own state is told from its neighbours' sum.
+
+    Args:
+        d_in, d_out: widths.
+    """
+
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__()
+        self.own, self.heard = nn.Linear(d_in, d_out), nn.Linear(d_in, d_out, bias=False)
+
+    def forward(self, h: Float[Tensor, "n d_in"], graph: RowGraph) -> Float[Tensor, "n d_out"]:
+        """float [n, d_in] to [n, d_out]; soft adjacencies of pooled graphs, which grow with the graph, are averaged."""
+        heard = graph.neighbour_sum(h)
+        if isinstance(graph.adjacency, Tensor):
+            heard = heard / graph.degree.clamp(min=1.0)
+        return self.own(h) + self.heard(heard)
+
+
+class StructPool(nn.Module):
+    """Structured graph pooling by a conditional random field.
+
+    Yuan & Ji 2020, "StructPool: Structured Graph Pooling via Conditional Random Fields", section 3.3 and algorithm 1:
+    the energy of an assignment is ``sum_i psi_u(y_i) + sum_(i != j) psi_p(y_i, y_j) a_ij`` with ``a_ij = 1`` within
+    ``l_hop`` bonds, ``psi_u`` the logits U of a graph convolution and ``psi_p = mu(y_i, y_j) W_ij``,
+    ``W_ij = x_i . x_j / sum_(m != i) x_i . x_m``. Mean field begins with ``Q = softmax(U)`` and goes ``n_iter`` times
+    ``Q <- softmax(U - W Q mu)``; then ``X' = Q^T X`` and ``A' = Q^T A Q``.
+
+    Over all pairs ``sum_j W_ij Q_j`` is ``x_i^T (sum_j x_j Q_j^T)`` less its own term, so time and memory grow with
+    the number of rows, not of pairs. Negative entries of x are cut in W, whose normaliser could cross 0 else; a row
+    without others that it is like hears nothing. Logits are linear (the authors' tanh keeps clusters near-uniform), and
+    a norm over the rows makes different rows prefer different clusters.
+
+    Args:
+        d_in: width of the rows.
+        k: clusters of each graph.
+        n_iter: steps of mean field; with 0 it is DiffPool's pooling of the logits.
+        compat: mu, ``learned`` from the start ``-I``, or ``fixed`` at -I: rows that are alike agree.
+        assign: ``soft`` gives Q; ``hard`` its most likely clusters (the paper's M, with ``A' > 0``), whose gradient is
+            that of Q (straight-through).
+        norm: a registered norm of the logits.
+        released: as the authors' code has it: mean convolutions and logits within tanh, fixed compatibility, signed W.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        k: int,
+        *,
+        n_iter: int = 5,
+        compat: Literal["learned", "fixed"] = "learned",
+        assign: Literal["soft", "hard"] = "soft",
+        norm: str = "batch",
+        released: bool = False,
+    ) -> None:
+        super().__init__()
+        if k < 1 or n_iter < 0:
+            raise ValueError(f"k is {k}, n_iter {n_iter}: 1 or more clusters and 0 or more steps")
+        self.k, self.n_iter, self.assign, self.released = k, n_iter, assign, released
+        widths = (d_in, 48, 48, k) if released else (d_in, k)
+        conv = MeanConv if released else SumConv
+        self.unary = nn.ModuleList(conv(a, b) for a, b in pairwise(widths))
+        self.norm = get("norm", "none" if released else norm)(k)
+        start = -torch.eye(k)
+        if compat == "fixed" or released or not n_iter:
+            self.register_buffer("compat", start, persistent=False)
+        else:
+            self.compat = nn.Parameter(start)
+
+    def forward(self, graph: RowGraph, unary: Float[Tensor, "n k"] | None = None) -> RowGraph:
+        """Pool each graph into k clusters.
+
+        Args:
+            graph: rows with their adjacency; ``near`` limits the pairs.
+            unary: float [n, k], logits in the place of the convolution's.
+        """
+        with torch.autocast(graph.h.device.type, enabled=False):  # sums over whole graphs
+            h = graph.h.to(torch.promote_types(graph.h.dtype, torch.float32))
+            q = self.assignment(h, graph, self.logits(h, graph) if unary is None else unary)
+            m = q
+            if self.assign == "hard":
+                m = torch.zeros_like(q).scatter(1, q.argmax(1, keepdim=True), 1.0) + (q - q.detach())
+            x, adjacency = graph.groups.outer(m, h), graph.groups.outer(m, graph.neighbour_sum(m))
+            if self.assign == "hard":
+                adjacency = (adjacency > 0.5).to(adjacency) + (adjacency - adjacency.detach())
+        return graph.pooled(x, adjacency, m, graph.penalties or {})
+
+    def logits(self, h: Float[Tensor, "n d"], graph: RowGraph) -> Float[Tensor, "n k"]:
+        """U, the unary potentials: float [n, d] to [n, k]."""
+        for conv in self.unary:
+            h = conv(h, graph)
+            h = h.tanh() if self.released else h
+        return self.norm(h, graph.members)
+
+    def assignment(self, h: Float[Tensor, "n d"], graph: RowGraph, u: Float[Tensor, "n k"]) -> Float[Tensor, "n k"]:
+        """Q after ``n_iter`` steps of mean field: float [n, k]."""
+        q = u.softmax(dim=1)
+        if self.n_iter:
+            x = h if self.released else h.relu()
+            message = (
+                all_pairs_message(x, graph, not self.released) if graph.near is None else near_message(x, graph.near)
+            )
+            for _ in range(self.n_iter):
+                q = (u - message(q) @ self.compat).softmax(dim=1)
+        return q
+
+
+def all_pairs_message(x: Float[Tensor, "n d"], graph: RowGraph, guarded: bool = True) -> Message:
+    """``Q -> sum_(j != i) W_ij Q_j`` over all rows of the same graph, by one sum for each graph.
+
+    Args:
+        x: float [n, d]; without negative entries where guarded.
+        graph: whose rows they are.
+        guarded: whether a row whose normaliser is lost in rounding hears nothing; else only one without other rows.
+    """
+    groups, own = graph.groups, x.square().sum(1, keepdim=True)
+    padded = groups.pad(x)
+    both = groups.unpad([each @ each.sum(1, keepdim=True).mT for each in padded], own)
+    total, company = both - own, graph.members.offsets.diff().index_select(0, graph.members.target) > 1
+    heard = company.unsqueeze(1) & ((total > LEAST * both) | (not guarded))
+    safe = total.where(heard, 1.0)
+
+    def message(q: Float[Tensor, "n k"]) -> Float[Tensor, "n k"]:
+        sums = [each @ (each.mT @ part) for each, part in zip(padded, groups.pad(q), strict=True)]
+        return ((groups.unpad(sums, q) - own * q) / safe).where(heard, 0.0)
+
+    return message
+
+
+def near_message(x: Float[Tensor, "n d"], near: Relation) -> Message:
+    """``Q -> sum_j W_ij Q_j`` over the pairs of a relation of rows without itself, such as ``relations.hops``."""
+    w = (x.index_select(0, near.source) * x.index_select(0, near.target)).sum(1, keepdim=True)
+    total = segment_sum(w, near)
+    w = w / total.where(total > 0, 1.0).index_select(0, near.target)
+    return lambda q: segment_sum(w * q.index_select(0, near.source), near)
