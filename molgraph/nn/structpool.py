@@ -13,46 +13,11 @@ from torch import Tensor, nn
 from molgraph.base.registry import get
 from molgraph.nn import norms  # noqa: F401 - registers the norms
 from molgraph.nn.relation import Relation
-from molgraph.nn.row_graph import RowGraph
+from molgraph.nn.row_graph import MeanConv, RowGraph, SumConv
 from molgraph.nn.segment import segment_sum
 
 Message: TypeAlias = Callable[[Tensor], Tensor]  # float [n, k] to [n, k]
 LEAST = 1e-4  # of a normaliser, beside the row's product with itself; below it there is rounding error alone
-
-
-class MeanConv(nn.Module):
-    """``D^-1 ((A + I) X W + b)`` with D the degrees of A + I, as the authors' code has it.
-
-    Args:
-        d_in, d_out: widths.
-    """
-
-    def __init__(self, d_in: int, d_out: int) -> None:
-        super().__init__()
-        self.linear = nn.Linear(d_in, d_out)
-
-    def forward(self, h: Float[Tensor, "n d_in"], graph: RowGraph) -> Float[Tensor, "n d_out"]:
-        """float [n, d_in] to [n, d_out]."""
-        return self.linear(graph.neighbour_sum(h) + h) / (graph.degree + 1)
-
-
-class SumConv(nn.Module):
-    """``X W + b + A X W'``: a row's own state is told from its neighbours' sum.
-
-    Args:
-        d_in, d_out: widths.
-    """
-
-    def __init__(self, d_in: int, d_out: int) -> None:
-        super().__init__()
-        self.own, self.heard = nn.Linear(d_in, d_out), nn.Linear(d_in, d_out, bias=False)
-
-    def forward(self, h: Float[Tensor, "n d_in"], graph: RowGraph) -> Float[Tensor, "n d_out"]:
-        """float [n, d_in] to [n, d_out]; soft adjacencies of pooled graphs, which grow with the graph, are averaged."""
-        heard = graph.neighbour_sum(h)
-        if isinstance(graph.adjacency, Tensor):
-            heard = heard / graph.degree.clamp(min=1.0)
-        return self.own(h) + self.heard(heard)
 
 
 class StructPool(nn.Module):
@@ -121,7 +86,7 @@ class StructPool(nn.Module):
             x, adjacency = graph.groups.outer(m, h), graph.groups.outer(m, graph.neighbour_sum(m))
             if self.assign == "hard":
                 adjacency = (adjacency > 0.5).to(adjacency) + (adjacency - adjacency.detach())
-        return graph.pooled(x, adjacency, m, graph.penalties or {})
+        return graph.pooled(x, adjacency, m, graph.penalties)
 
     def logits(self, h: Float[Tensor, "n d"], graph: RowGraph) -> Float[Tensor, "n k"]:
         """U, the unary potentials: float [n, d] to [n, k]."""

@@ -34,7 +34,7 @@ class TestEveryEncoder:
         monkeypatch.setitem(registry._entries["readout"], "penal", Entry("readout", "penal", Penal))
         store = store_of(name)
         encoded = make(store.spec, readout="penal")(collate(store, np.arange(4)))
-        assert set(encoded.penalties) == {"size"} and encoded.penalties["size"] > 0
+        assert encoded.penalties["size"] > 0  # beside the encoder's own
 
     def test_torch_func_goes_through_a_batch_that_is_prepared(self, name: str) -> None:
         store, encoder = store_of(name, slice(4)), build(name).eval()

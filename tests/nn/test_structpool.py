@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,14 +17,14 @@ from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.featurize import featurize
 from molgraph.nn import relations
 from molgraph.nn.relation import Relation
-from molgraph.nn.row_graph import RowGraph, SizeGroups
+from molgraph.nn.row_graph import RowGraph, SizeGroups, size_groups
 from molgraph.nn.structpool import StructPool
 
 
 def graph_of(batch: GraphBatch, d: int = 6, near: int | None = None, seed: int = 0) -> RowGraph:
     h = torch.randn(batch.n_atoms, d, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     pairs = None if near is None else relations.hops(batch, near)
-    return RowGraph(h, relations.members(batch), relations.bonds(batch), pairs)
+    return RowGraph(h, relations.members(batch), relations.bonds(batch), size_groups(batch), pairs)
 
 
 def dense(graph: RowGraph, i: int) -> tuple[slice, Tensor]:
@@ -104,7 +105,8 @@ def test_single_atoms_are_finite_and_everything_learns(assign: str, released: bo
     (pooled.h.square().sum() + pooled.adjacency.sin().sum()).backward()
     assert pooled.h.isfinite().all() and pooled.adjacency.isfinite().all()
     for name, parameter in pool.named_parameters():
-        assert parameter.grad.isfinite().all() and parameter.grad.abs().max() > 1e-9 or "own.bias" in name, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().max() > 1e-9 or "own.bias" in name, name  # which the norm takes off again
     if assign == "hard":
         assert set(pooled.assignment.detach().unique().tolist()) == {0.0, 1.0}
         assert set(pooled.adjacency.detach().unique().tolist()) == {0.0, 1.0}
@@ -117,7 +119,7 @@ def test_groups_hold_each_row_once() -> None:
     groups, x, y = SizeGroups.of(offsets), torch.randn(23, 2), torch.randn(23, 3)
     assert sum(map(torch.numel, groups.rows)) < 2 * 23
     assert groups.unpad(groups.pad(x), x).equal(x)
-    known = torch.stack([x[a:b].T @ y[a:b] for a, b in zip(offsets, offsets[1:], strict=False)])
+    known = torch.stack([x[a:b].T @ y[a:b] for a, b in pairwise(offsets)])
     torch.testing.assert_close(groups.outer(x, y), known)
 
 
@@ -127,7 +129,7 @@ def test_a_graph_of_thousands_of_rows_takes_no_matrix_of_pairs() -> None:
     ring = Relation.from_pairs(torch.cat([around, around]), torch.cat([around.roll(1), around.roll(-1)]), n, n)
     members = Relation(around, torch.tensor([0, n]), n, 1)
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.perf_counter()
-    pooled = StructPool(16, 32)(RowGraph(torch.randn(n, 16), members, ring))
+    pooled = StructPool(16, 32)(RowGraph(torch.randn(n, 16), members, ring, SizeGroups.of(members.offsets)))
     pooled.h.sum().backward()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 600_000  # kilobytes
     assert time.perf_counter() - start < 10

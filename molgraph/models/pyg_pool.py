@@ -1,0 +1,67 @@
+"""Use a pooling of PyTorch Geometric as an encoder: DiffPool, MinCut, SAGPool or TopK."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Annotated
+
+from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Share, Width
+from molgraph.base.registry import register
+from molgraph.data.graph_store import InputSpec
+from molgraph.nn.pooling import PoolingName, make_pool
+from molgraph.nn.pooling_net import PoolingNet
+
+
+@register(
+    "encoder",
+    "pyg_pool",
+    summary="DiffPool, MinCut, SAGPool or TopK, beside which structpool can be judged",
+    paper="Ying et al. 2018, NeurIPS; Bianchi et al. 2020, ICML; Lee et al. 2019, ICML; Gao & Ji 2019, ICML",
+    line=("atoms; clusters", "bonds", "sum", "ReLU; a pooling of PyG", "sum of the clusters", "supervised"),
+)
+class PyGPool(PoolingNet):
+    """The network of ``structpool`` with another pooling, so that the poolings can be compared.
+
+    ``diffpool`` (Ying et al. 2018) and ``mincut`` (Bianchi et al. 2020) assign atoms to ``k`` clusters by a convolution
+    and are penalised for bad ones; ``sagpool`` (Lee et al. 2019) and ``topk`` (Gao & Ji 2019) keep the share ``ratio``
+    of the atoms, and which of several that look alike depends on their order.
+
+    Args:
+        spec: what the graphs hold.
+        pool: ``diffpool``, ``mincut``, ``sagpool`` or ``topk``.
+        d_hidden: width of all states.
+        depth: convolutions before the first pooling, 1 or more.
+        k: clusters of the first pooling; half as many of each further one.
+        ratio: of the atoms that each pooling keeps, where it keeps some.
+        levels: poolings.
+        max_nodes: the largest graph that diffpool and mincut take, since they form all pairs of its nodes.
+        norm: a registered norm, after each convolution.
+        dropout: probability of dropping a state's value while training.
+        readout: clusters to graph, a registered readout.
+
+    Raises:
+        ValueError: a depth below 1.
+        UsageError: an unknown norm or readout, or a graph of more than ``max_nodes`` nodes.
+    """
+
+    small = MappingProxyType({"d_hidden": 8, "depth": 1, "k": 4})
+    repeats = ("levels",)
+
+    def __init__(
+        self,
+        spec: InputSpec,
+        *,
+        pool: PoolingName = "diffpool",
+        d_hidden: Width = 64,
+        depth: Annotated[int, Range(1, INNER_LIMIT)] = 3,
+        k: Width = 10,
+        ratio: Share = 0.5,
+        levels: Annotated[int, Range(1, 8)] = 1,
+        max_nodes: Annotated[int, Range(100, 1 << 20)] = 2000,
+        norm: str = "batch",
+        dropout: Probability = 0.0,
+        readout: str = "sum",
+    ) -> None:
+        super().__init__()
+        pools = [make_pool(pool, d_hidden, max(1, k >> i), ratio, max_nodes) for i in range(levels)]
+        self.build(spec, pools, d_hidden, depth, norm, dropout, readout)

@@ -1,0 +1,102 @@
+"""StructPool: atoms assigned to clusters by a conditional random field, and the clusters read out."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+import torch
+from torch import nn
+
+from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
+from molgraph.base.registry import get, register
+from molgraph.data.graph_store import InputSpec
+from molgraph.nn.cluster_convolution import ClusterConvolution
+from molgraph.nn.pooling_net import PoolingNet
+from molgraph.nn.row_graph import MeanConv
+from molgraph.nn.structpool import StructPool
+
+RELEASED = (32, 48, 64)  # the widths of the authors' convolutions
+
+
+@register(
+    "encoder",
+    "structpool",
+    system="structpool",
+    summary="atoms to clusters by a conditional random field (with or without chemistry)",
+    paper="Yuan & Ji 2020, ICLR",
+    line=("atoms; clusters", "bonds; pairs of atoms", "sum", "ReLU; mean field", "sum of the clusters", "supervised"),
+)
+class StructPoolNet(PoolingNet):
+    """Convolutions and structured poolings.
+
+    Yuan & Ji 2020, "StructPool: Structured Graph Pooling via Conditional Random Fields": ``depth`` convolutions
+    ``X``, the clusters ``X' = M^T X, A' = M^T A M`` whose assignments M are a mean field of ``n_iter`` steps
+    (``nn/structpool.py``), a convolution on them, and a readout. With ``levels`` above 1 the clusters are pooled again,
+    each time to half as many.
+
+    Use it to look at learned groups of atoms (``molgraph.draw_clusters``), or on large graphs: it grows with the number
+    of nodes and edges, not with pairs. Known limits: clusters are a hint and no explanation; the sum of a graph's
+    clusters is that of its atoms, so all that pooling adds comes after it.
+
+    Args:
+        spec: what the graphs hold.
+        d_hidden: width of all states.
+        depth: convolutions before the first pooling, 1 or more.
+        k: clusters of the first pooling; the paper takes a percentile of the graphs' sizes, 10 or more.
+        levels: poolings; 1 is the paper's single form.
+        n_iter: steps of mean field.
+        l_hop: pairs farther than this in bonds do not act on each other at the first level; None for all pairs.
+        compat: compatibility of clusters, ``learned`` or ``fixed``.
+        assign: ``soft``, or ``hard`` with the gradient of the soft one.
+        norm: a registered norm, after each convolution and of the unary logits.
+        dropout: probability of dropping a state's value while training.
+        readout: clusters to graph, a registered readout.
+        released: the network of the authors' released code: mean convolutions of widths 32, 48 and 64 with tanh, fixed
+            compatibility, signed weights, DGCNN's head over the k clusters. It reads ``k`` and ``n_iter`` alone.
+
+    Raises:
+        ValueError: a depth below 1; fewer than 10 clusters for the released form.
+        UsageError: an unknown norm or readout.
+    """
+
+    small = MappingProxyType({"d_hidden": 8, "depth": 1, "k": 4})
+    repeats = ("n_iter", "levels")
+
+    def __init__(
+        self,
+        spec: InputSpec,
+        *,
+        d_hidden: Width = 64,
+        depth: Annotated[int, Range(1, INNER_LIMIT)] = 3,
+        k: Width = 10,
+        levels: Annotated[int, Range(1, 8)] = 1,
+        n_iter: Annotated[int, Range(0, 100)] = 5,
+        l_hop: Annotated[int, Range(1, 32)] | None = None,
+        compat: Literal["learned", "fixed"] = "learned",
+        assign: Literal["soft", "hard"] = "soft",
+        norm: str = "batch",
+        dropout: Probability = 0.0,
+        readout: str = "sum",
+        released: bool = False,
+    ) -> None:
+        super().__init__()
+        self.l_hop = None if released else l_hop
+        if released:
+            self._as_released(spec, k, n_iter)
+            return
+        pools = [
+            StructPool(d_hidden, max(1, k >> i), n_iter=n_iter, compat=compat, assign=assign, norm=norm)
+            for i in range(levels)
+        ]
+        self.build(spec, pools, d_hidden, depth, norm, dropout, readout)
+
+    def _as_released(self, spec: InputSpec, k: int, n_iter: int) -> None:
+        d = RELEASED[-1]
+        self.convs = nn.ModuleList(MeanConv(a, b) for a, b in pairwise((spec.width("atom"), *RELEASED)))
+        self.activation = torch.tanh
+        self.pools = nn.ModuleList([StructPool(d, k, n_iter=n_iter, released=True)])
+        self.norms = nn.ModuleList(get("norm", "none")(width) for width in (*RELEASED, d))
+        self.after, self.readouts = nn.ModuleList([None]), nn.ModuleList([ClusterConvolution(d, k)])
+        self.d_rows, self.d_out = d, self.readouts[0].d_out

@@ -1,0 +1,134 @@
+"""DiffPool, MinCut, SAGPool and TopK of PyTorch Geometric, on packed rows."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from molgraph.base.errors import UsageError
+from molgraph.nn.penalties import add_penalties
+from molgraph.nn.relation import Relation, row_offsets
+from molgraph.nn.row_graph import RowGraph, SizeGroups, SumConv
+
+PoolingName: TypeAlias = Literal["diffpool", "mincut", "sagpool", "topk"]
+
+
+class DensePool(nn.Module):
+    """DiffPool (Ying et al. 2018, NeurIPS) or MinCut pooling (Bianchi et al. 2020, ICML), as PyG computes them.
+
+    Both penalise assignments, so both form the matrix of all pairs of a graph's rows; graphs of alike size are pooled
+    together, so one large graph does not stretch the small ones. The penalties are means over the graphs. MinCut is
+    given each row's edge to itself too, else a graph without edges has the cut 0 / 0.
+
+    Args:
+        name: ``diffpool`` or ``mincut``.
+        d_in: width of the rows.
+        k: clusters of each graph.
+        max_nodes: the largest graph that is taken.
+
+    Raises:
+        UsageError: a graph of more nodes than ``max_nodes``.
+    """
+
+    def __init__(self, name: Literal["diffpool", "mincut"], d_in: int, k: int, max_nodes: int) -> None:
+        super().__init__()
+        self.name, self.k, self.max_nodes = name, k, max_nodes
+        self.unary, self.norm = SumConv(d_in, k), nn.LayerNorm(k)
+
+    def forward(self, graph: RowGraph) -> RowGraph:
+        """Pool each graph into k clusters."""
+        from torch_geometric.nn import dense_diff_pool, dense_mincut_pool
+
+        sizes = graph.members.offsets.diff()
+        if len(sizes) and (most := int(sizes.max())) > self.max_nodes:
+            raise UsageError(
+                f"a graph of {most:,} nodes is too large for {self.name}, which forms all pairs of {self.max_nodes:,} "
+                "nodes at most",
+                hint=f"set max_nodes to {most:,} ({4e-9 * most**2:.1f} GB for each matrix of that graph), or choose "
+                "structpool, sagpool or topk, which need no such matrix",
+            )
+        with torch.autocast(graph.h.device.type, enabled=False):  # sums over whole graphs
+            h = graph.h.to(torch.promote_types(graph.h.dtype, torch.float32))
+            groups, logits = graph.groups, self.norm(self.unary(h, graph))
+            xs, adjacencies, found = [], [], []
+            pool = dense_diff_pool if self.name == "diffpool" else dense_mincut_pool
+            padded = zip(groups.pad(h), groups.pad(logits), dense_adjacency(graph, h.dtype), groups.rows, strict=True)
+            for x, u, adjacency, rows in padded:
+                mask = rows < len(h)
+                if self.name == "mincut":
+                    adjacency = adjacency + torch.diag_embed(mask.to(adjacency))
+                x, adjacency, *losses = pool(x, adjacency, u, mask)
+                xs, adjacencies = [*xs, x], [*adjacencies, adjacency]
+                names = ("link", "entropy") if self.name == "diffpool" else ("mincut", "orthogonality")
+                share = len(x) / max(1, graph.members.n_target)
+                found.append({f"{self.name}_{name}": share * loss for name, loss in zip(names, losses, strict=True)})
+            x = groups.join(xs, h.new_zeros(self.k, h.shape[1]))
+            adjacency = groups.join(adjacencies, h.new_zeros(self.k, self.k))
+            penalties = add_penalties([graph.penalties, *found])
+            return graph.pooled(x, adjacency, logits.softmax(1), penalties)
+
+
+def dense_adjacency(graph: RowGraph, dtype: torch.dtype) -> list[Float[Tensor, "_ _ _"]]:
+    """The adjacency matrices of each group of graphs, padded with zeros."""
+    if isinstance(graph.adjacency, Tensor):
+        return [graph.adjacency] if len(graph.adjacency) else []
+    groups, relation, out = graph.groups, graph.adjacency, []
+    first, group_of = 0, torch.searchsorted(
+        torch.tensor([rows.numel() for rows in groups.rows], device=groups.place.device).cumsum(0),
+        groups.place.index_select(0, relation.target), right=True,
+    )  # fmt: skip
+    for i, rows in enumerate(groups.rows):
+        own, length = group_of == i, rows.shape[1]
+        target = groups.place[relation.target[own]] - first
+        source = groups.place[relation.source[own]] - first
+        counts = torch.bincount(target * length + source % length, minlength=rows.numel() * length)
+        out.append(counts.view(*rows.shape, length).to(dtype))
+        first += rows.numel()
+    return out
+
+
+class KeepTop(nn.Module):
+    """TopK pooling (Gao & Ji 2019, ICML) or SAGPool (Lee et al. 2019, ICML), as PyG computes them.
+
+    The best share of a graph's rows by a learned score stays, each times its score. Which of several rows with the
+    same score stays depends on their order: atoms that look alike, as those of benzene, may be told apart.
+
+    Args:
+        name: ``topk`` or ``sagpool``.
+        d_in: width of the rows.
+        ratio: the share of the rows that stay.
+    """
+
+    def __init__(self, name: Literal["topk", "sagpool"], d_in: int, ratio: float) -> None:
+        super().__init__()
+        from torch_geometric.nn import SAGPooling, TopKPooling
+
+        self.pool = TopKPooling(d_in, ratio) if name == "topk" else SAGPooling(d_in, ratio)
+
+    def forward(self, graph: RowGraph) -> RowGraph:
+        """Keep the best rows of each graph, and the pairs between them."""
+        members, adjacency = graph.members, graph.adjacency
+        assert isinstance(adjacency, Relation)
+        if not len(graph.h):
+            return graph
+        edges = torch.stack([adjacency.source, adjacency.target])
+        h, edges, _, graph_of, *_ = self.pool(graph.h, edges, batch=members.target)
+        order = graph_of.argsort(stable=True)
+        place = torch.empty_like(order).index_copy_(0, order, torch.arange(len(order), device=order.device))
+        n, graph_of = len(order), graph_of[order]
+        offsets = row_offsets(torch.bincount(graph_of, minlength=members.n_target))
+        every = torch.arange(n, device=order.device)
+        back = graph_of, torch.arange(n + 1, device=order.device)
+        kept = Relation.from_pairs(place[edges[0]], place[edges[1]], n, n)
+        to_graphs = Relation(every, offsets, n, members.n_target, back)
+        return RowGraph(h.index_select(0, order), to_graphs, kept, SizeGroups.of(offsets), None, None, graph.penalties)
+
+
+def make_pool(name: PoolingName, d_in: int, k: int, ratio: float, max_nodes: int) -> DensePool | KeepTop:
+    """The pooling of that name: to ``k`` clusters, or of the share ``ratio`` of the rows."""
+    if name == "diffpool" or name == "mincut":
+        return DensePool(name, d_in, k, max_nodes)
+    return KeepTop(name, d_in, ratio)

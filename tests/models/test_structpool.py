@@ -1,0 +1,100 @@
+"""StructPool's network and its rivals: every form trains, atom order changes nothing, clusters add up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch_geometric.nn import SAGPooling, TopKPooling, dense_diff_pool, dense_mincut_pool
+
+from molgraph.base.errors import UsageError
+from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.featurize import featurize
+from molgraph.models.pyg_pool import PyGPool
+from molgraph.models.structpool import StructPoolNet
+from molgraph.nn import relations
+from molgraph.nn.pooling import make_pool
+from molgraph.nn.row_graph import RowGraph, size_groups
+from tests.contract.test_encoders import renumbered
+
+SMILES = ["CCO", "c1ccccc1O", "[Na+].[Cl-]", "C", "not one", "CC(C)(C)Cl", "OC(=O)c1ccncc1"]
+STORE = featurize(SMILES)
+FORMS = [
+    {"assign": "hard"}, {"l_hop": 2}, {"levels": 2, "norm": "layer"}, {"released": True}, {"n_iter": 0},
+    {"compat": "fixed", "readout": "mean"},
+]  # fmt: skip
+
+
+def batch_of() -> GraphBatch:
+    return collate(STORE, np.arange(len(SMILES)))
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_every_form_learns_and_reads_no_order(form: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    encoder, batch = StructPoolNet(STORE.spec, d_hidden=16, **form), batch_of()
+    encoder(batch).graphs.sin().sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in encoder.parameters())
+    with torch.no_grad():
+        plain = encoder.eval()(batch).graphs
+        moved, _ = renumbered(batch, 1)
+        torch.testing.assert_close(encoder(moved).graphs, plain, rtol=0, atol=1e-5)
+    assert plain.isfinite().all() and plain.shape == (len(SMILES), encoder.d_out)
+
+
+@pytest.mark.parametrize("made", [StructPoolNet(STORE.spec), PyGPool(STORE.spec), PyGPool(STORE.spec, pool="mincut")])
+def test_clusters_are_shares_of_each_atom(made: StructPoolNet | PyGPool) -> None:
+    batch = batch_of()
+    found = made.eval().clusters(batch)
+    assert found.shape == (batch.n_atoms, 10) and (found >= 0).all()
+    torch.testing.assert_close(found.sum(1), torch.ones(batch.n_atoms))
+
+
+@pytest.mark.parametrize("name", ["diffpool", "mincut", "topk", "sagpool"])
+def test_a_pooling_is_pygs(name: Any) -> None:
+    """One graph at a time and unpadded, with the same weights."""
+    torch.manual_seed(0)
+    batch = batch_of()
+    h = torch.randn(batch.n_atoms, 8)
+    graph = RowGraph(h, relations.members(batch), relations.bonds(batch), size_groups(batch))
+    pool, offsets = make_pool(name, 8, 3, 0.5, 100).eval(), batch["atom"].offsets.tolist()
+    pooled, edges = pool(graph), torch.stack([batch.source, batch.target])
+    for i in (0, 1, 2, 5, 6):
+        a, b = offsets[i : i + 2]
+        own = edges[:, (edges[0] >= a) & (edges[0] < b)] - a
+        mine = pooled.h[pooled.members.source[pooled.members.target == i]]
+        if name in ("topk", "sagpool"):
+            assert isinstance(pool.pool, TopKPooling | SAGPooling)
+            known, kept, *_ = pool.pool(h[a:b], own)
+            torch.testing.assert_close(mine, known)
+            assert isinstance(pooled.adjacency, relations.Relation)
+            assert int((pooled.members.target[pooled.adjacency.target] == i).sum()) == kept.shape[1]
+            continue
+        dense = torch.zeros(b - a, b - a).index_put_((own[1], own[0]), torch.ones(own.shape[1]))
+        dense_pool = dense_diff_pool if name == "diffpool" else dense_mincut_pool
+        dense = dense + torch.eye(b - a) * (name == "mincut")
+        known, adjacency, *_ = dense_pool(h[a:b], dense, pool.norm(pool.unary(h, graph))[a:b])
+        torch.testing.assert_close(mine, known[0])
+        torch.testing.assert_close(pooled.adjacency[i], adjacency[0])
+
+
+@pytest.mark.parametrize("name", ["diffpool", "mincut", "topk", "sagpool"])
+def test_the_rivals_learn(name: Any) -> None:
+    encoder = PyGPool(STORE.spec, pool=name, d_hidden=16, levels=2)
+    encoded = encoder(batch_of())
+    (encoded.graphs.sin().sum() + sum(encoded.penalties.values())).backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in encoder.parameters())
+    assert bool(encoded.penalties) == (name in ("diffpool", "mincut"))
+
+
+def test_what_cannot_be_is_refused() -> None:
+    large = PyGPool(STORE.spec, max_nodes=8)
+    with pytest.raises(UsageError, match="a graph of 9 nodes is too large for diffpool.*8 nodes") as refusal:
+        large(batch_of())
+    assert "set max_nodes to 9" in str(refusal.value.hint)
+    with pytest.raises(UsageError, match="no clusters"):
+        PyGPool(STORE.spec, pool="topk").clusters(batch_of())
+    with pytest.raises(ValueError, match="k is 4"):
+        StructPoolNet(STORE.spec, k=4, released=True)
