@@ -15,7 +15,7 @@ from molgraph.nn.pooling_net import PoolingNet
 @register(
     "encoder",
     "pyg_pool",
-    summary="DiffPool, MinCut, SAGPool or TopK, beside which structpool can be judged",
+    summary="DiffPool, MinCut, SAGPool or TopK",
     paper="Ying et al. 2018, NeurIPS; Bianchi et al. 2020, ICML; Lee et al. 2019, ICML; Gao & Ji 2019, ICML",
     line=("atoms; clusters", "bonds", "sum", "ReLU; a pooling of PyG", "sum of the clusters", "supervised"),
 )
@@ -53,7 +53,7 @@ class PyGPool(PoolingNet):
         *,
         pool: PoolingName = "diffpool",
         d_hidden: Width = 64,
-        depth: Annotated[int, Range(1, INNER_LIMIT)] = 3,
+        depth: Annotated[int, Range(1, INNER_LIMIT)] = 2,
         k: Width = 10,
         ratio: Share = 0.5,
         levels: Annotated[int, Range(1, 8)] = 1,

