@@ -10,6 +10,7 @@
     molgraph.predict_file("assay.mgm", "library.csv", "predicted.csv")      # a file of any size
     molgraph.pretrain("library.smi").save("encoder.mgm")  # without targets; train(..., init="encoder.mgm") starts there
     molgraph.embed("encoder.mgm", ["CCO"])           # the vector of each molecule
+    molgraph.draw_clusters("structpool.mgm", "c1ccccc1O")  # the clusters of atoms that it learned
     molgraph.train_generator("library.smi").save("gen.mgm")  # molgraph.generate("gen.mgm", 1000) proposes molecules
     molgraph.neighbours("vae.mgm", "CCO")            # near one in latent space; encode, decode and interpolate too
     molgraph.optimise("jtvae.mgm", "qed,sa<4", budget=500)  # molecules that are better by an objective
@@ -40,6 +41,7 @@ from molgraph.base.version import __version__
 if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.benchmarking import benchmark
     from molgraph.api.catalogue import names
+    from molgraph.api.drawing import draw_clusters
     from molgraph.api.generating import generate, train_generator
     from molgraph.api.judging import judge_generation, temperature_sweep
     from molgraph.api.latent_space import decode, encode, interpolate, neighbours
@@ -67,6 +69,7 @@ __all__ = [
     "curate",
     "datasets",
     "decode",
+    "draw_clusters",
     "embed",
     "encode",
     "entry",

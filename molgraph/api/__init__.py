@@ -4,8 +4,8 @@
 ``baselines`` fits the method and its baselines, ``results`` holds the outcome and chooses a model);
 ``pretraining`` pretrains an encoder; ``generating`` trains generators and proposes molecules; ``latent_space`` goes
 between molecules and latent vectors; ``optimising`` searches for better ones; ``judging`` measures generated ones;
-``prediction`` loads, predicts, embeds, scores and verifies model files; ``benchmarking`` runs benchmarks; ``catalogue``
-lists registered names; ``sklearn_adapters`` adapts to scikit-learn.
+``prediction`` loads, predicts, embeds, scores and verifies model files; ``drawing`` draws learned clusters;
+``benchmarking`` runs benchmarks; ``catalogue`` lists registered names; ``sklearn_adapters`` adapts to scikit-learn.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _HOMES = {
     "molgraph.api.catalogue": ("names",),
     "molgraph.api.prediction": ("embed", "evaluate", "load", "predict_file", "verify"),
     "molgraph.api.pretraining": ("pretrain",),
+    "molgraph.api.drawing": ("draw_clusters",),
     "molgraph.api.generating": ("generate", "train_generator"),
     "molgraph.api.latent_space": ("decode", "encode", "interpolate", "neighbours"),
     "molgraph.api.optimising": ("optimise",),

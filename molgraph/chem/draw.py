@@ -1,9 +1,11 @@
-"""Draw a structure as SVG, with a labelled empty box for a SMILES that cannot be read."""
+"""Draw a structure as SVG, with groups of its atoms in colours, or an empty box for a SMILES that cannot be read."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 from rdkit import Chem
 from rdkit.Chem.Draw import rdMolDraw2D
@@ -15,26 +17,38 @@ WIDTH, HEIGHT = 220, 160
 _STYLE = "font-family:system-ui,sans-serif;font-size:13px;fill:#1d2733"
 # RDKit's yellow, cyan and light green cannot be read on white
 _PALETTE = {9: (0.0, 0.45, 0.3), 16: (0.6, 0.42, 0.0), 17: (0.0, 0.45, 0.1), 15: (0.75, 0.4, 0.0)}
+# pale, so that bonds and letters stay readable on them; neighbours in the list differ in hue
+GROUP_COLOURS = (
+    "#9ecbf0", "#fdc48a", "#a6dba0", "#f4a9a8", "#cbb8e8", "#f3e08a", "#a5dfe0", "#f2b6dc", "#d3c0a9", "#c5cbd3",
+)  # fmt: skip
+_LEGEND = 22  # pixels under the structure
 _HEADER = re.compile(r"^.*?<svg[^>]*>", re.DOTALL)
 
 
-def draw_molecule(smiles: str, *, width: int = WIDTH, height: int = HEIGHT) -> str:
+def draw_molecule(smiles: str, *, width: int = WIDTH, height: int = HEIGHT, groups: Sequence[int] = ()) -> str:
     """One structure as an SVG element that can stand inside an HTML page.
 
     Args:
         smiles: the molecule.
         width: of the picture, pixels.
         height: of the picture, pixels.
+        groups: the group of each atom, 0 or more, in the order of the SMILES: drawn in a colour for each group, with a
+            legend under the structure; empty for a plain drawing.
 
     Returns:
         An ``<svg>`` element; where the SMILES cannot be read, an empty box that says so.
 
+    Raises:
+        ValueError: not one group for each atom.
+
     Example:
         >>> draw_molecule("CCO").startswith("<svg"), "cannot be read" in draw_molecule("C(C")
         (True, True)
+        >>> "#fdc48a" in draw_molecule("CCO", groups=[0, 0, 1])
+        True
     """
     frame = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    asked = smiles, width, height
+    asked = smiles, width, height - _LEGEND * bool(len(groups)), tuple(map(int, groups))
     try:
         inner, reason = bounded(_drawn, asked) if is_hard(smiles) else _drawn(asked)
     except TooHardError as error:
@@ -47,16 +61,34 @@ def draw_molecule(smiles: str, *, width: int = WIDTH, height: int = HEIGHT) -> s
             f'stroke-dasharray="5 4"/><text x="{width // 2}" y="{height // 2}" text-anchor="middle" '
             f'style="{_STYLE}">{said}</text></svg>'
         )
-    return f'{frame} role="img"><title>{escape(smiles)}</title>{inner}</svg>'
+    return f'{frame} role="img"><title>{escape(smiles)}</title>{inner}{_legend(groups, width, height)}</svg>'
 
 
-def _drawn(asked: tuple[str, int, int]) -> tuple[str, str]:
+def group_colour(group: int) -> str:
+    """The colour of a group; after ten they come again, which the number in the legend tells apart."""
+    return GROUP_COLOURS[group % len(GROUP_COLOURS)]
+
+
+def _legend(groups: Sequence[int], width: int, height: int) -> str:
+    """A square and a number for each group that there is, as many as have room."""
+    found = sorted({*map(int, groups)})
+    step = 34
+    shown = found[: max(1, (width - 8) // step)]
+    left, y = (width - step * len(shown)) // 2, height - 16
+    return "".join(
+        f'<rect x="{left + step * i}" y="{y}" width="12" height="12" rx="3" fill="{group_colour(group)}"/>'
+        f'<text x="{left + step * i + 16}" y="{y + 10.5}" style="{_STYLE};font-size:12px">{group}</text>'
+        for i, group in enumerate(shown)
+    )
+
+
+def _drawn(asked: tuple[str, int, int, tuple[int, ...]]) -> tuple[str, str]:
     mol, reason = parse_smiles(asked[0])
     return ("", reason) if mol is None else (_strokes(mol, *asked[1:]), "")
 
 
-def _strokes(mol: Chem.Mol, width: int, height: int) -> str:
-    """What RDKit draws, without its own frame; empty where it cannot."""
+def _strokes(mol: Chem.Mol, width: int, height: int, groups: tuple[int, ...]) -> str:
+    """The drawing of RDKit without its own frame; empty where it cannot draw."""
     drawer = rdMolDraw2D.MolDraw2DSVG(width, height)
     options = drawer.drawOptions()
     options.clearBackground = False
@@ -64,10 +96,31 @@ def _strokes(mol: Chem.Mol, width: int, height: int) -> str:
     options.padding = 0.06
     options.fixedBondLength = 26  # small molecules are not blown up
     options.updateAtomPalette(_PALETTE)
+    colours = _highlights(mol, groups, options)
     with quiet():
         try:
-            rdMolDraw2D.PrepareAndDrawMolecule(drawer, mol)
+            rdMolDraw2D.PrepareAndDrawMolecule(drawer, mol, **colours)
         except (RuntimeError, ValueError):  # a bond order or a ring that it cannot lay out
             return ""
     drawer.FinishDrawing()
     return _HEADER.sub("", drawer.GetDrawingText()).replace("</svg>", "").replace("<!-- END OF HEADER -->", "").strip()
+
+
+def _highlights(mol: Chem.Mol, groups: tuple[int, ...], options: Any) -> dict[str, Any]:
+    """Colours of the atoms, and of the bonds within a group."""
+    if not groups:
+        return {}
+    if len(groups) != mol.GetNumAtoms():
+        raise ValueError(f"{len(groups)} groups for {mol.GetNumAtoms()} atoms: give one for each")
+    options.highlightBondWidthMultiplier = 16
+    options.atomHighlightsAreCircles = True
+    options.highlightRadius = 0.34
+    rgb = [tuple(int(group_colour(group)[i : i + 2], 16) / 255 for i in (1, 3, 5)) for group in groups]
+    ends = {bond.GetIdx(): (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in mol.GetBonds()}
+    within = {bond: rgb[a] for bond, (a, b) in ends.items() if groups[a] == groups[b]}
+    return {
+        "highlightAtoms": [*range(len(groups))],
+        "highlightAtomColors": dict(enumerate(rgb)),
+        "highlightBonds": [*within],
+        "highlightBondColors": within,
+    }

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from molgraph.chem.draw import draw_molecule
+from molgraph.chem.draw import draw_molecule, group_colour
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = "<script>alert('1')</script>&\"]]>"
@@ -29,3 +29,15 @@ def test_what_cannot_be_read_is_an_empty_box_that_says_so(smiles: str) -> None:
     assert root.findtext(f"{SVG}text") == "cannot be read"
     assert not list(root.iter(f"{SVG}path"))
     assert "<script" not in text
+
+
+def test_groups_are_coloured_and_named_in_a_legend() -> None:
+    root = ElementTree.fromstring(draw_molecule("CCO", groups=[7, 7, 12]))
+    squares = [each.get("fill") for each in root.iter(f"{SVG}rect") if each.get("rx") == "3"]
+    assert squares == [group_colour(7), group_colour(12)]
+    assert [each.text for each in root.iter(f"{SVG}text")] == ["7", "12"]
+    discs = [each.get("style", "") for each in root.iter(f"{SVG}ellipse")]
+    assert [sum(group_colour(group).upper() in style for style in discs) for group in (7, 12)] == [2, 1]
+    assert "cannot be read" in draw_molecule("C(C", groups=[0, 0])
+    with pytest.raises(ValueError, match="2 groups for 3 atoms"):
+        draw_molecule("CCO", groups=[0, 1])

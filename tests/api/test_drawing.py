@@ -1,0 +1,45 @@
+"""Learned clusters on molecules: atoms in their order, a drawing each, other models refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import molgraph
+from molgraph.train.model import Model
+
+OPTIONS = {"epochs": 1, "baseline": False, "params": {"d_hidden": 8}}
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return molgraph.train("builtin:chembl2321810", model="structpool", **OPTIONS).model
+
+
+def test_each_atom_has_its_cluster_whatever_the_order(model: Model) -> None:
+    found = molgraph.draw_clusters(model, ["CC(=O)Nc1ccccc1Cl", "C(C", "Clc1ccccc1NC(C)=O"])
+    one, none, other = found.shares
+    assert one.shape == (11, 10) and none.shape == (0, 10)
+    np.testing.assert_allclose(one.sum(1), 1, atol=1e-5)
+    same = {1: 8, 2: 10, 0: 9, 3: 7, 4: 6, 9: 1, 10: 0}  # atoms of the first molecule, and where the other has them
+    np.testing.assert_allclose(one[[*same]], other[[*same.values()]], atol=1e-5)
+    assert np.abs(one[0] - one[10]).max() > 1e-3
+    assert found.smiles[1] == "C(C" and "cannot be read" in found.svgs[1]
+
+
+def test_a_page_and_a_picture(model: Model, tmp_path: Path) -> None:
+    one = molgraph.draw_clusters(model.save(tmp_path / "m.mgm"), "c1ccccc1O")
+    assert one.save(tmp_path / "a.svg").read_text("utf-8").startswith("<svg")
+    several = molgraph.draw_clusters(model, ["CCO", "<b>"])
+    page = several.save(tmp_path / "a.html").read_text("utf-8")
+    assert page.count("<svg") == page.count("<figcaption") == 2 and "<b>" not in page
+    with pytest.raises(molgraph.MolgraphError, match="holds one molecule"):
+        several.save(tmp_path / "b.svg")
+
+
+def test_models_without_clusters_are_refused() -> None:
+    other = molgraph.train("builtin:chembl2321810", model="gin", **OPTIONS).model
+    with pytest.raises(molgraph.MolgraphError, match="does not pool atoms"):
+        molgraph.draw_clusters(other, "CCO")
