@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR
 
 from molgraph.auxiliary import GaussianProcess, Linear, NearestNeighbours, SupportVectors
-from molgraph.auxiliary.svm import platt
+from molgraph.auxiliary.kernel_machine import platt
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.base import registry
 from molgraph.base.contracts import Target
