@@ -34,14 +34,15 @@ class PyGPool(PoolingNet):
         k: clusters of the first pooling; half as many of each further one.
         ratio: of the atoms that each pooling keeps, where it keeps some.
         levels: poolings.
-        max_nodes: the largest graph that diffpool and mincut take, since they form all pairs of its nodes.
+        max_matrix_gb: the largest matrix of all pairs of a graph's nodes that diffpool and mincut form, in GB: 0.05 is
+            that of 3,535 nodes.
         norm: a registered norm, after each convolution.
         dropout: probability of dropping a state's value while training.
         readout: clusters to graph, a registered readout.
 
     Raises:
         ValueError: a depth below 1.
-        UsageError: an unknown norm or readout, or a graph of more than ``max_nodes`` nodes.
+        UsageError: an unknown norm or readout, or a graph with a larger matrix.
     """
 
     small = MappingProxyType({"d_hidden": 8, "depth": 1, "k": 4})
@@ -57,11 +58,11 @@ class PyGPool(PoolingNet):
         k: Width = 10,
         ratio: Share = 0.5,
         levels: Annotated[int, Range(1, 8)] = 1,
-        max_nodes: Annotated[int, Range(100, 1 << 20)] = 2000,
+        max_matrix_gb: Annotated[float, Range(0.001, 1000)] = 0.05,
         norm: str = "batch",
         dropout: Probability = 0.0,
         readout: str = "sum",
     ) -> None:
         super().__init__()
-        pools = [make_pool(pool, d_hidden, max(1, k >> i), ratio, max_nodes) for i in range(levels)]
+        pools = [make_pool(pool, d_hidden, max(1, k >> i), ratio, max_matrix_gb) for i in range(levels)]
         self.build(spec, pools, d_hidden, depth, norm, dropout, readout)

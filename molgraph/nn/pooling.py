@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, TypeAlias
 
 import torch
@@ -13,6 +14,7 @@ from molgraph.nn.penalties import add_penalties
 from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.row_graph import RowGraph, SizeGroups, SumConv
 
+BYTES = 4  # of a number in single precision
 PoolingName: TypeAlias = Literal["diffpool", "mincut", "sagpool", "topk"]
 
 
@@ -27,15 +29,15 @@ class DensePool(nn.Module):
         name: ``diffpool`` or ``mincut``.
         d_in: width of the rows.
         k: clusters of each graph.
-        max_nodes: the largest graph that is taken.
+        max_matrix_gb: the largest matrix of all pairs of a graph's rows that is formed, in GB.
 
     Raises:
-        UsageError: a graph of more nodes than ``max_nodes``.
+        UsageError: a graph whose matrix is larger than that.
     """
 
-    def __init__(self, name: Literal["diffpool", "mincut"], d_in: int, k: int, max_nodes: int) -> None:
+    def __init__(self, name: Literal["diffpool", "mincut"], d_in: int, k: int, max_matrix_gb: float) -> None:
         super().__init__()
-        self.name, self.k, self.max_nodes = name, k, max_nodes
+        self.name, self.k, self.max_matrix_gb = name, k, max_matrix_gb
         self.unary, self.norm = SumConv(d_in, k), nn.LayerNorm(k)
 
     def forward(self, graph: RowGraph) -> RowGraph:
@@ -43,12 +45,13 @@ class DensePool(nn.Module):
         from torch_geometric.nn import dense_diff_pool, dense_mincut_pool
 
         sizes = graph.members.offsets.diff()
-        if len(sizes) and (most := int(sizes.max())) > self.max_nodes:
+        most, limit = int(sizes.max()) if len(sizes) else 0, math.isqrt(int(self.max_matrix_gb * 1e9 / BYTES))
+        if most > limit:
             raise UsageError(
-                f"a graph of {most:,} nodes is too large for {self.name}, which forms all pairs of {self.max_nodes:,} "
-                "nodes at most",
-                hint=f"set max_nodes to {most:,} ({4e-9 * most**2:.1f} GB for each matrix of that graph), or choose "
-                "structpool, sagpool or topk, which need no such matrix",
+                f"a graph of {most:,} nodes is too large for {self.name}, which forms matrices of all pairs of "
+                f"{limit:,} nodes at most (max_matrix_gb is {self.max_matrix_gb:g})",
+                hint=f"set max_matrix_gb to {BYTES * most**2 / 1e9 + 0.001:.3f} (training holds several such matrices), "
+                "or choose structpool, sagpool or topk, which form none",
             )
         with torch.autocast(graph.h.device.type, enabled=False):  # sums over whole graphs
             h = graph.h.to(torch.promote_types(graph.h.dtype, torch.float32))
@@ -127,8 +130,8 @@ class KeepTop(nn.Module):
         return RowGraph(h.index_select(0, order), to_graphs, kept, SizeGroups.of(offsets), None, None, graph.penalties)
 
 
-def make_pool(name: PoolingName, d_in: int, k: int, ratio: float, max_nodes: int) -> DensePool | KeepTop:
+def make_pool(name: PoolingName, d_in: int, k: int, ratio: float, max_matrix_gb: float) -> DensePool | KeepTop:
     """The pooling of that name: to ``k`` clusters, or of the share ``ratio`` of the rows."""
     if name == "diffpool" or name == "mincut":
-        return DensePool(name, d_in, k, max_nodes)
+        return DensePool(name, d_in, k, max_matrix_gb)
     return KeepTop(name, d_in, ratio)
