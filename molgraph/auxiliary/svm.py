@@ -83,8 +83,9 @@ class SupportVectors(TabularMethod):
     store: str | None = None
 
     def fit_target(self, data: TargetData) -> SupportVectorSum:
-        own = {"cost": self.cost, "epsilon": self.epsilon, "seed": self.seed}
-        weight, height, sigmoid = fit_kernel_machine(data.kernel(), data.target, data.y, data.weights, **own)
+        weight, height, sigmoid = fit_kernel_machine(
+            data.kernel(), data.target, data.y, data.weights, cost=self.cost, epsilon=self.epsilon, seed=self.seed
+        )
         used = (weight != 0).any(axis=1)
         used[:1] |= not used.any()
         return SupportVectorSum(data.target, data.rows[used], weight[used], height, sigmoid)

@@ -115,9 +115,10 @@ class WLKernel(Method):
                 machines.append(None)
                 continue
             own, w = x[use], weights[rows[use]]
-            how = {"cost": float(self.cost), "epsilon": float(self.epsilon), "seed": int(self.seed)}
-            kernel = (own @ own.T).toarray()
-            found = fit_kernel_machine(kernel, target, labels.y[rows[use], j], None if (w == w[:1]).all() else w, **how)
+            found = fit_kernel_machine(
+                (own @ own.T).toarray(), target, labels.y[rows[use], j], None if (w == w[:1]).all() else w,
+                cost=float(self.cost), epsilon=float(self.epsilon), seed=int(self.seed),
+            )  # fmt: skip
             machines.append(Machine(own.T @ found[0], *found[1:]))
         self.notes = notes_of(labels.unlearned)
         self._fitted = Fitted(targets, inputs, colors, tuple(machines), dict(labels.unlearned))
@@ -171,7 +172,8 @@ class WLKernel(Method):
             colors = colors.view(np.uint64)
             if (colors[1:] <= colors[:-1]).any():
                 raise ValueError("the colours are not ascending")
-            own, machines = by_owner(state.arrays), []
+            own = by_owner(state.arrays)
+            machines: list[Machine | None] = []
             for j, target in enumerate(targets):
                 k, arrays = len(target.columns), own.get(f"target_{j}", {})
                 if target.name in unlearned:

@@ -95,9 +95,10 @@ class StructPoolNet(PoolingNet):
 
     def _as_released(self, spec: InputSpec, k: int, n_iter: int) -> None:
         d = RELEASED[-1]
+        head = ClusterConvolution(d, k)
         self.convs = nn.ModuleList(MeanConv(a, b) for a, b in pairwise((spec.width("atom"), *RELEASED)))
         self.activation = torch.tanh
         self.pools = nn.ModuleList([StructPool(d, k, n_iter=n_iter, released=True)])
         self.norms = nn.ModuleList(get("norm", "none")(width) for width in (*RELEASED, d))
-        self.after, self.readouts = nn.ModuleList([None]), nn.ModuleList([ClusterConvolution(d, k)])
-        self.d_rows, self.d_out = d, self.readouts[0].d_out
+        self.after, self.readouts = nn.ModuleList([nn.Identity()]), nn.ModuleList([head])
+        self.d_rows, self.d_out = d, head.d_out

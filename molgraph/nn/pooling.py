@@ -50,13 +50,15 @@ class DensePool(nn.Module):
             raise UsageError(
                 f"a graph of {most:,} nodes is too large for {self.name}, which forms matrices of all pairs of "
                 f"{limit:,} nodes at most (max_matrix_gb is {self.max_matrix_gb:g})",
-                hint=f"set max_matrix_gb to {BYTES * most**2 / 1e9 + 0.001:.3f} (training holds several such matrices), "
+                hint=f"set max_matrix_gb to {BYTES * most**2 / 1e9 + 0.001:.3f} (training holds several of them), "
                 "or choose structpool, sagpool or topk, which form none",
             )
         with torch.autocast(graph.h.device.type, enabled=False):  # sums over whole graphs
             h = graph.h.to(torch.promote_types(graph.h.dtype, torch.float32))
             groups, logits = graph.groups, self.norm(self.unary(h, graph))
-            xs, adjacencies, found = [], [], []
+            xs: list[Tensor] = []
+            adjacencies: list[Tensor] = []
+            found: list[dict[str, Tensor]] = []
             pool = dense_diff_pool if self.name == "diffpool" else dense_mincut_pool
             padded = zip(groups.pad(h), groups.pad(logits), dense_adjacency(graph, h.dtype), groups.rows, strict=True)
             for x, u, adjacency, rows in padded:

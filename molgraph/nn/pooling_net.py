@@ -27,7 +27,7 @@ class PoolingNet(Encoder):
 
     ``h <- ReLU(norm(h W + A h W'))`` ``depth`` times, from atoms' features beside the sum of those of their bonds;
     after each pooling once more on its clusters. A subclass ends its constructor with ``self.build``, or sets
-    ``convs``, ``pools``, ``after`` (None for no convolution), ``norms``, ``readouts``, ``d_rows`` and ``d_out`` itself.
+    ``convs``, ``pools``, ``after`` (an identity for no convolution), ``norms``, ``readouts``, ``d_rows`` and ``d_out``.
     """
 
     l_hop: int | None = None
@@ -47,9 +47,10 @@ class PoolingNet(Encoder):
         self.pools = nn.ModuleList(pools)
         self.after = nn.ModuleList(SumConv(d, d) for _ in pools)
         self.norms = nn.ModuleList(get("norm", norm)(d) for _ in range(depth + len(pools)))
-        self.readouts = nn.ModuleList(get("readout", readout)(d) for _ in pools)
+        reading = [get("readout", readout)(d) for _ in pools]
+        self.readouts = nn.ModuleList(reading)
         self.dropout = nn.Dropout(dropout)
-        self.d_out, self.d_rows = sum(each.d_out for each in self.readouts), d
+        self.d_out, self.d_rows = sum(each.d_out for each in reading), d
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations and the groups of graphs of alike size ahead."""
@@ -62,7 +63,9 @@ class PoolingNet(Encoder):
         after_norms = list(self.norms)[len(self.convs) :]
         for pool, after, norm, readout in zip(self.pools, self.after, after_norms, self.readouts, strict=True):
             graph = pool(graph)
-            graph = graph if after is None else replace(graph, h=self._layer(after, norm, graph.h, graph))
+            graph = (
+                graph if isinstance(after, nn.Identity) else replace(graph, h=self._layer(after, norm, graph.h, graph))
+            )
             found, own = readout(graph.h, graph.members)
             states.append(found)
             penalties.append(own)
