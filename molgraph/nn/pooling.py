@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.errors import UsageError
-from molgraph.nn.penalties import add_penalties
+from molgraph.nn.penalties import Penalties, add_penalties
 from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.row_graph import RowGraph, SizeGroups, SumConv
 
@@ -56,9 +56,9 @@ class DensePool(nn.Module):
         with torch.autocast(graph.h.device.type, enabled=False):  # sums over whole graphs
             h = graph.h.to(torch.promote_types(graph.h.dtype, torch.float32))
             groups, logits = graph.groups, self.norm(self.unary(h, graph))
-            xs: list[Tensor] = []
-            adjacencies: list[Tensor] = []
-            found: list[dict[str, Tensor]] = []
+            xs: list[Float[Tensor, "_ k d"]] = []
+            adjacencies: list[Float[Tensor, "_ k k"]] = []
+            found: list[Penalties] = []
             pool = dense_diff_pool if self.name == "diffpool" else dense_mincut_pool
             padded = zip(groups.pad(h), groups.pad(logits), dense_adjacency(graph, h.dtype), groups.rows, strict=True)
             for x, u, adjacency, rows in padded:

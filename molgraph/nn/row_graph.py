@@ -62,7 +62,7 @@ class SizeGroups:
         padded = torch.cat([x, x.new_zeros(1, x.shape[1])])
         return [padded.index_select(0, own.flatten()).view(*own.shape, -1) for own in self.rows]
 
-    def unpad(self, parts: list[Float[Tensor, "_ _ d"]], like: Float[Tensor, "n_rows d"]) -> Tensor:
+    def unpad(self, parts: list[Float[Tensor, "_ _ d"]], like: Float[Tensor, "n_rows d"]) -> Float[Tensor, "n_rows d"]:
         """The packed rows of padded ones; ``like`` gives the type where there is no row at all."""
         if not parts:
             return like
@@ -123,7 +123,11 @@ class RowGraph:
         return self.neighbour_sum(self.h.new_ones(len(self.h), 1))
 
     def pooled(
-        self, x: Float[Tensor, "g k d"], adjacency: Float[Tensor, "g k k"], assignment: Tensor, penalties: Penalties
+        self,
+        x: Float[Tensor, "g k d"],
+        adjacency: Float[Tensor, "g k k"],
+        assignment: Float[Tensor, "n_before k"],
+        penalties: Penalties,
     ) -> RowGraph:
         """Graphs of k clusters each, from dense tensors."""
         n_graphs, k = x.shape[:2]
