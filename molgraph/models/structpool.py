@@ -38,8 +38,7 @@ class StructPoolNet(PoolingNet):
 
     Use it to look at learned groups of atoms (``molgraph.draw_clusters``), or on large graphs: it grows with nodes and
     edges, not with pairs. Known limits: clusters are a hint and no explanation; the sum of a graph's clusters is that
-    of its atoms, so all that pooling adds comes after it. Trained on ESOL for 10 epochs, the 13 atoms of a molecule are
-    in 3.7 clusters on average (1.0 in the released form, 1.1 in DiffPool); deeper convolutions make atoms more alike.
+    of its atoms, so all that pooling adds comes after it; deep convolutions make atoms alike, and fewer clusters are used.
 
     Args:
         spec: what the graphs hold.
