@@ -115,6 +115,7 @@ install(
         "objective": (
             "molgraph.train.objective",
             "molgraph.train.masked_atoms",
+            "molgraph.train.infograph",
             "molgraph.train.maml",
             "molgraph.train.arch2vec",
         ),

@@ -178,6 +178,10 @@ CORPUS_SPLIT: dict[str, Any] = {"split": "random", "fractions": (0.95, 0.05, 0.0
 for _name, _default in CORPUS_SPLIT.items():
     PRETRAIN_KEYWORDS[_name] = replace(KEYWORDS[_name], default=_default)
 
+_objective = KEYWORDS["objective"]
+_flags = replace(_objective.option, flags=("--objective", "--method"))
+PRETRAIN_KEYWORDS["objective"] = replace(_objective, option=_flags)
+
 #: those that a generator has, which reads molecules alone
 _NOT_GENERATOR = ("targets", "sequence", "geometry", "inputs", "init", "store", "objective")
 GENERATOR_KEYWORDS = {name: each for name, each in PRETRAIN_KEYWORDS.items() if name not in _NOT_GENERATOR}

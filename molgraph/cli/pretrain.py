@@ -29,15 +29,17 @@ def pretrain(
     """Learn an encoder, with or without targets, for models to start from.
 
     The objective masked-atoms hides some atoms of each molecule and has the
-    encoder predict their elements. The objective maml takes each target for
-    a task, such as an assay, and learns encoder and head from which few
-    steps lead to a model of a new one. A twentieth of the rows, drawn at random,
-    picks the weights. A run that was stopped goes on when the same command is
-    given again.
+    encoder predict their elements. The objective infograph has the vector of
+    each molecule tell its own atoms from those of other molecules. The objective
+    maml takes each target for a task, such as an assay, and learns encoder and
+    head from which few steps lead to a model of a new one. A twentieth of the
+    rows, drawn at random, picks the weights. A run that was stopped goes on when
+    the same command is given again.
 
     Examples:
         molgraph pretrain library.smi -o encoder.mgm
         molgraph pretrain dataset:zinc250k -m gin --epochs 5 -o gin.mgm
+        molgraph pretrain library.smi -m gin --method infograph -o encoder.mgm
         molgraph pretrain library.csv -s params.objective.rate=0.25
         molgraph train assay.csv -t pIC50 --init encoder.mgm -o assay.mgm
         molgraph embed encoder.mgm library.smi -o vectors.parquet

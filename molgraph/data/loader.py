@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -15,7 +16,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def batch_order(n: int, batch_size: int, *, seed: int | None = None, epoch: int = 0) -> list[np.ndarray]:
+def batch_order(
+    n: int, batch_size: int, *, seed: int | None = None, epoch: int = 0, least: int = 1
+) -> list[np.ndarray]:
     """Which rows each batch of an epoch has.
 
     Args:
@@ -24,6 +27,7 @@ def batch_order(n: int, batch_size: int, *, seed: int | None = None, epoch: int 
         seed: None keeps the rows in their order; a number shuffles them anew each epoch.
         epoch: the epoch's number; the same (seed, epoch) gives the same batches, so that a run resumed in
             the middle of an epoch goes on with ``batch_order(...)[position:]``.
+        least: rows that a batch needs; a last one with fewer joins the one before it.
 
     Returns:
         int64 row numbers, a list of batches.
@@ -31,11 +35,16 @@ def batch_order(n: int, batch_size: int, *, seed: int | None = None, epoch: int 
     Example:
         >>> [b.tolist() for b in batch_order(5, 2)]
         [[0, 1], [2, 3], [4]]
+        >>> [b.tolist() for b in batch_order(5, 2, least=2)]
+        [[0, 1], [2, 3, 4]]
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}, expected at least 1")
     rows = np.arange(n) if seed is None else generator(seed, "order", epoch).permutation(n)
-    return [rows[start : start + batch_size] for start in range(0, n, batch_size)]
+    starts = list(range(0, n, batch_size))
+    if len(starts) > 1 and n - starts[-1] < least:
+        starts.pop()
+    return [rows[a:b] for a, b in pairwise([*starts, n])] if n else []
 
 
 def make_ahead(pieces: Sequence[T], make: Callable[[T], R], ahead: int = 3) -> Iterator[R]:

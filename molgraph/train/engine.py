@@ -45,6 +45,7 @@ class TrainingConfig:
     folder: Path | None
     prints: dict[str, str]
     label: str = "training"
+    least_rows: int = 1  # that a batch needs
 
 
 class Learned(NamedTuple):
@@ -82,7 +83,7 @@ class Fit:
     def __init__(self, train: Samples, valid: Samples | None, plan: TrainingConfig) -> None:
         self.train, self.valid, self.plan = train, valid, plan
         self.how = how = plan.how
-        self.steps = math.ceil(len(train) / how.batch_size)
+        self.steps = len(batch_order(len(train), how.batch_size, least=plan.least_rows))
         self.rates = Steps(how.learning_rate, int(how.warmup_epochs * self.steps), how.epochs * self.steps)
         self.path = None if plan.folder is None else plan.folder / checkpoint.FILE_NAME
         self.progress = Progress()
@@ -133,15 +134,17 @@ class Fit:
     def _epoch(self) -> Iterator[tuple[float, int]]:
         """Train on what is left of this epoch; a batch's sum of losses and number of labels after each step."""
         now = self.progress
-        order = batch_order(len(self.train), self.how.batch_size, seed=self.plan.seed, epoch=now.epoch)
+        seed, least = self.plan.seed, self.plan.least_rows
+        order = batch_order(len(self.train), self.how.batch_size, seed=seed, epoch=now.epoch, least=least)
         self.learner.train()
 
         def make(piece: tuple[int, np.ndarray]) -> Sample:
             """This process's share of a batch."""
             position, rows = piece
             mine = rows[self.fabric.global_rank :: self.fabric.world_size]
-            sample = self.train.sample(mine if len(mine) else rows[:1])
-            if not len(mine):  # the last batch has fewer rows than there are processes
+            enough = len(mine) >= least
+            sample = self.train.sample(mine if enough else rows[:least])
+            if not enough:  # the last batch has too few rows for so many processes
                 sample.weights = torch.zeros_like(sample.weights)  # type: ignore[arg-type]
             return self._prepared(sample, "corrupt", now.epoch, position, self.fabric.global_rank)
 
@@ -222,7 +225,8 @@ class Fit:
         total = torch.zeros(2 + len(names), dtype=torch.float64, device=self.fabric.device)
         step = (self.progress.epoch + 1) * self.steps - 1
         state = StepState(step, self.rates.total, self.progress.epoch, training=False)
-        pieces = [*enumerate(batch_order(len(valid), VALID_BATCH))][self.fabric.global_rank :: self.fabric.world_size]
+        order = batch_order(len(valid), VALID_BATCH, least=self.plan.least_rows)
+        pieces = [*enumerate(order)][self.fabric.global_rank :: self.fabric.world_size]
         batches = make_ahead(pieces, lambda piece: self._prepared(valid.sample(piece[1]), "corrupt valid", piece[0]))
         for batch in batches:
             sample = batch.to(self.fabric.device)
@@ -278,7 +282,11 @@ def fit_network(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     how = GradientDescent.model_construct(**{name: params[name] for name in GRADIENT_DESCENT if name in params})
-    plan = TrainingConfig(how, params["seed"], params["checkpoint_seconds"], folder, prints, label)
+    n_valid = 0 if valid is None else len(valid)
+    objective.check_rows(the_training_part=len(train), the_validation_part=n_valid, a_batch=how.batch_size)
+    plan = TrainingConfig(
+        how, params["seed"], params["checkpoint_seconds"], folder, prints, label, objective.least_rows
+    )
     several = (params.get("devices", 1), params.get("strategy", "auto"))
     unused = objective.unused_parameters or len(objective.turns(network)) > 1
     fabric = make_fabric(params["device"], params["precision"], *several, unused=unused)

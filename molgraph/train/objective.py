@@ -81,12 +81,14 @@ class Objective(nn.Module):
     hyper-parameters are keyword arguments with defaults (``params.objective.NAME``).
     ``grad_in_validation``: whether judging needs gradients, as fast weights do. ``unused_parameters``: whether a step
     may leave some parameters without a gradient, as several turns do: processes then look for those in every step.
+    ``least_rows``: rows that a batch needs, such as 2 where rows are compared; a last one with fewer joins the one before.
     """
 
     labelled: bool = True
     tasks: bool = False
     grad_in_validation: bool = False
     unused_parameters: bool = False
+    least_rows: int = 1
 
     @classmethod
     def heads(cls, outputs: Outputs) -> Outputs:
@@ -96,6 +98,17 @@ class Objective(nn.Module):
     @abstractmethod
     def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
         """The loss of a batch."""
+
+    def check_rows(self, **counts: int) -> None:
+        """Refuse a part, or a batch, with fewer rows than are compared with each other; 0 is a part that is not there.
+
+        Example:
+            >>> Supervised(Outputs((), np.zeros(0), np.ones(0))).check_rows(training=1, validation=0)
+        """
+        for part, n in counts.items():
+            if 0 < n < self.least_rows:
+                words = f"{type(self).__name__} compares {self.least_rows} rows or more with each other"
+                raise UsageError(f"{words}, and {part.replace('_', ' ')} has {n}", hint="give it more rows")
 
     def corrupt(self, batch: Any, rng: np.random.Generator) -> Any:
         """The batch with parts masked or noise added, before its relations are made; unchanged by default.

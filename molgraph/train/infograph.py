@@ -1,0 +1,75 @@
+"""InfoGraph: learn vectors of graphs without labels, by telling each graph's rows from those of other graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from molgraph.base.errors import UsageError
+from molgraph.base.ranges import Width
+from molgraph.base.registry import register
+from molgraph.nn.mutual_information import JensenShannon
+from molgraph.train.inputs import Input
+from molgraph.train.network import Network
+from molgraph.train.objective import Loss, Objective, StepState
+from molgraph.train.samples import Sample
+
+
+@register(
+    "objective",
+    "infograph",
+    system="infograph-infograph",
+    summary="mutual information of each graph's vector with the states of its rows",
+    paper="Sun et al. 2020, ICLR",
+    command="molgraph pretrain dataset:chembl2321810 -m gin --method infograph -o encoder.mgm",
+)
+class InfoGraph(Objective):
+    """Mutual information between a graph and its rows, for pretraining any encoder that gives states of rows.
+
+    Sun et al. 2020, "InfoGraph: Unsupervised and Semi-supervised Graph-Level Representation Learning via Mutual
+    Information Maximization", equations 3 and 4: the mean over graphs ``G``, and over the rows ``u`` of each, of
+    ``softplus(-T(h_u, H(G)))`` plus the mean of ``softplus(T(h_u, H(G')))`` over the other graphs of the batch; the
+    encoder's penalties are added. The paper's encoder is ``gin``, which gives the states of all its layers side by side.
+
+    Batches are drawn anew in each epoch, so negatives change; a last batch of one graph joins the one before it. The
+    loss is 2 log 2 where nothing has been learned.
+
+    Args:
+        network: its one encoder is trained; it must give states of rows.
+        inputs: the one column that it reads.
+        d_score: width of the perceptrons whose product is the score T.
+
+    Raises:
+        UsageError: the network reads several columns, or its encoder gives no states of rows.
+    """
+
+    labelled = False
+    least_rows = 2
+
+    def __init__(self, network: Network, inputs: Sequence[Input], *, d_score: Width = 128) -> None:
+        super().__init__()
+        check_rows_of(network, inputs, "infograph")
+        self.score = JensenShannon(network.encoder.d_rows, network.encoder.d_out, d_score)
+
+    def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
+        """Sum over the graphs of a batch."""
+        assert batch.weights is not None
+        encoded = network.encoder(batch.parts[0].batch, rows=True)
+        rows, weights = encoded.rows[0], batch.weights[:, 0]
+        losses = self.score(rows.h, encoded.graphs, rows.graph_of)
+        return Loss((losses * weights).sum(), int((weights > 0).sum())).with_penalties(encoded.penalties)
+
+
+def check_rows_of(network: Network, inputs: Sequence[Input], name: str) -> None:
+    """Refuse a network that reads several columns, or whose encoder gives no states of rows."""
+    if len(inputs) > 1:
+        read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
+        raise UsageError(
+            f"{name} learns one encoder, and the model reads {read}",
+            hint="name one column: --input COLUMN (in Python: inputs=[...])",
+        )
+    if not network.encoder.d_rows:
+        raise UsageError(
+            f"{name} reads the states of rows, such as atoms, which {inputs[0].encoder} does not give",
+            hint="choose an encoder that does, such as gin, dmpnn or mpnn",
+        )
