@@ -81,7 +81,7 @@ class Objective(nn.Module):
     hyper-parameters are keyword arguments with defaults (``params.objective.NAME``).
     ``grad_in_validation``: whether judging needs gradients, as fast weights do. ``unused_parameters``: whether a step
     may leave some parameters without a gradient, as several turns do: processes then look for those in every step.
-    ``least_rows``: rows that a batch needs, such as 2 where rows are compared; a last one with fewer joins the one before.
+    ``least_rows``: rows that a batch needs, 2 where rows are compared; a last one with fewer joins the one before.
     """
 
     labelled: bool = True
