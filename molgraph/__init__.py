@@ -9,6 +9,7 @@
 
     molgraph.predict_file("assay.mgm", "library.csv", "predicted.csv")      # a file of any size
     molgraph.pretrain("library.smi").save("encoder.mgm")  # without targets; train(..., init="encoder.mgm") starts there
+    molgraph.finetune("encoder.mgm", "assay.csv", targets=["pIC50"])        # a model that starts from it
     molgraph.embed("encoder.mgm", ["CCO"])           # the vector of each molecule
     molgraph.draw_clusters("structpool.mgm", "c1ccccc1O")  # the clusters of atoms that it learned
     molgraph.train_generator("library.smi").save("gen.mgm")  # molgraph.generate("gen.mgm", 1000) proposes molecules
@@ -42,6 +43,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.benchmarking import benchmark
     from molgraph.api.catalogue import names
     from molgraph.api.drawing import draw_clusters
+    from molgraph.api.finetuning import finetune
     from molgraph.api.generating import generate, train_generator
     from molgraph.api.judging import judge_generation, temperature_sweep
     from molgraph.api.latent_space import decode, encode, interpolate, neighbours
@@ -73,6 +75,7 @@ __all__ = [
     "embed",
     "encode",
     "entry",
+    "finetune",
     "frontier_report",
     "generate",
     "interpolate",

@@ -2,9 +2,10 @@
 
 ``training`` trains (``run_config`` checks the recipe, ``training_data`` reads the table, ``run_split`` splits it,
 ``baselines`` fits the method and its baselines, ``results`` holds the outcome and chooses a model);
-``pretraining`` pretrains an encoder; ``generating`` trains generators and proposes molecules; ``latent_space`` goes
-between molecules and latent vectors; ``optimising`` searches for better ones; ``judging`` measures generated ones;
-``prediction`` loads, predicts, embeds, scores and verifies model files; ``drawing`` draws learned clusters;
+``pretraining`` pretrains an encoder, ``finetuning`` trains a model from it; ``generating`` trains generators and
+proposes molecules; ``latent_space`` goes between molecules and latent vectors; ``optimising`` searches for better ones;
+``judging`` measures generated ones; ``prediction`` loads, predicts, embeds, scores and verifies model files; ``drawing``
+draws learned clusters;
 ``benchmarking`` runs benchmarks; ``catalogue`` lists registered names; ``sklearn_adapters`` adapts to scikit-learn.
 """
 
@@ -18,6 +19,7 @@ _HOMES = {
     "molgraph.api.benchmarking": ("benchmark",),
     "molgraph.api.catalogue": ("names",),
     "molgraph.api.prediction": ("embed", "evaluate", "load", "predict_file", "verify"),
+    "molgraph.api.finetuning": ("finetune",),
     "molgraph.api.pretraining": ("pretrain",),
     "molgraph.api.drawing": ("draw_clusters",),
     "molgraph.api.generating": ("generate", "train_generator"),

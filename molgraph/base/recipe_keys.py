@@ -167,6 +167,9 @@ KEYWORDS: dict[str, Keyword] = {
     if key in keywords(SECTIONS[section])
 }
 
+#: those of fine-tuning, whose encoder's file says the model
+FINETUNE_KEYWORDS: dict[str, Keyword] = {name: each for name, each in KEYWORDS.items() if name not in ("init", "model")}
+
 #: those of them that pretraining has; targets are its tasks where it has any
 _PRETRAIN = ["targets", "smiles", "sequence", "geometry", "inputs", "id", "on_error", "standardise"]
 _PRETRAIN += ["model", "init", "split", "fractions"]

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from molgraph.base.errors import StorageError, UsageError
 from molgraph.base.paths import check_names_file, storage_error
@@ -26,29 +26,34 @@ if TYPE_CHECKING:
 
 _DATA = "csv, csv.gz, tsv, parquet, sdf, smi, - for standard input, or dataset:NAME; else the recipe's path."
 KEEP = ("all", "model", "baseline", "best")
+Data: TypeAlias = Annotated[str | None, argument(_DATA)]
+Out: TypeAlias = Annotated[
+    Path | None, output("--out", "-o", help="The model, written over if it is there.", default="a new model.mgm")
+]
+Keep: TypeAlias = Annotated[
+    str,
+    output(
+        metavar="all|model|baseline|best",
+        help="What is written: the model and, beside it, its baseline; one of them; or the better one by the"
+        " validation part.",
+        default="all",
+    ),
+]
+Report: TypeAlias = Annotated[Path | None, output(help="An HTML report.")]
+SaveRecipe: TypeAlias = Annotated[Path | None, output(help="The whole recipe, for --recipe.")]
 CLAIM = "claim"  # the file whose lock says that a training is at work
 
 
 @takes_recipe(KEYWORDS)
 def train(
-    data: Annotated[str | None, argument(_DATA)] = None,
+    data: Data = None,
     *,
     recipe: RecipeFile = None,
     set_: Assignments = None,
-    out: Annotated[
-        Path | None, output("--out", "-o", help="The model, written over if it is there.", default="a new model.mgm")
-    ] = None,
-    keep: Annotated[
-        str,
-        output(
-            metavar="all|model|baseline|best",
-            help="What is written: the model and, beside it, its baseline; one of them; or the better one by the"
-            " validation part.",
-            default="all",
-        ),
-    ] = "all",
-    report: Annotated[Path | None, output(help="An HTML report.")] = None,
-    save_recipe: Annotated[Path | None, output(help="The whole recipe, for --recipe.")] = None,
+    out: Out = None,
+    keep: Keep = "all",
+    report: Report = None,
+    save_recipe: SaveRecipe = None,
     **options: Any,
 ) -> None:
     """Learn from a table of molecules, compare with a baseline, keep both.

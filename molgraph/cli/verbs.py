@@ -25,6 +25,7 @@ VERBS = (
     Verb("train", TRAIN, "Learn from a table of molecules; compare with a baseline; keep one model file.", "train"),
     Verb("predict", TRAIN, "Predict the molecules of a file of any size, row for row.", "predict"),
     Verb("pretrain", TRAIN, "Learn an encoder, with or without targets, for train --init.", "pretrain"),
+    Verb("finetune", TRAIN, "Train a model that starts from a pretrained encoder.", "finetune"),
     Verb("embed", TRAIN, "Write the vector that a model's encoder makes of each row of a file.", "predict"),
     Verb("train-generator", TRAIN, "Learn from a list of molecules to propose new ones.", "generate"),
     Verb("generate", TRAIN, "Propose molecules; tell which are valid, unique and novel.", "generate"),

@@ -29,7 +29,7 @@ class InfoGraph(Objective):
     Sun et al. 2020, "InfoGraph: Unsupervised and Semi-supervised Graph-Level Representation Learning via Mutual
     Information Maximization", equations 3 and 4: the mean over graphs ``G``, and over the rows ``u`` of each, of
     ``softplus(-T(h_u, H(G)))`` plus the mean of ``softplus(T(h_u, H(G')))`` over the other graphs of the batch; the
-    encoder's penalties are added. The paper's encoder is ``gin``, whose rows have the states of all layers side by side.
+    encoder's penalties are added. The paper's encoder is ``gin``: its rows have the states of all layers side by side.
 
     Batches are drawn anew in each epoch, so negatives change; a last batch of one graph joins the one before it. The
     loss is 2 log 2 where nothing has been learned.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,7 @@ def main() -> None:
         for seed in range(asked.seeds):
             for encoder in ENCODERS:
                 key = {"dataset": name, "encoder": encoder, "seed": seed}
-                cells.once(key, lambda encoder=encoder, seed=seed: run(table, encoder, seed))  # type: ignore[misc]
+                cells.once(key, partial(run, table, encoder, seed))
         write(HERE / "TU.md", page(cells))
 
 

@@ -87,3 +87,19 @@ def test_a_key_reaches_recipe_method_python_and_shell(key: str) -> None:
     if key not in ("ensemble", "baseline"):
         assert inspect.signature(GraphMethod).parameters[key].default == default
         assert GraphMethod().get_params()[key] == default
+
+
+def test_finetune_is_train_from_an_encoder(folder: Path) -> None:
+    small = ("-m", "gin", "-s", "params.d_hidden=8", "-s", "params.objective.d_score=8", *SMALL)
+    code, out = run("pretrain", "corpus.smi", "--method", "infograph", *small, "-o", "e.mgm")
+    assert code == 0 and "an encoder pretrained by infograph" in out, out
+    how = ("-t", "y", *SMALL, "--no-baseline", "--split", "random")
+    code, out = run("finetune", "e.mgm", "assay.csv", *how, "-o", "tuned.mgm")
+    assert code == 0, out
+    assert run("train", "assay.csv", "--init", "e.mgm", *how, "-o", "trained.mgm")[0] == 0
+    tuned, trained = (molgraph.load(f"{name}.mgm") for name in ("tuned", "trained"))
+    assert any("pretrained by infograph" in note for note in tuned.card.notes)
+    assert tuned.predict(["CCO"]).value.tobytes() == trained.predict(["CCO"]).value.tobytes()
+    code, out = run("finetune", "none.mgm", "assay.csv", *how, "-o", "never.mgm")
+    assert code == 5 and "there is no model file" in out, out
+    assert "init" not in {p.name for p in load(next(v for v in VERBS if v.path == "finetune")).params}

@@ -105,7 +105,7 @@ def test_pretrained_vectors_and_a_model_that_starts_from_them(tmp_path: Any) -> 
     vectors = molgraph.embed(path, ["CCO", "not a molecule"]).value
     assert vectors.shape == (2, 24) and np.isfinite(vectors[0]).all() and np.isnan(vectors[1]).all()
     how: dict[str, Any] = {"epochs": 1, "baseline": False, "split": "random"}
-    started = molgraph.train(series(48), init=str(path), **how).model
+    started = molgraph.finetune(path, series(48), **how).model
     assert any("pretrained by infograph" in note for note in started.card.notes)
 
 

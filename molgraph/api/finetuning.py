@@ -1,0 +1,29 @@
+"""Train a model that starts from a pretrained encoder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from molgraph.api.results import TrainingResult
+from molgraph.api.training import train
+from molgraph.base.options import optional, takes
+from molgraph.base.recipe_keys import FINETUNE_KEYWORDS
+
+
+@takes({name: each for name, each in optional(FINETUNE_KEYWORDS).items() if name != "test"})
+def finetune(encoder: str | Path, data: Any = None, **options: Any) -> TrainingResult:
+    """Train a model that starts from the weights of a pretrained encoder: ``train(data, init=encoder, ...)``.
+
+    Args:
+        encoder: the file of a pretrained encoder, or of a graph model; it says the model and its parameters.
+        data: what ``train`` takes.
+        **options
+
+    Returns:
+        The trained model with its scores, baseline, split and report.
+
+    Raises:
+        DataError: the table cannot be used as asked. UsageError: a name or value that is not known.
+    """
+    return train(data, init=str(encoder), **options)
