@@ -119,6 +119,8 @@ install(
             "molgraph.train.objective",
             "molgraph.train.masked_atoms",
             "molgraph.train.infograph",
+            "molgraph.train.infograph_star",
+            "molgraph.train.mean_teacher",
             "molgraph.train.maml",
             "molgraph.train.arch2vec",
         ),

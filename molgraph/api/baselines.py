@@ -21,7 +21,7 @@ from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS
-from molgraph.data.table import Table
+from molgraph.data.table import Table, concatenate
 from molgraph.evaluate.class_counts import class_counts
 from molgraph.train.card import ModelCard
 from molgraph.train.make_method import make_method
@@ -113,9 +113,15 @@ def check_keep(config: RunConfig, keep: str) -> None:
         raise UsageError("--keep best chooses by the validation part, and the fractions leave none", hint=hint)
 
 
-def run_methods(config: RunConfig, method: Method, parts: list[Table], folder: Path | None) -> list[MethodRun]:
-    """Fit a method and its baselines one after the other, and predict the test part with each."""
-    made = [_run(config.model.name, method, parts, folder)]
+def run_methods(
+    config: RunConfig, method: Method, parts: list[Table], folder: Path | None, unlabelled: Table | None = None
+) -> list[MethodRun]:
+    """Fit a method and its baselines one after the other, and predict the test part with each.
+
+    Rows that are ``unlabelled`` are for the method alone.
+    """
+    own = parts if unlabelled is None else [concatenate(parts[0], unlabelled), *parts[1:]]
+    made = [_run(config.model.name, method, own, folder)]
     for name in baselines_for(config, method, parts[0]):
         shared = {"seed", "threads", "class_weights"} & known_options(make_method(name))
         made.append(_run(name, make_method(name, **config.training.model_dump(include=shared)), parts, None))

@@ -70,9 +70,9 @@ def check_config(config: RunConfig) -> None:
     if path is not None and not path.is_file():
         raise missing_file(path, "split file")
     get("split", name)
-    test = config.data.test
-    if test is not None and not test.startswith(("dataset:", "builtin:")) and test != "-" and not Path(test).is_file():
-        raise missing_file(test, "test table")
+    for path, what in ((config.data.test, "test table"), (config.data.unlabelled, "table of rows without labels")):
+        if path is not None and not path.startswith(("dataset:", "builtin:", "-")) and not Path(path).is_file():
+            raise missing_file(path, what)
 
 
 def check_report(config: RunConfig) -> None:

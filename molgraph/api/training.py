@@ -19,6 +19,7 @@ from molgraph.api.check_config import recipe_of, with_start
 from molgraph.api.results import TrainingResult
 from molgraph.api.run_split import append_test, divide, divide_before
 from molgraph.api.training_data import read_for_training, read_test
+from molgraph.api.unlabelled import check_unlabelled, read_unlabelled
 from molgraph.base.errors import UsageError
 from molgraph.base.options import fill, optional, takes
 from molgraph.base.paths import store_folder
@@ -37,7 +38,8 @@ from molgraph.train.preparation import workers_for
 from molgraph.train.training_molecules import molecule_hashes
 
 SHOWN = 3  # reasons why rows are in no part
-TRAIN_KEYWORDS = {name: each for name, each in KEYWORDS.items() if name != "test"}
+TABLES = ("test", "unlabelled")  # a path, which a recipe can name, or a frame
+TRAIN_KEYWORDS = {name: each for name, each in KEYWORDS.items() if name not in TABLES}
 logger = logging.getLogger("molgraph")
 
 
@@ -46,6 +48,7 @@ def train(
     data: Any = None,
     *,
     test: Any = None,
+    unlabelled: Any = None,
     params: Mapping[str, Any] | None = None,
     recipe: RunConfig | str | Path | None = None,
     workdir: str | Path | None = None,
@@ -62,6 +65,7 @@ def train(
             (targets and split as its card says, where not given).
         test: a path, frame or table to test on, with the same columns; all of ``data`` is then train and valid. Rows
             whose molecule is in ``data`` too are counted and named.
+        unlabelled: a path, frame, list or table of rows without labels, for an objective that learns from them too.
         params: the model's own parameters, such as ``{"depth": 4}``.
         **options
         recipe: a recipe or its TOML file; keywords given beside it override it.
@@ -82,12 +86,10 @@ def train(
         >>> result.predict(["CCO", "not a molecule"]).status.tolist()
         ['ok', 'unreadable']
     """
-    given = fill(optional(TRAIN_KEYWORDS), options) | {"params": params, "test": test}
+    test, unlabelled = (os.fspath(each) if isinstance(each, os.PathLike) else each for each in (test, unlabelled))
+    given = fill(optional(TRAIN_KEYWORDS), options) | {"params": params}
+    given |= {name: each for name, each in zip(TABLES, (test, unlabelled), strict=True) if isinstance(each, str)}
     given = {name: value for name, value in given.items() if value is not None}
-    if isinstance(test, os.PathLike):
-        given["test"] = test = os.fspath(test)
-    elif not isinstance(test, str):  # a frame, which no recipe can name
-        given.pop("test", None)
     if isinstance(data, str) and data.startswith("dataset:"):  # its card may recommend a split
         given["path"] = data
     config = with_start(recipe_of(recipe, given))
@@ -97,10 +99,13 @@ def train(
         )
     started = time.perf_counter()
     method = method_of(config)  # what it refuses is refused before an hour of reading
+    if unlabelled is not None or config.data.unlabelled is not None:
+        check_unlabelled(config, method)
     if config.data.features and not all(part.reads_features for part in method.members or [method]):
         raise UsageError(f"{config.model.name} reads no columns of features", hint="leave them out (--feature)")
     table = read_for_training(data if data is not None else config.data.path, config, method)
     n, tested = len(table), config.data.test if test is None else test
+    more = config.data.unlabelled if unlabelled is None else unlabelled
     if tested is not None:
         table = append_test(table, read_test(tested, config, table))
     clean = standardise_table(table, config.data.standardise)
@@ -126,7 +131,7 @@ def train(
     if config.training.store is not None and is_graph(method) and molecules:  # the whole table's serves each part
         threads = config.training.threads
         store_for(clean, cache=store_folder(config.training.store), workers=workers_for(clean, threads))
-    runs = run_methods(config, method, parts, folder)
+    runs = run_methods(config, method, parts, folder, None if more is None else read_unlabelled(more, config, parts[0]))
     scores = {run.name: metrics.score(parts[2], run.prediction) if len(parts[2]) else [] for run in runs}
     frame = metrics.scores_frame(scores)
     models = {run.name: model_of(run, table, config, divided, frame, hashes, before) for run in runs}

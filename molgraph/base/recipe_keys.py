@@ -31,6 +31,10 @@ class DataSection(Section):
     test: Annotated[
         Name | None, Option("A table to test on, with the same columns; all of DATA is then train and valid.", "FILE")
     ] = None
+    unlabelled: Annotated[
+        Name | None,
+        Option("Rows without labels, for --objective infograph-star or mean-teacher; so are DATA's own.", "FILE"),
+    ] = None
     targets: Annotated[
         Names | None,
         Option(

@@ -74,7 +74,8 @@ class GIN(AtomEncoder):
         )
         self.norms = make_norms(norm, [d_hidden] * depth)
         self.dropout = nn.Dropout(dropout)
-        self.read_by(readout, (depth + 1) * d_hidden)
+        self.d_layers = (d_hidden,) * (depth + 1)
+        self.read_by(readout, sum(self.d_layers))
 
     def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The atoms' states of all layers side by side."""

@@ -57,7 +57,8 @@ class Encoder(nn.Module):
 
     A subclass takes an ``InputSpec`` and then its hyper-parameters as keyword arguments with defaults, sets ``d_out``
     (and ``d_rows``, the width of its first rows, where it gives any), and is registered with
-    ``@register("encoder", name, paper=..., line=...)``.
+    ``@register("encoder", name, paper=..., line=...)``. ``d_layers``: the widths of its layers' states where its first
+    rows hold all of them side by side, as those of ``gin`` do; they sum to ``d_rows``.
 
     ``reads``: kinds of entity that it can encode. ``needs``: levels and arrays that the graphs must hold, such as
     ``atom.position``. ``featurisers``: the registered featuriser that makes its graphs, by kind of entity, where it
@@ -68,6 +69,7 @@ class Encoder(nn.Module):
 
     d_out: int
     d_rows: int = 0
+    d_layers: tuple[int, ...] = ()
     reads: tuple[str, ...] = ("molecule", "graph")
     needs: tuple[str, ...] = ("atom", "bond")
     featurisers: Mapping[str, str] = MappingProxyType({})

@@ -141,9 +141,11 @@ class Fit:
         def make(piece: tuple[int, np.ndarray]) -> Sample:
             """This process's share of a batch."""
             position, rows = piece
-            mine = rows[self.fabric.global_rank :: self.fabric.world_size]
-            enough = len(mine) >= least
-            sample = self.train.sample(mine if enough else rows[:least])
+            rank, world = self.fabric.global_rank, self.fabric.world_size
+            mine, enough = rows[rank::world], len(rows[rank::world]) >= least
+            first = (now.epoch * self.steps + position) * self.how.batch_size
+            more = self.train.unlabelled(first, len(rows), seed)[rank::world]
+            sample = self.train.sample(np.concatenate([mine if enough else rows[:least], more]))
             if not enough:  # the last batch has too few rows for so many processes
                 sample.weights = torch.zeros_like(sample.weights)  # type: ignore[arg-type]
             return self._prepared(sample, "corrupt", now.epoch, position, self.fabric.global_rank)

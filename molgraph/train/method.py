@@ -145,7 +145,8 @@ class GraphMethod(Method):
         cache = None if self.store is None else store_folder(self.store)
         objective = registry.get("objective", self.objective)
         how = (self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)
-        made = prepare(table, valid, *how, targets=objective.labelled or objective.tasks)
+        reads = {"targets": objective.labelled or objective.tasks, "unlabelled": objective.semi_supervised}
+        made = prepare(table, valid, *how, **reads)
         if NO_VALID in made.notes:  # those on targets are said once by the run, not by each method
             logger.info(NO_VALID)
         heads = objective.heads(made.outputs)

@@ -61,8 +61,16 @@ class Network(nn.Module):
 
     def forward(self, sample: Sample) -> tuple[Tensor, Penalties]:
         """Raw outputs, float [n, d_out], and the encoders' penalties by name, those of one name added up."""
-        rows = self.level != "row" or (self.joiner is not None and self.joiner.needs_rows)
-        encoded = [make(part.batch, rows=rows) for make, part in zip(self.encoders, sample.parts, strict=True)]
+        encoded = self.encode(sample)
+        return self.answer(encoded, sample), add_penalties(each.penalties for each in encoded)
+
+    def encode(self, sample: Sample, *, rows: bool = False) -> list[Encoded]:
+        """The states of each entity column; with ``rows``, those of rows even where the head reads none."""
+        rows = rows or self.level != "row" or (self.joiner is not None and self.joiner.needs_rows)
+        return [make(part.batch, rows=rows) for make, part in zip(self.encoders, sample.parts, strict=True)]
+
+    def answer(self, encoded: Sequence[Encoded], sample: Sample) -> Tensor:
+        """Raw outputs, float [n, d_out], from the states of each entity column."""
         extra = sample.extra
         if self.level != "row":
             state, row = self._below(encoded[0], sample.parts[0].batch)
@@ -76,8 +84,7 @@ class Network(nn.Module):
             state = torch.cat([state, extra.to(state.dtype)], dim=1)
         # a few rows: in single precision the head costs nothing, and bfloat16 would round what it answers
         with torch.autocast(state.device.type, enabled=False):
-            out = self.head(state.to(torch.promote_types(state.dtype, torch.float32)))
-        return out, add_penalties(each.penalties for each in encoded)
+            return self.head(state.to(torch.promote_types(state.dtype, torch.float32)))
 
     def _below(self, encoded: Encoded, batch: GraphBatch) -> tuple[Tensor, Tensor]:
         """The states of a batch's atoms or bonds, and the row of each."""

@@ -77,8 +77,10 @@ class Objective(nn.Module):
     Modules and buffers of its own (a discriminator, a teacher, prototypes) are trained and kept in checkpoints with
     the network. A subclass is registered with ``@register("objective", name)``. ``labelled``: whether it learns the
     labels of rows and is made from their ``Outputs``; one that is not pretrains an encoder and is made from
-    ``(network, inputs)``, with ``outputs`` as well where ``tasks`` says that the targets of rows are its tasks. Its
-    hyper-parameters are keyword arguments with defaults (``params.objective.NAME``).
+    ``(network, inputs)``, with ``outputs`` as well where ``tasks`` says that the targets of rows are its tasks.
+    ``semi_supervised``: it learns from rows without labels too, is made from ``(network, inputs, outputs)``, and each
+    batch of training has as many of them as rows with labels, after these. Its hyper-parameters are keyword arguments
+    with defaults (``params.objective.NAME``).
     ``grad_in_validation``: whether judging needs gradients, as fast weights do. ``unused_parameters``: whether a step
     may leave some parameters without a gradient, as several turns do: processes then look for those in every step.
     ``least_rows``: rows that a batch needs, 2 where rows are compared; a last one with fewer joins the one before.
@@ -86,6 +88,7 @@ class Objective(nn.Module):
 
     labelled: bool = True
     tasks: bool = False
+    semi_supervised: bool = False
     grad_in_validation: bool = False
     unused_parameters: bool = False
     least_rows: int = 1
@@ -141,9 +144,9 @@ def make_objective(
     """
     make, own = get("objective", name), own_params(params, "objective", 2)
     check_params(make, own, owner=name)
-    if make.labelled:
-        return make(outputs, **own)
-    return make(network, inputs, outputs, **own) if make.tasks else make(network, inputs, **own)
+    if make.tasks or make.semi_supervised:
+        return make(network, inputs, outputs, **own)
+    return make(outputs, **own) if make.labelled else make(network, inputs, **own)
 
 
 @register("objective", "supervised", summary="the labels of rows: squared error, cross-entropy")

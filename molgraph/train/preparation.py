@@ -59,11 +59,13 @@ def prepare(
     threads: int | None = None,
     *,
     targets: bool = True,
+    unlabelled: bool = False,
 ) -> Prepared:
     """Featurise both parts and put labels and descriptors on the training part's scales.
 
     ``recipe`` is what a checkpoint must have in common with this fit, ``cache`` a folder that keeps graphs between
-    fits. Without ``targets`` every row that can be read is learned from.
+    fits. Without ``targets`` every row that can be read is learned from; with ``unlabelled`` the readable rows without
+    a label come along, which no scale is taken from.
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
@@ -95,11 +97,14 @@ def prepare(
         return Samples(stores, part.graph, extra, outputs.labels(part.y), weights, part.offsets)
 
     train, held = samples(part, graphs), None
+    rest = _without_labels(table, graphs, readable, unlearned) if unlabelled else None
+    if rest is not None and len(rest.table):
+        train = _with_unlabelled(train, samples(rest, graphs))
     if valid is not None:
         judged = input_graphs(valid, inputs, cache=cache)
         rows = _judged(valid, inputs, judged, outputs)
         held = samples(rows, judged) if len(rows.table) else None
-    texts = [entity_texts(part.table.column(i.column)) for i in inputs]
+    texts = [entity_texts(each.table.column(i.column)) for each in (part, rest) if each for i in inputs]
     extra = "" if train.extra is None else train.extra
     prints = fingerprint(
         recipe=dict(recipe),
@@ -157,6 +162,24 @@ def _learnable(
         offsets = offsets_of(label_sizes(level, store, graph[:, 0]))
         y = y[label_places(level, store, graph[:, 0], input_column(part, inputs).values)]
     return _Part(part, graph, y, flat.weights, offsets)
+
+
+def _without_labels(table: Table, graphs: Sequence[Graphs], readable: np.ndarray, unlearned: Collection[str]) -> _Part:
+    """The readable rows that have no label to learn from, unless their weight is 0."""
+    counts = readable & table.ok & ~labelled(table, unlearned)
+    rows = np.flatnonzero(counts if table.weights is None else counts & (table.weights > 0))
+    y = np.full((len(rows), len(table.targets)), np.nan)
+    return _Part(table.take(rows), graph_of_rows(graphs)[rows], y, None, None)
+
+
+def _with_unlabelled(train: Samples, rest: Samples) -> Samples:
+    """The rows of both, the last ones without labels."""
+
+    def stacked(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
+        return None if a is None or b is None else np.concatenate([a, b])
+
+    names = ("graph", "extra", "y", "weights")
+    return replace(train, n_unlabelled=len(rest), **{n: stacked(getattr(train, n), getattr(rest, n)) for n in names})
 
 
 def _judged(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], outputs: Outputs) -> _Part:

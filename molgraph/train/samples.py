@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from molgraph.base.packed import spread
+from molgraph.base.seeds import generator
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.graph_store import GraphStore
 
@@ -47,7 +48,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Samples:
-    """Rows to learn from or to predict, all of them readable."""
+    """Rows to learn from or to predict, all of them readable; where some have no labels its length is without those."""
 
     stores: tuple[GraphStore, ...]  # graphs of each entity column
     graph: np.ndarray  # int64 [n, columns], the graphs of each row
@@ -56,9 +57,23 @@ class Samples:
     y: np.ndarray | None = None
     weights: np.ndarray | None = None  # float32, as y, 0 where the label is missing, or None
     offsets: np.ndarray | None = None  # int64 [n + 1], where the labels of each row begin in y; None: one a row
+    n_unlabelled: int = 0  # how many of its rows, the last ones, have no labels and come along with those that do
 
     def __len__(self) -> int:
-        return len(self.graph)
+        return len(self.graph) - self.n_unlabelled
+
+    def unlabelled(self, first: int, n: int, seed: int) -> np.ndarray:
+        """int64 [n]: rows without labels, from place ``first`` on of a list that goes on without end.
+
+        The list has all of them, then all of them again in another order, and so on: none comes again before each of
+        the others has. Empty where all rows have labels.
+        """
+        if not self.n_unlabelled:
+            return np.zeros(0, np.int64)
+        places = np.arange(first, first + n)
+        turns = [generator(seed, "unlabelled", int(turn)) for turn in np.unique(places // self.n_unlabelled)]
+        order = np.concatenate([rng.permutation(self.n_unlabelled) for rng in turns])
+        return len(self) + order[places - first // self.n_unlabelled * self.n_unlabelled]
 
     def sample(self, rows: np.ndarray) -> Sample:
         """The batch of those rows, in that order."""

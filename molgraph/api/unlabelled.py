@@ -1,0 +1,45 @@
+"""Read rows without labels, for an objective that learns from them beside those of a table."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from molgraph.api.training_data import entity_columns
+from molgraph.base.contracts import Method
+from molgraph.base.errors import DataError, UsageError
+from molgraph.base.registry import get, names
+from molgraph.base.run_config import RunConfig
+from molgraph.data.read import read_table
+from molgraph.data.standardise import standardise
+from molgraph.data.table import Table
+from molgraph.train.method import GraphMethod
+
+logger = logging.getLogger("molgraph")
+
+
+def check_unlabelled(config: RunConfig, method: Method) -> None:
+    """Refuse rows without labels where what learns does not read any, before anything is read."""
+    for part in method.members or [method]:
+        learner = part.objective if isinstance(part, GraphMethod) else part.model_name
+        if not isinstance(part, GraphMethod) or not get("objective", learner).semi_supervised:
+            able = [name for name in names("objective") if get("objective", name).semi_supervised]
+            hint = f"choose a graph model and an objective that does: --objective {' or '.join(able)}"
+            raise UsageError(f"{learner} learns nothing from rows without labels", hint=hint)
+
+
+def read_unlabelled(data: Any, config: RunConfig, train: Table) -> Table:
+    """The rows of a source as rows of the training part whose labels are missing."""
+    asked = config.data
+    table = read_table(data, **entity_columns(config, data), features=asked.features, on_error=asked.on_error)
+    table = table if asked.inputs is None else table.with_entities(asked.inputs)
+    kinds, theirs = ([entity.kind for entity in each.entities] for each in (train, table))
+    if kinds != theirs:
+        words = f"the rows without labels hold {' and '.join(theirs)}, the table {' and '.join(kinds)}"
+        raise DataError(words, hint="name columns that both have, as in --smiles COLUMN")
+    y = None if train.y is None else np.full((len(table), train.y.shape[1]), np.nan)
+    logger.info(f"{len(table):,} rows without labels beside {len(train):,} training rows")
+    return replace(standardise(table, asked.standardise), targets=train.targets, y=y, packed={}, weights=None)

@@ -1,0 +1,123 @@
+"""InfoGraph*: learn labels of few graphs while a second encoder learns all graphs without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from molgraph.base.errors import UsageError
+from molgraph.base.ranges import NotNegative, Width
+from molgraph.base.registry import register
+from molgraph.nn.encoder import Encoded
+from molgraph.nn.mutual_information import JensenShannon
+from molgraph.train.infograph import check_rows_of
+from molgraph.train.inputs import Input
+from molgraph.train.network import Network
+from molgraph.train.objective import Loss, Objective, StepState, Supervised
+from molgraph.train.outputs import Outputs
+from molgraph.train.samples import Sample
+
+
+@register(
+    "objective",
+    "infograph-star",
+    system="infograph-infograph",
+    summary="labels of some rows; a second encoder learns all of them without",
+    paper="Sun et al. 2020, ICLR",
+)
+class InfoGraphStar(Objective):
+    """InfoGraph* for few labels and many graphs; the network is the student, the teacher is the objective's own.
+
+    Sun et al. 2020, "InfoGraph", equation 8: over labelled rows L and unlabelled rows U
+    ``sum_L supervised(student) + sum_(L+U) infograph(teacher) - weight sum_(L+U) I(H_student^k; H_teacher^k)``, where I
+    is the Jensen-Shannon bound with the other graphs of the batch as negatives. The teacher has the student's form and
+    fresh weights; both learn from I. Validation judges the supervised loss alone.
+
+    Args:
+        network: the student; its one encoder must give states of rows.
+        inputs: the one column that it reads.
+        outputs: the targets, those of whole rows, on the scale of the labelled rows.
+        weight: of the transfer (the paper's lambda).
+        layer: k: ``last`` compares the graphs' vectors; ``random`` compares sums over the rows of the states of one
+            layer, drawn anew in each step, of encoders that have all of them (``Encoder.d_layers``).
+        d_score: width of the perceptrons of each score.
+
+    Raises:
+        UsageError: several columns, targets of atoms or bonds, or an encoder without the states that are compared.
+    """
+
+    semi_supervised = True
+    unused_parameters = True  # the scores of the layers that are not drawn
+    least_rows = 2
+
+    def __init__(
+        self,
+        network: Network,
+        inputs: Sequence[Input],
+        outputs: Outputs,
+        *,
+        weight: NotNegative = 0.001,
+        layer: Literal["last", "random"] = "last",
+        d_score: Width = 128,
+    ) -> None:
+        super().__init__()
+        check_rows_of(network, inputs, "infograph-star")
+        if outputs.level != "row":
+            words = (
+                f"infograph-star learns targets of rows, and {outputs.targets[0].name} is one of each {outputs.level}"
+            )
+            raise UsageError(words, hint="leave the objective out")
+        student = network.encoder
+        if layer == "random" and not student.d_layers:
+            raise UsageError(
+                f"layer='random' compares states of layers, which {inputs[0].encoder} does not give side by side",
+                hint="choose layer='last', or an encoder that does, such as gin",
+            )
+        self.supervised, self.weight = Supervised(outputs), weight
+        self.widths = student.d_layers if layer == "random" else ()
+        self.teacher = fresh_copy(student)
+        self.score = JensenShannon(student.d_rows, student.d_out, d_score)
+        self.transfer = nn.ModuleList(JensenShannon(d, d, d_score) for d in self.widths or (student.d_out,))
+
+    def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
+        """Sum over the labels of a batch, to each of which the two means over its graphs are added."""
+        assert batch.y is not None and batch.weights is not None
+        if not state.training:
+            return self.supervised(network, batch, state)  # type: ignore[no-any-return]
+        (student,) = encoded = network.encode(batch, rows=True)
+        raw = network.answer(encoded, batch)
+        total = (self.supervised.losses(raw, batch.y) * batch.weights).sum()
+        found = Loss(total, int((batch.weights > 0).sum())).with_penalties(student.penalties)
+        teacher = self.teacher(batch.parts[0].batch, rows=True)
+        rows = teacher.rows[0]
+        parts = {"infograph": self.score(rows.h, teacher.graphs, rows.graph_of).mean()}
+        parts["transfer"] = self._transfer(student, teacher).mean()
+        return found.with_penalties(parts, {"transfer": self.weight})
+
+    def _transfer(self, student: Encoded, teacher: Encoded) -> Tensor:
+        """float [g]: the loss of each graph's vector by the student, and by the teacher, at the layer of this step."""
+        graphs = torch.arange(len(student.graphs), device=student.graphs.device)
+        if not self.widths:
+            return self.transfer[0](student.graphs, teacher.graphs, graphs)  # type: ignore[no-any-return]
+        k = int(torch.randint(len(self.widths), ()))
+        ours, theirs = (self._sums(each, k) for each in (student, teacher))
+        return self.transfer[k](ours, theirs, graphs)  # type: ignore[no-any-return]
+
+    def _sums(self, encoded: Encoded, k: int) -> Tensor:
+        """float [g, d]: the sum of layer k's states over the rows of each graph."""
+        rows = encoded.rows[0]
+        h = rows.h.split(self.widths, dim=1)[k].float()
+        return h.new_zeros(len(encoded.graphs), h.shape[1]).index_add(0, rows.graph_of, h)
+
+
+def fresh_copy(module: nn.Module) -> Any:
+    """A copy with its own weights, drawn anew where a layer can draw them."""
+    made = deepcopy(module)
+    for each in made.modules():
+        if callable(draw := getattr(each, "reset_parameters", None)):
+            draw()
+    return made

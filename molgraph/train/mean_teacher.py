@@ -1,0 +1,116 @@
+"""Mean teacher: learn labels of some rows, and on all rows the predictions of a moving average of the weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Annotated, Any
+
+import torch
+from torch import Tensor, nn
+
+from molgraph.base.errors import UsageError
+from molgraph.base.ranges import NotNegative, Range, Share
+from molgraph.base.registry import register
+from molgraph.nn.encoder import Encoded
+from molgraph.nn.penalties import add_penalties
+from molgraph.train.inputs import Input
+from molgraph.train.network import Network
+from molgraph.train.objective import Loss, Objective, StepState, Supervised
+from molgraph.train.outputs import Outputs
+from molgraph.train.samples import Sample
+
+Decay = Annotated[float, Range(0, 1, below=True)]
+
+
+@register(
+    "objective",
+    "mean-teacher",
+    summary="labels of some rows; on all, the predictions of the weights' moving average",
+    paper="Tarvainen and Valpola 2017, NeurIPS",
+)
+class MeanTeacher(Objective):
+    """Mean teacher for few labels and many graphs; the network is the teacher, which is kept and judged.
+
+    Tarvainen and Valpola 2017, "Mean teachers are better role models", equation 1: the student's loss is the supervised
+    one on rows with labels plus, on all rows, ``weight J(theta)``, the mean squared distance of its predictions from
+    the teacher's, and after each step ``theta' <- alpha theta' + (1 - alpha) theta`` with
+    ``alpha = min(decay, 1 - 1 / (step + 1))``. Both see the states of graphs, and their dropout, under noise of their
+    own. The distance is that of scaled values, or of probabilities; its weight rises as
+    ``exp(-5 (1 - t)^2)`` over the share ``ramp`` of the training.
+
+    Args:
+        network: the teacher.
+        inputs: what it reads.
+        outputs: the targets, those of whole rows, on the scale of the labelled rows.
+        weight: of the distance, once it has risen.
+        decay: the largest alpha.
+        noise: standard deviation of what multiplies each value of a graph's state, about 1.
+        ramp: share of the training over which the weight rises.
+
+    Raises:
+        UsageError: targets of atoms or bonds.
+    """
+
+    semi_supervised = True
+    unused_parameters = True  # the teacher's
+
+    def __init__(
+        self,
+        network: Network,
+        inputs: Sequence[Input],
+        outputs: Outputs,
+        *,
+        weight: NotNegative = 1.0,
+        decay: Decay = 0.99,
+        noise: NotNegative = 0.1,
+        ramp: Share = 0.2,
+    ) -> None:
+        super().__init__()
+        if outputs.level != "row":
+            words = f"mean-teacher learns targets of rows, and {outputs.targets[0].name} is one of each {outputs.level}"
+            raise UsageError(words, hint="leave the objective out")
+        self.supervised, self.student = Supervised(outputs), deepcopy(network)
+        self.weight, self.decay, self.noise, self.ramp = weight, decay, noise, ramp
+
+    def turns(self, network: nn.Module) -> Sequence[Iterable[nn.Parameter]]:
+        """The student's parameters alone."""
+        return [[*self.student.parameters()]]
+
+    def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
+        """Sum over the labels of a batch, to each of which the mean distance over its rows is added."""
+        assert batch.y is not None and batch.weights is not None
+        if not state.training:
+            return self.supervised(network, batch, state)  # type: ignore[no-any-return]
+        encoded = self.student.encode(batch)
+        raw = self.student.answer(self._noisy(encoded), batch)
+        with torch.no_grad():
+            taught = network.answer(self._noisy(network.encode(batch)), batch)
+        total = (self.supervised.losses(raw, batch.y) * batch.weights).sum()
+        penalties = add_penalties(each.penalties for each in encoded)
+        found = Loss(total, int((batch.weights > 0).sum())).with_penalties(penalties)
+        distance = (self._answers(raw) - self._answers(taught)).square().mean()
+        rise = math.exp(-5 * max(1 - state.progress / self.ramp, 0.0) ** 2)
+        return found.with_penalties({"consistency": distance}, {"consistency": self.weight * rise})
+
+    def after_step(self, network: Any, state: StepState) -> None:
+        """Move the teacher towards the student."""
+        alpha = min(self.decay, 1 - 1 / (state.step + 1))
+        with torch.no_grad():
+            for own, theirs in zip(network.parameters(), self.student.parameters(), strict=True):
+                own.lerp_(theirs.to(own.dtype), 1 - alpha)
+
+    def _noisy(self, encoded: Sequence[Encoded]) -> list[Encoded]:
+        """The states of graphs, each value times a number about 1."""
+        factors = [1 + self.noise * torch.randn_like(each.graphs) for each in encoded]
+        return [replace(each, graphs=each.graphs * f) for each, f in zip(encoded, factors, strict=True)]
+
+    def _answers(self, raw: Tensor) -> Tensor:
+        """float [n, d_out]: scaled values, or probabilities."""
+        made = []
+        for kind, start, stop in self.supervised.kinds:
+            part = raw[:, start:stop].float()
+            made.append(part if kind == "regression" else part.softmax(1) if kind == "multiclass" else part.sigmoid())
+        return torch.cat(made, dim=1)

@@ -1,0 +1,208 @@
+"""Rows without labels: how they reach a batch, and what InfoGraph* and the mean teacher make of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import molgraph
+from molgraph.base.contracts import Target
+from molgraph.base.errors import UsageError
+from molgraph.data.table import Table, make_table
+from molgraph.nn.mutual_information import jsd_local_global
+from molgraph.train.infograph_star import InfoGraphStar
+from molgraph.train.inputs import Input
+from molgraph.train.mean_teacher import MeanTeacher
+from molgraph.train.method import GraphMethod
+from molgraph.train.objective import StepState, make_objective
+from molgraph.train.preparation import prepare
+from tests.tiny import same_bits, series, small, weights_of
+
+STEP = StepState(5, 10, 0)
+
+
+def table(n_labelled: int = 12, n_bare: int = 20, start: int = 0) -> Table:
+    """Molecules, the first of which have a value, mean 50 and deviation 10."""
+    n = n_labelled + n_bare
+    y = np.full((n, 1), np.nan)
+    y[:n_labelled, 0] = 50 + 10 * np.where(np.arange(n_labelled) % 2, 1.0, -1.0)
+    return make_table(list(series(n, start).smiles), targets=(Target("y"),), y=y)
+
+
+def made(name: str, encoder: str = "gin", **own: Any) -> tuple[Any, Any, Any, Any]:
+    """What was prepared, a network, the objective, and a batch of four rows with labels and four without."""
+    found = prepare(table(), None, encoder, None, None, {}, unlabelled=True)
+    torch.manual_seed(0)
+    params = {"d_hidden": 8, **({"depth": 2, "norm": "none"} if encoder == "gin" else {})}
+    network = small(encoder=encoder, params=params).build(found.inputs, d_extra=0, d_out=1)
+    objective = make_objective(
+        name, {f"objective.{k}": v for k, v in own.items()}, network, found.inputs, found.outputs
+    )
+    rows = np.concatenate([np.arange(4), found.train.unlabelled(0, 4, 0)])
+    return found, network, objective, found.train.sample(rows)
+
+
+def test_scales_are_those_of_the_rows_with_labels_and_the_others_come_along() -> None:
+    found = made("infograph-star")[0]
+    assert (len(found.train), found.train.n_unlabelled) == (12, 20)
+    assert found.outputs.mean.tolist() == [50.0] and found.outputs.scale.tolist() == [10.0]
+    assert set(np.abs(found.train.y[:12, 0])) == {1.0} and not found.train.y[12:].any()
+    assert found.train.weights[:, 0].tolist() == [1.0] * 12 + [0.0] * 20
+    plain = prepare(table(), None, "gin", None, None, {})
+    assert (len(plain.train), plain.train.n_unlabelled) == (12, 0) and not len(plain.train.unlabelled(0, 4, 0))
+
+
+def test_every_row_without_a_label_comes_before_any_comes_again() -> None:
+    train = made("infograph-star")[0].train
+    stream = np.concatenate([train.unlabelled(first, 8, 3) for first in range(0, 80, 8)])
+    turns = stream.reshape(4, 20)
+    assert all(sorted(turn) == list(range(12, 32)) for turn in turns.tolist())
+    assert turns[0].tolist() != turns[1].tolist() and stream[:8].tolist() != train.unlabelled(0, 8, 4).tolist()
+
+
+@pytest.mark.parametrize("name", ["infograph-star", "mean-teacher"])
+def test_a_step_has_as_many_rows_without_labels_as_with(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = {"infograph-star": InfoGraphStar, "mean-teacher": MeanTeacher}[name]
+    seen: list[tuple[bool, int, int]] = []
+    forward = kind.forward
+
+    def watched(self: Any, network: Any, batch: Any, state: StepState) -> Any:
+        seen.append((state.training, int((batch.weights > 0).sum()), int((batch.weights == 0).sum())))
+        return forward(self, network, batch, state)
+
+    monkeypatch.setattr(kind, "forward", watched)
+    small(objective=name, epochs=2, batch_size=8).fit(table(), table(6, 3, 40))
+    assert seen == [(True, 8, 8), (True, 4, 4), (False, 6, 0)] * 2
+
+
+@pytest.mark.parametrize("layer", ["last", "random"])
+def test_the_loss_of_infograph_star_is_its_three_terms(layer: str) -> None:
+    _, network, objective, batch = made("infograph-star", layer=layer, weight=0.5, d_score=6)
+    torch.manual_seed(1)
+    found = objective(network, batch, STEP)
+    graphs = batch.parts[0].batch
+    student, teacher = network.encoder(graphs, rows=True), objective.teacher(graphs, rows=True)
+    raw = network.head(student.graphs)
+    supervised = (raw[:4] - batch.y[:4]).square().sum()
+    rows = teacher.rows[0]
+    unsupervised = jsd_local_global(objective.score.phi(rows.h), objective.score.psi(teacher.graphs), rows.graph_of)
+    torch.manual_seed(1)
+    k = int(torch.randint(3, ())) if layer == "random" else 0
+    if layer == "random":
+        of = graphs.graph_of("atom").tolist()
+        ours, theirs = (
+            torch.stack(
+                [sum(h for h, g in zip(e.rows[0].h[:, 8 * k : 8 * k + 8], of, strict=True) if g == i) for i in range(8)]
+            )  # type: ignore[arg-type]
+            for e in (student, teacher)
+        )
+    else:
+        ours, theirs = student.graphs, teacher.graphs
+    score = objective.transfer[k]
+    transfer = jsd_local_global(score.phi(ours), score.psi(theirs), torch.arange(8))
+    assert found.count == 4 and len(objective.transfer) == (3 if layer == "random" else 1)
+    expected = supervised + 4 * unsupervised.mean() + 4 * 0.5 * transfer.mean()
+    torch.testing.assert_close(found.total, expected, rtol=1e-4, atol=1e-4)
+    assert set(found.parts) == {"infograph", "transfer"}
+    judged = objective(network, batch, STEP._replace(training=False))
+    torch.testing.assert_close(judged.total, supervised)
+
+
+def test_the_teacher_has_weights_of_its_own_and_every_layer_is_drawn() -> None:
+    _, network, objective, batch = made("infograph-star", layer="random")
+    same = [a.equal(b) for a, b in zip(network.encoder.parameters(), objective.teacher.parameters(), strict=True)]
+    assert not all(same)
+    seen = set()
+    for _ in range(20):
+        objective.zero_grad()
+        objective(network, batch, STEP).total.backward()
+        seen |= {k for k, score in enumerate(objective.transfer) if score.phi.shortcut.weight.grad is not None}
+    assert seen == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("encoder", "own", "words"),
+    [
+        ("mpnn", {"layer": "random"}, "which mpnn does not give side by side\n.*layer='last', or .* gin"),
+        ("gin", {"layer": "first"}, "layer is 'first'"),
+    ],
+)
+def test_layers_that_an_encoder_does_not_give_are_refused(encoder: str, own: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        made("infograph-star", encoder, **own)
+    assert made("infograph-star", "mpnn")[2].widths == ()
+
+
+@pytest.mark.parametrize("name", ["infograph-star", "mean-teacher"])
+def test_values_of_atoms_are_refused(name: str) -> None:
+    atoms = (Target("charge", level="atom"),)
+    found = prepare(table(), None, "gin", None, None, {})
+    network = small(encoder="gin").build(found.inputs, d_extra=0, d_out=1)
+    outputs = type(found.outputs)(atoms, np.zeros(1), np.ones(1))
+    assert isinstance(found.inputs[0], Input)
+    with pytest.raises(UsageError, match="learns targets of rows, and charge is one of each atom"):
+        make_objective(name, {}, network, found.inputs, outputs)
+
+
+def test_the_mean_teacher_is_the_average_of_the_students_weights() -> None:
+    _, network, objective, batch = made("mean-teacher", decay=0.9, weight=2.0, noise=0.0, ramp=1.0)
+    first = [p.detach().clone() for p in network.parameters()]
+    (own,) = objective.turns(network)
+    with torch.no_grad():
+        for parameter in own:
+            parameter.add_(1.0)
+    objective.after_step(network, StepState(0, 10, 0))
+    assert all(torch.allclose(p, f + 1.0) for p, f in zip(network.parameters(), first, strict=True)), "alpha is 0"
+    with torch.no_grad():
+        for parameter in own:
+            parameter.add_(1.0)
+    objective.after_step(network, StepState(99, 100, 0))
+    assert all(torch.allclose(p, f + 1.1) for p, f in zip(network.parameters(), first, strict=True)), "alpha is 0.9"
+    found = objective(network, batch, STEP)
+    raw, taught = objective.student(batch)[0], network(batch)[0]
+    expected = (raw[:4] - batch.y[:4]).square().sum() + 4 * 2.0 * np.exp(-5 * 0.25) * (raw - taught).square().mean()
+    torch.testing.assert_close(found.total, expected, rtol=1e-4, atol=1e-5)
+    found.total.backward()
+    assert all(p.grad is None for p in network.parameters()), "the teacher learns by averaging alone"
+    judged = objective(network, batch, STEP._replace(training=False)).total
+    torch.testing.assert_close(judged, (taught[:4] - batch.y[:4]).square().sum())
+
+
+def test_rows_without_labels_change_what_is_learned() -> None:
+    how: dict[str, Any] = {"objective": "infograph-star", "epochs": 1}
+    one, again = (weights_of(small(**how).fit(table())) for _ in range(2))
+    other = weights_of(small(**how).fit(table(n_bare=12)))
+    assert same_bits(one, again) and not same_bits(one, other)
+
+
+def test_a_file_of_rows_without_labels(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"smiles": series(30).smiles, "y": np.arange(30.0)})
+    frame.to_csv(tmp_path / "assay.csv", index=False)
+    (tmp_path / "library.smi").write_text("\n".join([*series(25, 30).smiles, "xx"]) + "\n")
+    how: dict[str, Any] = {"targets": "y", "epochs": 1, "model": "gin", "split": "random", "params": {"d_hidden": 8}}
+    seen = []
+    fit = GraphMethod.fit
+
+    def watched(self: GraphMethod, table: Table, *rest: Any, **more: Any) -> GraphMethod:
+        seen.append((len(table), int(np.isnan(table.y).sum())))
+        return fit(self, table, *rest, **more)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GraphMethod, "fit", watched)
+        for source in (str(tmp_path / "library.smi"), tmp_path / "library.smi", [*series(25, 30).smiles, "xx"]):
+            found = molgraph.train(tmp_path / "assay.csv", unlabelled=source, objective="mean-teacher", **how)
+    assert seen == [(24 + 26, 26)] * 3 and found.model.card.n_train == 24
+    assert np.isfinite(found.model.predict(["CCO"]).value).all()
+    for options, error, words in (
+        ({}, UsageError, "supervised learns nothing from rows without labels\n.*infograph-star or mean-teacher"),
+        ({"model": "random_forest", "params": {}}, UsageError, "random_forest learns nothing from rows without labels"),
+        ({"objective": "mean-teacher", "unlabelled": "no.smi"}, molgraph.MolgraphError, "table of rows without labels"),
+    ):
+        given: dict[str, Any] = {**how, "unlabelled": ["CCO"], **options}
+        with pytest.raises(error, match=words):
+            molgraph.train(tmp_path / "assay.csv", **given)
