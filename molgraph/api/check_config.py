@@ -70,9 +70,10 @@ def check_config(config: RunConfig) -> None:
     if path is not None and not path.is_file():
         raise missing_file(path, "split file")
     get("split", name)
-    for path, what in ((config.data.test, "test table"), (config.data.unlabelled, "table of rows without labels")):
-        if path is not None and not path.startswith(("dataset:", "builtin:", "-")) and not Path(path).is_file():
-            raise missing_file(path, what)
+    for file, what in ((config.data.test, "test table"), (config.data.unlabelled, "table of rows without labels")):
+        elsewhere = file is None or file == "-" or file.startswith(("dataset:", "builtin:"))
+        if not elsewhere and not Path(str(file)).is_file():
+            raise missing_file(str(file), what)
 
 
 def check_report(config: RunConfig) -> None:

@@ -36,5 +36,5 @@ def finetune(
         molgraph finetune encoder.mgm assay.csv -t pIC50 --learning-rate 3e-4
         molgraph finetune assay.mgm later.csv -t pIC50 -o later.mgm
     """
-    written = {"out": out, "keep": keep, "report": report, "save_recipe": save_recipe}
-    train(data, recipe=recipe, set_=set_, **written, init=encoder, **options)
+    written: dict[str, Any] = {"out": out, "keep": keep, "report": report, "save_recipe": save_recipe}
+    train(data, recipe=recipe, set_=set_, init=encoder, **written, **options)

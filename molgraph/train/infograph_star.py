@@ -87,7 +87,7 @@ class InfoGraphStar(Objective):
         """Sum over the labels of a batch, to each of which the two means over its graphs are added."""
         assert batch.y is not None and batch.weights is not None
         if not state.training:
-            return self.supervised(network, batch, state)  # type: ignore[no-any-return]
+            return self.supervised(network, batch, state)
         (student,) = encoded = network.encode(batch, rows=True)
         raw = network.answer(encoded, batch)
         total = (self.supervised.losses(raw, batch.y) * batch.weights).sum()
@@ -102,10 +102,10 @@ class InfoGraphStar(Objective):
         """float [g]: the loss of each graph's vector by the student, and by the teacher, at the layer of this step."""
         graphs = torch.arange(len(student.graphs), device=student.graphs.device)
         if not self.widths:
-            return self.transfer[0](student.graphs, teacher.graphs, graphs)  # type: ignore[no-any-return]
+            return self.transfer[0](student.graphs, teacher.graphs, graphs)
         k = int(torch.randint(len(self.widths), ()))
         ours, theirs = (self._sums(each, k) for each in (student, teacher))
-        return self.transfer[k](ours, theirs, graphs)  # type: ignore[no-any-return]
+        return self.transfer[k](ours, theirs, graphs)
 
     def _sums(self, encoded: Encoded, k: int) -> Tensor:
         """float [g, d]: the sum of layer k's states over the rows of each graph."""

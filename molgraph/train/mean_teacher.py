@@ -83,7 +83,7 @@ class MeanTeacher(Objective):
         """Sum over the labels of a batch, to each of which the mean distance over its rows is added."""
         assert batch.y is not None and batch.weights is not None
         if not state.training:
-            return self.supervised(network, batch, state)  # type: ignore[no-any-return]
+            return self.supervised(network, batch, state)
         encoded = self.student.encode(batch)
         raw = self.student.answer(self._noisy(encoded), batch)
         with torch.no_grad():

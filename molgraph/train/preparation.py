@@ -178,8 +178,14 @@ def _with_unlabelled(train: Samples, rest: Samples) -> Samples:
     def stacked(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
         return None if a is None or b is None else np.concatenate([a, b])
 
-    names = ("graph", "extra", "y", "weights")
-    return replace(train, n_unlabelled=len(rest), **{n: stacked(getattr(train, n), getattr(rest, n)) for n in names})
+    return replace(
+        train,
+        graph=np.concatenate([train.graph, rest.graph]),
+        extra=stacked(train.extra, rest.extra),
+        y=stacked(train.y, rest.y),
+        weights=stacked(train.weights, rest.weights),
+        n_unlabelled=len(rest),
+    )
 
 
 def _judged(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], outputs: Outputs) -> _Part:
