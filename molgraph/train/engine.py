@@ -141,11 +141,13 @@ class Fit:
         def make(piece: tuple[int, np.ndarray]) -> Sample:
             """This process's share of a batch."""
             position, rows = piece
-            rank, world = self.fabric.global_rank, self.fabric.world_size
-            mine, enough = rows[rank::world], len(rows[rank::world]) >= least
-            first = (now.epoch * self.steps + position) * self.how.batch_size
-            more = self.train.unlabelled(first, len(rows), seed)[rank::world]
-            sample = self.train.sample(np.concatenate([mine if enough else rows[:least], more]))
+            share = slice(self.fabric.global_rank, None, self.fabric.world_size)
+            enough = len(rows[share]) >= least
+            mine = rows[share] if enough else rows[:least]
+            if self.objective.semi_supervised:
+                first = (now.epoch * self.steps + position) * self.how.batch_size
+                mine = np.concatenate([mine, self.train.unlabelled(first, len(rows), seed)[share]])
+            sample = self.train.sample(mine)
             if not enough:  # the last batch has too few rows for so many processes
                 sample.weights = torch.zeros_like(sample.weights)  # type: ignore[arg-type]
             return self._prepared(sample, "corrupt", now.epoch, position, self.fabric.global_rank)
@@ -284,8 +286,7 @@ def fit_network(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     how = GradientDescent.model_construct(**{name: params[name] for name in GRADIENT_DESCENT if name in params})
-    n_valid = 0 if valid is None else len(valid)
-    objective.check_rows(the_training_part=len(train), the_validation_part=n_valid, a_batch=how.batch_size)
+    objective.check_rows(the_training_part=len(train), the_validation_part=len(valid or ()), a_batch=how.batch_size)
     plan = TrainingConfig(
         how, params["seed"], params["checkpoint_seconds"], folder, prints, label, objective.least_rows
     )
