@@ -65,7 +65,7 @@ def page(cells: Cells) -> list[str]:
         f"labels in batches of {HOW['batch_size']}, beside as many rows without labels; 2D is `mpnn` on bonds, 3D is"
     ]
     lines += ["`schnet` on computed geometries. The weights are those of the best epoch on the valid rows.", ""]
-    lines += [f"| form | target | {' | '.join(PARTS)} | seeds | mean of labels | {' | '.join(METHODS)} |"]
+    lines += [f"| form | target | {' | '.join(PARTS)} | seeds | the mean label for all | {' | '.join(METHODS)} |"]
     lines += ["|---" * (len(PARTS) + len(METHODS) + 4) + "|"]
     verdicts = []
     for form, target, *sizes in dict.fromkeys(tuple(c[k] for k in ("form", "target", *PARTS)) for c in cells.all):
@@ -78,8 +78,9 @@ def page(cells: Cells) -> list[str]:
         lines.append(f"| {form} | {target} | {counts} | {len(plain)} | {floor} | {' | '.join(row)} |")
         for name in ("mean_teacher", "infograph_star"):
             both = found[name].keys() & plain.keys()
-            won = sum(found[name][seed]["mae"] <= plain[seed]["mae"] for seed in both)
-            words = f"{name} at or below supervised on {won} of {len(both)} seeds"
+            apart = [found[name][seed]["mae"] - plain[seed]["mae"] for seed in both]
+            won = sum(each <= 0 for each in apart)
+            words = f"{name} at or below supervised on {won} of {len(both)} seeds, apart by {spread(apart, 4)}"
             verdicts += [f"- {form}, {target}, {sizes[0]:,} labels: {words}."] * bool(both)
     minutes = {name: np.mean([c["seconds"] for c in cells.of(method=name)] or [np.nan]) / 60 for name in METHODS}
     lines += ["", *verdicts, "", "Minutes of a cell on one thread, on average, in a machine that does other work too:"]
