@@ -38,8 +38,8 @@ class StructPoolNet(PoolingNet):
 
     Use it to look at learned groups of atoms (``molgraph.draw_clusters``), or on large graphs: it grows with nodes and
     edges, not with pairs. Known limits: clusters are a hint and no explanation; the sum of a graph's clusters is that
-    of its atoms, so all that pooling adds comes after it; deep convolutions make atoms alike, and then fewer clusters are
-    used.
+    of its atoms, so all that pooling adds comes after it; deep convolutions make atoms alike, and fewer clusters are
+    used then.
 
     Args:
         spec: what the graphs hold.

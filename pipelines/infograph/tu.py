@@ -10,23 +10,22 @@ rounds, are chosen by five folds within each training part, so that a tested fol
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from cells import HERE, Cells, spread, write
-from sklearn.feature_extraction import DictVectorizer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.svm import SVC
 
 import molgraph
+from molgraph.auxiliary.wl_kernel import color_counts
 from molgraph.data.datasets import load_dataset
-from molgraph.data.graph_values import Graph
 from molgraph.data.table import Table
+from molgraph.train.inputs import choose_columns, graph_of_rows, train_graphs
 
 DATASETS = ("mutag", "ptc_mr", "imdb_binary", "imdb_multi")
 ENCODERS = ("infograph", "untrained", "weisfeiler-leman")
@@ -38,31 +37,14 @@ C = 10.0 ** np.arange(-3, 4)
 ROUNDS = 5
 
 
-def weisfeiler_leman(graphs: Sequence[Graph]) -> list[np.ndarray]:
+def weisfeiler_leman(table: Table) -> list[np.ndarray]:
     """The subtree kernel of Shervashidze et al. 2011 after 0, 1, ... rounds, each graph of length 1."""
-    colours = [degrees_or_labels(graph) for graph in graphs]
-    counts, kernels, seen = [Counter[Any]() for _ in graphs], [], {}
-    for depth in range(ROUNDS + 1):
-        for graph, colour, count in zip(graphs, colours, counts, strict=True):
-            count.update(f"{depth}:{c}" for c in colour)
-            near: list[list[int]] = [[] for _ in colour]
-            for source, target in graph.edges:
-                near[target].append(colour[source])
-            colour[:] = [
-                seen.setdefault((depth, own, *sorted(others)), len(seen))
-                for own, others in zip(colour, near, strict=True)
-            ]
-        x = DictVectorizer().fit_transform(counts)
-        kernel = (x @ x.T).toarray()
-        length = np.sqrt(np.diag(kernel))
-        kernels.append(kernel / length[:, None] / length)
+    inputs, graphs = train_graphs(table, choose_columns(table, "gin", None), cache=None, workers=1)
+    rows, kernels = graph_of_rows(graphs)[:, 0], []
+    for rounds in range(ROUNDS + 1):
+        unit = normalize(color_counts(graphs[0].store, rows, inputs[0].spec, rounds)[1])
+        kernels.append((unit @ unit.T).toarray())
     return kernels
-
-
-def degrees_or_labels(graph: Graph) -> list[int]:
-    """Labels of nodes; their degrees where they have none, which is all that the encoder sees of them too."""
-    degrees = np.bincount(graph.edges[:, 0], minlength=graph.n_nodes)
-    return (degrees if graph.node_label is None else graph.node_label).tolist()
 
 
 def vectors(table: Table, encoder: str, seed: int) -> np.ndarray:
@@ -97,7 +79,7 @@ def run(table: Table, encoder: str, seed: int) -> dict[str, Any]:
     assert table.y is not None
     y = table.y[:, 0].astype(int)
     if encoder == "weisfeiler-leman":
-        folds = accuracy(weisfeiler_leman(list(table.entities[0].values)), None, y, seed)
+        folds = accuracy(weisfeiler_leman(table), None, y, seed)
     else:
         folds = accuracy([], vectors(table, encoder, seed), y, seed)
     return {"accuracy": round(float(np.mean(folds)), 4), "folds": [round(each, 4) for each in folds]}
