@@ -140,7 +140,13 @@ install(
             "molgraph.generate.searches.bayes",
             "molgraph.generate.searches.cyclegan",
         ),
-        "method": ("molgraph.auxiliary", "molgraph.train.method", "molgraph.trust", "molgraph.auxiliary.peers"),
+        "method": (
+            "molgraph.auxiliary",
+            "molgraph.auxiliary.wl_kernel",
+            "molgraph.train.method",
+            "molgraph.trust",
+            "molgraph.auxiliary.peers",
+        ),
     }
 )
 

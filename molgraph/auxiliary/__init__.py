@@ -7,7 +7,6 @@ from molgraph.auxiliary.linear import Linear
 from molgraph.auxiliary.maplight import MapLight
 from molgraph.auxiliary.mean import MeanPredictor
 from molgraph.auxiliary.svm import SupportVectors
-from molgraph.auxiliary.wl_kernel import WLKernel
 from molgraph.auxiliary.xgboost import XGBoost
 
 __all__ = [
@@ -18,6 +17,5 @@ __all__ = [
     "NearestNeighbours",
     "RandomForest",
     "SupportVectors",
-    "WLKernel",
     "XGBoost",
 ]

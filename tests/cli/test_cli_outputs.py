@@ -151,7 +151,7 @@ def test_a_model_is_not_written_over_unasked(folder: Path) -> None:
 
 
 def test_an_error_before_the_first_step_leaves_no_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(plan: RunConfig, method: object, parts: object, work: Path) -> None:
+    def refuse(plan: RunConfig, method: object, parts: object, work: Path, unlabelled: object) -> None:
         assert work.is_dir()
         raise DataError("nothing to learn")
 
