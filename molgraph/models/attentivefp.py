@@ -54,6 +54,7 @@ class AttentiveFP(AtomEncoder):
 
     small = MappingProxyType({"d_hidden": 8})
     repeats = ("depth",)
+    counts_rows = True
 
     def __init__(
         self,
@@ -98,7 +99,7 @@ class AttentiveFP(AtomEncoder):
                 score = self.of_source(near).index_select(0, step.relation.source)
                 score = score + self.of_target(own).index_select(0, step.relation.target)
                 context = weigh(F.leaky_relu(score), self.value(sent), step.relation) + self.bias
-            h = norm(cell(self.dropout(F.elu(context)), own), given.readout).relu()
+            h = norm(cell(self.dropout(F.elu(context)), own), step.members).relu()
         return SharedStates(h, given.readout, given.every_atom)
 
     def _rounds(self, batch: GraphBatch) -> AtomRounds:

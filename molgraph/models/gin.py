@@ -6,15 +6,14 @@ from types import MappingProxyType
 from typing import Annotated
 
 import torch
-from jaxtyping import Float
-from torch import Tensor, nn
+from torch import nn
 
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn import relations
-from molgraph.nn.atom_encoder import AtomEncoder
+from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
+from molgraph.nn.deduplicate import AtomRounds, atom_rounds
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.propagate import propagate
@@ -43,6 +42,7 @@ class GIN(AtomEncoder):
         dropout: probability of dropping a state's value while training.
         readout: rows to graph, a registered readout, of the states of all layers side by side.
         edges: whether edge features are used, where there are any.
+        distinct: compute rows that look alike once.
 
     Raises:
         ValueError: a depth below 1.
@@ -50,6 +50,8 @@ class GIN(AtomEncoder):
     """
 
     small = MappingProxyType({"d_hidden": 8, "depth": 2})
+    repeats = ("depth",)
+    counts_rows = True
 
     def __init__(
         self,
@@ -61,10 +63,12 @@ class GIN(AtomEncoder):
         dropout: Probability = 0.0,
         readout: str = "sum",
         edges: bool = True,
+        distinct: bool = True,
     ) -> None:
         super().__init__()
         if depth < 1:
             raise ValueError(f"depth must be 1 or more, got {depth}")
+        self.distinct = distinct
         self.edges = edges and spec.width("bond") > 1  # edges without features have one column of ones
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.eps = nn.Parameter(torch.zeros(depth))
@@ -77,22 +81,24 @@ class GIN(AtomEncoder):
         self.d_layers = (d_hidden,) * (depth + 1)
         self.read_by(readout, sum(self.d_layers))
 
-    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
+    def prepare(self, batch: GraphBatch) -> None:
+        """Make the relations ahead."""
+        self._rounds(batch)
+
+    def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states of all layers side by side."""
-        bonds, members = relations.bonds(batch), relations.members(batch)
-        h = self.embed(batch.features("atom"))
+        given = self._rounds(batch)
+        h = self.embed(given.atoms.rows())
         layers = [h]
-        for t, perceptron in enumerate(self.perceptrons):
+        for t, (step, perceptron) in enumerate(zip(given.rounds, self.perceptrons, strict=True)):
+            sent = step.senders(h)
             if self.edges:
-                edges = self.embed_edges[t](batch.features("bond"))
-                m = propagate(h, bonds, edge_rows=edges, message=_with_edge)
-            else:
-                m = propagate(h, bonds)
-            h = perceptron((1 + self.eps[t]) * h + m)  # equation 4.1
-            h = self.dropout(self.norms[t](h, members).relu())
+                sent = (sent + step.per_sender(self.embed_edges[t](step.kinds))).relu()
+            m = propagate(sent, step.relation)
+            h = perceptron((1 + self.eps[t]) * step.previous(h) + m)  # equation 4.1
+            h = self.dropout(self.norms[t](h, step.members).relu())
             layers.append(h)
-        return torch.cat(layers, dim=1)  # equation 4.2
+        return SharedStates(given.side_by_side(layers), given.readout, given.every_atom)  # equation 4.2
 
-
-def _with_edge(source: torch.Tensor, target: torch.Tensor | None, edge: torch.Tensor) -> torch.Tensor:
-    return (source + edge).relu()
+    def _rounds(self, batch: GraphBatch) -> AtomRounds:
+        return atom_rounds(batch, len(self.perceptrons), distinct=self.shares_rows)

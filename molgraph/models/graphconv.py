@@ -53,6 +53,7 @@ class GraphConv(AtomEncoder):
 
     small = MappingProxyType({"d_hidden": 8, "d_dense": 8})
     repeats = ("depth",)
+    counts_rows = True
 
     def __init__(
         self,
@@ -89,7 +90,7 @@ class GraphConv(AtomEncoder):
             convolve, pool = given.rounds[2 * t : 2 * t + 2]
             around = propagate(convolve.senders(h), convolve.relation)
             h = layer(torch.cat([convolve.previous(h), around], dim=1), convolve.relation.offsets.diff()).relu()
-            h = _pooled(self.dropout(self.norms[t](h, given.readout)), pool)
+            h = _pooled(self.dropout(self.norms[t](h, convolve.members)), pool)
         h = self.norms[-1](self.dense(h).relu(), given.readout)
         return SharedStates(h, given.readout, given.every_atom)
 

@@ -61,6 +61,7 @@ class MPNN(AtomEncoder):
     """
 
     repeats = ("rounds",)
+    counts_rows = True
     small = MappingProxyType({"d_hidden": 8, "d_edge": 8})
 
     def __init__(
@@ -108,7 +109,7 @@ class MPNN(AtomEncoder):
             if self.master is not None and g is not None:
                 heard, g = self.master(g, h, members)
                 m = m + heard
-            h = norm(self.update(step.previous(h), m), members)
+            h = norm(self.update(step.previous(h), m), step.members)
         return SharedStates(h, members, lambda rows: self._old(given.every_atom(rows), batch))
 
     def _rounds(self, batch: GraphBatch) -> AtomRounds:

@@ -56,6 +56,7 @@ class NeuralFingerprint(AtomEncoder):
 
     small = MappingProxyType({"length": 16, "d_hidden": 8})
     repeats = ("depth",)
+    counts_rows = True
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class NeuralFingerprint(AtomEncoder):
             around = propagate(step.senders(r), step.relation)
             bonds = propagate(step.bonds, step.relation)
             v = torch.cat([step.previous(r) + around, bonds], dim=1)
-            r = self.activation(norm(hash_(v, step.relation.offsets.diff()), given.readout))
+            r = self.activation(norm(hash_(v, step.relation.offsets.diff()), step.members))
             f = step.previous(f) + index(r).softmax(dim=1)
         return SharedStates(f, given.readout, given.every_atom)
 

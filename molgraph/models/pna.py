@@ -57,6 +57,7 @@ class PNA(AtomEncoder):
 
     small = MappingProxyType({"d_hidden": 8})
     repeats = ("depth",)
+    counts_rows = True
 
     def __init__(
         self,
@@ -91,7 +92,7 @@ class PNA(AtomEncoder):
         for step, layer, norm in zip(given.rounds, self.layers, self.norms, strict=True):
             own = step.previous(h)
             made = layer(own, step.senders(h), step.bonds, step.relation)
-            h = own + self.dropout(norm(made, given.readout).relu())
+            h = own + self.dropout(norm(made, step.members).relu())
         return SharedStates(h, given.readout, given.every_atom)
 
     def _rounds(self, batch: GraphBatch) -> AtomRounds:

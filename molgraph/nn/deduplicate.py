@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,6 +59,7 @@ class AtomRound:
     sizes: tuple[int, ...]  # how many send along each of the k kinds
     relation: Relation  # from the q senders to the rows after
     previous_row: Int[Tensor, " {relation.n_target}"]  # int64 [rows after], the row before that each row after was
+    members: Relation  # from the rows after to graphs, one pair an atom
 
     def senders(self, h: Float[Tensor, "before d"]) -> Float[Tensor, "q d"]:
         """The states that are sent, sorted by kind of bond."""
@@ -66,8 +68,12 @@ class AtomRound:
     @property
     def bonds(self) -> Float[Tensor, "q d_bond"]:
         """The features of the bond along which each is sent."""
-        sizes = torch.tensor(self.sizes, dtype=torch.int64, device=self.kinds.device)
-        return self.kinds.repeat_interleave(sizes, dim=0, output_size=len(self.sender))
+        return self.per_sender(self.kinds)
+
+    def per_sender(self, kinds: Float[Tensor, "k d"]) -> Float[Tensor, "q d"]:
+        """For each that is sent, the row of its kind of bond."""
+        sizes = torch.tensor(self.sizes, dtype=torch.int64, device=kinds.device)
+        return kinds.repeat_interleave(sizes, dim=0, output_size=len(self.sender))
 
     def previous(self, h: Float[Tensor, "before d"]) -> Float[Tensor, "after d"]:
         """The rows after this round as they were before it."""
@@ -86,6 +92,15 @@ class AtomRounds:
     def every_atom(self, h: Float[Tensor, "rows d"]) -> Float[Tensor, "n d"]:
         """The state of each atom of the batch, from the states of the last rows."""
         return h.index_select(0, self.atom_row)
+
+    def side_by_side(self, layers: Sequence[Float[Tensor, "_ _"]]) -> Float[Tensor, "rows d"]:
+        """The states of the last rows in every layer, from those of each layer's own rows, the first layer's first."""
+        last, found = layers[-1], [layers[-1]]
+        row = torch.arange(len(last), device=last.device)
+        for step, h in zip(reversed(self.rounds), reversed(layers[:-1]), strict=True):
+            row = step.previous_row.index_select(0, row)
+            found.append(h.index_select(0, row))
+        return torch.cat(found[::-1], dim=1)
 
 
 @once_a_batch
@@ -156,6 +171,7 @@ def atom_rounds(batch: GraphBatch, rounds: int, *, distinct: bool) -> AtomRounds
     atom_row, atoms = distinct_rows(colors[-1])
     readout = _relation(batch, atom_row, batch["atom"].offsets.numpy(force=True), len(atoms))
     steps: list[AtomRound] = []
+    members = readout
     for color in colors[-2::-1]:
         pairs, spans = ranges(offsets[atoms], offsets[atoms + 1])
         seen = np.concatenate([source[pairs], atoms])
@@ -168,8 +184,9 @@ def atom_rounds(batch: GraphBatch, rounds: int, *, distinct: bool) -> AtomRounds
         kinds, sizes = np.unique(sent // n, return_counts=True)
         features = kinds_of_bonds.index_select(0, _put(batch, kinds))
         link, before = _relation(batch, sender, spans, len(sent)), _put(batch, rows[len(pairs) :])
-        steps.append(AtomRound(_put(batch, sent % n), features, tuple(sizes.tolist()), link, before))
+        steps.append(AtomRound(_put(batch, sent % n), features, tuple(sizes.tolist()), link, before, members))
         atoms = seen[first]
+        members = Relation(before[members.source], readout.offsets, len(atoms), readout.n_target)
     return AtomRounds(_coded(batch, "atom", atom_code[atoms]), tuple(steps[::-1]), readout, _put(batch, atom_row))
 
 

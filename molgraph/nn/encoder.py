@@ -16,7 +16,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from molgraph.base.errors import UsageError
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.norms import Norm
+from molgraph.nn.norms import CountedBatchNorm, Norm
 from molgraph.nn.penalties import Penalties
 
 
@@ -64,6 +64,7 @@ class Encoder(nn.Module):
     ``atom.position``. ``featurisers``: the registered featuriser that makes its graphs, by kind of entity, where it
     is not the default. ``repeats``: the hyper-parameters that say how often the same weights are used: a model file's
     values for them are bounded by what that costs. ``distinct``: whether rows that look alike are computed once.
+    ``counts_rows``: whether its norms are told for how many atoms each row stands (``AtomRound.members``).
     ``small``: hyper-parameters of a quick one, for trials.
     """
 
@@ -75,6 +76,7 @@ class Encoder(nn.Module):
     featurisers: Mapping[str, str] = MappingProxyType({})
     repeats: tuple[str, ...] = ()
     distinct: bool = True
+    counts_rows: bool = False
     small: Mapping[str, Any] = MappingProxyType({})
 
     def prepare(self, batch: GraphBatch) -> None:
@@ -91,12 +93,14 @@ class Encoder(nn.Module):
     def shares_rows(self) -> bool:
         """Whether rows that look alike can be computed once.
 
-        Not in training where they may differ (dropout, batch norm), and not under a norm over the rows of each graph,
+        Not in training where they may differ (dropout, batch norm that is not told for how many atoms each row stands,
+        ``counts_rows``), and not under a norm over the rows of each graph,
         in which atoms that look alike normally differ from graph to graph.
         """
         return self.distinct and not any(
             (isinstance(m, Norm) and not m.by_row)
-            or (self.training and (isinstance(m, _BatchNorm) or (isinstance(m, _DropoutNd) and m.p > 0)))
+            or (self.training and isinstance(m, _DropoutNd) and m.p > 0)
+            or (self.training and isinstance(m, _BatchNorm) and not (self.counts_rows and type(m) is CountedBatchNorm))
             for m in self.modules()
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable
 
+import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -17,7 +18,7 @@ class Norm(nn.Module):
 
     Row i belongs to graph ``members.target[i]``; a graph may have no rows, and a batch none at all. ``by_row`` says
     that a row's result depends on that row alone, or on statistics of the whole batch in training: under such a norm
-    rows that look alike can be computed once, and ``members`` is not read.
+    rows that look alike can be computed once, and ``members`` has a pair for each atom that a row stands for.
 
     Args:
         d: width of the rows.
@@ -61,21 +62,42 @@ class NoNorm(Norm):
     "norm", "batch", system="batchnorm", summary="over all rows of the batch", paper="Ioffe and Szegedy 2015, ICML"
 )
 class Batch(Norm):
-    """Batch normalisation; a batch of fewer than two rows is normalised by the running statistics."""
+    """Batch normalisation; a batch of fewer than two atoms is normalised by the running statistics.
+
+    A row that stands for several atoms counts as often in mean and variance as it has pairs in ``members``.
+    """
 
     by_row = True
 
     def __init__(self, d: int) -> None:
         super().__init__(d)
-        self.norm = nn.BatchNorm1d(d)
+        self.norm = CountedBatchNorm(d)
 
     def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
         """float [n, d] to [n, d]."""
-        if h.shape[0] < 2 and self.training:
-            own = self.norm
-            assert own.running_mean is not None and own.running_var is not None
-            return (h - own.running_mean) * (own.running_var + own.eps).rsqrt() * own.weight + own.bias
-        return self.norm(h)
+        return self.norm(h, members)
+
+
+class CountedBatchNorm(nn.BatchNorm1d):
+    """``BatchNorm1d`` over atoms, each of which is a row of its own or one that others share."""
+
+    def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:  # type: ignore[override]
+        """float [n, d] to [n, d]."""
+        n, mean, variance = members.n_pairs, self.running_mean, self.running_var
+        assert mean is not None and variance is not None and self.momentum is not None
+        if not self.training or (n == len(h) > 1):
+            return super().forward(h)
+        if n > 1:
+            share = torch.bincount(members.source, minlength=len(h)).to(h.dtype) / n
+            own_mean = share @ h
+            own_variance = share @ (h - own_mean).square()
+            with torch.no_grad():
+                mean.lerp_(own_mean.to(mean.dtype), self.momentum)
+                variance.lerp_(own_variance.to(variance.dtype) * (n / (n - 1)), self.momentum)
+                if self.num_batches_tracked is not None:
+                    self.num_batches_tracked += 1
+            mean, variance = own_mean, own_variance
+        return (h - mean) * ((variance + self.eps).rsqrt() * self.weight) + self.bias
 
 
 @register(

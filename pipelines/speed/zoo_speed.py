@@ -101,7 +101,7 @@ def gin() -> Pair:
         conv = GINConv(nn.Sequential(first, nn.ReLU(), last), train_eps=True)
         conv.eps.data.fill_(eps.item())
         convs.append(conv)
-    norms = nn.ModuleList(each.norm for each in own.norms)
+    norms = nn.ModuleList(nn.BatchNorm1d(own.embed.out_features) for _ in own.norms)
 
     def call(layers: Any, given: Given) -> Tensor:
         h = layers["embed"](given.x)

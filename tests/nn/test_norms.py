@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch_geometric.nn import GraphNorm, LayerNorm, PairNorm
 
+from molgraph.base.registry import get
+from molgraph.data.batch import collate
+from molgraph.data.feature_layout import MOLECULE_SPEC
+from molgraph.data.featurize import featurize
 from molgraph.nn.graph_norms import Graph, GroupGraph, Pair
 from molgraph.nn.norms import Group, Norm
 from molgraph.nn.relation import Relation
@@ -67,3 +74,25 @@ def test_groups_that_cannot_be_are_refused() -> None:
             make(8, 3)
     with pytest.raises(ValueError, match="8 groups of one channel"):
         Group(8, 8)
+
+
+@pytest.mark.parametrize("name", ["gin", "graphconv", "neural_fingerprint", "pna", "attentivefp", "mpnn"])
+def test_batch_norm_counts_atoms_where_rows_stand_for_several(name: str) -> None:
+    smiles = ["CC(=O)Oc1ccccc1C(=O)O", "C", "C[C@H](N)C(=O)O", "[Na+].[Cl-]", "C12C3C4C1C5C2C3C45", "CCCCCCCCO"]
+    batch = collate(featurize(smiles), np.arange(len(smiles)))
+    for level in ("atom", "bond"):
+        batch = batch.with_level(level, table=batch[level].table.double())
+    torch.manual_seed(0)
+    first = get("encoder", name)(MOLECULE_SPEC, d_hidden=8, norm="batch").double().train()
+    found = []
+    for distinct in (True, False):
+        own = copy.deepcopy(first)
+        own.distinct = distinct
+        rounds = own._rounds(batch)
+        assert own.shares_rows is distinct and (len(rounds.atom_row) > rounds.readout.n_source) is distinct
+        graphs = own(batch).graphs
+        (graphs * torch.linspace(-1, 1, graphs.shape[1])).sum().backward()
+        found.append([graphs, *(p.grad for p in own.parameters() if p.grad is not None), *own.buffers()])
+    assert len(found[0]) == len(found[1])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-8)
