@@ -34,6 +34,10 @@ class GIN(AtomEncoder):
     ``h_v = MLP((1 + eps) h_v + sum_{u in N(v)} h_u)``, ``depth`` times, and equation 4.2: the readouts of all layers
     side by side. With edge features the neighbour's term is ``ReLU(h_u + W e_uv)`` (Hu et al. 2020).
 
+    Use it for graphs without chemistry, and as the encoder to pretrain: its rows hold every layer. Known limits: it
+    tells no graphs apart that the Weisfeiler-Leman test does not; batch norm makes a prediction in training depend on
+    the batch.
+
     Args:
         spec: what the graphs hold.
         d_hidden: width of all states.

@@ -34,7 +34,7 @@ class GraphConv(AtomEncoder):
     DeepChem's form: ``h_v <- norm(ReLU(W^deg(v) [h_v, sum_{u in N(v)} h_u]))``,
     ``h_v <- max(h_v, max_{u in N(v)} h_u)``, then a dense layer and the sum and the maximum of the atoms.
 
-    Use it as MoleculeNet's baseline. Bonds count by their number alone, their features are not read.
+    Use it as MoleculeNet's baseline. Known limits: bonds count by their number alone, their features are not read.
 
     Args:
         spec: what the graphs hold.

@@ -39,8 +39,8 @@ class GraphGPS(AtomEncoder):
     atoms of the graph. Before the first layer each atom hears where it stands: the chances that random walks of 1 to
     ``walk`` steps come back (Dwivedi et al. 2022).
 
-    Use it where distant atoms act on each other and there are thousands of molecules. Attention costs atoms x atoms a
-    graph, so graphs of thousands of atoms are not for it.
+    Use it where distant atoms act on each other and there are thousands of molecules. Known limits: attention costs
+    atoms x atoms a graph, so graphs of thousands of atoms are not for it.
 
     Args:
         spec: what the graphs hold.

@@ -37,7 +37,7 @@ class NeuralFingerprint(AtomEncoder):
     row is its own share of it.
 
     Use it where a learned fingerprint is to be looked at, atom by atom; for accuracy alone begin with ``dmpnn``. With
-    large random weights it behaves like ECFP. Sums lose which neighbour has which bond.
+    large random weights it behaves like ECFP. Known limits: sums lose which neighbour has which bond.
 
     Args:
         spec: what the graphs hold.

@@ -36,9 +36,9 @@ class PNA(AtomEncoder):
     ``h_v <- h_v + ReLU(norm(U [h_v, S(d_v) (x) [mean, min, max, std]_{u in N(v)} M(h_v, h_u, e_uv)]))`` with a linear
     ``M`` and the scalers ``S(d) = [1, log(d + 1) / delta, delta / log(d + 1)]``; two linear layers are ``U``.
 
-    Use it where one kind of sum loses what counts, as in graphs of varied degree. Molecules have degrees of 1 to 4, so
-    its scalers say little; it costs more a layer than the others. ``M`` of one linear layer splits into a part of the
-    sender and one of the receiver, so nothing is multiplied pair by pair.
+    Use it where one kind of sum loses what counts, as in graphs of varied degree. Known limits: molecules have degrees
+    of 1 to 4, so its scalers say little; it costs more a layer than the others. ``M`` of one linear layer splits into a
+    part of the sender and one of the receiver, so nothing is multiplied pair by pair.
 
     Args:
         spec: what the graphs hold.

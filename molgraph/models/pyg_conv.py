@@ -40,6 +40,9 @@ class PyGConv(AtomEncoder):
     the convolution takes them (``edge_dim``, or a network over them). A convolution that needs more than atoms, bonds
     and their features (positions, types, a second state) is refused with its own words.
 
+    Use it to try a convolution that has no file here. Known limits: rows that look alike are computed each for itself,
+    so a model of molgraph's own is faster where there is one.
+
     Args:
         spec: what the graphs hold.
         conv: the class's name in ``torch_geometric.nn``, such as GCNConv, GINConv, GATv2Conv or TransformerConv.

@@ -24,7 +24,11 @@ class PyGPool(PoolingNet):
 
     ``diffpool`` (Ying et al. 2018) and ``mincut`` (Bianchi et al. 2020) assign atoms to ``k`` clusters by a convolution
     and are penalised for bad ones; ``sagpool`` (Lee et al. 2019) and ``topk`` (Gao & Ji 2019) keep the share ``ratio``
-    of the atoms, and which of several that look alike depends on their order.
+    of the atoms.
+
+    Use it to judge a pooling by others in the same network. Known limits: ``diffpool`` and ``mincut`` form a matrix of
+    all pairs of a graph's nodes; which of several atoms that look alike ``sagpool`` and ``topk`` keep depends on their
+    order.
 
     Args:
         spec: what the graphs hold.

@@ -38,6 +38,9 @@ class SchNet(AtomEncoder):
     ``x_i <- x_i + W ssp(W sum_j (W x_j) * filter(d_ij))`` with ``filter(d) = W ssp(W basis(d)) cos_cutoff(d)`` and
     ``ssp(x) = ln(exp(x) / 2 + 1 / 2)``. Invariant under rotation, translation and reflection; smooth at the cutoff.
 
+    Use it where positions are known and matter, as for energies. Known limits: it sees distances alone, so mirror
+    images are one to it, and so are neighbourhoods whose distances agree while their angles differ.
+
     Args:
         spec: what the graphs hold.
         d_hidden: width of an atom's state.
