@@ -87,7 +87,7 @@ class GIN(AtomEncoder):
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations ahead."""
-        self._rounds(batch)
+        _ = self._rounds(batch).to_last
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states of all layers side by side."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from molgraph.data.color_refinement import atom_colors, bond_colors, distinct_ro
 from molgraph.nn.joined_linear import CodedRows
 from molgraph.nn.relation import Relation
 from molgraph.nn.relations import bonds_before, once_a_batch
+from molgraph.nn.segment import gather_sum
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,11 @@ class BondRound:
     """One round of messages between directed bonds."""
 
     relation: Relation  # from the rows before to the rows after, along "next bond, no U-turn"
-    # int64 [rows after], the row of the first round that each row after was; None: the same rows
-    initial_row: Int[Tensor, " {relation.n_target}"] | None
+    start: Relation | None  # from the first round's rows to the row after that each became; None: the same rows
 
     def initial(self, h0: Float[Tensor, "rows_0 d"]) -> Float[Tensor, "_ d"]:
         """The rows after this round as they were before the first one."""
-        return h0 if self.initial_row is None else h0.index_select(0, self.initial_row)
+        return h0 if self.start is None else gather_sum(h0, self.start)
 
 
 @dataclass(frozen=True)
@@ -52,18 +53,17 @@ class BondRounds:
 class AtomRound:
     """One round of messages between atoms along bonds."""
 
-    # int64 [q], the row before of each distinct (atom, kind of bond) that sends, sorted by kind of bond
-    sender: Int[Tensor, " {relation.n_source}"]
+    sender: Relation  # from the rows before to each distinct (atom, kind of bond) that sends, sorted by kind of bond
     # float [k, d_bond], features of the kinds of bond
     kinds: Float[Tensor, "{len(sizes)} d_bond"]
     sizes: tuple[int, ...]  # how many send along each of the k kinds
     relation: Relation  # from the q senders to the rows after
-    previous_row: Int[Tensor, " {relation.n_target}"]  # int64 [rows after], the row before that each row after was
+    before: Relation  # from the rows before to the rows after that they became
     members: Relation  # from the rows after to graphs, one pair an atom
 
     def senders(self, h: Float[Tensor, "before d"]) -> Float[Tensor, "q d"]:
         """The states that are sent, sorted by kind of bond."""
-        return h.index_select(0, self.sender)
+        return gather_sum(h, self.sender)
 
     @property
     def bonds(self) -> Float[Tensor, "q d_bond"]:
@@ -73,11 +73,11 @@ class AtomRound:
     def per_sender(self, kinds: Float[Tensor, "k d"]) -> Float[Tensor, "q d"]:
         """For each that is sent, the row of its kind of bond."""
         sizes = torch.tensor(self.sizes, dtype=torch.int64, device=kinds.device)
-        return kinds.repeat_interleave(sizes, dim=0, output_size=len(self.sender))
+        return kinds.repeat_interleave(sizes, dim=0, output_size=self.sender.n_target)
 
     def previous(self, h: Float[Tensor, "before d"]) -> Float[Tensor, "after d"]:
         """The rows after this round as they were before it."""
-        return h.index_select(0, self.previous_row)
+        return gather_sum(h, self.before)
 
 
 @dataclass(frozen=True)
@@ -93,14 +93,19 @@ class AtomRounds:
         """The state of each atom of the batch, from the states of the last rows."""
         return h.index_select(0, self.atom_row)
 
+    @cached_property
+    def to_last(self) -> tuple[Relation, ...]:
+        """From the rows before each round to the last rows that they became."""
+        row, found = np.arange(self.readout.n_source), []
+        for step in reversed(self.rounds):
+            row = step.before.source.numpy(force=True)[row]
+            found.append(_choice(self.atom_row.device, row, step.before.n_source))
+        return tuple(found[::-1])
+
     def side_by_side(self, layers: Sequence[Float[Tensor, "_ _"]]) -> Float[Tensor, "rows d"]:
         """The states of the last rows in every layer, from those of each layer's own rows, the first layer's first."""
-        last, found = layers[-1], [layers[-1]]
-        row = torch.arange(len(last), device=last.device)
-        for step, h in zip(reversed(self.rounds), reversed(layers[:-1]), strict=True):
-            row = step.previous_row.index_select(0, row)
-            found.append(h.index_select(0, row))
-        return torch.cat(found[::-1], dim=1)
+        found = [gather_sum(h, link) for h, link in zip(layers[:-1], self.to_last, strict=True)]
+        return torch.cat([*found, layers[-1]], dim=1)
 
 
 @once_a_batch
@@ -131,7 +136,8 @@ def _distinct_bonds(batch: GraphBatch, depth: int) -> BondRounds:
     rows, first = distinct_rows(colors[0][seen])
     rows, *initial = np.split(rows, np.cumsum([len(pairs), *map(len, levels)])[:-1])
     arriving, *between = *links, _relation(batch, rows, spans, len(first))
-    rounds = [BondRound(link, _put(batch, row)) for link, row in zip(between, initial, strict=True)]
+    device = batch.source.device
+    rounds = [BondRound(link, _choice(device, row, len(first))) for link, row in zip(between, initial, strict=True)]
     bonds = seen[first]
     return BondRounds(
         _coded(batch, "atom", atom_code[source[bonds]]),
@@ -183,10 +189,11 @@ def atom_rounds(batch: GraphBatch, rounds: int, *, distinct: bool) -> AtomRounds
         sent, sender = np.unique(bond_code[pairs] * len(first) + rows[: len(pairs)], return_inverse=True)
         kinds, sizes = np.unique(sent // n, return_counts=True)
         features = kinds_of_bonds.index_select(0, _put(batch, kinds))
-        link, before = _relation(batch, sender, spans, len(sent)), _put(batch, rows[len(pairs) :])
-        steps.append(AtomRound(_put(batch, sent % n), features, tuple(sizes.tolist()), link, before, members))
+        link, own = _relation(batch, sender, spans, len(sent)), rows[len(pairs) :]
+        senders, before = (_choice(batch.source.device, row, len(first)) for row in (sent % n, own))
+        steps.append(AtomRound(senders, features, tuple(sizes.tolist()), link, before, members))
         atoms = seen[first]
-        members = Relation(before[members.source], readout.offsets, len(atoms), readout.n_target)
+        members = Relation(before.source[members.source], readout.offsets, len(atoms), readout.n_target)
     return AtomRounds(_coded(batch, "atom", atom_code[atoms]), tuple(steps[::-1]), readout, _put(batch, atom_row))
 
 
@@ -211,11 +218,25 @@ def _coded(batch: GraphBatch, level: str, code: np.ndarray) -> CodedRows:
 
 
 def _relation(batch: GraphBatch, source: np.ndarray, offsets: np.ndarray, n_source: int) -> Relation:
+    return _link(batch.source.device, source, offsets, n_source)
+
+
+def _choice(device: torch.device, row: np.ndarray, n_source: int) -> Relation:
+    """From ``n_source`` rows to as many as ``row`` is long, each of which is one of them.
+
+    To gather along it is to select rows, whose gradient adds up along the transpose: faster than ``index_select``'s.
+    """
+    return _link(device, row, np.arange(len(row) + 1), n_source)
+
+
+def _link(device: torch.device, source: np.ndarray, offsets: np.ndarray, n_source: int) -> Relation:
     """Pairs from ``n_source`` rows, sorted by target; with the transpose, which inference never reads, in training."""
     back = None
     if torch.is_grad_enabled():
         small = n_source <= 1 << 16  # numpy sorts 16-bit numbers by radix, an order faster
         order = np.argsort(source.astype(np.uint16) if small else source, kind="stable")
         target = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        back = _put(batch, target[order]), _put(batch, offsets_of(np.bincount(source, minlength=n_source)))
-    return Relation(_put(batch, source), _put(batch, offsets), n_source, len(offsets) - 1, back)
+        ends, spans = target[order], offsets_of(np.bincount(source, minlength=n_source))
+        back = torch.as_tensor(ends, device=device), torch.as_tensor(spans, device=device)
+    ahead = torch.as_tensor(source, device=device), torch.as_tensor(offsets, device=device)
+    return Relation(*ahead, n_source, len(offsets) - 1, back)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -51,6 +52,10 @@ class _GatherSum(torch.autograd.Function):
             raise ValueError("vmap goes over rows, not over relations")
         rows = x.movedim(dims[0], 1)
         return _GatherSum.apply(rows.flatten(1), *index).unflatten(1, rows.shape[1:]), 1
+
+
+# torch reads it at every call; reading the annotations each time costs more than a small sum
+_GatherSum.forward.__signature__ = inspect.signature(_GatherSum.forward)  # type: ignore[attr-defined]
 
 
 def gather_sum(x: Sources, relation: Relation) -> Targets:

@@ -62,7 +62,7 @@ def test_bonds_are_one_row_exactly_where_their_trees_are_equal(random_batch: Mak
         rows: list[tuple] = first
         for step in found.rounds:  # trees put together from the rounds alone
             assert not distinct or len(set(rows)) == len(rows)  # no row twice
-            own = range(len(rows)) if step.initial_row is None else step.initial_row.tolist()
+            own = range(len(rows)) if step.start is None else step.start.source.tolist()
             rows = [(first[i], h) for i, h in zip(own, heard(step.relation, rows), strict=True)]
         atoms = list(zip(found.atoms.code.tolist(), heard(found.arriving, rows), strict=True))
         numbers = torch.arange(float(len(atoms)))
@@ -93,11 +93,11 @@ def test_atoms_are_one_row_exactly_where_their_trees_are_equal(random_batch: Mak
         for step in found.rounds:  # trees put together from the rounds alone
             kinds = [code_of[tuple(row)] for row in step.kinds.tolist()]
             said = list(
-                zip(np.repeat(kinds, step.sizes).tolist(), (rows[i] for i in step.sender.tolist()), strict=True)
+                zip(np.repeat(kinds, step.sizes).tolist(), (rows[i] for i in step.sender.source.tolist()), strict=True)
             )
-            named = list(zip(np.repeat(kinds, step.sizes).tolist(), step.sender.tolist(), strict=True))
+            named = list(zip(np.repeat(kinds, step.sizes).tolist(), step.sender.source.tolist(), strict=True))
             assert len(set(named)) == len(named)  # nobody says it twice
-            both = zip(step.previous_row.tolist(), heard(step.relation, said), strict=True)
+            both = zip(step.before.source.tolist(), heard(step.relation, said), strict=True)
             rows = [(rows[i], h) for i, h in both]
         of_atom = found.atom_row.tolist()
         assert [rows[i] for i in of_atom] == trees
