@@ -104,10 +104,8 @@ class PyGConv(AtomEncoder):
         try:
             return conv(h, edges, **given)
         except TypeError as error:
-            raise UsageError(
-                f"{type(conv).__name__} asks for more than atoms and bonds ({error})",
-                hint=f"these work: {', '.join(TESTED)}",
-            ) from error
+            words = f"{type(conv).__name__} asks for more than atoms and bonds ({error})"
+            raise UsageError(words, hint=f"these work: {', '.join(TESTED)}") from error
 
 
 def _build(name: str, d_hidden: int, d_bond: int, heads: int, options: dict[str, Any]) -> nn.Module:
@@ -139,10 +137,9 @@ def _build(name: str, d_hidden: int, d_bond: int, heads: int, options: dict[str,
     try:
         return kind(**arguments)
     except (TypeError, ValueError, AssertionError) as error:
-        raise UsageError(
-            f"{name} cannot be built with {sorted(options) or 'its defaults'} ({error})",
-            hint=f"these work: {', '.join(TESTED)}; options={{...}} hands a convolution what it asks for",
-        ) from error
+        words = f"{name} cannot be built with {sorted(options) or 'its defaults'} ({error})"
+        hint = f"these work: {', '.join(TESTED)}; options={{...}} hands a convolution what it asks for"
+        raise UsageError(words, hint=hint) from error
 
 
 def _edge_argument(kind: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 import molgraph.models  # noqa: F401 - registers the encoders
 from molgraph.base.registry import entry, names
+from molgraph.cli.models import LINE
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.graph_store import GraphStore
@@ -54,6 +56,15 @@ def entities(name: str) -> tuple[Featuriser, tuple]:
         elif kind == "sequence":
             made.append("".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 3 * size)))
     return featuriser_of(name, kind), tuple(made) or tuple(SMILES)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_its_page_says_when_to_use_it_and_its_file_fits_one_sitting(name: str) -> None:
+    own = entry("encoder", name).value
+    page = inspect.getdoc(own) or ""
+    assert "Use it " in page and "Known limits: " in page and entry("encoder", name).paper
+    assert len(entry("encoder", name).line) == len(LINE)
+    assert len(Path(inspect.getfile(own)).read_text("utf-8").splitlines()) <= 150
 
 
 def store_of(name: str, which: slice = slice(None)) -> GraphStore:
