@@ -32,7 +32,7 @@ HEADLINES = {
     "inference, float32": "inference",
     "`predict` CSV to CSV": "`predict` of 100,000 molecules",
 }  # parts of the names of rows, and their words in the README
-GROUPS = ("data", "model", "predict", "splits", "bench", "jtvae", "jtvae-size")
+GROUPS = ("data", "model", "zoo", "predict", "splits", "bench", "jtvae", "jtvae-size")
 
 
 def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
@@ -46,6 +46,10 @@ def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
         from model_speed import model_speed
 
         rows |= model_speed()
+    if "zoo" in groups:
+        from zoo_speed import zoo_speed
+
+        rows |= zoo_speed()
     if "predict" in groups:
         from predict_speed import predict_speed
 
@@ -64,7 +68,8 @@ def table(results: dict[str, Any]) -> str:
             f"| {name}{extra} | {figure(row['molgraph'])} {row['unit']} | {row['peer_name']} {figure(row['peer'])} "
             f"| **{row['ratio']:.2f} x** | {row['floor']:g} x{'' if row['ratio'] >= row['floor'] else ', below'} |"
         )
-    lines += ["", *about_bfloat16(results), *about_butina(results), *about_bench(results), *about_jtvae(results)]
+    lines += ["", *about_bfloat16(results), *about_butina(results), *about_bench(results), *about_zoo(results)]
+    lines += about_jtvae(results)
     machine = results["machine"]
     lines += [
         "",
@@ -132,6 +137,36 @@ def about_bench(results: dict[str, Any]) -> list[str]:
     ]
 
 
+def about_zoo(results: dict[str, Any]) -> list[str]:
+    """Where the time of the zoo's layers goes, beside PyG's, as a table; and how long training waits for batches."""
+    rows = {name: row for name, row in results["rows"].items() if "ms" in row}
+    if not rows:
+        return []
+    lines = [
+        "",
+        "Where the time of the zoo's layers goes: milliseconds a batch, molgraph beside PyG. Products, norms and",
+        "activations are the same work on both sides, less for rows that are shared; what the columns leave of the whole",
+        "is Python, and finding the rows that look alike.",
+        "",
+        "| layer | whole | matrix products | along edges | rest of torch |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in rows.items():
+        cells = [" / ".join(figure(ms[kind]) for ms in row["ms"]) for kind in ("products", "edges", "rest")]
+        whole = " / ".join(map(figure, row["batch_ms"]))
+        lines.append(f"| {name.replace(', forward and backward', '')} | {whole} | {' | '.join(cells)} |")
+    if loading := results.get("loading"):
+        share = loading["waited_ms"] / loading["step_ms"]
+        lines += [
+            "",
+            f"Training `gin` on {loading['molecules']:,} molecules (ZINC, batches of {loading['batch']}): a step takes "
+            f"{loading['step_ms']:.1f} ms,",
+            f"of which it waits {loading['waited_ms']:.2f} ms, {100 * share:.1f}%, for its batch (asked: under 10%"
+            f"{'' if share < 0.1 else ', above'}); a batch takes {loading['alone_ms']:.1f} ms to make, in a thread beside.",
+        ]
+    return lines
+
+
 def about_jtvae(results: dict[str, Any]) -> list[str]:
     """Milliseconds a molecule of a JT-VAE against the molecule's size, as a table, and how they grow with it."""
     found = results.get("jtvae")
@@ -195,8 +230,21 @@ def main() -> None:
         measured |= jtvae_rates()
     if "jtvae-size" in groups:
         jtvae = jtvae_sizes() or jtvae
+    loading = kept.get("loading")
+    if "zoo" in groups:
+        from zoo_speed import gin_loading
+
+        loading = gin_loading()
     rows = {**kept.get("rows", {}), **measured}
-    results = {"machine": machine(), "bfloat16": moved, "butina": butina, "bench": bench, "jtvae": jtvae, "rows": rows}
+    results = {
+        "machine": machine(),
+        "bfloat16": moved,
+        "butina": butina,
+        "bench": bench,
+        "loading": loading,
+        "jtvae": jtvae,
+        "rows": rows,
+    }
     with atomic_write(RESULTS, "w") as file:
         json.dump(results, file, indent=1)
     replace_block("speed", table(results))

@@ -7,6 +7,7 @@ alike, which are made afresh for every batch.
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,7 +16,8 @@ import torch
 from model_speed import LISTS, afresh
 from timing import in_turn
 from torch import Tensor, nn
-from torch_geometric.nn import GATConv, GINConv, NNConv, global_add_pool
+from torch.profiler import ProfilerActivity, profile
+from torch_geometric.nn import GATConv, GINConv, GINEConv, NNConv, global_add_pool
 from torch_geometric.nn.models import AttentiveFP as PygAttentiveFP
 from torch_geometric.nn.models import NeuralFingerprint as PygNeuralFingerprint
 
@@ -24,11 +26,16 @@ from molgraph.base.registry import get
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.feature_layout import MOLECULE_SPEC as SPEC
 from molgraph.data.featurize import featurize
+from molgraph.data.loader import batch_order, make_ahead
 from molgraph.data.read import read_table
 from molgraph.nn.attention import AdditiveAttention
 from molgraph.nn.deduplicate import atom_rounds
 from molgraph.nn.propagate import propagate
 
+KINDS = {
+    "products": ("mm",),
+    "edges": ("index", "scatter", "gather", "Gather", "embedding_bag", "segment", "repeat_interleave"),
+}
 D_ATOM, D_BOND = SPEC.width("atom"), SPEC.width("bond")
 
 
@@ -92,14 +99,17 @@ def nnconv() -> Pair:
     return Pair("NNConv + GRU", Graphs(own), Peer(call, embed=own.embed, conv=conv, cell=own.update.cell), 4)
 
 
-def gin() -> Pair:
-    """Five layers with batch norm, all of them read out by sums."""
-    own = get("encoder", "gin")(SPEC, edges=False)
+def gin(*, edges: bool = False) -> Pair:
+    """Five layers with batch norm, all of them read out by sums; with edges the bonds' features are read."""
+    own = get("encoder", "gin")(SPEC, edges=edges)
     convs = nn.ModuleList()
-    for eps, perceptron in zip(own.eps, own.perceptrons, strict=True):
+    for t, (eps, perceptron) in enumerate(zip(own.eps, own.perceptrons, strict=True)):
         first, last = perceptron.layers
-        conv = GINConv(nn.Sequential(first, nn.ReLU(), last), train_eps=True)
+        network = nn.Sequential(first, nn.ReLU(), last)
+        conv = GINEConv(network, train_eps=True, edge_dim=D_BOND) if edges else GINConv(network, train_eps=True)
         conv.eps.data.fill_(eps.item())
+        if edges:
+            conv.lin.load_state_dict(own.embed_edges[t].state_dict())
         convs.append(conv)
     norms = nn.ModuleList(nn.BatchNorm1d(own.embed.out_features) for _ in own.norms)
 
@@ -107,11 +117,17 @@ def gin() -> Pair:
         h = layers["embed"](given.x)
         states = [h]
         for conv, norm in zip(layers["convs"], layers["norms"], strict=True):
-            h = norm(conv(h, given.edges)).relu()
+            h = norm(conv(h, given.edges, *[given.edge_attr] * edges)).relu()
             states.append(h)
         return global_add_pool(torch.cat(states, dim=1), given.graph_of, given.n_graphs)
 
-    return Pair("GINConv", Graphs(own), Peer(call, embed=own.embed, convs=convs, norms=norms), 2)
+    name = "GINEConv" if edges else "GINConv"
+    return Pair(name, Graphs(own), Peer(call, embed=own.embed, convs=convs, norms=norms), 2)
+
+
+def gine() -> Pair:
+    """The same with bonds, which is ``gin`` at its defaults."""
+    return gin(edges=True)
 
 
 class Attention(nn.Module):
@@ -226,14 +242,62 @@ def zoo_speed(size: int = 64, molecules: int = 960, rounds: int = 7) -> dict[str
             Given(b.features("atom"), torch.stack([b.source, b.target]), b.features("bond"), b.graph_of("atom"), size)
             for b in ours
         ]
-        for make in (nnconv, gin, gat, attentivefp, mfconv):
+        for make in (nnconv, gin, gine, gat, attentivefp, mfconv):
             torch.manual_seed(0)
             pair = make()
             with torch.no_grad():
                 torch.testing.assert_close(pair.ours(ours[0]), pair.theirs(theirs[0]), rtol=1e-3, atol=1e-3)
-            own, peer = in_turn([step(pair.ours, ours), step(pair.theirs, theirs)], rounds)
+            works = step(pair.ours, ours), step(pair.theirs, theirs)
+            own, peer = in_turn([*works], rounds)
             rows[f"{pair.name}, forward and backward, {name}, batches of {size}"] = {
                 "molgraph": len(ours) * size / own, "peer": len(ours) * size / peer, "ratio": peer / own,
                 "floor": pair.floor, "peer_name": "PyG", "unit": "molecules/s",
+                "ms": [where_time_goes(work, len(ours)) for work in works],
+                "batch_ms": [1e3 * seconds / len(ours) for seconds in (own, peer)],
             }  # fmt: skip
     return rows
+
+
+def where_time_goes(work: Callable[[], None], batches: int) -> dict[str, float]:
+    """Milliseconds a batch of the processor: in matrix products, along edges, in the rest of torch's operations."""
+    with profile(activities=[ProfilerActivity.CPU]) as seen:
+        work()
+    found = {"products": 0.0, "edges": 0.0, "rest": 0.0}
+    for event in seen.key_averages():
+        kind = next((kind for kind, words in KINDS.items() if any(word in event.key for word in words)), "rest")
+        found[kind] += event.self_cpu_time_total / 1e3 / batches
+    return found
+
+
+def gin_loading(n: int = 100_000, size: int = 64, steps: int = 300) -> dict[str, Any]:
+    """Training ``gin`` on many molecules: how long a step takes, and how long it waits for its batch."""
+    store = featurize([str(text) for text in read_table("dataset:zinc250k").smiles[:n]])
+    torch.manual_seed(0)
+    encoder = get("encoder", "gin")(SPEC)
+    network = nn.Sequential(Graphs(encoder), nn.Linear(encoder.d_out, 1))
+    optimiser = torch.optim.Adam(network.parameters(), lr=1e-4)
+
+    def make(rows: np.ndarray) -> GraphBatch:
+        batch = collate(store, rows)
+        encoder.prepare(batch)
+        return batch
+
+    pieces = batch_order(len(store), size, seed=0)[:steps]
+    start = time.perf_counter()
+    for rows in pieces:
+        make(rows)
+    alone = time.perf_counter() - start
+    waited, batches = 0.0, make_ahead(pieces, make)
+    begun = time.perf_counter()
+    for _ in pieces:
+        start = time.perf_counter()
+        batch = next(batches)
+        waited += time.perf_counter() - start
+        optimiser.zero_grad()
+        network(batch).square().mean().backward()
+        optimiser.step()
+    whole = time.perf_counter() - begun
+    return {
+        "molecules": len(store), "batch": size, "step_ms": 1e3 * whole / steps, "waited_ms": 1e3 * waited / steps,
+        "alone_ms": 1e3 * alone / steps,
+    }  # fmt: skip
