@@ -22,6 +22,8 @@ import torch  # noqa: E402
 from jtvae_peer import without_peer  # noqa: E402
 from jtvae_speed import PEER_UPTO, exponent, jtvae_rates, jtvae_sizes  # noqa: E402
 from readme.block import replace_block  # noqa: E402
+from timing import figure  # noqa: E402
+from zoo_page import about_zoo  # noqa: E402
 
 import molgraph  # noqa: E402
 from molgraph.base.paths import atomic_write  # noqa: E402
@@ -82,11 +84,6 @@ def table(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def figure(value: float) -> str:
-    """A rate or a time as a whole number, or where it is small with three digits."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
 def headline(results: dict[str, Any]) -> str:
     """What the README says of speed."""
     ratios = {part: [row["ratio"] for name, row in results["rows"].items() if part in name] for part in HEADLINES}
@@ -135,36 +132,6 @@ def about_bench(results: dict[str, Any]) -> list[str]:
         f"{')' if row['seconds'] < row['limit'] else ', above)'}."
         for row in results.get("bench") or ()
     ]
-
-
-def about_zoo(results: dict[str, Any]) -> list[str]:
-    """Where the time of the zoo's layers goes, beside PyG's, as a table; and how long training waits for batches."""
-    rows = {name: row for name, row in results["rows"].items() if "ms" in row}
-    if not rows:
-        return []
-    lines = [
-        "",
-        "Where the time of the zoo's layers goes: milliseconds a batch, molgraph beside PyG. Products, norms and",
-        "activations are the same work on both sides, less for rows that are shared; what the columns leave of the whole",
-        "is Python, and finding the rows that look alike.",
-        "",
-        "| layer | whole | matrix products | along edges | rest of torch |",
-        "|---|---|---|---|---|",
-    ]
-    for name, row in rows.items():
-        cells = [" / ".join(figure(ms[kind]) for ms in row["ms"]) for kind in ("products", "edges", "rest")]
-        whole = " / ".join(map(figure, row["batch_ms"]))
-        lines.append(f"| {name.replace(', forward and backward', '')} | {whole} | {' | '.join(cells)} |")
-    if loading := results.get("loading"):
-        share = loading["waited_ms"] / loading["step_ms"]
-        lines += [
-            "",
-            f"Training `gin` on {loading['molecules']:,} molecules (ZINC, batches of {loading['batch']}): a step takes "
-            f"{loading['step_ms']:.1f} ms,",
-            f"of which it waits {loading['waited_ms']:.2f} ms, {100 * share:.1f}%, for its batch (asked: under 10%"
-            f"{'' if share < 0.1 else ', above'}); a batch takes {loading['alone_ms']:.1f} ms to make, in a thread beside.",
-        ]
-    return lines
 
 
 def about_jtvae(results: dict[str, Any]) -> list[str]:

@@ -25,3 +25,8 @@ def in_turn(
 def cpu_seconds() -> float:
     """Processor time of this process, to the microsecond, and of its children that have ended."""
     return time.process_time() + sum(os.times()[2:4])
+
+
+def figure(value: float) -> str:
+    """A rate or a time as a whole number, or where it is small with three digits."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

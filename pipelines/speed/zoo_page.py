@@ -1,0 +1,37 @@
+"""Tell where the time of the zoo's layers goes, from the measured rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from timing import figure
+
+
+def about_zoo(results: dict[str, Any]) -> list[str]:
+    """Where the time of the zoo's layers goes, beside PyG's, as a table; and how long training waits for batches."""
+    rows = {name: row for name, row in results["rows"].items() if "ms" in row}
+    if not rows:
+        return []
+    lines = [
+        "",
+        "Where the time of the zoo's layers goes: milliseconds a batch, molgraph beside PyG. Products, norms and",
+        "activations are the same work on both sides, less for rows that are shared; what the columns leave of the",
+        "whole is Python, and finding the rows that look alike.",
+        "",
+        "| layer | whole | matrix products | along edges | rest of torch |",
+        "|---|---|---|---|---|",
+    ]
+    for name, row in rows.items():
+        cells = [" / ".join(figure(ms[kind]) for ms in row["ms"]) for kind in ("products", "edges", "rest")]
+        whole = " / ".join(map(figure, row["batch_ms"]))
+        lines.append(f"| {name.replace(', forward and backward', '')} | {whole} | {' | '.join(cells)} |")
+    if loading := results.get("loading"):
+        share = loading["waited_ms"] / loading["step_ms"]
+        lines += [
+            "",
+            f"Training `gin` on {loading['molecules']:,} molecules (ZINC, batches of {loading['batch']}): a step takes "
+            f"{loading['step_ms']:.1f} ms,",
+            f"of which it waits {loading['waited_ms']:.2f} ms, {100 * share:.1f}%, for its batch (asked: under 10%"
+            f"{'' if share < 0.1 else ', above'}); to make one takes {loading['alone_ms']:.1f} ms, in a thread beside it.",
+        ]
+    return lines
