@@ -91,8 +91,8 @@ def page(cells: Cells) -> list[str]:
     lines += ["Written by `python pipelines/infograph/tu.py`. Accuracy in percent over ten folds of a support vector"]
     lines += ["machine on frozen vectors: mean and standard deviation over seeds, each with its own weights and folds."]
     lines += [f"GIN of {PARAMS['depth']} layers and width {PARAMS['d_hidden']}, {HOW['epochs']} epochs, batches of"]
-    lines += [f"{HOW['batch_size']}, step size {HOW['learning_rate']}; edge labels are not read. The paper's column"]
-    lines += ["is from memory, and its settings were searched for on each set.", ""]
+    lines += [f"{HOW['batch_size']}, step size {HOW['learning_rate']}; it reads no edge labels, the kernel does. The"]
+    lines += ["paper's column is from memory, and its settings were searched for on each set.", ""]
     lines += [
         f"| set | seeds | {' | '.join(ENCODERS)} | paper | seconds of a cell |",
         "|---" * (len(ENCODERS) + 4) + "|",

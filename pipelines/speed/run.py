@@ -199,7 +199,7 @@ def main() -> None:
         jtvae = jtvae_sizes() or jtvae
     loading = kept.get("loading")
     if "zoo" in groups:
-        from zoo_speed import gin_loading
+        from loading_speed import gin_loading
 
         loading = gin_loading()
     rows = {**kept.get("rows", {}), **measured}

@@ -32,6 +32,6 @@ def about_zoo(results: dict[str, Any]) -> list[str]:
             f"Training `gin` on {loading['molecules']:,} molecules (ZINC, batches of {loading['batch']}): a step takes "
             f"{loading['step_ms']:.1f} ms,",
             f"of which it waits {loading['waited_ms']:.2f} ms, {100 * share:.1f}%, for its batch (asked: under 10%"
-            f"{'' if share < 0.1 else ', above'}); to make one takes {loading['alone_ms']:.1f} ms, in a thread beside it.",
+            f"{'' if share < 0.1 else ', above'}); to make one takes {loading['alone_ms']:.1f} ms, in a thread.",
         ]
     return lines
