@@ -35,8 +35,8 @@ class AttentiveFP(AtomEncoder):
     layer ``a_vu = softmax_u(leaky_relu(w . leaky_relu(W_n [h_u, e_uv]) + w' . h_v))`` reads the bond, later ones
     ``softmax_u(leaky_relu(w . W h_u + w' . W h_v))``, as PyG has it. The readout attends likewise, ``attentive``.
 
-    Use it where the weights of atoms are to be looked at. Known limits: bonds are read in the first layer alone;
-    attention over two or three neighbours has little to choose from.
+    Use it as the baseline of attention. Known limits: bonds are read by the scores of the first layer alone, as in PyG
+    (the authors' code reads them in its values too); attention over two or three neighbours has little to choose from.
 
     Args:
         spec: what the graphs hold.

@@ -39,7 +39,8 @@ class MPNN(AtomEncoder):
 
     The defaults are its best variant, enn-s2s, but for explicit hydrogens. ``message``: ``edge_network`` is
     ``A(e_vw) h_w``, ``matrix`` one matrix for each label (GG-NN), ``pair`` reads both ends; in the paper ``pair`` did
-    worse. ``readout="gated"`` is GG-NN's. A master node carries what is far apart; it helped without distances.
+    worse. ``readout="gated"`` is GG-NN's but for its gate, which reads the last states alone. A master node carries
+    what is far apart; it helped without distances.
     Use it to try the paper's variants. Known limits: the paper's distances are not read, its errors on QM9 depend on
     them; a master node's or hydrogens' gain has to be measured; with a master node atoms of different molecules are
     never computed together.

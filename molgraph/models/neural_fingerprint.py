@@ -36,7 +36,7 @@ class NeuralFingerprint(AtomEncoder):
     ``f <- f + softmax(W_L r_a)``. The numbers of a molecule's fingerprint sum to its atoms times ``depth``; an atom's
     row is its own share of it.
 
-    Use it where a learned fingerprint is to be looked at, atom by atom; for accuracy alone begin with ``dmpnn``. With
+    Use it where a learned fingerprint is wanted (``molgraph embed``); for accuracy alone begin with ``dmpnn``. With
     large random weights it behaves like ECFP. Known limits: sums lose which neighbour has which bond.
 
     Args:

@@ -37,9 +37,8 @@ class RFM(Encoder):
     decoder's e', beside the atoms' v'. Sums tell sizes apart, as an extensive property asks.
 
     Known limits: it takes several times as long as ``mpnn``: no rows are shared, and every directed bond has a GRU;
-    large molecules give large sums. The paper reads the norm of an edge's state as its salience. In trials on molecules
-    these norms did not find bonds that were planted as the cause of a label, so no explainer is offered by them. How
-    the paper's GraphGRU is wired inside is our reading.
+    large molecules give large sums. The paper reads the norm of an edge's state as its salience; no trial confirms that
+    for molecules yet, so no explainer is offered by it. How the paper's GraphGRU is wired inside is our reading.
 
     Args:
         spec: what the graphs hold.

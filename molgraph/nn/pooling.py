@@ -19,11 +19,12 @@ PoolingName: TypeAlias = Literal["diffpool", "mincut", "sagpool", "topk"]
 
 
 class DensePool(nn.Module):
-    """DiffPool (Ying et al. 2018, NeurIPS) or MinCut pooling (Bianchi et al. 2020, ICML), as PyG computes them.
+    """DiffPool (Ying et al. 2018, NeurIPS) or MinCut pooling (Bianchi et al. 2020, ICML), as PyG has them.
 
-    Both penalise assignments, so both form the matrix of all pairs of a graph's rows; graphs of alike size are pooled
-    together, so one large graph does not stretch the small ones. The penalties are means over the graphs. MinCut is
-    given each row's edge to itself too, else a graph without edges has the cut 0 / 0.
+    The logits go through a layer norm, which PyG leaves to the caller. Both penalise assignments, so both form the
+    matrix of all pairs of a graph's rows; graphs of alike size are pooled together, so one large graph does not stretch
+    the small ones. The penalties are means over the graphs. MinCut is given each row's edge to itself too, else a graph
+    without edges has the cut 0 / 0.
 
     Args:
         name: ``diffpool`` or ``mincut``.

@@ -35,8 +35,9 @@ class InfoGraphStar(Objective):
 
     Sun et al. 2020, "InfoGraph", equation 8: over labelled rows L and unlabelled rows U
     ``sum_L supervised(student) + sum_(L+U) infograph(teacher) - weight sum_(L+U) I(H_student^k; H_teacher^k)``, where I
-    is the Jensen-Shannon bound with the other graphs of the batch as negatives. The teacher has the student's form and
-    fresh weights; both learn from I. Validation judges the supervised loss alone.
+    is the Jensen-Shannon bound with the other graphs of the batch as negatives. Unlike there the last two sums are
+    means over a batch's graphs, which count once for each label. The teacher has the student's form and fresh weights;
+    both learn from I. Validation judges the supervised loss alone.
 
     Args:
         network: the student; its one encoder must give states of rows.
@@ -116,9 +117,14 @@ class InfoGraphStar(Objective):
 
 
 def fresh_copy(module: nn.Module) -> Any:
-    """A copy with its own weights, drawn anew where a layer can draw them."""
+    """A copy with its own weights: drawn anew where a layer can draw them, else its matrices shuffled."""
     made = deepcopy(module)
     for each in made.modules():
         if callable(draw := getattr(each, "reset_parameters", None)):
             draw()
+            continue
+        for weight in each.parameters(recurse=False):
+            if weight.ndim > 1:
+                with torch.no_grad():
+                    weight.copy_(weight.flatten()[torch.randperm(weight.numel())].view_as(weight))
     return made

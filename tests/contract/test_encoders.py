@@ -20,6 +20,7 @@ from molgraph.data.featuriser import Featuriser
 from molgraph.data.graph_store import GraphStore
 from molgraph.data.graph_values import Geometry
 from molgraph.nn.encoder import Encoder
+from molgraph.train.infograph_star import fresh_copy
 from molgraph.train.inputs import featuriser_of
 
 ENCODERS = names("encoder")
@@ -85,6 +86,16 @@ def batch(store: GraphStore) -> GraphBatch:
 def build(name: str, seed: int = 0) -> Encoder:
     torch.manual_seed(seed)
     return entry("encoder", name).value(store_of(name).spec)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_a_fresh_copy_keeps_no_matrix_of_its_model(name: str) -> None:
+    first = build(name)
+    copy = fresh_copy(first).state_dict()
+    drawn = [
+        (key, weight) for key, weight in first.state_dict().items() if weight.ndim > 1 and len(weight.unique()) > 1
+    ]
+    assert drawn and not [key for key, weight in drawn if torch.equal(weight, copy[key])]
 
 
 def tensors(batch: GraphBatch) -> list[Tensor]:
