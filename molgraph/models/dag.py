@@ -15,6 +15,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
+from molgraph.nn.matrix_limit import MatrixGB, check_near
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.sweep import sweep
@@ -53,11 +54,12 @@ class DAG(AtomEncoder):
         d_state: width of ``G`` (30 in MoleculeNet).
         d_hidden: width of the hidden layer of ``M_G`` (100 in MoleculeNet).
         reach: the farthest atom that a root hears from, in bonds; the paper's graphs have no such end.
+        max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph, in GB.
         norm: a registered norm, of the roots' states; the paper has none.
         readout: roots to molecule, a registered readout.
 
     Raises:
-        UsageError: an unknown norm or readout.
+        UsageError: an unknown norm or readout, or a graph with a larger matrix.
     """
 
     small = MappingProxyType({"d_state": 8, "d_hidden": 8})
@@ -69,24 +71,27 @@ class DAG(AtomEncoder):
         d_state: Width = 30,
         d_hidden: Width = 100,
         reach: Annotated[int, Range(1, 100)] = 20,
+        max_matrix_gb: MatrixGB = 0.25,
         norm: str = "none",
         readout: str = "sum",
     ) -> None:
         super().__init__()
-        self.reach, self.d_state = reach, d_state
+        self.reach, self.d_state, self.max_matrix_gb = reach, d_state, max_matrix_gb
         d_bond = spec.width("bond")
-        self.network = Perceptron(spec.width("atom") + d_state + d_bond, d_hidden, d_state, activation="tanh")
+        d_in = spec.width("atom") + d_state + d_bond
+        self.widest = max(d_in, d_hidden)
+        self.network = Perceptron(d_in, d_hidden, d_state, activation="tanh")
         self.d_message = d_state + d_bond
         self.norms = make_norms(norm, [d_state])
         self.read_by(readout, d_state)
 
     def prepare(self, batch: GraphBatch) -> None:
         """Find the acyclic graphs ahead."""
-        _ = relations.dags(batch, self.reach), relations.members(batch)
+        _ = self._dags(batch), relations.members(batch)
 
     def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The states of the roots, one an atom."""
-        found = relations.dags(batch, self.reach)
+        found = self._dags(batch)
         states = sweep(
             batch.features("atom").index_select(0, found.atom),
             found.schedule,
@@ -97,6 +102,10 @@ class DAG(AtomEncoder):
             update=self._network,
         )
         return self.norms[0](states.index_select(0, found.at_root), relations.members(batch))
+
+    def _dags(self, batch: GraphBatch) -> relations.Dags:
+        check_near(batch, self.reach, self.widest, self.max_matrix_gb, model="dag", setting="reach")
+        return relations.dags(batch, self.reach)
 
     def _network(self, atoms: Tensor, heard: Tensor) -> Tensor:
         """``M_G``."""

@@ -16,6 +16,7 @@ from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.attention import attend
+from molgraph.nn.matrix_limit import MatrixGB, check_matrices
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.propagate import propagate
@@ -48,13 +49,14 @@ class GraphGPS(AtomEncoder):
         depth: layers, 1 or more.
         heads: of the attention.
         walk: steps of the random walks; the paper's is 16 to 20.
+        max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph, in GB.
         norm: a registered norm.
         dropout: probability of dropping a value while training.
         readout: rows to graph, a registered readout.
 
     Raises:
         ValueError: a depth below 1, or a width that the heads do not divide.
-        UsageError: an unknown norm or readout.
+        UsageError: an unknown norm or readout, or a graph with a larger matrix.
     """
 
     small = MappingProxyType({"d_hidden": 8, "walk": 4})
@@ -68,6 +70,7 @@ class GraphGPS(AtomEncoder):
         depth: Annotated[int, Range(1, INNER_LIMIT)] = 4,
         heads: Width = 4,
         walk: Annotated[int, Range(1, 100)] = 16,
+        max_matrix_gb: MatrixGB = 0.25,
         norm: str = "batch",
         dropout: Probability = 0.0,
         readout: str = "mean",
@@ -77,7 +80,7 @@ class GraphGPS(AtomEncoder):
             raise ValueError(
                 f"depth is {depth}, d_hidden {d_hidden}, heads {heads}: 1 or more, and heads divide d_hidden"
             )
-        self.walk = walk
+        self.walk, self.d_hidden, self.max_matrix_gb = walk, d_hidden, max_matrix_gb
         self.embed = nn.Linear(spec.width("atom") + walk, d_hidden)
         self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond"), heads, norm, dropout) for _ in range(depth))
         self.read_by(readout, d_hidden)
@@ -85,15 +88,24 @@ class GraphGPS(AtomEncoder):
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations and the chances of the walks ahead."""
         super().prepare(batch)
+        self._check_sizes(batch)
         _ = relations.all_pairs(batch).transpose, walk_returns(batch, self.walk)
 
     def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The atoms' states after the last layer."""
+        self._check_sizes(batch)
         atoms, bonds = batch.features("atom"), batch.features("bond")
         h = self.embed(torch.cat([atoms, walk_returns(batch, self.walk).to(atoms.dtype)], dim=1))
         for layer in self.layers:
             h = layer(h, bonds, batch)
         return h
+
+    def _check_sizes(self, batch: GraphBatch) -> None:
+        sizes = batch["atom"].offsets.diff()
+        check_matrices(
+            sizes.square(), sizes, self.d_hidden, self.max_matrix_gb, model="graphgps",
+            has="attends over all pairs of nodes", otherwise="choose a model without attention over all nodes",
+        )  # fmt: skip
 
 
 class _Layer(nn.Module):

@@ -8,6 +8,7 @@ from typing import Annotated
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Share, Width
 from molgraph.base.registry import register
 from molgraph.data.graph_store import InputSpec
+from molgraph.nn.matrix_limit import MatrixGB
 from molgraph.nn.pooling import PoolingName, make_pool
 from molgraph.nn.pooling_net import PoolingNet
 
@@ -62,7 +63,7 @@ class PyGPool(PoolingNet):
         k: Width = 10,
         ratio: Share = 0.5,
         levels: Annotated[int, Range(1, 8)] = 1,
-        max_matrix_gb: Annotated[float, Range(0.001, 1000)] = 0.05,
+        max_matrix_gb: MatrixGB = 0.05,
         norm: str = "batch",
         dropout: Probability = 0.0,
         readout: str = "sum",

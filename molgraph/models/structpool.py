@@ -13,6 +13,7 @@ from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import get, register
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.cluster_convolution import ClusterConvolution
+from molgraph.nn.matrix_limit import MatrixGB
 from molgraph.nn.pooling_net import PoolingNet
 from molgraph.nn.row_graph import MeanConv
 from molgraph.nn.structpool import StructPool
@@ -49,6 +50,7 @@ class StructPoolNet(PoolingNet):
         levels: poolings; 1 is the paper's single form.
         n_iter: steps of mean field.
         l_hop: pairs farther than this in bonds do not act on each other at the first level; None for all pairs.
+        max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph within ``l_hop``, in GB.
         compat: compatibility of clusters, ``learned`` or ``fixed``.
         assign: ``soft``, or ``hard`` with the gradient of the soft one.
         norm: a registered norm, after each convolution and of the unary logits.
@@ -59,7 +61,7 @@ class StructPoolNet(PoolingNet):
 
     Raises:
         ValueError: a depth below 1; fewer than 10 clusters for the released form.
-        UsageError: an unknown norm or readout.
+        UsageError: an unknown norm or readout, or a graph with a larger matrix.
     """
 
     small = MappingProxyType({"d_hidden": 8, "depth": 1, "k": 4})
@@ -75,6 +77,7 @@ class StructPoolNet(PoolingNet):
         levels: Annotated[int, Range(1, 8)] = 1,
         n_iter: Annotated[int, Range(0, 100)] = 5,
         l_hop: Annotated[int, Range(1, 32)] | None = None,
+        max_matrix_gb: MatrixGB = 0.25,
         compat: Literal["learned", "fixed"] = "learned",
         assign: Literal["soft", "hard"] = "soft",
         norm: str = "batch",
@@ -83,7 +86,7 @@ class StructPoolNet(PoolingNet):
         released: bool = False,
     ) -> None:
         super().__init__()
-        self.l_hop = None if released else l_hop
+        self.l_hop, self.max_matrix_gb = None if released else l_hop, max_matrix_gb
         if released:
             self._as_released(spec, k, n_iter)
             return

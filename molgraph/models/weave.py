@@ -16,6 +16,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
+from molgraph.nn.matrix_limit import MatrixGB, check_near
 from molgraph.nn.pairs import Pairs, pair_features, pairs
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
@@ -50,12 +51,13 @@ class Weave(AtomEncoder):
         depth: modules, 1 or more.
         max_distance: bonds between the atoms of a pair, at most.
         d_dense: width of the atoms' last layer.
+        max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph, in GB.
         norm: a registered norm, in every layer.
         readout: rows to graph, a registered readout.
 
     Raises:
         ValueError: a depth or distance below 1.
-        UsageError: an unknown norm or readout.
+        UsageError: an unknown norm or readout, or a graph with a larger matrix.
     """
 
     featurisers = MappingProxyType({"molecule": "v2_rings"})
@@ -69,13 +71,14 @@ class Weave(AtomEncoder):
         depth: Annotated[int, Range(1, INNER_LIMIT)] = 2,
         max_distance: Annotated[int, Range(1, 16)] = 2,
         d_dense: Width = 128,
+        max_matrix_gb: MatrixGB = 0.25,
         norm: str = "batch",
         readout: str = "gaussian_histogram",
     ) -> None:
         super().__init__()
         if depth < 1 or max_distance < 1:
             raise ValueError(f"depth is {depth} and max_distance {max_distance}: both are 1 or more")
-        self.max_distance = max_distance
+        self.max_distance, self.d_hidden, self.max_matrix_gb = max_distance, d_hidden, max_matrix_gb
         d_atom, d_pair = spec.width("atom"), spec.width("bond") + max_distance + 1
         self.weaves = nn.ModuleList(
             _Module(d_hidden if t else d_atom, d_hidden if t else d_pair, d_hidden, norm, update_pairs=t < depth - 1)
@@ -86,17 +89,20 @@ class Weave(AtomEncoder):
 
     def prepare(self, batch: GraphBatch) -> None:
         """Find the pairs ahead."""
-        found = pairs(batch, self.max_distance)
-        _ = found.atoms.transpose, found.graphs, relations.members(batch)
+        _ = self._pairs(batch).atoms.transpose, relations.members(batch)
 
     def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The atoms' states after the dense layer."""
-        found, members = pairs(batch, self.max_distance), relations.members(batch)
+        found, members = self._pairs(batch), relations.members(batch)
         a, p = batch.features("atom"), pair_features(batch, self.max_distance)
         with torch.autocast(a.device.type, enabled=False):  # bfloat16's 8 bits would move atoms from bin to bin
             for weave in self.weaves:
                 a, p = weave(a, p, found, members)
             return self.norm(self.dense(a).tanh(), members)
+
+    def _pairs(self, batch: GraphBatch) -> Pairs:
+        check_near(batch, self.max_distance, self.d_hidden, self.max_matrix_gb, model="weave", setting="max_distance")
+        return pairs(batch, self.max_distance)
 
 
 class _Module(nn.Module):

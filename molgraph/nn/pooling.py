@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal, TypeAlias
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from molgraph.base.errors import UsageError
+from molgraph.nn.matrix_limit import check_matrices
 from molgraph.nn.penalties import Penalties, add_penalties
 from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.row_graph import RowGraph, SizeGroups, SumConv
 
-BYTES = 4  # of a number in single precision
 PoolingName: TypeAlias = Literal["diffpool", "mincut", "sagpool", "topk"]
 
 
@@ -46,14 +44,10 @@ class DensePool(nn.Module):
         from torch_geometric.nn import dense_diff_pool, dense_mincut_pool
 
         sizes = graph.members.offsets.diff()
-        most, limit = int(sizes.max()) if len(sizes) else 0, math.isqrt(int(self.max_matrix_gb * 1e9 / BYTES))
-        if most > limit:
-            raise UsageError(
-                f"a graph of {most:,} nodes is too large for {self.name}, which forms matrices of all pairs of "
-                f"{limit:,} nodes at most (max_matrix_gb is {self.max_matrix_gb:g})",
-                hint=f"set max_matrix_gb to {BYTES * most**2 / 1e9 + 0.001:.3f} (training holds several of them), "
-                "or choose structpool, sagpool or topk, which form none",
-            )
+        check_matrices(
+            sizes.square(), sizes, 1, self.max_matrix_gb, model=self.name, has="forms matrices of all pairs of nodes",
+            otherwise="choose structpool, sagpool or topk, which form none",
+        )  # fmt: skip
         with torch.autocast(graph.h.device.type, enabled=False):  # sums over whole graphs
             h = graph.h.to(torch.promote_types(graph.h.dtype, torch.float32))
             groups, logits = graph.groups, self.norm(self.unary(h, graph))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +16,9 @@ from molgraph.base.packed import offsets_of, ranges
 from molgraph.data.batch import GraphBatch
 from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.sweep import Schedule, schedule
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -119,18 +122,41 @@ def hops(batch: GraphBatch, n: int) -> Relation:
     """
     if n < 1:
         raise ValueError(f"hops needs n of 1 or more, got {n}")
-    from scipy.sparse import coo_array
-
-    source, target = batch.source.numpy(force=True), batch.target.numpy(force=True)
-    size = batch.n_atoms
-    step = coo_array((np.ones(len(source), bool), (target, source)), shape=(size, size)).tocsr()
-    reach = step
+    reach = step = _adjacency(batch)
     for _ in range(n - 1):
         reach = reach + reach @ step
-    found = reach.tocoo()
+    found, size = reach.tocoo(), batch.n_atoms
     rows, columns = found.coords
     other = rows != columns
     return _from_arrays(batch, columns[other], rows[other], size, size)
+
+
+@once_a_batch
+def most_hops(batch: GraphBatch, n: int, enough: int) -> Int[Tensor, " g"]:
+    """How many pairs ``hops`` finds in each graph at most, counted without forming those of the last step.
+
+    Args:
+        batch: of molecules or other graphs.
+        n: largest graph distance, 1 or more.
+        enough: the count ends at the first distance at which a graph may have more pairs than this; where no graph
+            is so large, it is that of all pairs of different atoms.
+    """
+    sizes, graph = batch["atom"].offsets.diff(), batch.graph_of("atom").numpy(force=True)
+    every = sizes * (sizes - 1)
+    if not len(every) or int(every.max()) <= enough:
+        return every
+    others = sizes.numpy(force=True)[graph] - 1
+    step = reach = _adjacency(batch)
+    degree = np.diff(step.indptr)
+    per_atom = degree.clip(max=others)
+    for nearer in range(1, n):
+        if np.bincount(graph, per_atom).max() > enough:
+            break
+        reach = reach + reach @ step if nearer > 1 else step
+        # each atom within reach has a neighbour that is nearer to the start, so its others alone can be new
+        per_atom = (np.diff(reach.indptr) + reach @ (degree - 1)).clip(max=others)
+    counts = np.bincount(graph, per_atom, minlength=batch.n_graphs).astype(np.int64)
+    return torch.as_tensor(counts, device=every.device)
 
 
 @once_a_batch
@@ -222,6 +248,14 @@ def dags(batch: GraphBatch, reach: int) -> Dags:
 def pair_vectors(relation: Relation, positions: Float[Tensor, "n 3"]) -> Float[Tensor, "p 3"]:
     """``r_target - r_source`` of each pair."""
     return positions.index_select(0, relation.target) - positions.index_select(0, relation.source)
+
+
+def _adjacency(batch: GraphBatch) -> csr_array:
+    """Bool [n_atoms, n_atoms], sparse: targets by sources."""
+    from scipy.sparse import coo_array
+
+    source, target = batch.source.numpy(force=True), batch.target.numpy(force=True)
+    return coo_array((np.ones(len(source), bool), (target, source)), shape=(batch.n_atoms,) * 2).tocsr()
 
 
 def _from_arrays(batch: GraphBatch, source: np.ndarray, target: np.ndarray, n_source: int, n_target: int) -> Relation:

@@ -26,6 +26,10 @@ def pairs(relation: Relation) -> set[tuple[int, int]]:
     return set(found)
 
 
+def counts(relation: Relation, batch: GraphBatch) -> torch.Tensor:
+    return torch.bincount(batch.graph_of("atom")[relation.target], minlength=batch.n_graphs)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_relations_of_atoms_and_bonds(random_batch: Maker, seed: int) -> None:
     batch = random_batch(seed)
@@ -43,8 +47,22 @@ def test_relations_of_atoms_and_bonds(random_batch: Maker, seed: int) -> None:
     for length in (1, 2, 3):
         near |= {(v, edges[k][1]) for v, w in near for k in range(e) if edges[k][0] == w}
         assert pairs(relations.hops(batch, length)) == {(v, w) for v, w in near if v != w}
+        for enough in (4, 16, 64):
+            most = relations.most_hops(batch, length, enough)
+            assert most.max() > enough or (most >= counts(relations.hops(batch, length), batch)).all()
     angles = {(a, b) for a in range(e) for b in range(e) if target[a] == source[b] and source[a] != target[b]}
     assert pairs(relations.triplets(relations.bonds(batch))) == angles
+
+
+def test_pairs_are_counted_before_they_are_formed() -> None:
+    """A star, whose leaves are all two bonds apart, and a path, whose atoms hear a few each; both exactly."""
+    star = collate(featurize(["[Au]" + "(C)" * 300]), np.arange(1))
+    assert relations.most_hops(star, 1, enough=10).tolist() == [600]
+    assert relations.most_hops(star, 2, enough=1000).tolist() == [301 * 300]
+    assert relations.most_hops(star, 3, enough=10**6).tolist() == [301 * 300]
+    path = collate(featurize(["C" * 1000, "C"]), np.arange(2))
+    assert relations.most_hops(path, 2, enough=10_000).tolist() == [2 * 999 + 2 * 998, 0]
+    assert relations.most_hops(path, 9, enough=10_000).tolist()[0] > 10_000  # the count ended there
 
 
 def test_radius_is_every_near_pair_of_one_graph() -> None:
