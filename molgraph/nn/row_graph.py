@@ -135,7 +135,9 @@ class RowGraph:
         offsets = row_offsets(every.new_full((n_graphs,), k))
         back = every // k, torch.arange(n_graphs * k + 1, device=x.device)
         members = Relation(every, offsets, n_graphs * k, n_graphs, back)
-        groups = SizeGroups((every.view(n_graphs, k),), (every[:n_graphs],), every, n_graphs)
+        groups = SizeGroups((), (), every, 0)
+        if n_graphs:
+            groups = SizeGroups((every.view(n_graphs, k),), (every[:n_graphs],), every, n_graphs)
         return RowGraph(x.flatten(0, 1), members, adjacency, groups, None, assignment, penalties)
 
 

@@ -1,0 +1,132 @@
+"""Trials of every registered encoder, norm, readout and pooling with odd graphs, nasty molecules and huge graphs."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from molgraph.base.errors import UsageError
+from molgraph.base.registry import get, names
+from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.graph_store import GraphStore
+from molgraph.data.graph_values import Graph
+from molgraph.nn.atom_encoder import AtomEncoder
+from molgraph.nn.encoder import Encoder
+from molgraph.train.inputs import featuriser_of
+from tests.contract.test_encoders import ENCODERS, NASTY
+
+PAIRS = ("dag", "graphgps", "pyg_pool", "structpool", "weave")  # those that may refuse a large graph
+OF_GRAPHS = [name for name in ENCODERS if "graph" in get("encoder", name).reads]
+OPTIONS: dict[str, list[dict[str, Any]]] = {  # beside norms and readouts, the choices that change the mechanism
+    "mpnn": [{"message": "pair"}, {"d_master": 8}],
+    "pyg_pool": [{"pool": pool, "levels": 2} for pool in ("diffpool", "mincut", "sagpool", "topk")],
+    "structpool": [
+        {"levels": 2, "assign": "hard", "compat": "fixed"},
+        {"l_hop": 2},
+        {"released": True, "k": 10},
+    ],
+}
+
+
+def choices(name: str, which: str) -> list[dict[str, Any]]:
+    """The default and further options of an encoder, and the norms and readouts that no other trial has.
+
+    Those of atom encoders stand in test_atom_encoders; here are those of one of them, and of the encoders that pool.
+    """
+    taken = inspect.signature(get("encoder", name).__init__).parameters
+    tried = name != "gin" and issubclass(get("encoder", name), AtomEncoder)
+    if tried or which not in ("bare", "molecules"):
+        return [{}, *OPTIONS.get(name, [])]
+    parts = [{part: each} for part in ("norm", "readout") if part in taken for each in names(part)]
+    return [{}, *OPTIONS.get(name, []), *parts]
+
+
+def graph(n: int, *edges: tuple[int, int], **arrays: Any) -> Graph:
+    both = sorted({*edges, *((b, a) for a, b in edges)})
+    return Graph(n, np.array(both, np.int32).reshape(-1, 2), **arrays)
+
+
+BARE = [
+    graph(1),
+    graph(2),
+    graph(5),
+    graph(5, (0, 1), (1, 2)),  # two isolated nodes
+    graph(3, (0, 1), (0, 2), (1, 2)),
+    graph(70, *((0, i) for i in range(1, 70))),  # more neighbours than a degree has columns
+    graph(6, *((i, j) for i in range(6) for j in range(i))),
+]
+RICH = [
+    graph(n, *edges, node_label=np.arange(n) % 2, edge_features=np.zeros((2 * len(edges), 2), np.float32))
+    for n, *edges in [(1,), (4, (0, 1)), (3, (0, 1), (1, 2))]
+]
+GRAPHS = {"bare": BARE, "rich": RICH, "without edges": [graph(1), graph(3)]}
+
+
+@cache
+def odd(name: str, which: str) -> GraphStore:
+    if which == "molecules":
+        lines = NASTY.read_text(encoding="utf-8").splitlines()[1:]
+        return featuriser_of(name, "molecule").featurise([line.split("\t")[0] for line in lines])
+    return featuriser_of(name, "graph").featurise([*GRAPHS[which], None])
+
+
+def build(name: str, store: GraphStore, **params: Any) -> Encoder:
+    torch.manual_seed(0)
+    make = get("encoder", name)
+    return make(store.spec, **{**make.small, **params})
+
+
+def train(encoder: Encoder, batch: GraphBatch, words: object) -> None:
+    encoder.train().zero_grad()
+    encoder.prepare(batch)
+    encoded = encoder(batch)
+    assert encoded.graphs.shape == (batch.n_graphs, encoder.d_out), words
+    assert encoded.graphs.isfinite().all(), words
+    loss = sum(encoded.penalties.values(), encoded.graphs.sin().sum())
+    if loss.requires_grad:
+        loss.backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in encoder.parameters()), words
+    with torch.no_grad():
+        assert encoder.eval()(batch).graphs.isfinite().all(), words
+
+
+@pytest.mark.parametrize("name", OF_GRAPHS)
+@pytest.mark.parametrize("which", [*GRAPHS, "molecules"])
+def test_odd_graphs_train_together_alone_and_not_at_all(name: str, which: str) -> None:
+    store = odd(name, which)
+    for i, params in enumerate(choices(name, which)):
+        encoder = build(name, store, **params)
+        alone = range(len(store)) if which == "bare" and not i else (0,)
+        for rows in ([*range(len(store))], *([each] for each in alone), []):
+            train(encoder, collate(store, np.array(rows, np.int64)), (params, rows))
+
+
+@pytest.mark.parametrize("name", OF_GRAPHS)
+@pytest.mark.parametrize("shape", ["path", "star"])
+def test_a_graph_of_five_thousand_nodes_is_encoded_or_refused(name: str, shape: str) -> None:
+    n = 5000
+    edges = [(i - 1 if shape == "path" else 0, i) for i in range(1, n)]
+    labels = np.random.default_rng(0).integers(0, 3, n)
+    store = featuriser_of(name, "graph").featurise([graph(n, *edges, node_label=labels)])
+    batch = collate(store, np.arange(1))
+    for params in ({}, *OPTIONS.get(name, [])):
+        encoder = build(name, store, **params)
+        words = refusal(encoder, batch)
+        if words:
+            assert name in PAIRS and "a graph of 5,000 nodes is too large for" in words, params
+            assert "max_matrix_gb is 0." in words and "set max_matrix_gb to " in words
+
+
+def refusal(encoder: Encoder, batch: GraphBatch) -> str:
+    """The words in which an encoder refuses a batch; none where it encodes it into finite states."""
+    try:
+        encoder.prepare(batch)
+        assert encoder(batch).graphs.isfinite().all()
+    except UsageError as error:
+        return str(error)
+    return ""
