@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import cache
 from pathlib import Path
 
@@ -14,13 +13,11 @@ from torch import Tensor, nn
 
 import molgraph.models  # noqa: F401 - registers the encoders
 from molgraph.base.registry import entry, names
-from molgraph.cli.models import LINE
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.graph_store import GraphStore
 from molgraph.data.graph_values import Geometry
 from molgraph.nn.encoder import Encoder
-from molgraph.train.infograph_star import fresh_copy
 from molgraph.train.inputs import featuriser_of
 
 ENCODERS = names("encoder")
@@ -59,15 +56,6 @@ def entities(name: str) -> tuple[Featuriser, tuple]:
     return featuriser_of(name, kind), tuple(made) or tuple(SMILES)
 
 
-@pytest.mark.parametrize("name", ENCODERS)
-def test_its_page_says_when_to_use_it_and_its_file_fits_one_sitting(name: str) -> None:
-    own = entry("encoder", name).value
-    page = inspect.getdoc(own) or ""
-    assert "Use it " in page and "Known limits: " in page and entry("encoder", name).paper
-    assert len(entry("encoder", name).line) == len(LINE)
-    assert len(Path(inspect.getfile(own)).read_text("utf-8").splitlines()) <= 150
-
-
 def store_of(name: str, which: slice = slice(None)) -> GraphStore:
     featuriser, values = entities(name)
     return featuriser.featurise(values[which])
@@ -86,16 +74,6 @@ def batch(store: GraphStore) -> GraphBatch:
 def build(name: str, seed: int = 0) -> Encoder:
     torch.manual_seed(seed)
     return entry("encoder", name).value(store_of(name).spec)
-
-
-@pytest.mark.parametrize("name", ENCODERS)
-def test_a_fresh_copy_keeps_no_matrix_of_its_model(name: str) -> None:
-    first = build(name)
-    copy = fresh_copy(first).state_dict()
-    drawn = [
-        (key, weight) for key, weight in first.state_dict().items() if weight.ndim > 1 and len(weight.unique()) > 1
-    ]
-    assert drawn and not [key for key, weight in drawn if torch.equal(weight, copy[key])]
 
 
 def tensors(batch: GraphBatch) -> list[Tensor]:
