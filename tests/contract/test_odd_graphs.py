@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 import torch
 
+import molgraph
+from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
 from molgraph.base.registry import get, names
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.graph_store import GraphStore
 from molgraph.data.graph_values import Graph
+from molgraph.data.sources.graph_files import classes_table
 from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.encoder import Encoder
 from molgraph.train.inputs import featuriser_of
@@ -130,3 +133,12 @@ def refusal(encoder: Encoder, batch: GraphBatch) -> str:
     except UsageError as error:
         return str(error)
     return ""
+
+
+def test_a_user_reads_the_refusal_in_one_sentence() -> None:
+    graphs = [graph(n, *((i, i + 1) for i in range(n - 1))) for n in (*range(3, 40), 200)]
+    table = classes_table(graphs, np.arange(len(graphs)) % 2, Target("y", "multiclass", classes=("0", "1")))
+    small = {"d_hidden": 8, "heads": 2, "max_matrix_gb": 0.001}
+    with pytest.raises(UsageError, match="a graph of 200 nodes is too large for graphgps") as found:
+        molgraph.train(table, model="graphgps", params=small, split="random", epochs=1)
+    assert found.value.message.count(". ") == 0 and "set max_matrix_gb to 0.002 or more" in found.value.hint
