@@ -1,4 +1,4 @@
-"""Read rows without labels, for an objective that learns from them beside those of a table."""
+"""Read a table without labels for semi-supervised training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Support vector machines on a kernel matrix: numbers within a margin, classes one against the rest, probabilities."""
+"""Fit support vector regression or classification to a precomputed kernel matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``molgraph models --why``: where models stand on the measured boards."""
+"""``molgraph models --why``: print how each model ranks on the measured benchmarks."""
 
 from __future__ import annotations
 

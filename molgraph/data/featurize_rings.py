@@ -1,4 +1,4 @@
-"""Featurise molecules as ``v2`` does, and tell for each atom which rings it is in."""
+"""Featurise molecules as ``v2`` does, with a bit mask of the rings that each atom is in."""
 
 from __future__ import annotations
 

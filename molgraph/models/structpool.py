@@ -1,4 +1,4 @@
-"""StructPool: atoms assigned to clusters by a conditional random field, and the clusters read out."""
+"""StructPool: a graph network that pools atoms into clusters by a conditional random field."""
 
 from __future__ import annotations
 

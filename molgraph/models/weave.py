@@ -1,4 +1,4 @@
-"""Weave: atoms and pairs of atoms, bonded or not, that are updated from each other."""
+"""Weave: a graph network that updates features of atoms and of atom pairs, bonded or not."""
 
 from __future__ import annotations
 

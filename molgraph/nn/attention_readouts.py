@@ -1,4 +1,4 @@
-"""Readouts that weigh the rows of a graph: gated sums, Set2Set, self-attention, the attention of AttentiveFP."""
+"""Attention readouts, from atom states to a graph state: gated sum, Set2Set, self-attention, AttentiveFP."""
 
 from __future__ import annotations
 

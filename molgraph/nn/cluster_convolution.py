@@ -1,4 +1,4 @@
-"""Convolve over a graph's clusters in their order, as the head of DGCNN does over sorted rows."""
+"""One-dimensional convolution over pooled clusters: the head of DGCNN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gaussian histogram readout: how many rows of a graph fall into each of eleven soft bins, channel by channel."""
+"""Gaussian histogram readout of Weave: soft counts of the atoms in eleven bins of each channel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph-network blocks: states of edges, nodes and whole graphs, updated in this order from each other."""
+"""Graph network block: update edge, node and global states of a graph (Battaglia et al. 2018)."""
 
 from __future__ import annotations
 

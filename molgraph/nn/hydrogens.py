@@ -1,4 +1,4 @@
-"""Hydrogens of molecules as atoms of their own, added to a batch from the numbers of hydrogens in its features."""
+"""Add explicit hydrogens as atoms to a batch of molecules whose features count them."""
 
 from __future__ import annotations
 

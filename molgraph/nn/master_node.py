@@ -1,4 +1,4 @@
-"""A master node: one further node a graph, to which every row speaks and which speaks to every row."""
+"""Master node: a virtual node in each graph, connected to all its atoms (Gilmer et al. 2017)."""
 
 from __future__ import annotations
 

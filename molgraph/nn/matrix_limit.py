@@ -1,4 +1,4 @@
-"""Refuse a graph whose pairs of nodes would fill more memory than a setting allows, before they are formed."""
+"""Refuse graphs whose matrix of node pairs would need more memory than a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimate mutual information between states of rows and states of graphs by the Jensen-Shannon bound."""
+"""Estimate the mutual information of node and graph states by the Jensen-Shannon bound."""
 
 from __future__ import annotations
 

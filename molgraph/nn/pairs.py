@@ -1,4 +1,4 @@
-"""Pairs of atoms up to a graph distance, each once: their ends, distance, bond and whether they share a ring."""
+"""List pairs of atoms up to a graph distance, with their distance, bond and shared rings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base class of encoders that pool rows into fewer rows, once or several times, and read each pooled graph out."""
+"""Base class of graph encoders with pooling layers."""
 
 from __future__ import annotations
 

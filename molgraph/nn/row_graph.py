@@ -1,4 +1,4 @@
-"""Rows of several graphs with their adjacency, sparse or dense, as poolings take and give them."""
+"""Graphs of atoms or clusters with a sparse or dense adjacency, the input and output of pooling layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readouts that are small networks over the set of a graph's rows: PointNetST and Perceiver."""
+"""Readouts that are neural networks over sets: PointNetST and Perceiver."""
 
 from __future__ import annotations
 

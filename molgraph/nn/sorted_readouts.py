@@ -1,4 +1,4 @@
-"""Readouts that sort the rows of a graph: SortPool by one channel, FSPool each channel by itself."""
+"""Readouts that sort the states of atoms: SortPool and FSPool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""StructPool: pool the rows of a graph into clusters, whose assignment is a conditional random field."""
+"""StructPool layer: pool the nodes of a graph into clusters by a conditional random field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""InfoGraph: learn vectors of graphs without labels, by telling each graph's rows from those of other graphs."""
+"""InfoGraph: pretrain a graph encoder without labels by maximising mutual information."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""InfoGraph*: learn labels of few graphs while a second encoder learns all graphs without labels."""
+"""InfoGraph*: semi-supervised training by a supervised student and an unsupervised teacher."""
 
 from __future__ import annotations
 

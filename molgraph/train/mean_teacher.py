@@ -1,4 +1,4 @@
-"""Mean teacher: learn labels of some rows, and on all rows the predictions of a moving average of the weights."""
+"""Mean teacher: semi-supervised training by consistency with a moving average of the weights."""
 
 from __future__ import annotations
 

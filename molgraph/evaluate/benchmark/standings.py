@@ -1,4 +1,4 @@
-"""Condense the boards of several benchmarks into a table of where each method stands, to choose a model by."""
+"""Collect the rank of each method on every leaderboard into one table."""
 
 from __future__ import annotations
 
