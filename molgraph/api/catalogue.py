@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any, NamedTuple
 
 from molgraph.base import registry
@@ -21,6 +22,8 @@ COMMANDS = {
     "oracle": "molgraph optimise generator.mgm --objective {name} -o found.csv",
     "search": "molgraph optimise generator.mgm --objective qed --search {name} -o found.csv",
     "objective": "molgraph pretrain {data} --objective {name} -o encoder.mgm",
+    "optimizer": "molgraph train {data} -m dmpnn --optimizer {name}",
+    "schedule": "molgraph train {data} -m dmpnn --schedule {name}",
 }
 
 
@@ -30,6 +33,7 @@ GROUPS = {
     "3d": "3D networks",
     "sequence": "Sequence networks",
     "fingerprints": "Fingerprints",
+    "kernel": "Graph kernels",
     "baseline": "Baseline",
     "peer": "Peer packages",
 }
@@ -128,10 +132,19 @@ def _options(entry: Entry) -> list[System]:
 
 def _system(entry: Entry) -> System:
     defined = entry.value if inspect.isclass(entry.value) or inspect.isfunction(entry.value) else type(entry.value)
-    data = DATA.get(tags_of(entry)[0] if entry.kind == "encoder" else "", DATA["molecule"])
-    command = entry.command or COMMANDS.get(entry.kind, "molgraph models {name}").format(data=data, name=entry.name)
     place = f"{defined.__module__.replace('.', '/')}.py"
-    return System(entry.system, entry.kind, entry.name, place, entry.paper, command)
+    return System(entry.system, entry.kind, entry.name, place, entry.paper, command_of(entry))
+
+
+def command_of(entry: Entry) -> str:
+    """The command that shows an entry working.
+
+    Example:
+        >>> command_of(registry.entry("readout", "set2set"))
+        'molgraph train dataset:chembl2321810 -m dmpnn -s params.readout=set2set'
+    """
+    data = DATA.get(tags_of(entry)[0] if entry.kind == "encoder" else "", DATA["molecule"])
+    return entry.command or COMMANDS.get(entry.kind, "molgraph models {name}").format(data=data, name=entry.name)
 
 
 def tags_of(entry: Entry) -> tuple[str, ...]:
@@ -163,6 +176,19 @@ def parameters(value: Any) -> list[Parameter]:
         meanings = _meanings(inspect.getdoc(value.__init__) or "") | meanings
     found = inspect.signature(value).parameters.values()
     return [Parameter(p.name, p.default, meanings.get(p.name, "")) for p in found if p.default is not p.empty]
+
+
+def advice(value: Any) -> list[str]:
+    """When to use a class, and its known limits, as its docstring has them; empty where it does not say.
+
+    Example:
+        >>> def example(): "Sums.\\n\\n    Use it first. Known limits: it is\\n    slow."
+        >>> advice(example)
+        ['Use it first.', 'Known limits: it is slow.']
+    """
+    text = (inspect.getdoc(value) or "").replace("``", "")
+    found = re.findall(r"\bUse it\b.*?(?=\sKnown limits:|\n\n|\Z)|\bKnown limits:.*?(?=\n\n|\Z)", text, re.DOTALL)
+    return [" ".join(each.split()) for each in found]
 
 
 def _meanings(docstring: str) -> dict[str, str]:

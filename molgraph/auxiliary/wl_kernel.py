@@ -60,6 +60,7 @@ class Fitted:
     "wl_kernel",
     summary="support vectors on the Weisfeiler-Leman subtree kernel",
     paper="Shervashidze et al. 2011, J. Mach. Learn. Res. 12:2539",
+    tags=("kernel",),
 )
 @dataclass(eq=False)
 class WLKernel(Method):
@@ -70,7 +71,8 @@ class WLKernel(Method):
     ``|n(G)| |n(G')|``. Nodes begin with their label, or their degree where there are none; continuous features are not
     read beside labels. Of molecules a label is all features of an atom, and bonds have labels too.
 
-    Use it as the floor of networks on graphs without chemistry. Its kernel matrix takes rows x rows x 8 bytes.
+    Use it as the baseline of networks on graphs without chemistry. Known limits: its kernel matrix takes rows x rows x
+    8 bytes.
 
     Args:
         rounds: of colour refinement (the paper's h).

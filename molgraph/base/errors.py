@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from molgraph.base.printable import printable
 
 SHOWN = 20  # names in a list of known ones
-FLOOR = 0.6  # likeness of two names, from 0 to 1, under which one is no slip of the other
+FLOOR = 0.65  # likeness of two names, from 0 to 1, under which one is no slip of the other
+NEAR = 0.15  # names less like the one asked for than the nearest is, by more than this, are left out
 
 
 class MolgraphError(Exception):
@@ -81,10 +82,16 @@ def did_you_mean(names: Iterable[str]) -> str:
 
 
 def close_names(name: str, known: Iterable[str]) -> list[str]:
-    """Up to three of the known names that look like ``name``, the nearest first, equally near ones in their order."""
+    """Up to three of the known names that look like ``name``, the nearest first, equally near ones in their order.
+
+    Example:
+        >>> close_names("forset", ["rmse", "sort", "random_forest"])
+        ['random_forest']
+    """
     whole = {each: _likeness(name, each) for each in known}
     best = {each: max(_likeness(name, part) for part in (each, *re.split("[/_]", each))) for each in whole}
-    return sorted((each for each in best if best[each] >= FLOOR), key=lambda each: (-best[each], -whole[each]))[:3]
+    floor = max(FLOOR, max(best.values(), default=0.0) - NEAR)
+    return sorted((each for each in best if best[each] >= floor), key=lambda each: (-best[each], -whole[each]))[:3]
 
 
 def _likeness(one: str, other: str) -> float:

@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 LINE = ("rows", "relation", "message", "update", "readout", "objective")
 TAGGED = 40  # characters of a summary beside which tags are shown
 AUTHOR = 10  # characters of a name
+#: kinds whose parameters are shown, with how to set one
+SET = {
+    "encoder": "--set params.NAME=VALUE",
+    "method": "--set params.NAME=VALUE",
+    "generator": "--set params.NAME=VALUE",
+    "search": "--set NAME=VALUE",
+    "objective": "--set params.objective.NAME=VALUE",
+    "joiner": "--set params.joiner.NAME=VALUE",
+    "readout": "encoders take the defaults; others in Python",
+    "norm": "encoders take the defaults; others in Python",
+}
 GRAPH_METHOD = "graph"  # the method that trains any encoder: its parameters are every graph model's too
 
 
@@ -60,10 +71,12 @@ def models(
             known |= {name: others[0]} if len(others) == 1 else {}
         wanted = full_name(kind, name)
         if wanted not in known:
+            owners = [each for each in kinds() if full_name(each, name) in names(each)]
             every = sorted({each for k in kinds() for each in names(k)})
-            raise UsageError(
-                f"no {kind} is named {name!r}", hint=nearest(name, every if close_names(name, every) else known)
-            )
+            hint = nearest(name, every if close_names(name, every) else known)
+            if owners:
+                hint = "\n".join(f"the {each} of that name: molgraph models {name} --kind {each}" for each in owners)
+            raise UsageError(f"no {kind} is named {name!r}", hint=hint)
         found = [known[wanted]]
     if search is not None and not (found := [each for each in found if matches(each, search)]):
         raise UsageError(f"no {kind} has all the words {search!r}", hint="use fewer words; molgraph models lists all")
@@ -158,6 +171,9 @@ def _metrics(found: list[Entry]) -> Any:
 def show_one(entry: Entry) -> None:
     """Print one entry: what it is, its line of the design's table, its parameters."""
     from rich.console import Console
+    from rich.markup import escape
+
+    from molgraph.api.catalogue import COMMANDS, advice, command_of
 
     console = Console(highlight=False)
     console.print(f"[bold cyan]{entry.name}[/bold cyan]  {entry.summary}")
@@ -168,6 +184,8 @@ def show_one(entry: Entry) -> None:
         console.print(f"{better} is better; judges {', '.join(entry.value.kinds)} targets; needs {entry.value.needs}")
     if entry.kind == "split":
         console.print(entry.value.asks)
+    for said in advice(entry.value):
+        console.print(f"\n{escape(said)}")
     console.print()
     if entry.line:
         table = grid("", "part", "what it is")
@@ -176,10 +194,13 @@ def show_one(entry: Entry) -> None:
         console.print(table, "")
     for title, rows in _parameters(entry).items():
         explained = any(row["meaning"] for row in rows)
-        table = grid(title, "parameter", "default", *["meaning"] * explained)
+        console.print(f"[bold]{escape(title)}[/bold]")
+        table = grid("", "parameter", "default", *["meaning"] * explained)
         for row in rows:
             table.add_row(row["name"], repr(row["default"]), *[row["meaning"]] * explained)
         console.print(table, "")
+    if entry.command or entry.kind in COMMANDS:
+        console.print(f"[dim]try it:[/dim] {escape(command_of(entry))}", soft_wrap=True)
 
 
 def _parameters(entry: Entry) -> dict[str, list[dict[str, Any]]]:
@@ -190,14 +211,15 @@ def _parameters(entry: Entry) -> dict[str, list[dict[str, Any]]]:
     if entry.kind == "split":
         rows = [{"name": key, "default": value, "meaning": ""} for key, value in entry.value.params.items()]
         return {"Its parameters": rows} if rows else {}
-    if entry.kind not in ("encoder", "method", "generator"):
+    if entry.kind not in SET:
         return {}
-    sources = {"Its own parameters  (--set params.NAME=VALUE)": entry.value}
+    sources = {f"Its own parameters  ({SET[entry.kind]})": entry.value}
     if entry.kind == "encoder":
         sources["Training"] = find("method", GRAPH_METHOD).value
     return {
-        title: [each._asdict() for each in parameters(value) if each.name not in ("encoder", "params")]
+        title: [each._asdict() for each in found]
         for title, value in sources.items()
+        if (found := [each for each in parameters(value) if each.name not in ("encoder", "params")])
     }
 
 

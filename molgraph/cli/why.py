@@ -8,8 +8,8 @@ from molgraph.cli.show import grid, number
 
 NOTE = (
     "led: boards on which nothing is significantly better, and that tell their best from the mean. behind: boards on "
-    "which the random forest is significantly better. Each method has the settings of its board's recipe. Scores and "
-    "tests: docs/benchmarks.md"
+    "which the random forest is significantly better; a dash where none was measured. Each method has the settings of "
+    "its board's recipe. Scores and tests: docs/benchmarks.md"
 )
 
 
@@ -28,15 +28,21 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
     console, standings = Console(highlight=False), read_standings()
     chosen = standings if names is None else standings[standings["method"].isin(names)]
     if chosen.empty:
-        known = ", ".join(sorted({*standings["method"]}))
-        raise UsageError(f"{', '.join(names or [])} stands on no measured board", hint=f"those that do: {known}")
+        asked = names or []
+        who = f"{asked[0]} stands" if len(asked) == 1 else f"{', '.join(asked)} stand"
+        hint = (
+            f"measure it beside a random forest on your own table: molgraph train assay.csv -t Y -m {asked[0]}\n"
+            "those that stand on one: molgraph models --why"
+        )
+        raise UsageError(f"{who} on no measured board yet", hint=hint)
     if as_json:
         print(json.dumps(chosen.to_dict("records"), indent=2))
     elif names is None:
-        for asked in questions(standings):
-            table = grid(f"{asked.words} ({', '.join(asked.boards)})", "model", "led", "behind", "mean place", "CPU s")
-            for method, row in asked.table.iterrows():
-                led, behind = (f"{row[key]:.0f} of {row['boards']:.0f}" for key in ("first", "behind"))
+        for question in questions(standings):
+            console.print(f"[bold]{question.words}[/bold] ({', '.join(question.boards)})")
+            table = grid("", "model", "led", "behind", "mean place", "CPU s")
+            for method, row in question.table.iterrows():
+                led, behind = (_share(row[key], row["boards"]) for key in ("first", "behind"))
                 table.add_row(str(method), led, behind, f"{row['place']:.1f}", f"{float(f'{row.cpu_seconds:.2g}'):g}")
             console.print(table, "")
         console.print(f"[dim]{NOTE}[/dim]")
@@ -44,13 +50,21 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
     else:
         best = standings[standings["place"] == 1].set_index(BOARD)
         of = standings.groupby(BOARD).size()
-        table = grid("", "dataset", "split", "model", "place", "metric", "score", "best", "the forest")
-        beside = {"better": "beaten", "worse": "better", "alike": "not told apart", "": ""}
+        several, forest = chosen["method"].nunique() > 1, chosen["against"].any()
+        heads = ["dataset", "split", *["model"] * several, "place", "metric", "score", "best", *["the forest"] * forest]
+        table = grid("", *heads)
+        beside = {"better": "beaten", "worse": "better", "alike": "not told apart", "": "-"}
         for row in chosen.itertuples():
             board = (row.recipe, row.dataset, row.split, row.metric)
             leader = best.loc[board]
             table.add_row(
-                row.dataset, row.split, row.method, f"{row.place} of {of[board]}", row.metric, number(row.score),
-                f"{number(leader['score'])} {leader['method']}", beside[row.against],
+                row.dataset, row.split, *[row.method] * several, f"{row.place} of {of[board]}", row.metric,
+                number(row.score), f"{number(leader['score'])} {leader['method']}", *[beside[row.against]] * forest,
             )  # fmt: skip
         console.print(table)
+        if not forest and "random_forest" not in [*chosen["method"]]:
+            console.print("\n[dim]No random forest was measured on these boards.[/dim]")
+
+
+def _share(count: float, of: float) -> str:
+    return "-" if count != count else f"{count:.0f} of {of:.0f}"

@@ -28,7 +28,7 @@ from molgraph.train.samples import Sample
     system="infograph-infograph",
     summary="labels of some rows; a second encoder learns all of them without",
     paper="Sun et al. 2020, ICLR",
-    command="molgraph train assay.csv -m gin --objective infograph-star --unlabelled library.smi -o model.mgm",
+    command="molgraph train assay.csv -t Y -m gin --objective infograph-star --unlabelled library.smi -o model.mgm",
 )
 class InfoGraphStar(Objective):
     """InfoGraph* for few labels and many graphs; the network is the student, the teacher is the objective's own.

@@ -30,6 +30,7 @@ Decay = Annotated[float, Range(0, 1, below=True)]
     "mean-teacher",
     summary="labels of some rows; on all, the predictions of the weights' moving average",
     paper="Tarvainen and Valpola 2017, NeurIPS",
+    command="molgraph train assay.csv -t Y -m gin --objective mean-teacher --unlabelled library.smi -o model.mgm",
 )
 class MeanTeacher(Objective):
     """Mean teacher for few labels and many graphs; the network is the teacher, which is kept and judged.

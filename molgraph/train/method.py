@@ -68,7 +68,8 @@ class GraphMethod(Method):
         strategy: Lightning's word for how processes work together.
         predict_batch: rows that are predicted together.
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
-        joiner: how the states of several entity columns become one (``molgraph models`` lists them).
+        joiner: how the states of several entity columns become one, a registered joiner
+            (``molgraph models --kind joiner``).
         inputs: the entity columns to read, the others being left out on purpose; None for all.
         init: the file of a pretrained encoder or of a graph model, from whose weights the encoder starts; it has that
             file's hyper-parameters.

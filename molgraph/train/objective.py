@@ -149,7 +149,12 @@ def make_objective(
     return make(outputs, **own) if make.labelled else make(network, inputs, **own)
 
 
-@register("objective", "supervised", summary="the labels of rows: squared error, cross-entropy")
+@register(
+    "objective",
+    "supervised",
+    summary="the labels of rows: squared error, cross-entropy",
+    command="molgraph train dataset:chembl2321810 -m dmpnn --objective supervised",
+)
 class Supervised(Objective):
     """Squared error for values, cross-entropy for classes, each label weighted, and the network's penalties.
 

@@ -64,3 +64,32 @@ def test_models_answers_unknown_names_with_known_ones(words: list[str]) -> None:
     result = run(app, ["models", *words])
     assert result.exit_code == 2
     assert "did you mean" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["gin"], ["Use it for graphs without chemistry", "Known limits: it tells no graphs apart"]),
+        (["infograph"], ["d_score 128 width of", "--set params.objective.NAME=VALUE", "--method infograph -o"]),
+        (["set2set"], ["steps 3 number of questions.", "-s params.readout=set2set"]),
+        (["pair"], ["scale 1.0 the root mean square", "-s params.norm=pair"]),
+        (["mean-teacher"], ["try it: molgraph train assay.csv -t Y -m gin --objective mean-teacher"]),
+    ],
+)
+def test_models_says_when_to_use_one_and_how(words: list[str], said: list[str]) -> None:
+    page = " ".join(run(app, ["models", *words], env={"COLUMNS": "80"}).stdout.split())
+    assert all(each in page for each in said), page
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["group"], "molgraph models group --kind norm\n  the split of that name: molgraph models group --kind split"),
+        (["dmpnn", "--kind", "readout"], "molgraph models dmpnn --kind encoder"),
+        (["forset"], "did you mean 'random_forest'?"),
+        (["structpool", "--why"], "your own table: molgraph train assay.csv -t Y -m structpool"),
+    ],
+)
+def test_models_says_what_to_type_instead(words: list[str], said: str) -> None:
+    result = run(app, ["models", *words])
+    assert result.exit_code == 2 and said in result.stderr, result.stderr

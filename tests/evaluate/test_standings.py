@@ -51,7 +51,10 @@ def test_the_shell_says_which_model_to_pick() -> None:
     one = json.loads(call(app, ["models", "dmpnn", "--why", "--json"]).output)
     assert one == read_standings().query("method == 'dmpnn'").to_dict("records")
     lines = call(app, ["models", "dmpnn", "--why"], env={"COLUMNS": "120"}).output.splitlines()
-    assert sum("dmpnn" in line for line in lines) == len(one)
+    assert sum(line.startswith(tuple(each["dataset"] for each in one)) for line in lines) == len(one)
+    assert "the forest" in lines[0]
+    graphs = call(app, ["models", "gin", "--why"], env={"COLUMNS": "80"}).output
+    assert "stratified-10 " in graphs and "the forest" not in graphs and "No random forest was measured" in graphs
 
 
 @pytest.mark.parametrize(

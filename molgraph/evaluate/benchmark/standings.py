@@ -42,7 +42,8 @@ class Question(NamedTuple):
         boards: their datasets.
         table: by method, the best first: ``boards`` that it is on, ``first`` (on how many nothing is significantly
             better, where the board tells its best from the mean at all), ``behind`` (on how many the forest is
-            significantly better), ``place`` (mean, by score), ``cpu_seconds`` (median, of a fold).
+            significantly better; NaN where none was measured), ``place`` (mean, by score), ``cpu_seconds`` (median,
+            of a fold).
     """
 
     words: str
@@ -110,6 +111,8 @@ def questions(standings: pd.DataFrame) -> list[Question]:
             place=("place", "mean"),
             cpu_seconds=("cpu_seconds", "median"),
         )
+        if not group["against"].any():
+            table["behind"] = float("nan")
         best = table.assign(behind=-table["first"] / table["boards"]).sort_values(["behind", "place"]).index
         found.append(Question(", ".join(words), [*dict.fromkeys(group["dataset"])], table.loc[best]))
     return found
