@@ -76,6 +76,11 @@ def method_of(config: RunConfig) -> Method:
     known = known_options(make_method(config.model.name))
     _check_idle(config, config.training.model_dump(exclude={"ensemble", "baseline", *known}))
     params = config.training.model_dump(include=known) | config.model.params
+    if config.model.init is not None and "init" not in make_method(config.model.name).param_names():
+        raise UsageError(
+            f"{config.model.name} has no encoder to start from {config.model.init}",
+            hint="leave the model out: it is the file's; or leave out --init (in Python init=)",
+        )
     if config.model.init is not None:
         params["init"] = config.model.init
     method: Method

@@ -16,6 +16,7 @@ from molgraph.chem.standardise import preset
 from molgraph.data.cards import card
 from molgraph.train.modelfile import load_model
 
+PRETRAIN = "pretrain one: molgraph pretrain library.smi -m gin -o encoder.mgm"
 READING = ("decimal", "qualifiers", "unit", "log")  # how cells of values are read
 
 
@@ -43,11 +44,20 @@ def corpus_keywords(
 
 
 def with_start(config: RunConfig) -> RunConfig:
-    """The recipe, with the model of the file that its encoder starts from where it names none itself."""
+    """The recipe, with the model of the file that its encoder starts from where it names none itself.
+
+    Raises:
+        UsageError: the file's model has no encoder.
+    """
     if config.model.init is None or "name" in config.model.model_fields_set:
         return config
-    encoder = load_model(Path(config.model.init)).method.model_name
-    return config.model_copy(update={"model": config.model.model_copy(update={"name": encoder})})
+    found = load_model(Path(config.model.init))
+    if "init" not in found.method.param_names():
+        raise UsageError(
+            f"{config.model.init} holds a {found.kind}, which has no encoder to start from",
+            hint=f"{PRETRAIN}; or train it anew, as by: molgraph train assay.csv -t Y -m random_forest",
+        )
+    return config.model_copy(update={"model": config.model.model_copy(update={"name": found.method.model_name})})
 
 
 def advised_split(path: str | None) -> str:

@@ -15,6 +15,7 @@ import torch
 from molgraph.api.prediction import load
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
+from molgraph.base.printable import count, printable
 from molgraph.chem.draw import draw_molecule
 from molgraph.data.batch import collate
 from molgraph.data.standardise import standardise
@@ -24,16 +25,17 @@ from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 
 WIDTH, HEIGHT = 300, 240  # of one molecule, pixels
+SHOWN = 10  # molecules that are written out in a terminal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DrawnClusters:
     """Molecules with the clusters of their atoms; a notebook shows the drawings.
 
     Args:
         smiles: each molecule as the model reads it, after its standardiser; or as it was given, if it cannot be read.
         shares: float32 [atoms, k] each: how much of an atom is in each cluster; [0, k] for one that cannot be read.
-        svgs: a drawing each, an ``<svg>`` element; the colour of an atom is its largest share's.
+        svgs: a drawing each, an ``<svg>`` element; an atom has its largest share's colour, paler where that is less.
     """
 
     smiles: tuple[str, ...]
@@ -44,6 +46,16 @@ class DrawnClusters:
     def clusters(self) -> tuple[np.ndarray, ...]:
         """int64 [atoms] each: the cluster that holds most of each atom."""
         return tuple(each.argmax(axis=1) for each in self.shares)
+
+    def __repr__(self) -> str:
+        head = f"DrawnClusters of {count(len(self.smiles), 'molecule')}, the atoms of each by their cluster"
+        lines = [f"{head}; save('clusters.html') draws them"]
+        for text, part, clusters in zip(self.smiles[:SHOWN], self.shares, self.clusters, strict=False):
+            said = "; ".join(f"{k}: {', '.join(map(str, np.flatnonzero(clusters == k)))}" for k in np.unique(clusters))
+            best = part.max(axis=1, initial=0)
+            shares = f" (shares {best.min():.2f} to {best.max():.2f})" if said else "cannot be read"
+            lines.append(f"  {text}  {said}{shares}")
+        return printable("\n".join([*lines, "  ..."] if len(self.smiles) > SHOWN else lines))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the drawings as an HTML page, or that of a single molecule as ``.svg``.
@@ -86,6 +98,8 @@ def draw_clusters(model: Model | str | os.PathLike[str], smiles: str | Sequence[
         >>> options = {"model": "structpool", "epochs": 1, "baseline": False}
         >>> model = molgraph.train("builtin:chembl2321810", **options).model
         >>> found = molgraph.draw_clusters(model, ["CCO", "not a molecule"])
+        >>> print(repr(found).splitlines()[2])
+          not a molecule  cannot be read
         >>> found.clusters[0].shape, found.svgs[0].startswith("<svg"), len(found.clusters[1])
         ((3,), True, 0)
     """
@@ -107,8 +121,9 @@ def draw_clusters(model: Model | str | os.PathLike[str], smiles: str | Sequence[
     offsets = batch["atom"].offsets.numpy()
     parts = tuple(shares[a:b] for a, b in pairwise(offsets.tolist()))
     texts = tuple(own if len(part) else text for own, text, part in zip(table.smiles, given, parts, strict=True))
+    size = {"width": WIDTH, "height": HEIGHT}
     drawn = [
-        draw_molecule(text, width=WIDTH, height=HEIGHT, groups=part.argmax(axis=1).tolist())
+        draw_molecule(text, **size, groups=part.argmax(axis=1).tolist(), shares=part.max(axis=1).tolist())
         for text, part in zip(texts, parts, strict=True)
     ]
     return DrawnClusters(texts, parts, tuple(drawn))

@@ -18,7 +18,7 @@ from molgraph.api.training_data import check_reads, entity_columns, read_for_tra
 from molgraph.base.contracts import Trainable
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.options import optional, takes
-from molgraph.base.recipe_keys import CORPUS_SPLIT, PRETRAIN_KEYWORDS
+from molgraph.base.recipe_keys import CORPUS_SPLIT, PRETRAIN_KEYWORDS, PRETRAIN_OBJECTIVE
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.read import read_table
@@ -26,11 +26,11 @@ from molgraph.data.splits import Split, split_table
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
 from molgraph.train.card import ModelCard
+from molgraph.train.make_method import make_method
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.training_molecules import distinct, molecule_hashes
 
-OBJECTIVE = "masked-atoms"
 logger = logging.getLogger("molgraph")
 
 
@@ -70,9 +70,11 @@ def pretrain(
         (True, (1, 16))
     """
     config = pretraining_recipe(recipe, corpus_keywords(PRETRAIN_KEYWORDS, options, data, params))
+    if not isinstance(make_method(config.model.name), GraphMethod):
+        hint = "choose a graph network, as by -m gin: molgraph models --search graph"
+        raise UsageError(f"{config.model.name} has no encoder to pretrain", hint=hint)
     method = method_of(config)
-    if not isinstance(method, GraphMethod):
-        raise UsageError(f"{config.model.name} has no encoder to pretrain", hint="choose one: molgraph models")
+    assert isinstance(method, GraphMethod), method
     tasks = get("objective", method.objective).tasks
     what = f"an encoder {'and head ' * tasks}pretrained by {method.objective}"
     model, table = learn_corpus(data, config, method, what, workdir)
@@ -126,7 +128,7 @@ def left_out_notes(split: Split) -> tuple[str, ...]:
 def pretraining_recipe(recipe: RunConfig | str | Path | None, given: Mapping[str, Any]) -> RunConfig:
     """The recipe of a pretraining; what it does not say is as pretraining has it."""
     told = recipe_of(recipe, {})
-    own = {} if "objective" in told.training.model_fields_set else {"objective": OBJECTIVE}
+    own = {} if "objective" in told.training.model_fields_set else {"objective": PRETRAIN_OBJECTIVE}
     config = with_start(recipe_of(recipe, {**corpus_split(told), **own, **given}))
     name = config.training.objective
     if get("objective", name).labelled:

@@ -1,4 +1,4 @@
-"""Make text from a file harmless for a terminal."""
+"""Make text fit to print: counts of things, and text from a file harmless for a terminal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ import re
 
 # control characters but tab and newline; marks that turn the direction of writing; halves of characters
 _HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def count(n: int, word: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> count(1, "core"), count(2000, "thread")
+        ('1 core', '2,000 threads')
+    """
+    return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
 def printable(text: str) -> str:

@@ -33,7 +33,7 @@ class DataSection(Section):
     ] = None
     unlabelled: Annotated[
         Name | None,
-        Option("Rows without labels, for --objective infograph-star or mean-teacher; so are DATA's own.", "FILE"),
+        Option("Rows without labels, for --objective infograph-star or mean-teacher, beside those of DATA.", "FILE"),
     ] = None
     targets: Annotated[
         Names | None,
@@ -120,7 +120,7 @@ class GradientDescent(Section):
     ] = "exponential"
     weight_decay: Annotated[FromZero, Option("Pull of the weights towards zero.", "X")] = 0.0
     gradient_clip: Annotated[AboveZero | None, Option("Largest norm of a step's gradient.", "X")] = 10.0
-    objective: Annotated[str, Option("What a step minimises, a registered objective.", "NAME")] = "supervised"
+    objective: Annotated[str, Option("What a step minimises: molgraph models --kind objective.", "NAME")] = "supervised"
 
 
 class TrainingSection(GradientDescent):
@@ -180,6 +180,8 @@ _PRETRAIN += ["model", "init", "split", "fractions"]
 _PRETRAIN += keywords(TrainingSection, leave=("class_weights", "ensemble", "baseline"))
 PRETRAIN_KEYWORDS: dict[str, Keyword] = {name: KEYWORDS[name] for name in _PRETRAIN}
 
+PRETRAIN_OBJECTIVE = "masked-atoms"  #: what is learned where no labels are
+
 #: how a corpus without targets is split
 CORPUS_SPLIT: dict[str, Any] = {"split": "random", "fractions": (0.95, 0.05, 0.0)}
 for _name, _default in CORPUS_SPLIT.items():
@@ -187,7 +189,7 @@ for _name, _default in CORPUS_SPLIT.items():
 
 _objective = KEYWORDS["objective"]
 _flags = replace(_objective.option, flags=("--objective", "--method"))
-PRETRAIN_KEYWORDS["objective"] = replace(_objective, option=_flags)
+PRETRAIN_KEYWORDS["objective"] = replace(_objective, option=_flags, default=PRETRAIN_OBJECTIVE)
 
 #: those that a generator has, which reads molecules alone
 _NOT_GENERATOR = ("targets", "sequence", "geometry", "inputs", "init", "store", "objective")

@@ -25,7 +25,9 @@ _LEGEND = 22  # pixels under the structure
 _HEADER = re.compile(r"^.*?<svg[^>]*>", re.DOTALL)
 
 
-def draw_molecule(smiles: str, *, width: int = WIDTH, height: int = HEIGHT, groups: Sequence[int] = ()) -> str:
+def draw_molecule(
+    smiles: str, *, width: int = WIDTH, height: int = HEIGHT, groups: Sequence[int] = (), shares: Sequence[float] = ()
+) -> str:
     """One structure as an SVG element that can stand inside an HTML page.
 
     Args:
@@ -34,12 +36,13 @@ def draw_molecule(smiles: str, *, width: int = WIDTH, height: int = HEIGHT, grou
         height: of the picture, pixels.
         groups: the group of each atom, 0 or more, in the order of the SMILES: drawn in a colour for each group, with a
             legend under the structure; empty for a plain drawing.
+        shares: how much of each atom is in its group, 0 to 1: its colour is paler where less is; empty for all of it.
 
     Returns:
         An ``<svg>`` element; where the SMILES cannot be read, an empty box that says so.
 
     Raises:
-        ValueError: not one group for each atom.
+        ValueError: not one group, or share, for each atom.
 
     Example:
         >>> draw_molecule("CCO").startswith("<svg"), "cannot be read" in draw_molecule("C(C")
@@ -48,7 +51,7 @@ def draw_molecule(smiles: str, *, width: int = WIDTH, height: int = HEIGHT, grou
         True
     """
     frame = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    asked = smiles, width, height - _LEGEND * bool(len(groups)), tuple(map(int, groups))
+    asked = smiles, width, height - _LEGEND * bool(len(groups)), tuple(map(int, groups)), tuple(map(float, shares))
     try:
         inner, reason = bounded(_drawn, asked) if is_hard(smiles) else _drawn(asked)
     except TooHardError as error:
@@ -82,12 +85,12 @@ def _legend(groups: Sequence[int], width: int, height: int) -> str:
     )
 
 
-def _drawn(asked: tuple[str, int, int, tuple[int, ...]]) -> tuple[str, str]:
+def _drawn(asked: tuple[str, int, int, tuple[int, ...], tuple[float, ...]]) -> tuple[str, str]:
     mol, reason = parse_smiles(asked[0])
     return ("", reason) if mol is None else (_strokes(mol, *asked[1:]), "")
 
 
-def _strokes(mol: Chem.Mol, width: int, height: int, groups: tuple[int, ...]) -> str:
+def _strokes(mol: Chem.Mol, width: int, height: int, groups: tuple[int, ...], shares: tuple[float, ...]) -> str:
     """The drawing of RDKit without its own frame; empty where it cannot draw."""
     drawer = rdMolDraw2D.MolDraw2DSVG(width, height)
     options = drawer.drawOptions()
@@ -96,7 +99,7 @@ def _strokes(mol: Chem.Mol, width: int, height: int, groups: tuple[int, ...]) ->
     options.padding = 0.06
     options.fixedBondLength = 26  # small molecules are not blown up
     options.updateAtomPalette(_PALETTE)
-    colours = _highlights(mol, groups, options)
+    colours = _highlights(mol, groups, shares or (1.0,) * len(groups), options)
     with quiet():
         try:
             rdMolDraw2D.PrepareAndDrawMolecule(drawer, mol, **colours)
@@ -106,21 +109,30 @@ def _strokes(mol: Chem.Mol, width: int, height: int, groups: tuple[int, ...]) ->
     return _HEADER.sub("", drawer.GetDrawingText()).replace("</svg>", "").replace("<!-- END OF HEADER -->", "").strip()
 
 
-def _highlights(mol: Chem.Mol, groups: tuple[int, ...], options: Any) -> dict[str, Any]:
+def _highlights(mol: Chem.Mol, groups: tuple[int, ...], shares: tuple[float, ...], options: Any) -> dict[str, Any]:
     """Colours of the atoms, and of the bonds within a group."""
     if not groups:
         return {}
-    if len(groups) != mol.GetNumAtoms():
-        raise ValueError(f"{len(groups)} groups for {mol.GetNumAtoms()} atoms: give one for each")
+    for what, given in (("groups", groups), ("shares", shares)):
+        if len(given) != mol.GetNumAtoms():
+            raise ValueError(f"{len(given)} {what} for {mol.GetNumAtoms()} atoms: give one for each")
     options.highlightBondWidthMultiplier = 16
     options.atomHighlightsAreCircles = True
     options.highlightRadius = 0.34
-    rgb = [tuple(int(group_colour(group)[i : i + 2], 16) / 255 for i in (1, 3, 5)) for group in groups]
+    rgb = list(map(_faded, groups, shares))
     ends = {bond.GetIdx(): (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in mol.GetBonds()}
-    within = {bond: rgb[a] for bond, (a, b) in ends.items() if groups[a] == groups[b]}
+    within = {
+        bond: _faded(groups[a], min(shares[a], shares[b])) for bond, (a, b) in ends.items() if groups[a] == groups[b]
+    }
     return {
         "highlightAtoms": [*range(len(groups))],
         "highlightAtomColors": dict(enumerate(rgb)),
         "highlightBonds": [*within],
         "highlightBondColors": within,
     }
+
+
+def _faded(group: int, share: float) -> tuple[float, ...]:
+    """A group's colour as red, green and blue, mixed with white where the share is below 1; never all white."""
+    rgb = (int(group_colour(group)[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return tuple(1 - (0.2 + 0.8 * share) * (1 - each) for each in rgb)

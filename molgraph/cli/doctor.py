@@ -13,6 +13,7 @@ from typing import Any
 
 from molgraph.base.cores import cores
 from molgraph.base.paths import cache_dir, data_dir
+from molgraph.base.printable import count
 from molgraph.base.version import package_versions
 from molgraph.cli.options import AsJson
 
@@ -200,16 +201,6 @@ def advice(report: dict[str, Any]) -> list[str]:
     if report["data"]["named"] and report["data"]["found"] is None:
         said.append(f"MOLGRAPH_DATA names {report['data']['named']}, which is not a folder: data tests will be skipped")
     return said
-
-
-def count(n: int, word: str) -> str:
-    """A number of things.
-
-    Example:
-        >>> count(1, "core"), count(2, "thread")
-        ('1 core', '2 threads')
-    """
-    return f"{n} {word}{'' if n == 1 else 's'}"
 
 
 def _rate(work: Any) -> float:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import typer
+
+from molgraph.base.errors import UsageError
 from molgraph.base.recipe_keys import FINETUNE_KEYWORDS
 from molgraph.cli.options import argument
 from molgraph.cli.recipe_options import Assignments, RecipeFile, takes_recipe
@@ -21,14 +24,15 @@ def finetune(
     keep: Keep = "all",
     report: Report = None,
     save_recipe: SaveRecipe = None,
+    model: Annotated[str | None, typer.Option("--model", "-m", hidden=True)] = None,
     **options: Any,
 ) -> None:
     """Train a model that starts from a pretrained encoder.
 
     This is `molgraph train --init ENCODER`: the model is the encoder's, with
-    its parameters and weights, and a new head; all of it is trained, beside
-    a random forest that no pretraining helps. A pretrained encoder often wants
-    a smaller step size than one that starts anew: --learning-rate 3e-4.
+    its parameters and weights, and a new head; all of it is trained, and a
+    random forest beside it, to compare with. A pretrained encoder often needs
+    a smaller step size than one with random weights: --learning-rate 3e-4.
 
     Examples:
         molgraph pretrain library.smi -m gin --method infograph -o encoder.mgm
@@ -36,5 +40,8 @@ def finetune(
         molgraph finetune encoder.mgm assay.csv -t pIC50 --learning-rate 3e-4
         molgraph finetune assay.mgm later.csv -t pIC50 -o later.mgm
     """
+    if model is not None:
+        hint = f"leave -m out; to train {model} without pretraining: molgraph train {data or 'assay.csv'} -m {model}"
+        raise UsageError(f"finetune takes no -m: the model is the one in {encoder}", hint=hint)
     written: dict[str, Any] = {"out": out, "keep": keep, "report": report, "save_recipe": save_recipe}
     train(data, recipe=recipe, set_=set_, init=encoder, **written, **options)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from molgraph.base.printable import count
 from molgraph.base.recipe_keys import PRECISION
 from molgraph.cli import options as opt
 
@@ -101,7 +102,7 @@ def _stream(verb: str, given: dict[str, Any]) -> None:
     resumed = f", {done.resumed:,} of them by the run before" if done.resumed else ""
     where = "" if out == "-" else f" to {out}"
     speed = f" ({rate:,.0f} rows/s)" if done.rows - done.resumed > 1000 else ""
-    say(f"{done.rows:,} rows{resumed}{where}, {done.seconds:.1f} s{speed}", err=True)
+    say(f"{count(done.rows, 'row')}{resumed}{where}, {done.seconds:.1f} s{speed}", err=True)
     if done.spread:
         say("The spread is not calibrated: the error of a prediction is usually far larger.", "dim", err=True)
     if done.failed:

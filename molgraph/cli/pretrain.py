@@ -1,4 +1,4 @@
-"""``molgraph pretrain``: pretrain the weights from which ``molgraph train --init`` starts."""
+"""``molgraph pretrain``: pretrain an encoder from which ``molgraph finetune`` starts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from molgraph.base.errors import UsageError
+from molgraph.base.printable import count
 from molgraph.base.recipe_keys import PRETRAIN_KEYWORDS
 from molgraph.base.run_config import RunConfig
 from molgraph.cli.options import argument, check_writable
@@ -28,20 +29,20 @@ def pretrain(
 ) -> None:
     """Learn an encoder, with or without targets, for models to start from.
 
-    The objective masked-atoms hides some atoms of each molecule and has the
-    encoder predict their elements. The objective infograph has the vector of
-    each molecule tell its own atoms from those of other molecules. The objective
-    maml takes each target for a task, such as an assay, and learns encoder and
-    head from which few steps lead to a model of a new one. A twentieth of the
-    rows, drawn at random, picks the weights. A run that was stopped goes on when
-    the same command is given again.
+    The objective masked-atoms hides some atoms of each molecule and trains the
+    encoder to predict their elements. The objective infograph trains it to tell,
+    by the vector of a molecule, its atoms from those of other molecules. The
+    objective maml takes each target, such as an assay, as a task, and learns an
+    encoder and a head that adapt to a new task in a few steps. A random
+    twentieth of the rows picks the best epoch. A run that was stopped goes on
+    when the same command is given again.
 
     Examples:
         molgraph pretrain library.smi -o encoder.mgm
         molgraph pretrain dataset:zinc250k -m gin --epochs 5 -o gin.mgm
         molgraph pretrain library.smi -m gin --method infograph -o encoder.mgm
         molgraph pretrain library.csv -s params.objective.rate=0.25
-        molgraph train assay.csv -t pIC50 --init encoder.mgm -o assay.mgm
+        molgraph finetune encoder.mgm assay.csv -t pIC50 -o assay.mgm
         molgraph embed encoder.mgm library.smi -o vectors.parquet
         molgraph pretrain assays.csv -t a -t b --objective maml -o init.mgm
         molgraph train new.csv -t c --init init.mgm -o new.mgm
@@ -51,7 +52,7 @@ def pretrain(
 
     plan = pretraining_recipe(recipe, given(PRETRAIN_KEYWORDS, {"path": data, **options})).override(*set_ or [])
     out = learn_corpus("pretrain", plan, recipe, out, Path("encoder.mgm"))
-    command(["molgraph", "train", "assay.csv", "--target", "Y", "--init", out, "-o", "model.mgm"], err=True)
+    command(["molgraph", "finetune", out, "assay.csv", "--target", "Y", "-o", "model.mgm"], err=True)
     command(["molgraph", "embed", out, "library.csv", "-o", "vectors.parquet"], err=True)
 
 
@@ -70,7 +71,7 @@ def learn_corpus(verb: str, plan: RunConfig, recipe: Path | None, out: Path | No
     curves = model.method.curves
     if curves is not None:
         best = curves.iloc[model.method.best_epoch - 1]
-        epochs = f"{len(curves)} epochs, the best {int(best['epoch'])}"
+        epochs = f"{count(len(curves), 'epoch')}, the best {int(best['epoch'])}"
         said = f"train loss {best['train_loss']:.3f}, valid {best['valid_loss']:.3f}"
         say(f"{model.card.what}: {epochs} ({said})")
     say(f"{default.stem} written to {out}", err=True)

@@ -5,6 +5,7 @@ Checkpoints stand in a folder beside the model file until it is written.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -107,6 +108,9 @@ def train(
         texts = str(plan.data.path).endswith((".csv", ".parquet"))
         new = "new.sdf" if "geometry" in kinds and not texts else "new.csv"
         command(["molgraph", "predict", out, new, "-o", "predicted.csv"], err=True)
+        if result.model.kind == "structpool" and kinds == {"molecule"}:
+            drawn = f'import molgraph; molgraph.draw_clusters({json.dumps(str(out))}, "CCO").save("clusters.svg")'
+            command(["python", "-c", drawn], "the learned clusters", err=True)
 
 
 def model_file(out: Path) -> Path:

@@ -26,6 +26,11 @@ def test_each_atom_has_its_cluster_whatever_the_order(model: Model) -> None:
     same = {1: 8, 2: 10, 0: 9, 3: 7, 4: 6, 9: 1, 10: 0}  # atoms of the first molecule, and where the other has them
     np.testing.assert_allclose(one[[*same]], other[[*same.values()]], atol=1e-5)
     assert np.abs(one[0] - one[10]).max() > 1e-3
+    said = repr(found).splitlines()
+    assert len(said) == 4 and said[0].startswith("DrawnClusters of 3 molecules"), said
+    cluster, best = found.clusters[0][10], one.max(1)
+    assert f" {cluster}: " in said[1] and f"(shares {best.min():.2f} to {best.max():.2f})" in said[1]
+    assert said[2] == "  C(C  cannot be read"
     assert found.smiles[1] == "C(C" and "cannot be read" in found.svgs[1]
 
 

@@ -41,3 +41,9 @@ def test_groups_are_coloured_and_named_in_a_legend() -> None:
     assert "cannot be read" in draw_molecule("C(C", groups=[0, 0])
     with pytest.raises(ValueError, match="2 groups for 3 atoms"):
         draw_molecule("CCO", groups=[0, 1])
+    pale = ElementTree.fromstring(draw_molecule("CCO", groups=[7, 7, 12], shares=[0.5, 1, 1]))
+    discs = [each.get("style", "") for each in pale.iter(f"{SVG}ellipse")]
+    colours = ("#F7D3EA", group_colour(7).upper(), group_colour(12).upper())  # the first 0.6 of the second on white
+    assert [sum(colour in style for style in discs) for colour in colours] == [1, 1, 1]
+    with pytest.raises(ValueError, match="1 shares for 3 atoms"):
+        draw_molecule("CCO", groups=[7, 7, 12], shares=[0.5])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +39,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_from_a_corpus_to_a_model_and_vectors(folder: Path) -> None:
     code, out = run("pretrain", "corpus.smi", "-s", "params.d_hidden=8", *SMALL, "--optimizer", "adamw", "-o", "e")
-    assert code == 0 and "an encoder pretrained by masked-atoms: 1 epochs" in out and "--init e.mgm" in out, out
+    assert (
+        code == 0 and "an encoder pretrained by masked-atoms: 1 epoch," in out and "molgraph finetune e.mgm" in out
+    ), out
     assert [path.name for path in folder.glob("e.*")] == ["e.mgm"], "no working folder is left"
     assert molgraph.load("e.mgm").method.optimizer == "adamw"
     code, out = run("verify", "e.mgm")
@@ -102,4 +105,11 @@ def test_finetune_is_train_from_an_encoder(folder: Path) -> None:
     assert tuned.predict(["CCO"]).value.tobytes() == trained.predict(["CCO"]).value.tobytes()
     code, out = run("finetune", "none.mgm", "assay.csv", *how, "-o", "never.mgm")
     assert code == 5 and "there is no model file" in out, out
+    forest = Path(__file__).parents[1] / "golden" / "0.1.0-forest.mgm"
+    code, out = run("finetune", forest, "assay.csv", *how, "-o", "never.mgm")
+    assert code == 2 and "holds a random_forest, which has no encoder to start from" in out, out
+    assert "molgraph pretrain library.smi -m gin" in out
+    code, out = run("finetune", "e.mgm", "assay.csv", *how, "-m", "gin", "-o", "never.mgm")
+    assert code == 2 and "the model is the one in e.mgm" in out and "leave -m out" in out, out
+    assert re.search(r"objective\.\s+\(masked-atoms\)", run("pretrain", "--help")[1])
     assert "init" not in {p.name for p in load(next(v for v in VERBS if v.path == "finetune")).params}
