@@ -10,7 +10,7 @@ from molgraph.base.errors import UsageError
 from molgraph.base.options import Keyword, fill, optional
 from molgraph.base.paths import missing_file
 from molgraph.base.recipe_keys import KEYS
-from molgraph.base.registry import full_name, get
+from molgraph.base.registry import full_name, get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.chem.standardise import preset
 from molgraph.data.cards import card
@@ -53,10 +53,9 @@ def with_start(config: RunConfig) -> RunConfig:
         return config
     found = load_model(Path(config.model.init))
     if "init" not in found.method.param_names():
-        raise UsageError(
-            f"{config.model.init} holds a {found.kind}, which has no encoder to start from",
-            hint=f"{PRETRAIN}; or train it anew, as by: molgraph train assay.csv -t Y -m random_forest",
-        )
+        anew = f"; or train it anew: molgraph train assay.csv -t Y -m {found.kind}" * (found.kind in names("method"))
+        said = f"{config.model.init} holds a {found.kind}, which has no encoder to start from"
+        raise UsageError(said, hint=PRETRAIN + anew)
     return config.model_copy(update={"model": config.model.model_copy(update={"name": found.method.model_name})})
 
 

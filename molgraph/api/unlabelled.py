@@ -11,6 +11,7 @@ import numpy as np
 from molgraph.api.training_data import entity_columns
 from molgraph.base.contracts import Method
 from molgraph.base.errors import DataError, UsageError
+from molgraph.base.printable import count
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
 from molgraph.data.read import read_table
@@ -41,5 +42,5 @@ def read_unlabelled(data: Any, config: RunConfig, train: Table) -> Table:
         words = f"the rows without labels hold {' and '.join(theirs)}, the table {' and '.join(kinds)}"
         raise DataError(words, hint="name columns that both have, as in --smiles COLUMN")
     y = None if train.y is None else np.full((len(table), train.y.shape[1]), np.nan)
-    logger.info(f"{len(table):,} rows without labels beside {len(train):,} training rows")
+    logger.info(f"{count(len(table), 'row')} without labels beside {count(len(train), 'training row')}")
     return replace(standardise(table, asked.standardise), targets=train.targets, y=y, packed={}, weights=None)

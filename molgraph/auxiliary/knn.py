@@ -58,7 +58,7 @@ class NearestNeighbours(TabularMethod):
 
     Args:
         k: neighbours.
-        power: how much more the more similar count; 0 for all alike.
+        power: exponent of the similarity in the weights; 0 weighs all neighbours alike.
         radius: of the fingerprint.
         n_bits: of the fingerprint.
         threads: cores that make fingerprints; None for all.

@@ -11,7 +11,7 @@ import numpy as np
 
 from molgraph.base.finite import NO_VALUE, fail_rows
 from molgraph.base.packed import Packed
-from molgraph.base.printable import printable
+from molgraph.base.printable import count, printable
 from molgraph.base.table import Target
 
 _SHOWN = 5  # rows and targets in a plain shell
@@ -156,7 +156,7 @@ class Prediction:
         lost = f"{int((~self.ok).sum()):,} without a value"
         unlearned = f", not learned: {', '.join(self.unlearned)}" if self.unlearned else ""
         rows = self.to_frame().head(_SHOWN).to_string(max_colwidth=32, max_cols=10)
-        return printable(f"Prediction of {shown}: {len(self):,} rows, {lost}{unlearned}\n{rows}")
+        return printable(f"Prediction of {shown}: {count(len(self), 'row')}, {lost}{unlearned}\n{rows}")
 
     def _repr_html_(self) -> str:
         return self.to_frame()._repr_html_()

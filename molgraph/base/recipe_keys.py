@@ -116,7 +116,7 @@ class GradientDescent(Section):
     patience: Annotated[Count | None, Option("Epochs without gain before it stops.", "N")] = 15
     optimizer: Annotated[str, Option("adam, adamw, sgd, rmsprop, or a registered one.", "NAME")] = "adam"
     schedule: Annotated[
-        str, Option("Of the step size after the warm-up: exponential, cosine, linear, constant.", "NAME")
+        str, Option("How the step size falls after the warm-up: exponential, cosine, linear, constant.", "NAME")
     ] = "exponential"
     weight_decay: Annotated[FromZero, Option("Pull of the weights towards zero.", "X")] = 0.0
     gradient_clip: Annotated[AboveZero | None, Option("Largest norm of a step's gradient.", "X")] = 10.0
@@ -132,11 +132,13 @@ class TrainingSection(GradientDescent):
     ] = None
     ensemble: Annotated[Count, Option("Models to average; their spread is kept, not calibrated.", "N")] = 1
     baseline: Annotated[bool, Option("A random forest beside a graph model.", "", ("--baseline/--no-baseline",))] = True
-    seed: Annotated[NotNegative, Option("Of split and training.", "N")] = 0
+    seed: Annotated[NotNegative, Option("Seed of split and training.", "N")] = 0
     device: Annotated[str, Option("cpu, cuda or auto.", "NAME")] = "cpu"
     threads: Annotated[Threads | None, Option("CPU threads; all if not given.", "N")] = None
     precision: Annotated[Literal["float32", "bfloat16"], Option(f"{PRECISION}.", "TYPE")] = "float32"
-    store: Annotated[Name | None, Option("Keeps graphs for later runs; auto: in the cache.", "FOLDER")] = None
+    store: Annotated[
+        Name | None, Option("A folder that keeps graphs for later runs; auto: in the cache.", "FOLDER")
+    ] = None
 
 
 DEFAULTS = TrainingSection()

@@ -10,6 +10,7 @@ import numpy as np
 
 from molgraph.base.errors import DataError, UsageError, nearest
 from molgraph.base.packed import Packed as Packed
+from molgraph.base.printable import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -249,7 +250,7 @@ class Table:
 
     def __repr__(self) -> str:
         lost = f"{int((~self.ok).sum()):,} without a molecule" if self.entities else "no molecule column"
-        words = [f"Table of {len(self):,} rows, {lost}"]
+        words = [f"Table of {count(len(self), 'row')}, {lost}"]
         for j, target in enumerate(self.row_targets[:_SHOWN]):
             gone = 0 if self.y is None else int(np.isnan(self.y[:, j]).sum())
             words.append(f"target {target.name} ({target.kind}{f', {gone:,} without a value' if gone else ''})")

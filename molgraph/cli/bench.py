@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from molgraph.base.errors import UsageError
+from molgraph.base.printable import count
 from molgraph.base.resources import recipe_names
 from molgraph.cli.options import argument, check_writable, option, out_option
 
@@ -92,7 +93,8 @@ def run(
         say(f"nothing was {'planned' if dry_run else 'computed'}: everything that was asked for is refused", "red")
         _warn(ran, err=dry_run)
     elif dry_run:
-        say(f"{ran.wanted:,} cells: {ran.there:,} are there, {ran.wanted - ran.there:,} would be computed in {ran.out}")
+        cells, left = count(ran.wanted, "cell"), ran.wanted - ran.there
+        say(f"{cells}: {ran.there:,} are there, {left:,} would be computed in {ran.out}")
         _warn(ran, err=True)
     else:
         _show(result)
@@ -163,7 +165,7 @@ def _show(result: Any) -> None:
     lost = len(ran.failures) - sum(n for status, n in ran.made.items() if status != "ok")
     there += " were there" + f" ({lost:,} without a result)" * bool(lost)
     done = ", ".join([*[there] * bool(ran.there), *made]) or "the recipe asks for none"
-    say(f"{ran.wanted:,} cells: {done} ({ran.seconds:.0f} s) in {ran.out}")
+    say(f"{count(ran.wanted, 'cell')}: {done} ({ran.seconds:.0f} s) in {ran.out}")
     for cell, status, reason in ran.failures[:5]:
         say(f"  {cell}: {status}: {reason}", "yellow")
     if len(ran.failures) > 5:
@@ -172,7 +174,7 @@ def _show(result: Any) -> None:
         say(f"of {sum(ran.made.values()):,} cells computed, none is ok", "red")
     _warn(ran)
     if ran.stale:
-        say(f"{ran.stale:,} cells of another recipe stand there too; they are kept and not read", "dim")
+        say(f"{count(ran.stale, 'cell')} of another recipe there too: kept, not read", "dim")
     if len(result.summary):
         say("")
         table(result.summary)

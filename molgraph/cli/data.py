@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from molgraph.base.printable import count
 from molgraph.cli import options as opt
 
 Data = Annotated[
@@ -227,7 +228,7 @@ def featurize(
     save_store(marked(store, table.smiles[table.ok][first]), out)
     atoms, bonds = (int(store.levels[name].offsets[-1]) for name in ("atom", "bond"))
     good = int((store.status == "ok").sum())
-    say(f"{len(table):,} rows, {good:,} different graphs, {atoms:,} atoms, {bonds:,} directed bonds")
+    say(", ".join(map(count, (len(table), good, atoms, bonds), ("row", "different graph", "atom", "directed bond"))))
     bad = int((~table.ok).sum()) + len(store) - good
     if bad:
         say(f"{bad:,} cannot be read: molgraph data audit {data}", "yellow")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from molgraph.base.printable import count
 from molgraph.cli.options import argument, option
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _fetched(name: str, known: Card, again: bool) -> str:
                 fetch(known, source)
     data = load_dataset(name)
     state = "as on its card" if data.verified else "unverified, its hashes are recorded now"
-    return f"{len(data):,} rows from {data.origin}, {state} (edition {data.edition}, content {data.hash[:12]})"
+    return f"{count(len(data), 'row')} from {data.origin}, {state} (edition {data.edition}, content {data.hash[:12]})"
 
 
 def _grid(frame: pd.DataFrame) -> Table:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.printable import count
 from molgraph.cli.options import Device, Ids, Threads, argument, check_whole, check_writable, option, out_option
 from molgraph.cli.predict import source_of
 
@@ -53,7 +54,7 @@ def encode(
     columns = {name: value for name, value in (("smiles", smiles), ("id", id)) if value}
     found = api.encode(model, source_of(data), device=device, threads=threads, **columns)
     failed = int((found["reason"] != "").sum())
-    words = f"{len(found):,} rows, {found.shape[1] - 3} latent dimensions"
+    words = f"{count(len(found), 'row')}, {count(found.shape[1] - 3, 'latent dimension')}"
     _write(found, out, words + (f"; {failed:,} without a vector, with the reason" if failed else ""))
 
 
@@ -83,7 +84,7 @@ def decode(
     from molgraph import api
 
     found = api.decode(model, latents, seed=seed, temperature=temperature, device=device, threads=threads)
-    _write(found, out, f"{len(found):,} rows, {int(found['valid'].sum()):,} valid")
+    _write(found, out, f"{count(len(found), 'row')}, {int(found['valid'].sum()):,} valid")
 
 
 def interpolate(
@@ -163,7 +164,7 @@ def neighbours(
     found = api.neighbours(loaded, smiles, n, **how)
     fewer = "" if len(found) == n else f", fewer than {n:,}: a higher --temperature finds more"
     own = api.interpolate(loaded, smiles, smiles, steps=REPEATS, path="linear", **how)["like_a"]  # one point, again
-    _write(found, out, "; ".join(filter(None, [f"{len(found):,} molecules{fewer}", _likeness(smiles, own)])))
+    _write(found, out, "; ".join(filter(None, [f"{count(len(found), 'molecule')}{fewer}", _likeness(smiles, own)])))
 
 
 def _likeness(smiles: str, like: pd.Series) -> str:

@@ -1,4 +1,4 @@
-"""``molgraph models``: list everything that can be trained, and describe one of it."""
+"""``molgraph models``: list everything that can be trained, or describe one entry."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def models(
 ) -> None:
     """List what can be trained, from which paper, with which parameters.
 
-    One line for each; a name shows its paper, its parameters with their defaults,
-    and a graph model's line of the design: rows that speak along a relation.
+    One line for each. With a name: its paper, when to use it, its parameters
+    with their defaults, and of a graph model its messages, updates and readout.
 
     Examples:
         molgraph models
@@ -125,7 +125,7 @@ def show_all(found: list[Entry], kind: str) -> None:
             table.add_row(each.name, ", ".join(settings))
         console.print(table)
     of = "" if kind == "model" else f" --kind {kind}"
-    console.print(f"\n[dim]one of them, whole: molgraph models {shown[0].name}{of}[/dim]")
+    console.print(f"\n[dim]more about one: molgraph models {shown[0].name}{of}[/dim]")
 
 
 def brief(text: str, room: int) -> str:

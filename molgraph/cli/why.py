@@ -46,7 +46,7 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
                 table.add_row(str(method), led, behind, f"{row['place']:.1f}", f"{float(f'{row.cpu_seconds:.2g}'):g}")
             console.print(table, "")
         console.print(f"[dim]{NOTE}[/dim]")
-        console.print("[dim]one of them, board by board: molgraph models random_forest --why[/dim]")
+        console.print("[dim]more about one, board by board: molgraph models random_forest --why[/dim]")
     else:
         best = standings[standings["place"] == 1].set_index(BOARD)
         of = standings.groupby(BOARD).size()

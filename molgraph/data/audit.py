@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.contracts import Target
+from molgraph.base.printable import count
 from molgraph.chem.identity import Identity
 from molgraph.data.cells import COMMA, OTHER, QUALIFIER, TWO_UNITS, UNIT, UNITS, OddCell, Reading, read_cell
 from molgraph.data.editions import identify
@@ -180,4 +181,4 @@ def shown(target: Target, value: float) -> str:
 
 def _stereo_line(one: Identity) -> str:
     parts = [(one.open_centres, "stereo centre"), (one.open_bonds, "double bond")]
-    return ", ".join(f"{n} {word}{'s' if n > 1 else ''}" for n, word in parts if n)
+    return ", ".join(count(n, word) for n, word in parts if n)

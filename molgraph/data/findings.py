@@ -9,6 +9,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
+from molgraph.base.printable import count
 from molgraph.data.profile import Profile
 
 SHOWN = 5  # rows a finding in the text
@@ -86,7 +87,7 @@ class Audit:
         return self.text()
 
     def _title(self) -> str:
-        return f"{len(self.ids)} rows, {self.n_molecules} different molecules"
+        return f"{count(len(self.ids), 'row')}, {count(self.n_molecules, 'different molecule')}"
 
     @property
     def _columns(self) -> list[str]:

@@ -77,11 +77,11 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         max_length: tokens of a molecule, at most; longer ones are not learned from.
         beta: weight of the divergence in the end: 1 for the lower bound itself; less keeps more of a molecule in its
             vector, more makes samples of the prior more like molecules.
-        warmup_start: share of the training at which half of it is reached.
+        warmup_start: share of the training at which half of beta is reached.
         warmup_slope: how steeply it rises there, by share of the training; 0 for ``beta`` from the start.
         free_bits: nats of each latent dimension that cost nothing.
         properties: that a head on the latent vector learns as well: qed, logp, sa, or targets of the table.
-        property_weight: of their squared error, each scaled to a variance of 1.
+        property_weight: weight of their squared error, each scaled to a variance of 1.
         posterior: ``gaussian``, or bent by ``planar`` or ``radial`` maps (Rezende and Mohamed 2015).
         n_maps: how many of those.
         prior: ``normal``, or ``acn``, which is conditioned on a similar molecule's code (Graves et al. 2018).

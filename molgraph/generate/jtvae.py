@@ -46,7 +46,7 @@ class TreeELBO(Objective):
 
     Args:
         beta: weight of the divergence in the end.
-        warmup: the share of the training without it; over as large a share it rises then.
+        warmup: the share of the training with a weight of 0, which rises over an equal share after that.
     """
 
     labelled = False
@@ -95,7 +95,7 @@ class JTVAE(NetworkGenerator, LatentGenerator):
         depth: levels of messages in graphs; the paper's is 3.
         beta: weight of the divergence: at 0.1 draws of the prior look like the corpus; at the authors' 0.005 more
             molecules decode to themselves.
-        warmup: share of the training without it; over as large a share it rises then.
+        warmup: share of the training with a weight of 0, which rises over an equal share after that.
         min_count: clusters that the corpus has less often are not in the vocabulary; molecules with them are passed
             over, unless their rings can be taken one by one.
         max_nodes: clusters of a molecule that is decoded.

@@ -12,6 +12,7 @@ import pandas as pd
 
 from molgraph.base.csv_text import csv_text
 from molgraph.base.paths import atomic_write
+from molgraph.base.printable import count
 from molgraph.chem.alerts import alerts_of
 from molgraph.chem.quality import measure
 from molgraph.data.table import make_table
@@ -66,7 +67,7 @@ class Optimised:
         within, value = self.frame["within_bounds"].to_numpy(bool), self.frame["objective"].to_numpy(float)
         begun = self.frame["start"].to_numpy(bool) if "start" in self.frame else np.zeros(len(self), dtype=bool)
         failed = int((self.frame["reason"] != "").sum())
-        words = f"{len(self):,} molecules scored by {self.objective}: {within.sum():,} within the bounds"
+        words = f"{count(len(self), 'molecule')} scored by {self.objective}: {within.sum():,} within the bounds"
         if within.any():
             best, start = value[within].max(), np.nanmax(value[begun], initial=-np.inf)
             words += f", the best at {best:.3f}"

@@ -53,7 +53,7 @@ class DAG(AtomEncoder):
         spec: what the graphs hold.
         d_state: width of ``G`` (30 in MoleculeNet).
         d_hidden: width of the hidden layer of ``M_G`` (100 in MoleculeNet).
-        reach: the farthest atom that a root hears from, in bonds; the paper's graphs have no such end.
+        reach: largest distance of an atom from the root, in bonds; the paper has no such limit.
         max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph, in GB.
         norm: a registered norm, of the roots' states; the paper has none.
         readout: roots to molecule, a registered readout.

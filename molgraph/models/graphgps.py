@@ -47,7 +47,7 @@ class GraphGPS(AtomEncoder):
         spec: what the graphs hold.
         d_hidden: width of an atom's state, a multiple of ``heads``.
         depth: layers, 1 or more.
-        heads: of the attention.
+        heads: attention heads.
         walk: steps of the random walks; the paper's is 16 to 20.
         max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph, in GB.
         norm: a registered norm.

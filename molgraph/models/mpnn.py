@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
 
 from torch import Tensor, nn
 
 from molgraph.base.errors import UsageError
-from molgraph.base.ranges import Layers, Width
+from molgraph.base.ranges import INNER_LIMIT, Layers, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.feature_layout import FEATURISER
@@ -74,7 +74,7 @@ class MPNN(AtomEncoder):
         rounds: Layers = 3,
         d_edge: Width = 128,
         message: Literal["edge_network", "matrix", "pair"] = "edge_network",
-        d_master: Layers = 0,
+        d_master: Annotated[int, Range(0, INNER_LIMIT)] = 0,
         explicit_h: bool = False,
         norm: str = "none",
         readout: str = "set2set",

@@ -40,10 +40,10 @@ class Weave(AtomEncoder):
     ``P_ba`` are one row, so nothing depends on the order of atoms; memory grows with the pairs, never with
     atoms x atoms.
 
-    Use it where atoms two bonds apart are to speak directly, or to try the histogram. Known limits: pairs of an atom
-    with itself, which DeepChem has, are left out; 1,408 numbers a molecule are many for a few hundred molecules; in
-    the paper it did not outperform all fingerprint methods. It computes in single precision throughout. Rings are
-    told of molecules alone.
+    Use it where atoms two bonds apart should exchange messages directly, or for its histogram. Known limits: pairs of
+    an atom with itself, which DeepChem has, are left out; 1,408 numbers a molecule are many for a few hundred
+    molecules; in the paper it did not outperform all fingerprint methods; it computes in single precision throughout;
+    only molecules have the ring feature.
 
     Args:
         spec: what the graphs hold.

@@ -18,7 +18,7 @@ from molgraph.nn.segment import Sources, segment_sum, segment_weights
 @register(
     "readout",
     "gated",
-    summary="a sum in which each row opens its own gates",
+    summary="sum over the rows, each channel weighted by a learned gate",
     paper="Li et al. 2016, ICLR; Gilmer et al. 2017, ICML",
 )
 class Gated(Readout):
@@ -43,7 +43,7 @@ class Gated(Readout):
     "readout",
     "set2set",
     system="set2set",
-    summary="an LSTM asks, softmax attention over the rows answers, several times",
+    summary="attention over the rows by the state of an LSTM, several times",
     paper="Vinyals, Bengio & Kudlur 2016, ICLR",
 )
 class Set2Set(Readout):
@@ -77,7 +77,7 @@ class Set2Set(Readout):
 @register(
     "readout",
     "attentive",
-    summary="a GRU over what the graph's state attends to, several times",
+    summary="attention over the rows by the state of a GRU, several times",
     paper="Xiong et al. 2020, J. Med. Chem. 63:8749",
 )
 class Attentive(Readout):
@@ -88,7 +88,7 @@ class Attentive(Readout):
 
     Args:
         d_in: width of the rows.
-        steps: how often it attends.
+        steps: rounds of attention.
     """
 
     def __init__(self, d_in: int, steps: int = 2) -> None:
@@ -107,7 +107,7 @@ class Attentive(Readout):
 @register(
     "readout",
     "self_attentive",
-    summary="several softmax sums side by side, each of which weighs the rows in its own way",
+    summary="several attention-weighted sums of the rows, side by side",
     paper="Lin et al. 2017, ICLR",
 )
 class SelfAttentive(Readout):

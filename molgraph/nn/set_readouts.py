@@ -39,7 +39,7 @@ class SetTransmission(nn.Module):
     "readout",
     "pointnetst",
     system="pointnetst",
-    summary="a perceptron of each row that also hears the sum of all, then the mean",
+    summary="perceptrons of each row and the sum of all rows, then the mean",
     paper="Segol and Lipman 2020, ICLR",
 )
 class PointNetST(Readout):
@@ -140,9 +140,9 @@ class Perceiver(Readout):
         d_in: width of the rows.
         latents: latent rows of a graph.
         d: their width, that of the output, a multiple of ``heads``.
-        depth: how often they look, 1 or more.
+        depth: rounds of attention, 1 or more.
         heads: of each attention.
-        share: the same weights each time.
+        share: whether all rounds have the same weights.
 
     Raises:
         ValueError: a depth below 1, or a width that the heads do not divide.

@@ -133,4 +133,6 @@ def _levels(source: np.ndarray, target: np.ndarray, n: int) -> np.ndarray:
         np.maximum.at(level, target, before[source] + 1)
         if (level == before).all():
             return level
-    raise ValueError(f"row {int(level.argmax())} is on a cycle, or hears from one: waves need none")
+    raise ValueError(
+        f"row {int(level.argmax())} is on a cycle, or can be reached from one: waves need a graph without cycles"
+    )

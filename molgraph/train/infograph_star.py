@@ -26,7 +26,7 @@ from molgraph.train.samples import Sample
     "objective",
     "infograph-star",
     system="infograph-infograph",
-    summary="labels of some rows; a second encoder learns all of them without",
+    summary="labels of some rows; InfoGraph on all rows by a second encoder",
     paper="Sun et al. 2020, ICLR",
     command="molgraph train assay.csv -t Y -m gin --objective infograph-star --unlabelled library.smi -o model.mgm",
 )
@@ -43,9 +43,9 @@ class InfoGraphStar(Objective):
         network: the student; its one encoder must give states of rows.
         inputs: the one column that it reads.
         outputs: the targets, those of whole rows, on the scale of the labelled rows.
-        weight: of the transfer (the paper's lambda).
-        layer: k: ``last`` compares the graphs' vectors; ``random`` compares sums over the rows of the states of one
-            layer, drawn anew in each step, of encoders that have all of them (``Encoder.d_layers``).
+        weight: weight of the transfer (the paper's lambda).
+        layer: the layer k: ``last`` compares the graphs' vectors; ``random`` the sums over rows of the states of one
+            layer, drawn in each step, of encoders that give all layers (``Encoder.d_layers``).
         d_score: width of the perceptrons of each score.
 
     Raises:

@@ -47,7 +47,7 @@ class MAML(Objective):
         inputs: what it reads.
         outputs: the tasks: targets of rows, of one kind.
         inner_rate: step size within a task.
-        inner_steps: k.
+        inner_steps: steps within a task (k).
         first_order: whether the gradient of ``theta_k`` is taken for that of ``theta`` (FOMAML), at less work.
         shots: rows of a task's support, at most half of those that it has in the batch.
 

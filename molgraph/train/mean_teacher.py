@@ -28,7 +28,7 @@ Decay = Annotated[float, Range(0, 1, below=True)]
 @register(
     "objective",
     "mean-teacher",
-    summary="labels of some rows; on all, the predictions of the weights' moving average",
+    summary="labels of some rows; all rows agree with a moving average of the network",
     paper="Tarvainen and Valpola 2017, NeurIPS",
     command="molgraph train assay.csv -t Y -m gin --objective mean-teacher --unlabelled library.smi -o model.mgm",
 )
@@ -46,7 +46,7 @@ class MeanTeacher(Objective):
         network: the teacher.
         inputs: what it reads.
         outputs: the targets, those of whole rows, on the scale of the labelled rows.
-        weight: of the distance, once it has risen.
+        weight: weight of the distance after the ramp.
         decay: the largest alpha.
         noise: standard deviation of what multiplies each value of a graph's state, about 1.
         ramp: share of the training over which the weight rises.

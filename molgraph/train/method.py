@@ -61,11 +61,11 @@ class GraphMethod(Method):
             ``dmpnn+deepdta`` for molecules and proteins.
         params: that encoder's own hyper-parameters.
         head_width: width of the perceptron from graph (and descriptors) to targets.
-        head_layers: its layers.
+        head_layers: layers of that perceptron.
         head_dropout: probability of dropping one of its values while training.
-        seed: of the weights, the order of the rows and dropout; the same seed gives the same model on one machine.
-        devices: how many of them, each in a process of its own.
-        strategy: Lightning's word for how processes work together.
+        seed: seed of the weights, the order of the rows and dropout; the same seed gives the same model on one machine.
+        devices: number of devices, each with its own process.
+        strategy: Lightning's strategy for several processes.
         predict_batch: rows that are predicted together.
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
         joiner: how the states of several entity columns become one, a registered joiner

@@ -142,4 +142,4 @@ def test_a_file_of_a_dataset_s_name_is_the_file(toy: Web, tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     code, text = run("data", "audit", "toy")
     assert (code, toy.asked) == (0, [])
-    assert "1 rows" in text
+    assert "1 row," in text

@@ -63,7 +63,7 @@ def test_from_a_corpus_to_molecules(trained: Path, tmp_path: Path, monkeypatch: 
         (("embed", "g.mgm", "CCO"), "has no encoder"),
         (("evaluate", "g.mgm", "corpus.smi"), "molgraph generate"),
         (("train", "corpus.smi", "-t", "y", "-m", "gru"), "molgraph train-generator CORPUS -m gru"),
-        (("train", "corpus.smi", "-t", "y", "--init", "g.mgm"), "gru is a generator"),
+        (("train", "corpus.smi", "-t", "y", "--init", "g.mgm"), "g.mgm holds a gru, which has no encoder"),
         (("pretrain", "corpus.smi", "-m", "gru"), "gru is a generator"),
         (("train-generator", "corpus.smi", "-m", "gro"), "did you mean 'gru'"),
         (("train-generator", "corpus.smi", "-s", "params.d_hiden=4"), "d_hidden"),

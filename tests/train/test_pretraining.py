@@ -199,10 +199,7 @@ def test_train_takes_the_files_model_and_says_so_on_the_card(encoder: Path, tmp_
         ({"params": {"readout": "sum"}}, r"readout is 'sum', and 'mean' in"),
         ({"model": "gin"}, r"encoder\.mgm holds the encoder dmpnn, the model has gin"),
         ({"model": "random_forest"}, "random_forest has no encoder to start from"),
-        (
-            {"init": str(GOLDEN / "0.1.0-forest.mgm")},
-            "holds a random_forest, which has no encoder to start from\n.*molgraph pretrain",
-        ),
+        ({"init": str(GOLDEN / "0.1.0-forest.mgm")}, "which has no encoder to start from\n.*molgraph pretrain"),
         ({"init": str(GOLDEN / "0.1.0-ensemble.mgm"), "model": "dmpnn"}, "ensemble of .* no single encoder"),
         ({"objective": "masked-atoms", "init": None}, "learns no targets, and train does\n.*pretrain"),
         ({"objective": "masked-atom", "init": None}, "no objective is named 'masked-atom'\n.*masked-atoms"),

@@ -9,6 +9,7 @@ from html import escape
 import pandas as pd
 
 from molgraph.base.errors import DataError
+from molgraph.base.printable import count
 from molgraph.evaluate.benchmark.board_folds import FoldScores, check_hashes, fold_scores
 from molgraph.evaluate.benchmark.ranking import ALPHA, Ranking, rank_methods
 from molgraph.evaluate.benchmark.recipe import Quoted
@@ -129,7 +130,7 @@ class Board:
         ranked = ranking.ranked
         if not ranked:
             return "no method has all folds"
-        folds = f"{ranking.n_folds} fold{'s' * (ranking.n_folds != 1)}"
+        folds = count(ranking.n_folds, "fold")
         if len(ranked) == 1:
             return f"{ranked[0]} is the only method ranked, over {folds}"
         if not self.tested:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
+from molgraph.base.printable import count
 from molgraph.evaluate.benchmark.board import Board
 
 LEAST_DATASETS = 6  # below it a mean place says next to nothing
@@ -35,7 +36,7 @@ class Overall:
     def over(self) -> str:
         """What it is a summary of, in words."""
         n, k = self.datasets, len(self.boards)
-        datasets = f"{n} dataset{'s' * (n != 1)}"
+        datasets = count(n, "dataset")
         return datasets if n == k else f"{k} boards of {datasets}"
 
     def to_frame(self) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from molgraph.base import progress
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
+from molgraph.base.printable import count
 from molgraph.chem.draw import draw_molecule
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.board_overall import LEAST_DATASETS, Overall
@@ -115,7 +116,7 @@ def report_page(report: BenchReport) -> str:
 def _summary(report: BenchReport) -> str:
     """What was run, in one line."""
     datasets = len({board.name for board in report.boards})
-    words = [f"{datasets} dataset{'s' * (datasets != 1)}", f"{len(report.methods)} methods"]
+    words = [count(datasets, "dataset"), count(len(report.methods), "method")]
     words += [f"{report.done:,} of {report.wanted:,} cells", f"{sum(report.failed.values()):,} failed"]
     if "computed" in report.facts and "CPU time of all cells" in report.facts:
         words += [f"CPU time {report.facts['CPU time of all cells']}", report.facts["computed"]]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from molgraph.base.printable import count
 from molgraph.chem.scaffold import stereo_free_parents
 from molgraph.data.splits import Split
 from molgraph.data.table import MISSING, UNREADABLE, Table
@@ -34,7 +35,7 @@ class RowCount:
         """
         lost = sum(self.left_out.values())
         if not lost:
-            return f"{self.rows:,} row{'s' * (self.rows != 1)}" if self.rows else ""
+            return count(self.rows, "row") if self.rows else ""
         most = sorted(self.left_out.items(), key=lambda item: -item[1])
         said = [f"{n:,} {reason}" for reason, n in most[:_SHOWN]]
         rest = sum(n for _, n in most[_SHOWN:])

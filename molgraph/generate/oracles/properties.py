@@ -37,7 +37,12 @@ class LogP(Property):
     name, scale = "logp", 1.5
 
 
-@register("oracle", "sa", summary="hard to make, 1 to 10; lower is better", paper="Ertl and Schuffenhauer 2009")
+@register(
+    "oracle",
+    "sa",
+    summary="synthetic accessibility, 1 (easy) to 10 (hard); lower is better",
+    paper="Ertl and Schuffenhauer 2009",
+)
 class SA(Property):
     """Synthetic accessibility: how rare the fragments are, and how complex the whole."""
 
@@ -52,7 +57,7 @@ class PenalizedLogP(Property):
 
 
 @register(
-    "oracle", "penalized_logp_zinc", summary="the same, each term scaled by ZINC-250k", paper="Kusner et al. 2017"
+    "oracle", "penalized_logp_zinc", summary="penalized logP, each term scaled by ZINC-250k", paper="Kusner et al. 2017"
 )
 class PenalizedLogPZinc(Property):
     """``penalized_logp``, each term with mean 0 and deviation 1 over ZINC-250k, as in published top-3 lists."""
@@ -102,7 +107,7 @@ class Rings(Property):
     name, scale, step = "rings", 1.0, 1.0
 
 
-@register("oracle", "heavy_atoms", summary="number of atoms that are no hydrogen")
+@register("oracle", "heavy_atoms", summary="number of atoms other than hydrogen")
 class HeavyAtoms(Property):
     """How many atoms, without hydrogens."""
 

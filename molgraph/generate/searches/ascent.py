@@ -29,10 +29,10 @@ class GradientAscent(Search):
 
     Args:
         initial: points that are scored before a head is fitted; half the places around starts, or of the prior.
-        steps: of a path.
+        steps: steps of a path.
         rate: length of a step, the gradient's direction being kept.
-        paths: how many begin, at the best points and at others near them.
-        heads: how many heads.
+        paths: number of paths, which begin at the best points and at others near them.
+        heads: number of heads.
         memory: of the points told, those with the highest scores and the latest ones that heads are fitted on.
     """
 

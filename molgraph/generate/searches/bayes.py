@@ -31,7 +31,7 @@ class BayesianOptimisation(Search):
         restarts: points that climb; the ends of all of them are proposed.
         memory: points told that a process is fitted on, at most: the best half, and others drawn at random, those
             that it asked for before those that were known.
-        steps: of the climb and of the fit, at most.
+        steps: steps of the climb and of the fit, at most.
     """
 
     name = "bayes"

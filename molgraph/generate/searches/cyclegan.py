@@ -23,8 +23,8 @@ class CycleGANSearch(Search):
 
     Args:
         initial: points that are scored before translators are learned.
-        steps: of their training.
-        width: of their layers.
+        steps: steps of the translators' training.
+        width: width of the translators' layers.
         refit: batches between two trainings.
         memory: of the points told, the latest that they learn from, at most.
     """

@@ -6,7 +6,7 @@ from molgraph.base.registry import register
 from molgraph.generate.searches.search import Proposals, Search
 
 
-@register("search", "sampling", summary="draws without learning: the control of the others")
+@register("search", "sampling", summary="draws without learning: the control of other searches")
 class Sampling(Search):
     """Points of the prior, or of normal distributions around the starts."""
 
