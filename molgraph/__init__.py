@@ -12,6 +12,7 @@
     molgraph.finetune("encoder.mgm", "assay.csv", targets=["pIC50"])        # a model that starts from it
     molgraph.embed("encoder.mgm", ["CCO"])           # the vector of each molecule
     molgraph.draw_clusters("structpool.mgm", "c1ccccc1O")  # the clusters of atoms that it learned
+    molgraph.draw_salience("rfm.mgm", "c1ccccc1O")   # bonds by the norm of their states
     molgraph.train_generator("library.smi").save("gen.mgm")  # molgraph.generate("gen.mgm", 1000) proposes molecules
     molgraph.neighbours("vae.mgm", "CCO")            # near one in latent space; encode, decode and interpolate too
     molgraph.optimise("jtvae.mgm", "qed,sa<4", budget=500)  # molecules that are better by an objective
@@ -50,6 +51,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.optimising import optimise
     from molgraph.api.prediction import embed, load, predict_file
     from molgraph.api.pretraining import pretrain
+    from molgraph.api.salience import draw_salience
     from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
     from molgraph.api.training import train
     from molgraph.base.errors import MolgraphError
@@ -72,6 +74,7 @@ __all__ = [
     "datasets",
     "decode",
     "draw_clusters",
+    "draw_salience",
     "embed",
     "encode",
     "entry",

@@ -1,10 +1,11 @@
-"""Draw a structure as SVG, with groups of its atoms in colours, or an empty box for a SMILES that cannot be read."""
+"""Draw a structure as SVG, with atoms or bonds in colours, or an empty box for a SMILES that cannot be read."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
+from types import MappingProxyType
 from typing import Any
 
 from rdkit import Chem
@@ -21,12 +22,19 @@ _PALETTE = {9: (0.0, 0.45, 0.3), 16: (0.6, 0.42, 0.0), 17: (0.0, 0.45, 0.1), 15:
 GROUP_COLOURS = (
     "#9ecbf0", "#fdc48a", "#a6dba0", "#f4a9a8", "#cbb8e8", "#f3e08a", "#a5dfe0", "#f2b6dc", "#d3c0a9", "#c5cbd3",
 )  # fmt: skip
+BOND_COLOUR = "#f28e2b"
 _LEGEND = 22  # pixels under the structure
 _HEADER = re.compile(r"^.*?<svg[^>]*>", re.DOTALL)
 
 
 def draw_molecule(
-    smiles: str, *, width: int = WIDTH, height: int = HEIGHT, groups: Sequence[int] = (), shares: Sequence[float] = ()
+    smiles: str,
+    *,
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    groups: Sequence[int] = (),
+    shares: Sequence[float] = (),
+    bonds: Mapping[tuple[int, int], float] = MappingProxyType({}),
 ) -> str:
     """One structure as an SVG element that can stand inside an HTML page.
 
@@ -37,12 +45,13 @@ def draw_molecule(
         groups: the group of each atom, 0 or more, in the order of the SMILES: drawn in a colour for each group, with a
             legend under the structure; empty for a plain drawing.
         shares: how much of each atom is in its group, 0 to 1: its colour is paler where less is; empty for all of it.
+        bonds: pair of atoms to a share, 0 to 1: the bond between them is marked, paler where less; without groups.
 
     Returns:
         An ``<svg>`` element; where the SMILES cannot be read, an empty box that says so.
 
     Raises:
-        ValueError: not one group, or share, for each atom.
+        ValueError: not one group, or share, for each atom, or no bond between two atoms.
 
     Example:
         >>> draw_molecule("CCO").startswith("<svg"), "cannot be read" in draw_molecule("C(C")
@@ -51,7 +60,9 @@ def draw_molecule(
         True
     """
     frame = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-    asked = smiles, width, height - _LEGEND * bool(len(groups)), tuple(map(int, groups)), tuple(map(float, shares))
+    marked = tuple((int(a), int(b), float(share)) for (a, b), share in bonds.items())
+    room = height - _LEGEND * bool(len(groups))
+    asked = smiles, width, room, tuple(map(int, groups)), tuple(map(float, shares)), marked
     try:
         inner, reason = bounded(_drawn, asked) if is_hard(smiles) else _drawn(asked)
     except TooHardError as error:
@@ -85,12 +96,19 @@ def _legend(groups: Sequence[int], width: int, height: int) -> str:
     )
 
 
-def _drawn(asked: tuple[str, int, int, tuple[int, ...], tuple[float, ...]]) -> tuple[str, str]:
+def _drawn(asked: tuple[Any, ...]) -> tuple[str, str]:
     mol, reason = parse_smiles(asked[0])
     return ("", reason) if mol is None else (_strokes(mol, *asked[1:]), "")
 
 
-def _strokes(mol: Chem.Mol, width: int, height: int, groups: tuple[int, ...], shares: tuple[float, ...]) -> str:
+def _strokes(
+    mol: Chem.Mol,
+    width: int,
+    height: int,
+    groups: tuple[int, ...],
+    shares: tuple[float, ...],
+    bonds: tuple[tuple[int, int, float], ...],
+) -> str:
     """The drawing of RDKit without its own frame; empty where it cannot draw."""
     drawer = rdMolDraw2D.MolDraw2DSVG(width, height)
     options = drawer.drawOptions()
@@ -99,7 +117,7 @@ def _strokes(mol: Chem.Mol, width: int, height: int, groups: tuple[int, ...], sh
     options.padding = 0.06
     options.fixedBondLength = 26  # small molecules are not blown up
     options.updateAtomPalette(_PALETTE)
-    colours = _highlights(mol, groups, shares or (1.0,) * len(groups), options)
+    colours = _marked_bonds(mol, bonds, options) or _highlights(mol, groups, shares or (1.0,) * len(groups), options)
     with quiet():
         try:
             rdMolDraw2D.PrepareAndDrawMolecule(drawer, mol, **colours)
@@ -119,10 +137,12 @@ def _highlights(mol: Chem.Mol, groups: tuple[int, ...], shares: tuple[float, ...
     options.highlightBondWidthMultiplier = 16
     options.atomHighlightsAreCircles = True
     options.highlightRadius = 0.34
-    rgb = list(map(_faded, groups, shares))
+    rgb = [_faded(group_colour(group), share) for group, share in zip(groups, shares, strict=True)]
     ends = {bond.GetIdx(): (bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in mol.GetBonds()}
     within = {
-        bond: _faded(groups[a], min(shares[a], shares[b])) for bond, (a, b) in ends.items() if groups[a] == groups[b]
+        bond: _faded(group_colour(groups[a]), min(shares[a], shares[b]))
+        for bond, (a, b) in ends.items()
+        if groups[a] == groups[b]
     }
     return {
         "highlightAtoms": [*range(len(groups))],
@@ -132,7 +152,21 @@ def _highlights(mol: Chem.Mol, groups: tuple[int, ...], shares: tuple[float, ...
     }
 
 
-def _faded(group: int, share: float) -> tuple[float, ...]:
-    """A group's colour as red, green and blue, mixed with white where the share is below 1; never all white."""
-    rgb = (int(group_colour(group)[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return tuple(1 - (0.2 + 0.8 * share) * (1 - each) for each in rgb)
+def _marked_bonds(mol: Chem.Mol, bonds: tuple[tuple[int, int, float], ...], options: Any) -> dict[str, Any]:
+    """Colours of the bonds between pairs of atoms."""
+    if not bonds:
+        return {}
+    options.highlightBondWidthMultiplier = 16
+    colours = {}
+    for a, b, share in bonds:
+        found = mol.GetBondBetweenAtoms(a, b) if max(a, b) < mol.GetNumAtoms() else None
+        if found is None:
+            raise ValueError(f"atoms {a} and {b} have no bond")
+        colours[found.GetIdx()] = _faded(BOND_COLOUR, share, least=0.0)
+    return {"highlightAtoms": [], "highlightBonds": [*colours], "highlightBondColors": colours}
+
+
+def _faded(colour: str, share: float, least: float = 0.2) -> tuple[float, ...]:
+    """A colour as red, green and blue, mixed with white where the share is below 1; ``least`` of it stays."""
+    rgb = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return tuple(1 - (least + (1 - least) * share) * (1 - each) for each in rgb)

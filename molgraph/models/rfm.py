@@ -37,8 +37,9 @@ class RFM(Encoder):
     decoder's e', beside the atoms' v'. Sums tell sizes apart, as an extensive property asks.
 
     Known limits: it takes several times as long as ``mpnn``: no rows are shared, and every directed bond has a GRU;
-    large molecules give large sums. The paper reads the norm of an edge's state as its salience; no trial confirms that
-    for molecules yet, so no explainer is offered by it. How the paper's GraphGRU is wired inside is our reading.
+    large molecules give large sums. The paper reads the norm of an edge's state as its salience, which
+    ``molgraph.draw_salience`` draws: a heuristic that depends on the block (pipelines/rfm/SALIENCE.md). How the paper's
+    GraphGRU is wired inside is our reading.
 
     Args:
         spec: what the graphs hold.
@@ -70,16 +71,16 @@ class RFM(Encoder):
 
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch; with ``rows``, write out the states of atoms and of directed bonds too."""
-        e, v, u = self.states(batch)
+        e, v, u = self.states(batch)["decoder"]
         if not rows:
             return Encoded(u)
         return Encoded(u, (Rows("atom", v, batch.graph_of("atom")), Rows("bond", e, batch.graph_of("bond"))))
 
-    def states(self, batch: GraphBatch) -> GraphState:
-        """The decoder's states of bonds, atoms and graphs."""
+    def states(self, batch: GraphBatch) -> dict[str, GraphState]:
+        """States of bonds, atoms and graphs after each block: ``encoder``, ``core`` and ``decoder``."""
         bonds, atoms = batch.features("bond"), batch.features("atom")
         x = self.encode(GraphState(bonds, atoms, atoms.new_zeros(batch.n_graphs, 0)), batch)
         h = GraphState(*map(torch.zeros_like, x))
         for _ in range(self.rounds):
             h = self.core(x, h, batch)
-        return self.decode(h, batch)
+        return {"encoder": x, "core": h, "decoder": self.decode(h, batch)}

@@ -1,4 +1,4 @@
-"""Learned clusters on molecules: atoms in their order, a drawing each, other models refused."""
+"""Learned clusters and salient bonds on molecules: atoms in their order, a drawing each, other models refused."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import molgraph
+from molgraph.api.drawn import read_molecules
+from molgraph.models.rfm import RFM
 from molgraph.train.model import Model
 
 OPTIONS = {"epochs": 1, "baseline": False, "params": {"d_hidden": 8}}
@@ -48,3 +50,30 @@ def test_models_without_clusters_are_refused() -> None:
     other = molgraph.train("builtin:chembl2321810", model="gin", **OPTIONS).model
     with pytest.raises(molgraph.MolgraphError, match="does not pool atoms"):
         molgraph.draw_clusters(other, "CCO")
+
+
+def test_salience_is_the_norm_of_each_bonds_states() -> None:
+    model = molgraph.train("builtin:chembl2321810", model="rfm", **OPTIONS).model
+    smiles = ["CC(=O)Nc1ccccc1Cl", "C(C", "C", "Clc1ccccc1NC(C)=O"]
+    drawn = {block: molgraph.draw_salience(model, smiles, block=block) for block in ("encoder", "decoder")}
+    bonds = drawn["decoder"].bonds
+    assert bonds["molecule"].tolist() == [0] * 11 + [3] * 11 and (bonds["atom"] < bonds["other"]).all()
+    found = {(i, frozenset((a, b))): norm for i, a, b, norm in bonds.itertuples(index=False)}
+    same = {1: 8, 2: 10, 0: 9, 3: 7, 4: 6, 5: 5, 6: 4, 7: 3, 8: 2, 9: 1, 10: 0}  # atoms of the first, and of the last
+    for ends in (ends for i, ends in found if i == 0):
+        assert found[0, ends] == pytest.approx(found[3, frozenset(same[a] for a in ends)], abs=1e-5)
+    encoder, _, batch = read_molecules(model, smiles, RFM, what="", hint="")
+    states = next(rows.h.detach() for rows in encoder(batch, rows=True).rows if rows.level == "bond")
+    here = batch.graph_of("bond") == 0
+    known: dict[frozenset[int], float] = {}
+    for a, b, h in zip(batch.source[here].tolist(), batch.target[here].tolist(), states[here], strict=True):
+        known[frozenset((a, b))] = max(known.get(frozenset((a, b)), 0.0), float(h.norm()))
+    assert known == pytest.approx({ends: norm for (i, ends), norm in found.items() if i == 0})
+    assert np.abs(drawn["encoder"].bonds["norm"] - bonds["norm"]).max() > 1e-3
+    own = bonds.loc[bonds["molecule"] == 0, "norm"]
+    assert f"norm {own.min():.3g} to {own.max():.3g}" in drawn["decoder"]._repr_html_()
+    assert "cannot be read" in drawn["decoder"].svgs[1] and "no bonds" in repr(drawn["decoder"])
+    with pytest.raises(molgraph.MolgraphError, match="no block 'middle'"):
+        molgraph.draw_salience(model, "CCO", block="middle")
+    with pytest.raises(molgraph.MolgraphError, match="no states of bonds"):
+        molgraph.draw_salience(molgraph.train("builtin:chembl2321810", model="gin", **OPTIONS).model, "CCO")

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from molgraph.chem.draw import draw_molecule, group_colour
+from molgraph.chem.draw import BOND_COLOUR, draw_molecule, group_colour
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = "<script>alert('1')</script>&\"]]>"
@@ -47,3 +47,11 @@ def test_groups_are_coloured_and_named_in_a_legend() -> None:
     assert [sum(colour in style for style in discs) for colour in colours] == [1, 1, 1]
     with pytest.raises(ValueError, match="1 shares for 3 atoms"):
         draw_molecule("CCO", groups=[7, 7, 12], shares=[0.5])
+
+
+def test_bonds_are_marked_paler_where_less() -> None:
+    root = ElementTree.fromstring(draw_molecule("CCO", bonds={(0, 1): 1.0, (2, 1): 0.0}))
+    fills = " ".join(each.get("style", "") for each in root.iter(f"{SVG}path"))
+    assert BOND_COLOUR.upper() in fills and "#FFFFFF" in fills
+    with pytest.raises(ValueError, match="atoms 0 and 2 have no bond"):
+        draw_molecule("CCO", bonds={(0, 2): 1.0})

@@ -1,0 +1,101 @@
+"""Read molecules as a trained model does, and hold their drawings for a notebook, a page or a picture file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import NamedTuple
+
+from molgraph.api.prediction import load
+from molgraph.base.errors import UsageError
+from molgraph.base.paths import atomic_write
+from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.standardise import standardise
+from molgraph.nn.encoder import Encoder
+from molgraph.train.inputs import graph_of_rows, input_graphs
+from molgraph.train.method import GraphMethod
+from molgraph.train.model import Model
+
+WIDTH, HEIGHT = 300, 240  # of one molecule, pixels
+SHOWN = 10  # molecules that are written out in a terminal
+
+
+@dataclass(frozen=True, repr=False)
+class Drawn:
+    """Molecules with a drawing each; a notebook shows the drawings.
+
+    Args:
+        smiles: each molecule as the model reads it, after its standardiser; or as it was given, if it cannot be read.
+        svgs: a drawing each, an ``<svg>`` element.
+    """
+
+    smiles: tuple[str, ...]
+    svgs: tuple[str, ...]
+
+    @property
+    def captions(self) -> tuple[str, ...]:
+        """The text under each drawing."""
+        return self.smiles
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the drawings as an HTML page, or that of a single molecule as ``.svg``.
+
+        Raises:
+            UsageError: an ``.svg`` file for several molecules.
+        """
+        if Path(path).suffix.lower() == ".svg" and len(self.svgs) != 1:
+            raise UsageError(f"an .svg file holds one molecule, these are {len(self.svgs)}", hint="write an .html page")
+        page = self._repr_html_() if Path(path).suffix.lower() != ".svg" else self.svgs[0]
+        with atomic_write(Path(path), "w") as file:
+            file.write(page)
+        return Path(path)
+
+    def _repr_html_(self) -> str:
+        figures = "".join(
+            f'<figure style="margin:0;width:{WIDTH}px">{svg}<figcaption style="font:12px system-ui,sans-serif;'
+            f'overflow-wrap:anywhere;text-align:center">{escape(text)}</figcaption></figure>'
+            for text, svg in zip(self.captions, self.svgs, strict=True)
+        )
+        return f'<div style="display:flex;flex-wrap:wrap;gap:16px;background:#fff;color:#1d2733">{figures}</div>'
+
+
+class Read(NamedTuple):
+    """Molecules as a model's encoder reads them.
+
+    Args:
+        encoder: of the model.
+        smiles: each molecule after the model's standardiser; or as it was given, if it cannot be read.
+        batch: a graph for each molecule; one without atoms for one that cannot be read.
+    """
+
+    encoder: Encoder
+    smiles: tuple[str, ...]
+    batch: GraphBatch
+
+
+def read_molecules(
+    model: Model | str | os.PathLike[str], smiles: str | Sequence[str], kind: type[Encoder], *, what: str, hint: str
+) -> Read:
+    """Molecules as the encoder of a model reads them.
+
+    Raises:
+        UsageError: a model whose encoder is of another kind, of which ``what`` and ``hint`` tell, or that reads more
+            than one molecule a row.
+    """
+    loaded = model if isinstance(model, Model) else load(model)
+    method = loaded.method
+    encoder = method.ready().network.encoder if isinstance(method, GraphMethod) else None
+    if not isinstance(method, GraphMethod) or not isinstance(encoder, kind):
+        raise UsageError(f"a {loaded.kind} {what}", hint=hint)
+    if loaded.columns_read != [("molecule", loaded.columns_read[0][1])]:
+        raise UsageError("this model does not read one molecule a row, which drawing asks for")
+    given = [smiles] if isinstance(smiles, str) else list(smiles)
+    table = standardise(loaded.read(given), loaded.standardiser)
+    graphs = input_graphs(table, method.graph_inputs())
+    batch = collate(graphs[0].store, graph_of_rows(graphs)[:, 0])
+    sizes = batch["atom"].offsets.diff().tolist()
+    texts = tuple(own if n else text for own, text, n in zip(table.smiles, given, sizes, strict=True))
+    return Read(encoder, texts, batch)
