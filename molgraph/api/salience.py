@@ -51,14 +51,15 @@ def draw_salience(
     model: Model | str | os.PathLike[str],
     smiles: str | Sequence[str],
     *,
-    block: Literal["encoder", "core", "decoder"] = "decoder",
+    block: Literal["encoder", "core", "decoder"] = "encoder",
 ) -> DrawnSalience:
     """Draw bonds by the norm of the state that an ``rfm`` model gives them.
 
     Tacchetti et al. 2019, "Relational Forward Models for Multi-Agent Learning", read the norm of an edge's activation
-    as its salience. It is a heuristic. Where the bonds that decide a label were planted, the norms found them after the
-    encoder block if their own two atoms decide, and after the decoder block if their surroundings do; the other block
-    of the two was poor (pipelines/rfm/SALIENCE.md). Compare both, and a model that was not trained.
+    as its salience. It is a heuristic: where the bonds that decide a label were planted, the norm after the encoder
+    block found them (ROC AUC 0.98) if their own two atoms decide; if their surroundings do, no block was reliable (0.63
+    to 0.81, differing between seeds), while an ablation was (0.94; pipelines/rfm/SALIENCE.md). Compare a model that was
+    not trained.
 
     Args:
         model: a model of the encoder ``rfm``, or the path of its file.
