@@ -13,9 +13,8 @@ from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
+from molgraph.nn.atom_encoder import RoundsEncoder, SharedStates
 from molgraph.nn.attention import AdditiveAttention, weigh
-from molgraph.nn.deduplicate import AtomRounds, atom_rounds
 from molgraph.nn.norms import make_norms
 
 
@@ -27,7 +26,7 @@ from molgraph.nn.norms import make_norms
     paper="Xiong et al. 2020, J. Med. Chem. 63:8749",
     line=("atoms", "bonds", "additive attention", "GRU", "attentive", "supervised"),
 )
-class AttentiveFP(AtomEncoder):
+class AttentiveFP(RoundsEncoder):
     """Attentive fingerprints.
 
     Xiong et al. 2020, "Pushing the Boundaries of Molecular Representation for Drug Discovery with the Graph Attention
@@ -70,7 +69,7 @@ class AttentiveFP(AtomEncoder):
         super().__init__()
         if depth < 1:
             raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.depth, self.distinct = depth, distinct
+        self.n_rounds, self.distinct = depth, distinct
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.neighbour = nn.Linear(d_hidden + spec.width("bond"), d_hidden, bias=False)
         self.of_source, self.of_target = (nn.Linear(d_hidden, 1, bias=False) for _ in range(2))
@@ -80,16 +79,13 @@ class AttentiveFP(AtomEncoder):
         self.cells = nn.ModuleList(nn.GRUCell(d_hidden, d_hidden) for _ in range(depth))
         self.norms = make_norms(norm, [d_hidden] * depth)
         self.dropout = nn.Dropout(dropout)
+        self.d_layers = (d_hidden,) * depth
         self.read_by(readout, d_hidden)
-
-    def prepare(self, batch: GraphBatch) -> None:
-        """Make the relations ahead."""
-        self._rounds(batch)
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states after the last layer."""
-        given = self._rounds(batch)
-        h = F.leaky_relu(self.embed(given.atoms.rows()))
+        given = self.rounds_of(batch)
+        h, layers = F.leaky_relu(self.embed(given.atoms.rows())), []
         for t, (step, cell, norm) in enumerate(zip(given.rounds, self.cells, self.norms, strict=True)):
             sent, own = step.senders(h), step.previous(h)
             if t:
@@ -100,7 +96,5 @@ class AttentiveFP(AtomEncoder):
                 score = score + self.of_target(own).index_select(0, step.relation.target)
                 context = weigh(F.leaky_relu(score), self.value(sent), step.relation) + self.bias
             h = norm(cell(self.dropout(F.elu(context)), own), step.members).relu()
-        return SharedStates(h, given.readout, given.every_atom)
-
-    def _rounds(self, batch: GraphBatch) -> AtomRounds:
-        return atom_rounds(batch, self.depth, distinct=self.shares_rows)
+            layers.append((h, step.members))
+        return SharedStates(h, given.readout, given.every_atom, layers)

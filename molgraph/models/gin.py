@@ -12,8 +12,7 @@ from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
-from molgraph.nn.deduplicate import AtomRounds, atom_rounds
+from molgraph.nn.atom_encoder import RoundsEncoder, SharedStates
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.propagate import propagate
@@ -27,7 +26,7 @@ from molgraph.nn.propagate import propagate
     paper="Xu et al. 2019, ICLR; edges: Hu et al. 2020, ICLR",
     line=("atoms", "bonds", "sum, or ReLU of the sum with the edge", "perceptron", "sum of every layer", "supervised"),
 )
-class GIN(AtomEncoder):
+class GIN(RoundsEncoder):
     """Graph isomorphism network.
 
     Xu et al. 2019, "How Powerful are Graph Neural Networks?", equation 4.1:
@@ -72,7 +71,7 @@ class GIN(AtomEncoder):
         super().__init__()
         if depth < 1:
             raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.distinct = distinct
+        self.n_rounds, self.distinct = depth, distinct
         self.edges = edges and spec.width("bond") > 1  # edges without features have one column of ones
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.eps = nn.Parameter(torch.zeros(depth))
@@ -82,16 +81,16 @@ class GIN(AtomEncoder):
         )
         self.norms = make_norms(norm, [d_hidden] * depth)
         self.dropout = nn.Dropout(dropout)
-        self.d_layers = (d_hidden,) * (depth + 1)
-        self.read_by(readout, sum(self.d_layers))
+        self.d_layers = (d_hidden,) * depth
+        self.read_by(readout, (depth + 1) * d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:
-        """Make the relations ahead."""
-        _ = self._rounds(batch).to_last
+        """Make the rows of each round ahead, and what leads from them to the last."""
+        _ = self.rounds_of(batch).to_last
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states of all layers side by side."""
-        given = self._rounds(batch)
+        given = self.rounds_of(batch)
         h = self.embed(given.atoms.rows())
         layers = [h]
         for t, (step, perceptron) in enumerate(zip(given.rounds, self.perceptrons, strict=True)):
@@ -102,7 +101,5 @@ class GIN(AtomEncoder):
             h = perceptron((1 + self.eps[t]) * step.previous(h) + m)  # equation 4.1
             h = self.dropout(self.norms[t](h, step.members).relu())
             layers.append(h)
-        return SharedStates(given.side_by_side(layers), given.readout, given.every_atom)  # equation 4.2
-
-    def _rounds(self, batch: GraphBatch) -> AtomRounds:
-        return atom_rounds(batch, len(self.perceptrons), distinct=self.shares_rows)
+        of_layers = [(each, step.members) for each, step in zip(layers[1:], given.rounds, strict=True)]
+        return SharedStates(given.side_by_side(layers), given.readout, given.every_atom, of_layers)  # equation 4.2

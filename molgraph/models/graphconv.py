@@ -12,9 +12,9 @@ from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
+from molgraph.nn.atom_encoder import RoundsEncoder, SharedStates
 from molgraph.nn.by_degree import LinearByDegree
-from molgraph.nn.deduplicate import AtomRound, AtomRounds, atom_rounds
+from molgraph.nn.deduplicate import AtomRound
 from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
 
@@ -27,7 +27,7 @@ from molgraph.nn.propagate import propagate
     paper="Altae-Tran et al. 2017, ACS Cent. Sci. 3:283; Wu et al. 2018, Chem. Sci. 9:513",
     line=("atoms", "bonds", "sum, then max", "linear by degree", "sum and max", "supervised"),
 )
-class GraphConv(AtomEncoder):
+class GraphConv(RoundsEncoder):
     """Graph convolutions with a maximum over neighbours after each.
 
     Altae-Tran et al. 2017, "Low Data Drug Discovery with One-Shot Learning", figure 2, after Duvenaud et al. 2015, in
@@ -70,32 +70,27 @@ class GraphConv(AtomEncoder):
         super().__init__()
         if depth < 1:
             raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.depth, self.distinct = depth, distinct
+        self.n_rounds, self.distinct = 2 * depth, distinct
         widths = [spec.width("atom")] + [d_hidden] * (depth - 1)
         self.layers = nn.ModuleList(LinearByDegree(2 * d, d_hidden) for d in widths)
         self.dense = nn.Linear(d_hidden, d_dense)
         self.norms = make_norms(norm, [d_hidden] * depth + [d_dense])
         self.dropout = nn.Dropout(dropout)
+        self.d_layers = (d_hidden,) * depth
         self.read_by(readout, d_dense)
-
-    def prepare(self, batch: GraphBatch) -> None:
-        """Make the relations ahead."""
-        self._rounds(batch)
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states after the dense layer."""
-        given = self._rounds(batch)
-        h = given.atoms.rows()
+        given = self.rounds_of(batch)
+        h, layers = given.atoms.rows(), []
         for t, layer in enumerate(self.layers):
             convolve, pool = given.rounds[2 * t : 2 * t + 2]
             around = propagate(convolve.senders(h), convolve.relation)
             h = layer(torch.cat([convolve.previous(h), around], dim=1), convolve.relation.offsets.diff()).relu()
             h = _pooled(self.dropout(self.norms[t](h, convolve.members)), pool)
+            layers.append((h, pool.members))
         h = self.norms[-1](self.dense(h).relu(), given.readout)
-        return SharedStates(h, given.readout, given.every_atom)
-
-    def _rounds(self, batch: GraphBatch) -> AtomRounds:
-        return atom_rounds(batch, 2 * self.depth, distinct=self.shares_rows)
+        return SharedStates(h, given.readout, given.every_atom, layers)
 
 
 def _pooled(h: Tensor, step: AtomRound) -> Tensor:

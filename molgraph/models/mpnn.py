@@ -13,8 +13,8 @@ from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.feature_layout import FEATURISER
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
-from molgraph.nn.deduplicate import AtomRounds, atom_rounds
+from molgraph.nn.atom_encoder import RoundsEncoder, SharedStates
+from molgraph.nn.deduplicate import AtomRounds
 from molgraph.nn.hydrogens import with_hydrogens
 from molgraph.nn.master_node import MasterNode
 from molgraph.nn.messages import make_message
@@ -30,7 +30,7 @@ from molgraph.nn.updates import GRU
     paper="Gilmer et al. 2017, ICML",
     line=("atoms", "bonds", "edge network", "GRU", "set2set", "supervised"),
 )
-class MPNN(AtomEncoder):
+class MPNN(RoundsEncoder):
     """Message passing neural network, the variant enn-s2s.
 
     Gilmer et al. 2017, "Neural Message Passing for Quantum Chemistry": ``h0_v = W x_v``, then ``rounds`` times
@@ -88,23 +88,20 @@ class MPNN(AtomEncoder):
                 f"explicit_h adds the hydrogens of molecules; these graphs are {spec.featuriser!r}",
                 hint="leave explicit_h out",
             )
-        self.rounds, self.explicit_h = rounds, explicit_h
+        self.n_rounds, self.explicit_h = rounds, explicit_h
         self.distinct = distinct and not d_master  # equal atoms hear other master nodes in other graphs
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.message = make_message(message, spec.width("bond"), d_hidden, d_edge)
         self.update = GRU(d_hidden, d_hidden)
         self.master = MasterNode(d_hidden, d_master) if d_master else None
         self.norms = make_norms(norm, [d_hidden] * rounds)
+        self.d_layers = (d_hidden,) * rounds
         self.read_by(readout, d_hidden)
-
-    def prepare(self, batch: GraphBatch) -> None:
-        """Make the relations ahead."""
-        self._rounds(batch)
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states after the last round; hydrogens are read out, and are no rows of their own."""
-        given = self._rounds(batch)
-        h, members = self.embed(given.atoms.rows()), given.readout
+        given = self.rounds_of(batch)
+        h, members, layers = self.embed(given.atoms.rows()), given.readout, []
         g = None if self.master is None else self.master.start(h, members)
         for step, norm in zip(given.rounds, self.norms, strict=True):
             m = self.message.sums(step, h)  # sum_w M(h_v, h_w, e_vw)
@@ -112,11 +109,12 @@ class MPNN(AtomEncoder):
                 heard, g = self.master(g, h, members)
                 m = m + heard
             h = norm(self.update(step.previous(h), m), step.members)
-        return SharedStates(h, members, lambda rows: self._old(given.every_atom(rows), batch))
+            layers.append((h, step.members))
+        return SharedStates(h, members, lambda rows: self._old(given.every_atom(rows), batch), layers)
 
-    def _rounds(self, batch: GraphBatch) -> AtomRounds:
-        whole = with_hydrogens(batch).batch if self.explicit_h else batch
-        return atom_rounds(whole, self.rounds, distinct=self.shares_rows)
+    def rounds_of(self, batch: GraphBatch) -> AtomRounds:
+        """The rows of each round, hydrogens among them where they are explicit."""
+        return super().rounds_of(with_hydrogens(batch).batch if self.explicit_h else batch)
 
     def _old(self, rows: Tensor, batch: GraphBatch) -> Tensor:
         return rows.index_select(0, with_hydrogens(batch).atom) if self.explicit_h else rows

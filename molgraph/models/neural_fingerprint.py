@@ -12,9 +12,8 @@ from molgraph.base.ranges import INNER_LIMIT, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
+from molgraph.nn.atom_encoder import RoundsEncoder, SharedStates
 from molgraph.nn.by_degree import LinearByDegree
-from molgraph.nn.deduplicate import AtomRounds, atom_rounds
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import make_activation
 from molgraph.nn.propagate import propagate
@@ -28,7 +27,7 @@ from molgraph.nn.propagate import propagate
     paper="Duvenaud et al. 2015, NeurIPS",
     line=("atoms", "bonds", "sum", "linear by degree", "softmax sum of every layer", "supervised"),
 )
-class NeuralFingerprint(AtomEncoder):
+class NeuralFingerprint(RoundsEncoder):
     """A differentiable circular fingerprint.
 
     Duvenaud et al. 2015, "Convolutional Networks on Graphs for Learning Molecular Fingerprints", algorithm 2: in layer
@@ -73,22 +72,19 @@ class NeuralFingerprint(AtomEncoder):
         super().__init__()
         if depth < 1:
             raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.depth, self.distinct = depth, distinct
+        self.n_rounds, self.distinct = depth, distinct
         widths = [spec.width("atom")] + [d_hidden] * (depth - 1)
         self.hash = nn.ModuleList(LinearByDegree(d + spec.width("bond"), d_hidden) for d in widths)
         self.norms = make_norms(norm, [d_hidden] * depth)
         self.index = nn.ModuleList(nn.Linear(d_hidden, length, bias=False) for _ in range(depth))
         self.activation = make_activation(activation)
+        self.d_layers = (d_hidden,) * depth
         self.read_by(readout, length)
-
-    def prepare(self, batch: GraphBatch) -> None:
-        """Make the relations ahead."""
-        self._rounds(batch)
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """Each atom's share of the fingerprint."""
-        given = self._rounds(batch)
-        r = given.atoms.rows()
+        given = self.rounds_of(batch)
+        r, layers = given.atoms.rows(), []
         f = r.new_zeros(len(r), self.d_rows)
         for step, hash_, norm, index in zip(given.rounds, self.hash, self.norms, self.index, strict=True):
             around = propagate(step.senders(r), step.relation)
@@ -96,7 +92,5 @@ class NeuralFingerprint(AtomEncoder):
             v = torch.cat([step.previous(r) + around, bonds], dim=1)
             r = self.activation(norm(hash_(v, step.relation.offsets.diff()), step.members))
             f = step.previous(f) + index(r).softmax(dim=1)
-        return SharedStates(f, given.readout, given.every_atom)
-
-    def _rounds(self, batch: GraphBatch) -> AtomRounds:
-        return atom_rounds(batch, self.depth, distinct=self.shares_rows)
+            layers.append((r, step.members))
+        return SharedStates(f, given.readout, given.every_atom, layers)

@@ -13,8 +13,7 @@ from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.atom_encoder import AtomEncoder, SharedStates
-from molgraph.nn.deduplicate import AtomRounds, atom_rounds
+from molgraph.nn.atom_encoder import RoundsEncoder, SharedStates
 from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
@@ -29,7 +28,7 @@ from molgraph.nn.segment import segment_max, segment_mean, segment_min, segment_
     paper="Corso et al. 2020, NeurIPS",
     line=("atoms", "bonds", "linear", "mean, min, max, std x degree scalers", "mean", "supervised"),
 )
-class PNA(AtomEncoder):
+class PNA(RoundsEncoder):
     """Principal neighbourhood aggregation.
 
     Corso et al. 2020, "Principal Neighbourhood Aggregation for Graph Nets", equations 5 to 8: ``depth`` times
@@ -74,29 +73,24 @@ class PNA(AtomEncoder):
         super().__init__()
         if depth < 1:
             raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.depth, self.delta, self.distinct = depth, delta, distinct
+        self.n_rounds, self.delta, self.distinct = depth, delta, distinct
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond"), delta) for _ in range(depth))
         self.norms = make_norms(norm, [d_hidden] * depth)
         self.dropout = nn.Dropout(dropout)
+        self.d_layers = (d_hidden,) * depth
         self.read_by(readout, d_hidden)
-
-    def prepare(self, batch: GraphBatch) -> None:
-        """Make the relations ahead."""
-        self._rounds(batch)
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states after the last layer."""
-        given = self._rounds(batch)
-        h = self.embed(given.atoms.rows())
+        given = self.rounds_of(batch)
+        h, layers = self.embed(given.atoms.rows()), []
         for step, layer, norm in zip(given.rounds, self.layers, self.norms, strict=True):
             own = step.previous(h)
             made = layer(own, step.senders(h), step.bonds, step.relation)
             h = own + self.dropout(norm(made, step.members).relu())
-        return SharedStates(h, given.readout, given.every_atom)
-
-    def _rounds(self, batch: GraphBatch) -> AtomRounds:
-        return atom_rounds(batch, self.depth, distinct=self.shares_rows)
+            layers.append((h, step.members))
+        return SharedStates(h, given.readout, given.every_atom, layers)
 
 
 class _Layer(nn.Module):

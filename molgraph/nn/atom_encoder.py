@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from molgraph.base.registry import get
 from molgraph.data.batch import GraphBatch
 from molgraph.nn import relations
+from molgraph.nn.deduplicate import AtomRounds, atom_rounds
 from molgraph.nn.encoder import Encoded, Encoder, Rows
+from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 
 
@@ -23,11 +26,14 @@ class SharedStates(NamedTuple):
         h: float [rows, d].
         to_graphs: from rows to graphs, one pair for each atom.
         every_atom: float [rows, d] to [n_atoms, d], the state of each atom.
+        layers: the states after each layer, with the relation from their rows to graphs, one pair for each atom; empty
+            where the encoder does not tell.
     """
 
     h: Float[Tensor, "rows d"]
     to_graphs: Relation
     every_atom: Callable[[Tensor], Tensor]
+    layers: Sequence[tuple[Float[Tensor, "_ _"], Relation]] = ()
 
 
 class AtomEncoder(Encoder):
@@ -54,9 +60,34 @@ class AtomEncoder(Encoder):
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch; with ``rows``, write out the atoms' states too."""
         found = self.states(batch)
-        h, to_graphs, every_atom = found if isinstance(found, SharedStates) else (found, relations.members(batch), None)
-        graphs, penalties = self.readout(h, to_graphs)
+        if not isinstance(found, SharedStates):
+            found = SharedStates(found, relations.members(batch), lambda h: h)
+        graphs, penalties = self.readout(found.h, found.to_graphs)
         if not rows:
             return Encoded(graphs, (), penalties)
-        atoms = h if every_atom is None else every_atom(h)
-        return Encoded(graphs, (Rows("atom", atoms, batch.graph_of("atom")),), penalties)
+        atoms = Rows("atom", found.every_atom(found.h), batch.graph_of("atom"))
+        layers = tuple(propagate(h.to(_single(h)), members) for h, members in found.layers)
+        return Encoded(graphs, (atoms,), penalties, layers)
+
+
+class RoundsEncoder(AtomEncoder):
+    """An encoder of atoms that hear their neighbours round by round; atoms that look alike may share a row.
+
+    A subclass sets ``n_rounds`` and ``distinct`` (whether rows that look alike are computed once), and asks
+    ``rounds_of`` for the rows of each round in ``states``.
+    """
+
+    n_rounds: int
+
+    def prepare(self, batch: GraphBatch) -> None:
+        """Make the rows of each round ahead."""
+        self.rounds_of(batch)
+
+    def rounds_of(self, batch: GraphBatch) -> AtomRounds:
+        """The rows of each round."""
+        return atom_rounds(batch, self.n_rounds, distinct=self.shares_rows)
+
+
+def _single(h: Tensor) -> torch.dtype:
+    """Single precision at least: sums over whole molecules are too coarse in bfloat16."""
+    return torch.promote_types(h.dtype, torch.float32)

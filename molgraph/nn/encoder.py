@@ -45,11 +45,14 @@ class Encoded:
         graphs: float [g, d_out].
         rows: states below the graph, where the encoder has them.
         penalties: scalars to add to the objective (KL terms, balance terms), by name; those of its readout too.
+        layers: the sum over the rows of each graph of the states after each layer, where rows are asked for and the
+            encoder has ``d_layers``.
     """
 
     graphs: Float[Tensor, "g d_out"]
     rows: tuple[Rows, ...] = ()
     penalties: Penalties = field(default_factory=dict)
+    layers: tuple[Float[Tensor, "g _"], ...] = ()
 
 
 class Encoder(nn.Module):
@@ -57,8 +60,8 @@ class Encoder(nn.Module):
 
     A subclass takes an ``InputSpec`` and then its hyper-parameters as keyword arguments with defaults, sets ``d_out``
     (and ``d_rows``, the width of its first rows, where it gives any), and is registered with
-    ``@register("encoder", name, paper=..., line=...)``. ``d_layers``: the widths of its layers' states where its first
-    rows hold all of them side by side, as those of ``gin`` do; they sum to ``d_rows``.
+    ``@register("encoder", name, paper=..., line=...)``. ``d_layers``: the widths of ``Encoded.layers``, where it gives
+    them.
 
     ``reads``: kinds of entity that it can encode. ``needs``: levels and arrays that the graphs must hold, such as
     ``atom.position``. ``featurisers``: the registered featuriser that makes its graphs, by kind of entity, where it

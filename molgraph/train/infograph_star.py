@@ -76,8 +76,8 @@ class InfoGraphStar(Objective):
         student = network.encoder
         if layer == "random" and not student.d_layers:
             raise UsageError(
-                f"layer='random' compares states of layers, which {inputs[0].encoder} does not give side by side",
-                hint="choose layer='last', or an encoder that does, such as gin",
+                f"layer='random' compares the states of layers, which {inputs[0].encoder} does not give",
+                hint="choose layer='last', or an encoder that does, such as gin or mpnn",
             )
         self.supervised, self.weight = Supervised(outputs), weight
         self.widths = student.d_layers if layer == "random" else ()
@@ -106,14 +106,7 @@ class InfoGraphStar(Objective):
         if not self.widths:
             return self.transfer[0](student.graphs, teacher.graphs, graphs)
         k = int(torch.randint(len(self.widths), ()))
-        ours, theirs = (self._sums(each, k) for each in (student, teacher))
-        return self.transfer[k](ours, theirs, graphs)
-
-    def _sums(self, encoded: Encoded, k: int) -> Tensor:
-        """float [g, d]: the sum of layer k's states over the rows of each graph."""
-        rows = encoded.rows[0]
-        h = rows.h.split(self.widths, dim=1)[k].float()
-        return h.new_zeros(len(encoded.graphs), h.shape[1]).index_add(0, rows.graph_of, h)
+        return self.transfer[k](student.layers[k], teacher.layers[k], graphs)
 
 
 def fresh_copy(module: nn.Module) -> Any:

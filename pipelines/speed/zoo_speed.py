@@ -90,7 +90,7 @@ def nnconv() -> Pair:
 
     def call(layers: Any, given: Given) -> Tensor:
         h = layers["embed"](given.x)
-        for _ in range(own.rounds):
+        for _ in range(own.n_rounds):
             h = layers["cell"](layers["conv"](h, given.edges, given.edge_attr), h)
         return global_add_pool(h, given.graph_of, given.n_graphs)
 

@@ -11,9 +11,10 @@ import torch
 
 from molgraph.base.registry import get, names
 from molgraph.data.batch import GraphBatch, collate
-from molgraph.nn.atom_encoder import AtomEncoder
+from molgraph.nn.atom_encoder import AtomEncoder, RoundsEncoder
 from tests.contract.test_encoders import ENCODERS, graphs, store_of
 
+ROUNDS = [name for name in ENCODERS if issubclass(get("encoder", name), RoundsEncoder)]
 ATOM_ENCODERS = [name for name in ENCODERS if issubclass(get("encoder", name), AtomEncoder)]
 
 
@@ -60,3 +61,23 @@ class TestEveryAtomEncoderTakes:
         encoder.distinct = False
         torch.testing.assert_close(graphs(encoder, wide(batch_of(name, [3, 4, 5]))), shared)
         torch.testing.assert_close(graphs(encoder, wide(batch_of(name, [4]))), shared[1:2])
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_layers_are_sums_over_the_atoms_of_the_states_after_each_round(name: str) -> None:
+    batch, said = wide(batch_of(name, [*range(16)])), "rounds" if "rounds" in parameters(name) else "depth"
+    deep = build(name, norm="none", **{said: 3}).double().eval()
+    layers = deep(batch, rows=True).layers
+    assert tuple(h.shape for h in layers) == tuple((16, d) for d in deep.d_layers) and len(layers) == 3
+    for t in (1, 2, 3):
+        flat = build(name, norm="none", readout="sum", distinct=False, **{said: t}).double().eval()
+        own = flat.state_dict()
+        flat.load_state_dict(
+            {k: v for k, v in deep.state_dict().items() if k in own and own[k].shape == v.shape}, False
+        )
+        if name == "gin":
+            flat.eps.data = deep.eps.data[:t]
+        found = flat(batch, rows=True)
+        torch.testing.assert_close(found.layers[-1], layers[t - 1])
+        if name not in ("graphconv", "neural_fingerprint"):  # whose rows are made from the states
+            torch.testing.assert_close(found.graphs[:, -flat.d_layers[-1] :], layers[t - 1])

@@ -79,7 +79,7 @@ def by_hand(own: MPNN, batch: GraphBatch, message: Callable[[Tensor, Tensor, Ten
     bonds, graph_of = batch.features("bond"), batch.graph_of("atom")
     h = own.embed(batch.features("atom"))
     g = torch.zeros(batch.n_graphs, own.master.d_master if own.master else 0).double()
-    for _ in range(own.rounds):
+    for _ in range(own.n_rounds):
         m = torch.zeros_like(h)
         for source, target, e in zip(batch.source.tolist(), batch.target.tolist(), bonds, strict=True):
             m[target] = m[target] + message(h[target], h[source], e)

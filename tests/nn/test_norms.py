@@ -88,7 +88,7 @@ def test_batch_norm_counts_atoms_where_rows_stand_for_several(name: str) -> None
     for distinct in (True, False):
         own = copy.deepcopy(first)
         own.distinct = distinct
-        rounds = own._rounds(batch)
+        rounds = own.rounds_of(batch)
         assert own.shares_rows is distinct and (len(rounds.atom_row) > rounds.readout.n_source) is distinct
         graphs = own(batch).graphs
         (graphs * torch.linspace(-1, 1, graphs.shape[1])).sum().backward()
