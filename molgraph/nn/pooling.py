@@ -115,16 +115,13 @@ class KeepTop(nn.Module):
         if not len(graph.h):
             return graph
         edges = torch.stack([adjacency.source, adjacency.target])
+        # PyG gives the rows graph after graph
         h, edges, _, graph_of, *_ = self.pool(graph.h, edges, batch=members.target)
-        order = graph_of.argsort(stable=True)
-        place = torch.empty_like(order).index_copy_(0, order, torch.arange(len(order), device=order.device))
-        n, graph_of = len(order), graph_of[order]
         offsets = row_offsets(torch.bincount(graph_of, minlength=members.n_target))
-        every = torch.arange(n, device=order.device)
-        back = graph_of, torch.arange(n + 1, device=order.device)
-        kept = Relation.from_pairs(place[edges[0]], place[edges[1]], n, n)
-        to_graphs = Relation(every, offsets, n, members.n_target, back)
-        return RowGraph(h.index_select(0, order), to_graphs, kept, SizeGroups.of(offsets), None, None, graph.penalties)
+        n, every = len(h), torch.arange(len(h) + 1, device=h.device)
+        to_graphs = Relation(every[:-1], offsets, n, members.n_target, (graph_of, every))
+        kept = Relation.from_pairs(edges[0], edges[1], n, n)
+        return RowGraph(h, to_graphs, kept, SizeGroups.of(offsets), None, None, graph.penalties)
 
 
 def make_pool(name: PoolingName, d_in: int, k: int, ratio: float, max_matrix_gb: float) -> DensePool | KeepTop:

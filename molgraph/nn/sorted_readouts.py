@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from molgraph.base.registry import register
+from molgraph.nn.cluster_convolution import ClusterConvolution
 from molgraph.nn.readouts import Graphs, Readout
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Sources, segment_sum
@@ -18,13 +19,12 @@ from molgraph.nn.segment import Sources, segment_sum
     summary="the first rows in the order of the last channel, through two convolutions",
     paper="Zhang et al. 2018, AAAI",
 )
-class Sort(Readout):
+class Sort(ClusterConvolution):
     """SortPool and the convolutions of DGCNN.
 
     Zhang et al. 2018, "An End-to-End Deep Learning Architecture for Graph Classification": the ``k`` rows of a graph
     that come first by their last channel, largest first, ties broken by the channel before and so on, zeros where there
-    are fewer; then a layer of 16 channels for each row, the maximum of each two rows, and a convolution of 32 channels
-    over five of them. The order is learned through the values alone.
+    are fewer; then ``ClusterConvolution``. The order is learned through the values alone.
 
     Args:
         d_in: width of the rows; the output is ``32 (k // 2 - 4)`` wide.
@@ -35,17 +35,11 @@ class Sort(Readout):
     """
 
     def __init__(self, d_in: int, k: int = 30) -> None:
-        super().__init__(d_in)
-        if k < 10:
-            raise ValueError(f"k must be 10 or more, got {k}")
-        self.k, self.d_out = k, 32 * (k // 2 - 4)
-        self.each, self.convolve = nn.Linear(d_in, 16), nn.Conv1d(16, 32, 5)
+        super().__init__(d_in, k)
 
     def read(self, h: Sources, relation: Relation) -> Graphs:
         """float [r, d] to [g, 32 (k // 2 - 4)]."""
-        h = self.each(first_rows(h, relation, self.k)).relu().transpose(1, 2)
-        pairs = h[..., : self.k // 2 * 2].unflatten(2, (-1, 2)).amax(3)
-        return self.convolve(pairs).relu().flatten(1)
+        return self.over(first_rows(h, relation, self.k))
 
 
 def first_rows(h: Sources, relation: Relation, k: int) -> Float[Tensor, "{relation.n_target} {k} d"]:

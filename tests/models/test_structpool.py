@@ -96,5 +96,5 @@ def test_what_cannot_be_is_refused() -> None:
     assert PyGPool(STORE.spec, max_matrix_gb=0.002)(large).graphs.isfinite().all()
     with pytest.raises(UsageError, match="no clusters"):
         PyGPool(STORE.spec, pool="topk").clusters(batch_of())
-    with pytest.raises(ValueError, match="k is 4"):
+    with pytest.raises(ValueError, match="k must be 10 or more, got 4"):
         StructPoolNet(STORE.spec, k=4, released=True)
