@@ -11,10 +11,11 @@ counts, as in the authors' main.py. The last epoch's accuracy stands beside it: 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import time
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ import torch
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from molgraph.base.paths import atomic_write  # noqa: E402
 from molgraph.base.registry import register  # noqa: E402
 from molgraph.data.datasets import load_dataset  # noqa: E402
 from molgraph.data.splits import repeated_kfold  # noqa: E402
@@ -32,6 +32,7 @@ from molgraph.data.table import Table  # noqa: E402
 from molgraph.evaluate.benchmark.recipe import BenchRecipe  # noqa: E402
 from molgraph.train.make_method import make_method  # noqa: E402
 from molgraph.train.objective import Loss, StepState, Supervised  # noqa: E402
+from pipelines.infograph.cells import Cells, write  # noqa: E402
 
 RECIPE, RESULTS, PAGE = HERE.parent / "tu-graphs.toml", HERE / "best_epoch.json", HERE / "BEST_EPOCH.md"
 OBJECTIVE = "supervised_accuracy"
@@ -78,17 +79,15 @@ def one_fold(method: str, params: dict[str, Any], learned: Table, tested: Table,
         "best": accuracy[best],
         "best_epoch": best + 1,
         "last": accuracy[-1],
-        "epochs": len(accuracy),
         "cpu_seconds": round(time.process_time() - began, 1),
     }
 
 
-def page(results: dict[str, dict[str, Any]]) -> str:
+def page(cells: Sequence[Mapping[str, Any]]) -> list[str]:
     """The results as a table."""
-    rows: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
-    for key, found in results.items():
-        name, row, _ = key.split("/")
-        rows.setdefault((name, row, found["epochs"]), []).append(found)
+    rows: dict[tuple[str, str, int], list[Mapping[str, Any]]] = {}
+    for cell in cells:
+        rows.setdefault((cell["data"], cell["method"], cell["epochs"]), []).append(cell)
     lines = [
         "# StructPool by the protocol of its authors", "", WORDS, "",
         "| data | method | epochs | folds | best epoch of the tested fold (optimistic) | last epoch | CPU s a fold |",
@@ -99,9 +98,7 @@ def page(results: dict[str, dict[str, Any]]) -> str:
         seconds = statistics.mean(each["cpu_seconds"] for each in found)
         numbers = " | ".join(f"{statistics.mean(v):.3f} ({statistics.pstdev(v):.3f})" for v in (best, last))
         lines.append(f"| {name} | {row} | {epochs} | {len(found)} | {numbers} | {seconds:.0f} |")
-    return "\n".join(
-        [*lines, "", "Mean over the folds (standard deviation). Made by `pipelines/tu/best_epoch.py`.", ""]
-    )
+    return [*lines, "", "Mean over the folds (standard deviation). Made by `pipelines/tu/best_epoch.py`."]
 
 
 def main() -> int:
@@ -116,7 +113,7 @@ def main() -> int:
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--folds", type=int, default=10, help="the first folds of ten")
     asked = parser.parse_args()
-    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    cells = Cells(RESULTS)
     (split,) = recipe.split
     for name in asked.sets:
         table = load_dataset(name).table
@@ -124,17 +121,11 @@ def main() -> int:
         for row in asked.methods:
             method = recipe.of_method(row)
             for i, fold in enumerate(folds[: asked.folds]):
-                key = f"{name}/{row}/{i}"
-                if results.get(key, {}).get("epochs") == asked.epochs:
-                    continue
                 learned = table.take(np.sort(np.concatenate([fold.train, fold.valid])))
                 parts = learned, table.take(fold.test)
-                results[key] = one_fold(method.name, dict(method.params), *parts, asked.epochs)
-                print(key, results[key], flush=True)
-                with atomic_write(RESULTS, "w") as file:
-                    file.write(json.dumps(results, indent=1) + "\n")
-                with atomic_write(PAGE, "w") as file:
-                    file.write(page(results))
+                run = partial(one_fold, method.name, dict(method.params), *parts, asked.epochs)
+                cells.once({"data": name, "method": row, "fold": i, "epochs": asked.epochs}, run)
+            write(PAGE, page(cells.all))
     return 0
 
 

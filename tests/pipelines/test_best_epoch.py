@@ -28,7 +28,7 @@ def test_an_epochs_accuracy_is_that_of_its_predictions(kind: str, monkeypatch: p
     value = GraphMethod("gin", epochs=1, store=None, threads=1, **PARAMS).fit(learned, tested).predict(tested).value
     guess = value[:, 0] > 0.5 if kind == "binary" else value.argmax(axis=1)
     assert found["best"] == found["last"] == pytest.approx(accuracy(guess, tested))
-    text = page({"a/b/0": found | {"best": 0.25}})
+    text = "\n".join(page([{"data": "a", "method": "b", "fold": 0, "epochs": 1} | found | {"best": 0.25}]))
     assert "optimistic" in text and "0.250 (0.000)" in text
 
 
