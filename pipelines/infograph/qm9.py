@@ -11,16 +11,21 @@ is done, so the same command goes on after a stop, and other numbers add rows to
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cells import HERE, Cells, spread, write
 
-import molgraph
-from molgraph.data.datasets import load_dataset
-from molgraph.data.table import Table
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+import molgraph  # noqa: E402
+from molgraph.data.datasets import load_dataset  # noqa: E402
+from molgraph.data.table import Table  # noqa: E402
+from pipelines.common.cells import Cells, spread, write  # noqa: E402
 
 ENCODERS = {"2d": "mpnn", "3d": "schnet"}
 EDITIONS = {"2d": ("subset", "molecule"), "3d": ("geometry", "geometry")}

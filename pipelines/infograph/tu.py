@@ -10,22 +10,27 @@ and the kernel's rounds, are chosen by five folds within each training part, so 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cells import HERE, Cells, spread, write
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.svm import SVC
 
-import molgraph
-from molgraph.auxiliary.wl_kernel import color_counts
-from molgraph.data.datasets import load_dataset
-from molgraph.data.table import Table
-from molgraph.train.inputs import choose_columns, graph_of_rows, train_graphs
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1]))
+
+import molgraph  # noqa: E402
+from molgraph.auxiliary.wl_kernel import color_counts  # noqa: E402
+from molgraph.data.datasets import load_dataset  # noqa: E402
+from molgraph.data.table import Table  # noqa: E402
+from molgraph.train.inputs import choose_columns, graph_of_rows, train_graphs  # noqa: E402
+from pipelines.common.cells import Cells, spread, write  # noqa: E402
 
 DATASETS = ("mutag", "ptc_mr", "imdb_binary", "imdb_multi")
 ENCODERS = ("infograph", "untrained", "weisfeiler-leman")

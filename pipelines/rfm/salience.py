@@ -35,7 +35,7 @@ from molgraph.data.datasets import load_dataset  # noqa: E402
 from molgraph.data.table import Table  # noqa: E402
 from molgraph.models.rfm import RFM  # noqa: E402
 from molgraph.nn import relations  # noqa: E402
-from pipelines.infograph.cells import Cells, spread, write  # noqa: E402
+from pipelines.common.cells import Cells, spread, write  # noqa: E402
 
 PLANTED = {"aryl": ("c-[#7,#8]", "*~*"), "anilide": ("c-[#7]-C=O", "c-[#7,#8]")}  # deciding bonds, and among which
 TRAIN, VALID, TEST, EPOCHS, SEEDS = 1500, 200, 300, 30, 3

@@ -32,7 +32,7 @@ from molgraph.data.table import Table  # noqa: E402
 from molgraph.evaluate.benchmark.recipe import BenchRecipe  # noqa: E402
 from molgraph.train.make_method import make_method  # noqa: E402
 from molgraph.train.objective import Loss, StepState, Supervised  # noqa: E402
-from pipelines.infograph.cells import Cells, write  # noqa: E402
+from pipelines.common.cells import Cells, write  # noqa: E402
 
 RECIPE, RESULTS, PAGE = HERE.parent / "tu-graphs.toml", HERE / "best_epoch.json", HERE / "BEST_EPOCH.md"
 OBJECTIVE = "supervised_accuracy"

@@ -29,7 +29,7 @@ sys.path.insert(0, str(HERE.parents[1]))
 import molgraph  # noqa: E402
 from molgraph.data.datasets import load_dataset  # noqa: E402
 from molgraph.data.table import Table  # noqa: E402
-from pipelines.infograph.cells import Cells, spread, write  # noqa: E402
+from pipelines.common.cells import Cells, spread, write  # noqa: E402
 
 SHARES = (0.8, 0.1, 0.1)
 EPOCHS, BATCH, RATE = 40, 64, 1e-3  # DeepChem's settings for Weave on Tox21 in MoleculeNet
