@@ -162,6 +162,16 @@ def test_the_mean_teacher_is_the_average_of_the_students_weights() -> None:
     raw, taught = objective.student(batch)[0], network(batch)[0]
     expected = (raw[:4] - batch.y[:4]).square().sum() + 4 * 2.0 * np.exp(-5 * 0.25) * (raw - taught).square().mean()
     torch.testing.assert_close(found.total, expected, rtol=1e-4, atol=1e-5)
+    torch.manual_seed(1)
+    objective.noise = 0.3
+    noisy = objective(network, batch, STEP).parts["consistency"]
+    torch.manual_seed(1)
+    answers = []
+    for part in (objective.student, network):
+        h = part.encoder(batch.parts[0].batch).graphs
+        answers.append(part.head(h * (1 + 0.3 * torch.randn_like(h))))
+    distance = (answers[0] - answers[1]).square().mean()
+    torch.testing.assert_close(noisy, 4 * 2.0 * np.exp(-5 * 0.25) * distance)
     found.total.backward()
     assert all(p.grad is None for p in network.parameters()), "the teacher learns by averaging alone"
     judged = objective(network, batch, STEP._replace(training=False)).total
