@@ -114,13 +114,13 @@ def all_pairs_message(x: Float[Tensor, "n d"], graph: RowGraph, guarded: bool = 
     Args:
         x: float [n, d]; without negative entries where guarded.
         graph: whose rows they are.
-        guarded: whether a row whose normaliser is lost in rounding hears nothing; else only one without other rows.
+        guarded: whether a row whose normaliser is lost in rounding hears nothing; else only one whose normaliser is 0.
     """
     groups, own = graph.groups, x.square().sum(1, keepdim=True)
     padded = groups.pad(x)
     both = groups.unpad([each @ each.sum(1, keepdim=True).mT for each in padded], own)
     total, company = both - own, graph.members.offsets.diff().index_select(0, graph.members.target) > 1
-    heard = company.unsqueeze(1) & ((total > LEAST * both) | (not guarded))
+    heard = company.unsqueeze(1) & (total > LEAST * both if guarded else total != 0)
     safe = total.where(heard, 1.0)
 
     def message(q: Float[Tensor, "n k"]) -> Float[Tensor, "n k"]:
@@ -134,5 +134,5 @@ def near_message(x: Float[Tensor, "n d"], near: Relation) -> Message:
     """``Q -> sum_j W_ij Q_j`` over the pairs of a relation of rows without itself, such as ``relations.hops``."""
     w = (x.index_select(0, near.source) * x.index_select(0, near.target)).sum(1, keepdim=True)
     total = segment_sum(w, near)
-    w = w / total.where(total > 0, 1.0).index_select(0, near.target)
+    w = w / total.where(total != 0, 1.0).index_select(0, near.target)
     return lambda q: segment_sum(w * q.index_select(0, near.source), near)

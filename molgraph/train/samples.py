@@ -63,17 +63,18 @@ class Samples:
         return len(self.graph) - self.n_unlabelled
 
     def unlabelled(self, first: int, n: int, seed: int) -> np.ndarray:
-        """int64 [n]: rows without labels, from place ``first`` on of a list that goes on without end.
+        """int64 [n or fewer]: the rows without labels at ``n`` places, from ``first`` on, of a list without end.
 
         The list has all of them, then all of them again in another order, and so on: none comes again before each of
-        the others has. Empty where all rows have labels.
+        the others has. A row at two of the places comes once, so few rows are not repeated within a batch. Empty where
+        all rows have labels.
         """
         if not self.n_unlabelled:
             return np.zeros(0, np.int64)
         places = np.arange(first, first + n)
         turns = [generator(seed, "unlabelled", int(turn)) for turn in np.unique(places // self.n_unlabelled)]
         order = np.concatenate([rng.permutation(self.n_unlabelled) for rng in turns])
-        return len(self) + order[places - first // self.n_unlabelled * self.n_unlabelled]
+        return len(self) + pd.unique(order[places - first // self.n_unlabelled * self.n_unlabelled])
 
     def sample(self, rows: np.ndarray) -> Sample:
         """The batch of those rows, in that order."""

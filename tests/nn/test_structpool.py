@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -111,6 +112,19 @@ def test_single_atoms_are_finite_and_everything_learns(assign: str, released: bo
         assert set(pooled.assignment.detach().unique().tolist()) == {0.0, 1.0}
         assert set(pooled.adjacency.detach().unique().tolist()) == {0.0, 1.0}
     assert released or pool.compat.grad.abs().max() > 0
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_rows_that_are_like_no_other_hear_nothing(released: bool) -> None:
+    """Normalisers of exactly 0: rows of zeros, rows at right angles, a row alone."""
+    batch, u = collate(featurize(["CCO", "[Na+].[Cl-]", "C"]), np.arange(3)), torch.randn(6, 3, dtype=torch.float64)
+    rows = torch.zeros(6, 6, dtype=torch.float64)
+    rows[3, 0] = rows[4, 1] = rows[5, 2] = 1.0
+    graph = replace(graph_of(batch), h=rows.requires_grad_())
+    pooled = StructPool(6, 3, released=released).double()(graph, u)
+    torch.testing.assert_close(pooled.assignment, u.softmax(1))
+    (pooled.h.sin().sum() + pooled.adjacency.sin().sum()).backward()
+    assert rows.grad is not None and rows.grad.isfinite().all()
 
 
 def test_groups_hold_each_row_once() -> None:
