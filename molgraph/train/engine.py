@@ -109,7 +109,7 @@ class Fit:
             self.progress = checkpoint.load(fabric, self.path, self.learner, self.optimizers, plan.prints)
             if fabric.is_global_zero:
                 at = f"going on from the checkpoint, epoch {self.progress.epoch + 1} of {how.epochs}"
-                by = f"done already, in {len(self.progress.curves)} epochs, by the run before"
+                by = f"done already, by the run before; epochs: {len(self.progress.curves)}"
                 logger.info(f"{plan.label}: {by if self.progress.done else at}")
         now, fresh = self.progress, not self.progress.done
         quiet = None if fabric.is_global_zero else True

@@ -245,7 +245,7 @@ def test_from_assays_to_a_new_assay_at_the_shell(tmp_path: Path, monkeypatch: py
 
     small = ("-s", "params.d_hidden=8", "-s", "params.objective.inner_steps=2")
     out = run("pretrain", "assays.csv", "-t", "a", "-t", "b", "--objective", "maml", *small, "-o", "init.mgm")
-    assert "an encoder and head pretrained by maml: 1 epochs" in out
+    assert "an encoder and head pretrained by maml: 1 epoch" in out
     out = run(
         "train", "assays.csv", "-t", "c", "--init", "init.mgm", "--no-baseline", "--split", "random", "-o", "c.mgm"
     )
