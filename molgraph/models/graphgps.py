@@ -15,11 +15,12 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
-from molgraph.nn.attention import attend
+from molgraph.nn.attention import attend_all
 from molgraph.nn.matrix_limit import MatrixGB, check_matrices
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.propagate import propagate
+from molgraph.nn.size_groups import size_groups
 from molgraph.nn.walks import walk_returns
 
 
@@ -40,8 +41,8 @@ class GraphGPS(AtomEncoder):
     atoms of the graph. Before the first layer each atom hears where it stands: the chances that random walks of 1 to
     ``walk`` steps come back (Dwivedi et al. 2022).
 
-    Use it where distant atoms act on each other and there are thousands of molecules. Known limits: attention costs
-    atoms x atoms a graph, so graphs of thousands of atoms are not for it.
+    Use it where distant atoms act on each other and there are thousands of molecules. Known limits: attention takes
+    time in proportion to atoms x atoms of a graph, and the walks as much memory.
 
     Args:
         spec: what the graphs hold.
@@ -89,7 +90,7 @@ class GraphGPS(AtomEncoder):
         """Make the relations and the chances of the walks ahead."""
         super().prepare(batch)
         self._check_sizes(batch)
-        _ = relations.all_pairs(batch).transpose, walk_returns(batch, self.walk)
+        _ = size_groups(batch), walk_returns(batch, self.walk)
 
     def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The atoms' states after the last layer."""
@@ -103,8 +104,8 @@ class GraphGPS(AtomEncoder):
     def _check_sizes(self, batch: GraphBatch) -> None:
         sizes = batch["atom"].offsets.diff()
         check_matrices(
-            sizes.square(), sizes, self.d_hidden, self.max_matrix_gb, model="graphgps",
-            has="attends over all pairs of nodes", otherwise="choose a model without attention over all nodes",
+            sizes.square(), sizes, 3, self.max_matrix_gb, model="graphgps",  # a double and an index a pair
+            has="walks between all pairs of nodes", otherwise="choose a model without random walks",
         )  # fmt: skip
 
 
@@ -128,7 +129,7 @@ class _Layer(nn.Module):
         m = propagate(h, relations.bonds(batch), edge_rows=self.of_bond(bonds), message=_gine)
         local = self.norms[0](h + self.dropout(self.local((1 + self.eps) * h + m)), members)
         q, k, v = (each.unflatten(1, (self.heads, -1)) for each in self.query_key_value(h).chunk(3, dim=1))
-        far = self.attended(attend(q, k, v, relations.all_pairs(batch)).flatten(1))
+        far = self.attended(attend_all(q, k, v, size_groups(batch)).flatten(1))
         y = local + self.norms[1](h + self.dropout(far), members)
         return self.norms[2](y + self.dropout(self.mlp(y)), members)
 

@@ -1,4 +1,4 @@
-"""Attention along a relation: each target row reads the values of its sources, weighted by a softmax."""
+"""Attention along a relation, or over all rows of a graph: a sum of values, weighted by a softmax of scores."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch.nn import functional as F
 
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import segment_sum, segment_weights
+from molgraph.nn.size_groups import SizeGroups
 
 
 def attend(
@@ -28,7 +29,7 @@ def attend(
     Args:
         q: float [n_target, heads, d].
         k, v: float [n_source, heads, d] and [n_source, heads, d_v].
-        relation: the pairs; ``relations.all_pairs`` for every row of a graph with every other.
+        relation: the pairs; over all pairs of each graph's rows, ``attend_all`` is faster.
         bias: float [p, heads], added to the scores in the relation's order.
 
     Returns:
@@ -42,6 +43,31 @@ def attend(
     """
     scores = (q.index_select(0, relation.target) * k.index_select(0, relation.source)).sum(-1) / math.sqrt(q.shape[-1])
     return weigh(scores if bias is None else scores + bias, v, relation)
+
+
+def attend_all(
+    q: Float[Tensor, "n heads d"], k: Float[Tensor, "n heads d"], v: Float[Tensor, "n heads d"], groups: SizeGroups
+) -> Float[Tensor, "n heads d"]:
+    """Scaled dot-product attention of each row over all rows of its graph, itself included; no matrix of pairs is kept.
+
+    Args:
+        q, k, v: float [n, heads, d].
+        groups: the rows of each graph.
+
+    Example:
+        >>> v = torch.tensor([[[1.0]], [[3.0]], [[5.0]]])
+        >>> groups = SizeGroups.of(torch.tensor([0, 2, 3]))
+        >>> attend_all(torch.zeros(3, 1, 1), torch.ones(3, 1, 1), v, groups).flatten().tolist()
+        [2.0, 2.0, 5.0]
+    """
+    n, heads = q.shape[:2]
+    rows = torch.cat([q, k, v], dim=1).flatten(1)
+    parts = []
+    for padded, own in zip(groups.pad(rows), groups.rows, strict=True):
+        by_head = padded.unflatten(2, (3, heads, -1)).permute(2, 0, 3, 1, 4)
+        out = F.scaled_dot_product_attention(*by_head, attn_mask=(own < n)[:, None, None, :])
+        parts.append(out.transpose(1, 2).flatten(2))
+    return groups.unpad(parts, v.flatten(1)).view_as(v)
 
 
 def weigh(

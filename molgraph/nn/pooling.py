@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from molgraph.nn.matrix_limit import check_matrices
 from molgraph.nn.penalties import Penalties, add_penalties
 from molgraph.nn.relation import Relation, row_offsets
-from molgraph.nn.row_graph import RowGraph, SizeGroups, SumConv
+from molgraph.nn.row_graph import RowGraph, SumConv
+from molgraph.nn.size_groups import SizeGroups
 
 PoolingName: TypeAlias = Literal["diffpool", "mincut", "sagpool", "topk"]
 

@@ -19,8 +19,9 @@ from molgraph.nn.encoder import Encoded, Encoder, Rows
 from molgraph.nn.matrix_limit import check_near
 from molgraph.nn.penalties import add_penalties
 from molgraph.nn.relation import Relation
-from molgraph.nn.row_graph import RowGraph, SumConv, size_groups
+from molgraph.nn.row_graph import RowGraph, SumConv
 from molgraph.nn.segment import segment_sum
+from molgraph.nn.size_groups import size_groups
 
 
 class PoolingNet(Encoder):

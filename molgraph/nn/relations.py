@@ -222,17 +222,19 @@ def dags(batch: GraphBatch, reach: int) -> Dags:
     source, target, n = batch.source.numpy(force=True), batch.target.numpy(force=True), batch.n_atoms
     offsets = offsets_of(np.bincount(target, minlength=n))
     keys = np.arange(n) * (n + 1)  # root * n + atom, wave after wave from the roots outwards
-    seen, found, distance = keys, [keys], 0
-    while len(keys) and distance < reach:
-        distance += 1
+    found = [keys[:0], keys]
+    while len(keys) and len(found) < reach + 2:
         bonds, spans = ranges(offsets[keys % n], offsets[keys % n + 1])
-        near = np.repeat(keys // n, np.diff(spans)) * n + source[bonds]
-        keys = np.setdiff1d(near, seen)
-        seen = np.union1d(seen, keys)
+        near = np.sort(np.repeat(keys // n, np.diff(spans)) * n + source[bonds])
+        near = near[np.diff(near, prepend=-1) > 0]
+        # a neighbour is one bond nearer to the root, as far from it, or one bond farther
+        keys = np.setdiff1d(near, np.concatenate(found[-2:]), assume_unique=True)
         found.append(keys)
-    far = np.repeat(np.arange(len(found)), [len(each) for each in found])
-    order = np.argsort(np.concatenate(found))
-    far, root, atom = far[order], seen // max(n, 1), seen % max(n, 1)
+    far = np.repeat(np.arange(-1, len(found) - 1), [len(each) for each in found])
+    seen = np.concatenate(found)
+    order = np.argsort(seen)
+    seen, far = seen[order], far[order]
+    root, atom = seen // max(n, 1), seen % max(n, 1)
     bonds, spans = ranges(offsets[atom], offsets[atom + 1])
     after = np.repeat(np.arange(len(seen)), np.diff(spans))
     before = np.searchsorted(seen, root[after] * n + source[bonds]).clip(max=max(len(seen) - 1, 0))

@@ -27,10 +27,11 @@ def walk_returns(batch: GraphBatch, steps: int) -> Float[Tensor, "n_atoms steps"
     """
     source, target, n = batch.source.numpy(force=True), batch.target.numpy(force=True), batch.n_atoms
     degree = np.bincount(source, minlength=n).clip(min=1)
-    step = coo_array((1 / degree[source], (target, source)), shape=(n, n)).tocsr()
+    # D^-1/2 A D^-1/2 is symmetric and its powers have the same diagonals: those of S^(a + b) are row sums of S^a * S^b
+    step = coo_array((1 / np.sqrt(degree[source] * degree[target]), (target, source)), shape=(n, n)).tocsr()
     out, walk = np.zeros((n, steps), np.float32), step
-    for k in range(steps):
-        out[:, k] = walk.diagonal()
-        if k + 1 < steps:
-            walk = walk @ step
+    out[:, 0] = step.diagonal()
+    for k in range(1, steps):
+        before, walk = walk, walk if k % 2 else walk @ step
+        out[:, k] = before.multiply(walk).sum(axis=1)
     return torch.from_numpy(out).to(batch.source.device)

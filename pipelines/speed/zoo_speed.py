@@ -16,7 +16,7 @@ from model_speed import LISTS, afresh
 from timing import in_turn
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
-from torch_geometric.nn import GATConv, GINConv, GINEConv, NNConv, global_add_pool
+from torch_geometric.nn import GATConv, GINConv, GINEConv, GPSConv, NNConv, global_add_pool, global_mean_pool
 from torch_geometric.nn.models import AttentiveFP as PygAttentiveFP
 from torch_geometric.nn.models import NeuralFingerprint as PygNeuralFingerprint
 
@@ -29,6 +29,7 @@ from molgraph.data.read import read_table
 from molgraph.nn.attention import AdditiveAttention
 from molgraph.nn.deduplicate import atom_rounds
 from molgraph.nn.propagate import propagate
+from molgraph.nn.walks import walk_returns
 
 KINDS = {
     "products": ("mm",),
@@ -45,6 +46,7 @@ class Given(NamedTuple):
     edge_attr: Tensor
     graph_of: Tensor
     n_graphs: int
+    walks: Tensor
 
 
 class Pair(NamedTuple):
@@ -217,6 +219,30 @@ def mfconv() -> Pair:
     return Pair("MFConv", Graphs(own), Peer(call, all=theirs), 4)
 
 
+def graphgps() -> Pair:
+    """Four layers; PyG's side is given the random walks, which molgraph finds for every batch."""
+    own = get("encoder", "graphgps")(SPEC)
+    d, convs = own.d_hidden, nn.ModuleList()
+    for layer in own.layers:
+        first, last = layer.local.layers
+        conv = GPSConv(d, GINEConv(nn.Sequential(first, nn.ReLU(), last), edge_dim=D_BOND), heads=layer.heads)
+        conv.conv.lin = layer.of_bond
+        conv.mlp[0], conv.mlp[3] = layer.mlp.layers
+        conv.attn.out_proj.load_state_dict(layer.attended.state_dict())
+        with torch.no_grad():
+            conv.attn.in_proj_weight.copy_(layer.query_key_value.weight)
+            conv.attn.in_proj_bias.copy_(layer.query_key_value.bias)
+        convs.append(conv)
+
+    def call(layers: Any, given: Given) -> Tensor:
+        h = layers["embed"](torch.cat([given.x, given.walks], dim=1))
+        for conv in layers["convs"]:
+            h = conv(h, given.edges, given.graph_of, edge_attr=given.edge_attr)
+        return global_mean_pool(h, given.graph_of, given.n_graphs)
+
+    return Pair("GPSConv", Graphs(own), Peer(call, embed=own.embed, convs=convs), 2)
+
+
 def step(network: nn.Module, batches: list[Any]) -> Callable[[], None]:
     """Forward and backward over the batches."""
 
@@ -237,10 +263,13 @@ def zoo_speed(size: int = 64, molecules: int = 960, rounds: int = 7) -> dict[str
         random.Random(0).shuffle(order)
         ours = [collate(store, np.array(order[i : i + size])) for i in range(0, molecules - size + 1, size)]
         theirs = [
-            Given(b.features("atom"), torch.stack([b.source, b.target]), b.features("bond"), b.graph_of("atom"), size)
+            Given(
+                b.features("atom"), torch.stack([b.source, b.target]), b.features("bond"), b.graph_of("atom"), size,
+                walk_returns(b, 16),
+            )
             for b in ours
-        ]
-        for make in (nnconv, gin, gine, gat, attentivefp, mfconv):
+        ]  # fmt: skip
+        for make in (nnconv, gin, gine, gat, attentivefp, mfconv, graphgps):
             torch.manual_seed(0)
             pair = make()
             with torch.no_grad():

@@ -136,9 +136,9 @@ def refusal(encoder: Encoder, batch: GraphBatch) -> str:
 
 
 def test_a_user_reads_the_refusal_in_one_sentence() -> None:
-    graphs = [graph(n, *((i, i + 1) for i in range(n - 1))) for n in (*range(3, 40), 200)]
+    graphs = [graph(n, *((i, i + 1) for i in range(n - 1))) for n in (*range(3, 40), 300)]
     table = classes_table(graphs, np.arange(len(graphs)) % 2, Target("y", "multiclass", classes=("0", "1")))
     small = {"d_hidden": 8, "heads": 2, "max_matrix_gb": 0.001}
-    with pytest.raises(UsageError, match="a graph of 200 nodes is too large for graphgps") as found:
+    with pytest.raises(UsageError, match="a graph of 300 nodes is too large for graphgps") as found:
         molgraph.train(table, model="graphgps", params=small, split="random", epochs=1)
     assert found.value.message.count(". ") == 0 and "set max_matrix_gb to 0.002 or more" in found.value.hint

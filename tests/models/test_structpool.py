@@ -16,7 +16,8 @@ from molgraph.models.pyg_pool import PyGPool
 from molgraph.models.structpool import StructPoolNet
 from molgraph.nn import relations
 from molgraph.nn.pooling import make_pool
-from molgraph.nn.row_graph import RowGraph, size_groups
+from molgraph.nn.row_graph import RowGraph
+from molgraph.nn.size_groups import size_groups
 from tests.contract.test_encoders import renumbered
 
 SMILES = ["CCO", "c1ccccc1O", "[Na+].[Cl-]", "C", "not one", "CC(C)(C)Cl", "OC(=O)c1ccncc1"]

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from molgraph.nn.attention import attend
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import REDUCE, gather_sum, segment_sum
@@ -266,21 +265,6 @@ def test_torch_func_goes_through() -> None:
     mine, theirs = torch.func.grad(called)(weights, None), torch.func.grad(called)(weights, matrix)
     for name in weights:
         torch.testing.assert_close(mine[name], theirs[name])
-
-
-@given(relations())
-@settings(max_examples=30, deadline=None)
-def test_attention_is_dense_attention_with_a_mask(relation: Relation) -> None:
-    relation = without_doubles(relation)
-    q, k, v = (
-        rows_of(n, 6, seed).view(n, 2, 3) for seed, n in enumerate((relation.n_target, *[relation.n_source] * 2))
-    )
-    bias = rows_of(relation.n_pairs, 2, seed=5)
-    scores = torch.einsum("thd,shd->hts", q, k) / 3**0.5
-    full = torch.full_like(scores, -torch.inf)
-    full[:, relation.target, relation.source] = scores[:, relation.target, relation.source] + bias.T
-    expected = torch.einsum("hts,shd->thd", full.softmax(-1).nan_to_num(), v)
-    torch.testing.assert_close(attend(q, k, v, relation, bias), expected)
 
 
 def without_doubles(relation: Relation) -> Relation:

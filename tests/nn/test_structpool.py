@@ -18,7 +18,8 @@ from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.featurize import featurize
 from molgraph.nn import relations
 from molgraph.nn.relation import Relation
-from molgraph.nn.row_graph import RowGraph, SizeGroups, size_groups
+from molgraph.nn.row_graph import RowGraph
+from molgraph.nn.size_groups import SizeGroups, size_groups
 from molgraph.nn.structpool import StructPool
 
 
