@@ -15,7 +15,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
-from molgraph.nn.matrix_limit import MatrixGB, check_near
+from molgraph.nn.matrix_limit import MatrixGB, MatrixLimit
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.sweep import sweep
@@ -63,6 +63,7 @@ class DAG(AtomEncoder):
     """
 
     small = MappingProxyType({"d_state": 8, "d_hidden": 8})
+    limit: MatrixLimit
 
     def __init__(
         self,
@@ -76,10 +77,10 @@ class DAG(AtomEncoder):
         readout: str = "sum",
     ) -> None:
         super().__init__()
-        self.reach, self.d_state, self.max_matrix_gb = reach, d_state, max_matrix_gb
+        self.reach, self.d_state = reach, d_state
         d_bond = spec.width("bond")
         d_in = spec.width("atom") + d_state + d_bond
-        self.widest = max(d_in, d_hidden)
+        self.limit = MatrixLimit.near("dag", max(d_in, d_hidden), max_matrix_gb, reach, "reach")
         self.network = Perceptron(d_in, d_hidden, d_state, activation="tanh")
         self.d_message = d_state + d_bond
         self.norms = make_norms(norm, [d_state])
@@ -104,7 +105,7 @@ class DAG(AtomEncoder):
         return self.norms[0](states.index_select(0, found.at_root), relations.members(batch))
 
     def _dags(self, batch: GraphBatch) -> relations.Dags:
-        check_near(batch, self.reach, self.widest, self.max_matrix_gb, model="dag", setting="reach")
+        self.limit.check(batch)
         return relations.dags(batch, self.reach)
 
     def _network(self, atoms: Tensor, heard: Tensor) -> Tensor:

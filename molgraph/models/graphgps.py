@@ -16,7 +16,7 @@ from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.attention import attend_all
-from molgraph.nn.matrix_limit import MatrixGB, check_matrices
+from molgraph.nn.matrix_limit import MatrixGB, MatrixLimit
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import Perceptron
 from molgraph.nn.propagate import propagate
@@ -62,6 +62,7 @@ class GraphGPS(AtomEncoder):
 
     small = MappingProxyType({"d_hidden": 8, "walk": 4})
     repeats = ("walk",)
+    limit: MatrixLimit
 
     def __init__(
         self,
@@ -81,7 +82,9 @@ class GraphGPS(AtomEncoder):
             raise ValueError(
                 f"depth is {depth}, d_hidden {d_hidden}, heads {heads}: 1 or more, and heads divide d_hidden"
             )
-        self.walk, self.d_hidden, self.max_matrix_gb = walk, d_hidden, max_matrix_gb
+        self.walk = walk
+        words = "walks between all pairs of nodes", "choose a model without random walks"
+        self.limit = MatrixLimit("graphgps", 3, max_matrix_gb, *words)  # a double and an index a pair
         self.embed = nn.Linear(spec.width("atom") + walk, d_hidden)
         self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond"), heads, norm, dropout) for _ in range(depth))
         self.read_by(readout, d_hidden)
@@ -89,24 +92,17 @@ class GraphGPS(AtomEncoder):
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations and the chances of the walks ahead."""
         super().prepare(batch)
-        self._check_sizes(batch)
+        self.limit.check(batch)
         _ = size_groups(batch), walk_returns(batch, self.walk)
 
     def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The atoms' states after the last layer."""
-        self._check_sizes(batch)
+        self.limit.check(batch)
         atoms, bonds = batch.features("atom"), batch.features("bond")
         h = self.embed(torch.cat([atoms, walk_returns(batch, self.walk).to(atoms.dtype)], dim=1))
         for layer in self.layers:
             h = layer(h, bonds, batch)
         return h
-
-    def _check_sizes(self, batch: GraphBatch) -> None:
-        sizes = batch["atom"].offsets.diff()
-        check_matrices(
-            sizes.square(), sizes, 3, self.max_matrix_gb, model="graphgps",  # a double and an index a pair
-            has="walks between all pairs of nodes", otherwise="choose a model without random walks",
-        )  # fmt: skip
 
 
 class _Layer(nn.Module):

@@ -8,7 +8,7 @@ from typing import Annotated
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Share, Width
 from molgraph.base.registry import register
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.matrix_limit import MatrixGB
+from molgraph.nn.matrix_limit import MatrixGB, MatrixLimit
 from molgraph.nn.pooling import PoolingName, make_pool
 from molgraph.nn.pooling_net import PoolingNet
 
@@ -69,5 +69,8 @@ class PyGPool(PoolingNet):
         readout: str = "sum",
     ) -> None:
         super().__init__()
-        pools = [make_pool(pool, d_hidden, max(1, k >> i), ratio, max_matrix_gb) for i in range(levels)]
+        if pool in ("diffpool", "mincut"):
+            words = "forms matrices of all pairs of nodes", "choose structpool, sagpool or topk, which form none"
+            self.limit = MatrixLimit(pool, 1, max_matrix_gb, *words)
+        pools = [make_pool(pool, d_hidden, max(1, k >> i), ratio) for i in range(levels)]
         self.build(spec, pools, d_hidden, depth, norm, dropout, readout)

@@ -13,7 +13,7 @@ from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import get, register
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.cluster_convolution import ClusterConvolution
-from molgraph.nn.matrix_limit import MatrixGB
+from molgraph.nn.matrix_limit import MatrixGB, MatrixLimit
 from molgraph.nn.pooling_net import PoolingNet
 from molgraph.nn.row_graph import MeanConv
 from molgraph.nn.structpool import StructPool
@@ -86,7 +86,9 @@ class StructPoolNet(PoolingNet):
         released: bool = False,
     ) -> None:
         super().__init__()
-        self.l_hop, self.max_matrix_gb = None if released else l_hop, max_matrix_gb
+        self.l_hop = None if released else l_hop
+        if self.l_hop is not None:
+            self.limit = MatrixLimit.near("structpool", d_hidden, max_matrix_gb, self.l_hop, "l_hop")
         if released:
             self._as_released(spec, k, n_iter)
             return

@@ -16,7 +16,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
-from molgraph.nn.matrix_limit import MatrixGB, check_near
+from molgraph.nn.matrix_limit import MatrixGB, MatrixLimit
 from molgraph.nn.pairs import Pairs, pair_features, pairs
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
@@ -62,6 +62,7 @@ class Weave(AtomEncoder):
 
     featurisers = MappingProxyType({"molecule": "v2_rings"})
     small = MappingProxyType({"d_hidden": 8, "d_dense": 8})
+    limit: MatrixLimit
 
     def __init__(
         self,
@@ -78,7 +79,8 @@ class Weave(AtomEncoder):
         super().__init__()
         if depth < 1 or max_distance < 1:
             raise ValueError(f"depth is {depth} and max_distance {max_distance}: both are 1 or more")
-        self.max_distance, self.d_hidden, self.max_matrix_gb = max_distance, d_hidden, max_matrix_gb
+        self.max_distance = max_distance
+        self.limit = MatrixLimit.near("weave", d_hidden, max_matrix_gb, max_distance, "max_distance")
         d_atom, d_pair = spec.width("atom"), spec.width("bond") + max_distance + 1
         self.weaves = nn.ModuleList(
             _Module(d_hidden if t else d_atom, d_hidden if t else d_pair, d_hidden, norm, update_pairs=t < depth - 1)
@@ -101,7 +103,7 @@ class Weave(AtomEncoder):
             return self.norm(self.dense(a).tanh(), members)
 
     def _pairs(self, batch: GraphBatch) -> Pairs:
-        check_near(batch, self.max_distance, self.d_hidden, self.max_matrix_gb, model="weave", setting="max_distance")
+        self.limit.check(batch)
         return pairs(batch, self.max_distance)
 
 

@@ -16,6 +16,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from molgraph.base.errors import UsageError
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
+from molgraph.nn.matrix_limit import MatrixLimit
 from molgraph.nn.norms import CountedBatchNorm, Norm
 from molgraph.nn.penalties import Penalties
 
@@ -68,7 +69,7 @@ class Encoder(nn.Module):
     is not the default. ``repeats``: the hyper-parameters that say how often the same weights are used: a model file's
     values for them are bounded by what that costs. ``distinct``: whether rows that look alike are computed once.
     ``counts_rows``: whether its norms are told for how many atoms each row stands (``AtomRound.members``).
-    ``small``: hyper-parameters of a quick one, for trials.
+    ``small``: hyper-parameters of a quick one, for trials. ``limit``: which graphs are too large for it, where any are.
     """
 
     d_out: int
@@ -81,6 +82,7 @@ class Encoder(nn.Module):
     distinct: bool = True
     counts_rows: bool = False
     small: Mapping[str, Any] = MappingProxyType({})
+    limit: MatrixLimit | None = None
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the batch's index work (relations) ahead, in the loader; nothing by default."""

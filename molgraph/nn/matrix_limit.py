@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
+import numpy as np
 from jaxtyping import Int
 from torch import Tensor
 
 from molgraph.base.errors import UsageError
 from molgraph.base.ranges import Range
-from molgraph.data.batch import GraphBatch
+from molgraph.data.batch import GraphBatch, collate
+from molgraph.data.graph_store import GraphStore
 from molgraph.nn import relations
 
 BYTES = 4  # of a number in single precision
@@ -18,68 +21,72 @@ HIGHEST = 1000.0  # GB
 MatrixGB: TypeAlias = Annotated[float, Range(0.001, HIGHEST)]
 
 
-def rows_within(max_matrix_gb: float, width: int) -> int:
-    """How many rows of that width a matrix of ``max_matrix_gb`` has.
+@dataclass(frozen=True)
+class MatrixLimit:
+    """The largest matrix with a row for each ordered pair of nodes that a model forms of one graph.
+
+    Args:
+        model: its name.
+        width: numbers that it forms for each pair.
+        gb: the limit, ``max_matrix_gb`` of the model, in GB of single precision.
+        has: why there is such a matrix, as in ``walks between all pairs of nodes``.
+        otherwise: a way out beside a higher limit.
+        distance: pairs up to so many edges apart are formed; None for all pairs.
 
     Example:
-        >>> rows_within(0.25, 64)
+        >>> MatrixLimit("weave", 64, 0.25, "has pairs", "lower max_distance").most_rows
         976562
     """
-    return round(max_matrix_gb * 1e9) // (BYTES * width)
 
+    model: str
+    width: int
+    gb: float
+    has: str
+    otherwise: str
+    distance: int | None = None
 
-def check_near(batch: GraphBatch, distance: int, width: int, max_matrix_gb: float, *, model: str, setting: str) -> None:
-    """Refuse a batch with a graph in which too many pairs of nodes are up to ``distance`` edges apart.
+    @classmethod
+    def near(cls, model: str, width: int, gb: float, distance: int, setting: str) -> MatrixLimit:
+        """That of pairs of nodes up to ``distance`` edges apart, which the model calls ``setting``."""
+        has = f"has a row for each pair of nodes up to {distance} edges apart"
+        return cls(model, width, gb, has, f"lower {setting}", distance)
 
-    Args:
-        batch: of molecules or other graphs.
-        distance: of the farthest pairs, in edges.
-        width: numbers that a model forms for each ordered pair.
-        max_matrix_gb: as in ``check_matrices``.
-        model: whose pairs they are.
-        setting: the name of the distance.
+    @property
+    def most_rows(self) -> int:
+        """Rows of the largest matrix that may be formed."""
+        return round(self.gb * 1e9) // (BYTES * self.width)
 
-    Raises:
-        UsageError: as in ``check_matrices``.
-    """
-    pairs = relations.most_hops(batch, distance, rows_within(max_matrix_gb, width))
-    has = f"has a row for each pair of nodes up to {distance} edges apart"
-    check_matrices(
-        pairs, batch["atom"].offsets.diff(), width, max_matrix_gb, model=model, has=has, otherwise=f"lower {setting}"
-    )
+    def check(self, batch: GraphBatch) -> None:
+        """Refuse a batch with a graph whose matrix would be larger than the limit.
 
+        Raises:
+            UsageError: the graph's size, its matrix, the limit and the setting.
+        """
+        rows = self._rows(batch)
+        worst = int(rows.argmax()) if len(rows) else -1
+        if worst >= 0 and int(rows[worst]) > self.most_rows:
+            raise self._refusal(int(batch["atom"].offsets.diff()[worst]), int(rows[worst]))
 
-def check_matrices(
-    rows: Int[Tensor, " g"],
-    sizes: Int[Tensor, " g"],
-    width: int,
-    max_matrix_gb: float,
-    *,
-    model: str,
-    has: str,
-    otherwise: str,
-) -> None:
-    """Refuse the graphs of a batch if the matrix of one of them would be larger than the limit.
+    def too_large(self, store: GraphStore) -> dict[int, UsageError]:
+        """The graphs of a store that would be refused, by their numbers."""
+        sizes, found = np.diff(store.levels["atom"].offsets).astype(np.int64), {}
+        for graph in np.flatnonzero(sizes**2 > self.most_rows).tolist():
+            try:
+                self.check(collate(store, np.array([graph])))
+            except UsageError as refusal:
+                found[graph] = refusal
+        return found
 
-    Args:
-        rows: of each graph's matrix.
-        sizes: nodes of each graph.
-        width: numbers in a row.
-        max_matrix_gb: the largest matrix that may be formed, in GB of single precision.
-        model: whose matrix it is.
-        has: why there is one, as in ``attends to all pairs of nodes``.
-        otherwise: a way out beside a higher limit.
+    def _rows(self, batch: GraphBatch) -> Int[Tensor, " g"]:
+        if self.distance is None:
+            return batch["atom"].offsets.diff().square()
+        return relations.most_hops(batch, self.distance, self.most_rows)
 
-    Raises:
-        UsageError: the graph's size, its matrix, the limit and the setting.
-    """
-    worst = int(rows.argmax()) if len(rows) else -1
-    if worst < 0 or int(rows[worst]) <= rows_within(max_matrix_gb, width):
-        return
-    needed = math.ceil(int(rows[worst]) * width * BYTES / 1e6) / 1e3
-    higher = f"set max_matrix_gb to {needed:g} or more (training holds several such matrices), or "
-    raise UsageError(
-        f"a graph of {int(sizes[worst]):,} nodes is too large for {model}, which {has}: "
-        f"a matrix of {needed:g} GB, and max_matrix_gb is {max_matrix_gb:g}",
-        hint=higher * (needed <= HIGHEST) + otherwise,
-    )
+    def _refusal(self, size: int, rows: int) -> UsageError:
+        needed = math.ceil(rows * self.width * BYTES / 1e6) / 1e3
+        higher = f"set max_matrix_gb to {needed:g} or more (training holds several such matrices), or "
+        return UsageError(
+            f"a graph of {size:,} nodes is too large for {self.model}, which {self.has}: "
+            f"a matrix of {needed:g} GB, and max_matrix_gb is {self.gb:g}",
+            hint=higher * (needed <= HIGHEST) + self.otherwise,
+        )

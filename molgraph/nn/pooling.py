@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from molgraph.nn.matrix_limit import check_matrices
 from molgraph.nn.penalties import Penalties, add_penalties
 from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.row_graph import RowGraph, SumConv
@@ -29,26 +28,17 @@ class DensePool(nn.Module):
         name: ``diffpool`` or ``mincut``.
         d_in: width of the rows.
         k: clusters of each graph.
-        max_matrix_gb: the largest matrix of all pairs of a graph's rows that is formed, in GB.
-
-    Raises:
-        UsageError: a graph whose matrix is larger than that.
     """
 
-    def __init__(self, name: Literal["diffpool", "mincut"], d_in: int, k: int, max_matrix_gb: float) -> None:
+    def __init__(self, name: Literal["diffpool", "mincut"], d_in: int, k: int) -> None:
         super().__init__()
-        self.name, self.k, self.max_matrix_gb = name, k, max_matrix_gb
+        self.name, self.k = name, k
         self.unary, self.norm = SumConv(d_in, k), nn.LayerNorm(k)
 
     def forward(self, graph: RowGraph) -> RowGraph:
         """Pool each graph into k clusters."""
         from torch_geometric.nn import dense_diff_pool, dense_mincut_pool
 
-        sizes = graph.members.offsets.diff()
-        check_matrices(
-            sizes.square(), sizes, 1, self.max_matrix_gb, model=self.name, has="forms matrices of all pairs of nodes",
-            otherwise="choose structpool, sagpool or topk, which form none",
-        )  # fmt: skip
         with torch.autocast(graph.h.device.type, enabled=False):  # sums over whole graphs
             h = graph.h.to(torch.promote_types(graph.h.dtype, torch.float32))
             groups, logits = graph.groups, self.norm(self.unary(h, graph))
@@ -125,8 +115,8 @@ class KeepTop(nn.Module):
         return RowGraph(h, to_graphs, kept, SizeGroups.of(offsets), None, None, graph.penalties)
 
 
-def make_pool(name: PoolingName, d_in: int, k: int, ratio: float, max_matrix_gb: float) -> DensePool | KeepTop:
+def make_pool(name: PoolingName, d_in: int, k: int, ratio: float) -> DensePool | KeepTop:
     """The pooling of that name: to ``k`` clusters, or of the share ``ratio`` of the rows."""
     if name == "diffpool" or name == "mincut":
-        return DensePool(name, d_in, k, max_matrix_gb)
+        return DensePool(name, d_in, k)
     return KeepTop(name, d_in, ratio)

@@ -16,7 +16,6 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import norms, readouts, relations  # noqa: F401 - registers the norms and readouts
 from molgraph.nn.encoder import Encoded, Encoder, Rows
-from molgraph.nn.matrix_limit import check_near
 from molgraph.nn.penalties import add_penalties
 from molgraph.nn.relation import Relation
 from molgraph.nn.row_graph import RowGraph, SumConv
@@ -33,7 +32,6 @@ class PoolingNet(Encoder):
     """
 
     l_hop: int | None = None
-    max_matrix_gb = 0.25
     activation = staticmethod(torch.relu)
     dropout: nn.Module = nn.Identity()
     with_bonds = False
@@ -103,7 +101,6 @@ class PoolingNet(Encoder):
         return self.dropout(self.activation(norm(conv(h, graph), graph.members)))
 
     def _near(self, batch: GraphBatch) -> Relation | None:
-        if self.l_hop is None:
-            return None
-        check_near(batch, self.l_hop, self.d_rows, self.max_matrix_gb, model="structpool", setting="l_hop")
-        return relations.hops(batch, self.l_hop)
+        if self.limit is not None:
+            self.limit.check(batch)
+        return None if self.l_hop is None else relations.hops(batch, self.l_hop)

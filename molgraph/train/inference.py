@@ -17,6 +17,7 @@ from molgraph.data.loader import make_ahead
 from molgraph.data.table import OK, Table
 from molgraph.train.atom_targets import label_places, label_sizes
 from molgraph.train.inputs import Input, graph_of_rows, input_column, input_graphs, row_status
+from molgraph.train.large_graphs import mark_large
 from molgraph.train.network import Network
 from molgraph.train.outputs import DescriptorScale, Outputs
 from molgraph.train.runtime import resolve_device, torch_settings
@@ -45,10 +46,12 @@ def predict_networks(
 ) -> list[Prediction]:
     """A prediction of each network, which share inputs and descriptors; ``graphs`` where they are made already.
 
-    Batches are made once, and their edges depend on row numbers alone. Rows that cannot be read get NaN and a reason.
+    Batches are made once, and their edges depend on row numbers alone. Rows that cannot be read, or whose graph is too
+    large for the network, get NaN and a reason.
     """
     inputs = members[0].inputs
     graphs = input_graphs(table, inputs) if graphs is None else graphs
+    graphs = mark_large(members[0].network, graphs)
     status, reason = row_status(table, inputs, graphs)
     graph = graph_of_rows(graphs)
     rows = np.flatnonzero(status == OK)

@@ -32,6 +32,7 @@ from molgraph.train.archive import refused
 from molgraph.train.engine import fit_network
 from molgraph.train.inference import FittedNetworks, predict_networks
 from molgraph.train.inputs import Input, encoder_names, trial_inputs
+from molgraph.train.large_graphs import refuse_large
 from molgraph.train.modelfile import load_model
 from molgraph.train.network import Network, build_network
 from molgraph.train.objective import make_objective
@@ -154,6 +155,7 @@ class GraphMethod(Method):
         with torch_settings(self.threads, derive(self.seed, "weights")):
             widths = {"d_extra": len(made.descriptors.names), "d_out": heads.d_out}
             network = self.build(made.inputs, **widths, level=heads.level)
+            refuse_large(network, made.inputs, [(made.train, table), (made.valid, valid)])
             started = [] if start is None else [start.copy_into(network, made.inputs, heads)]
             learns = make_objective(self.objective, self.params or {}, network, made.inputs, made.outputs)
             data = (made.train, made.valid, self.get_params(), made.prints)

@@ -18,9 +18,11 @@ from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.graph_store import GraphStore
 from molgraph.data.graph_values import Graph
 from molgraph.data.sources.graph_files import classes_table
+from molgraph.data.table import Table
 from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.encoder import Encoder
 from molgraph.train.inputs import featuriser_of
+from molgraph.train.method import GraphMethod
 from tests.contract.test_encoders import ENCODERS, NASTY
 
 PAIRS = ("dag", "graphgps", "pyg_pool", "structpool", "weave")  # those that may refuse a large graph
@@ -135,10 +137,29 @@ def refusal(encoder: Encoder, batch: GraphBatch) -> str:
     return ""
 
 
-def test_a_user_reads_the_refusal_in_one_sentence() -> None:
-    graphs = [graph(n, *((i, i + 1) for i in range(n - 1))) for n in (*range(3, 40), 300)]
-    table = classes_table(graphs, np.arange(len(graphs)) % 2, Target("y", "multiclass", classes=("0", "1")))
+def paths(*sizes: int) -> Table:
+    graphs = [graph(n, *((i, i + 1) for i in range(n - 1))) for n in sizes]
+    return classes_table(graphs, np.arange(len(graphs)) % 2, Target("y", "multiclass", classes=("0", "1")))
+
+
+def test_training_refuses_a_large_graph_at_the_start_and_names_its_row() -> None:
     small = {"d_hidden": 8, "heads": 2, "max_matrix_gb": 0.001}
     with pytest.raises(UsageError, match="a graph of 300 nodes is too large for graphgps") as found:
-        molgraph.train(table, model="graphgps", params=small, split="random", epochs=1)
-    assert found.value.message.count(". ") == 0 and "set max_matrix_gb to 0.002 or more" in found.value.hint
+        molgraph.train(paths(*range(3, 40), 300), model="graphgps", params=small, split="random", epochs=10**6)
+    assert "; 1 row with such graphs: row " in found.value.message and found.value.message.count(". ") == 0
+    assert "set max_matrix_gb to 0.002 or more" in found.value.hint and "leave those rows out" in found.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [("graphgps", {"heads": 2}), ("dag", {}), ("structpool", {"l_hop": 30}), ("pyg_pool", {}), ("weave", {})],
+)
+def test_prediction_marks_a_large_graph_and_predicts_the_others(name: str, params: dict[str, Any]) -> None:
+    assert name in PAIRS
+    method = GraphMethod(name, {**get("encoder", name).small, **params, "max_matrix_gb": 0.001}, epochs=1)
+    method.fit(paths(*range(3, 20)))
+    table, alone = paths(5, 9000, 7), paths(5, 7)
+    made = method.predict(table)
+    assert made.status.tolist() == ["ok", "failed", "ok"] and np.isnan(made.value[1]).all()
+    assert "a graph of 9,000 nodes is too large for" in made.reason[1]
+    np.testing.assert_allclose(made.value[[0, 2]], method.predict(alone).value, atol=1e-6)

@@ -60,7 +60,7 @@ def test_a_pooling_is_pygs(name: Any) -> None:
     batch = batch_of()
     h = torch.randn(batch.n_atoms, 8)
     graph = RowGraph(h, relations.members(batch), relations.bonds(batch), size_groups(batch))
-    pool, offsets = make_pool(name, 8, 3, 0.5, 1.0).eval(), batch["atom"].offsets.tolist()
+    pool, offsets = make_pool(name, 8, 3, 0.5).eval(), batch["atom"].offsets.tolist()
     pooled, edges, seen = pool(graph), torch.stack([batch.source, batch.target]), 0
     for i in (0, 1, 2, 5, 6):
         a, b = offsets[i : i + 2]

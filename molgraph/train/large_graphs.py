@@ -1,0 +1,72 @@
+"""Graphs that are too large for a network: marked in prediction, refused before training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from molgraph.base.errors import UsageError
+from molgraph.base.finite import NO_VALUE
+from molgraph.base.printable import count
+from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_store import GraphStore
+from molgraph.data.table import Table, row_name
+from molgraph.nn.encoder import Encoder
+from molgraph.train.inputs import Input, input_graphs, row_status
+from molgraph.train.network import Network
+from molgraph.train.samples import Samples
+
+_SHOWN = 3
+
+
+def mark_large(network: Network, graphs: Sequence[Graphs]) -> tuple[Graphs, ...]:
+    """The graphs of each input, those that are too large for its encoder with a status and a reason."""
+    marked = []
+    for encoder, made in zip(network.encoders, graphs, strict=True):
+        found = too_large(encoder, made.store)
+        if found:
+            status, reason = made.store.status.copy(), made.store.reason.copy()
+            for graph, refusal in found.items():
+                status[graph], reason[graph] = NO_VALUE, refusal.message
+            made = replace(made, store=replace(made.store, status=status, reason=reason))
+        marked.append(made)
+    return tuple(marked)
+
+
+def refuse_large(
+    network: Network, inputs: Sequence[Input], parts: Sequence[tuple[Samples | None, Table | None]]
+) -> None:
+    """Refuse to train on graphs that are too large for the network, before any step is taken.
+
+    Args:
+        network: whose encoders have limits.
+        inputs: of the network.
+        parts: the samples of the training and the validation part, each with the table that it was made of.
+
+    Raises:
+        UsageError: a graph's size, the limit and the setting, and the rows that hold such graphs.
+    """
+    refusals: list[UsageError] = []
+    rows: list[str] = []
+    for samples, table in parts:
+        if samples is None or table is None:
+            continue
+        for k, (encoder, store) in enumerate(zip(network.encoders, samples.stores, strict=True)):
+            found = too_large(encoder, store)
+            refusals += [found[graph] for graph in np.intersect1d(samples.graph[:, k], list(found)).tolist()]
+        if refusals:
+            status, _ = row_status(table, inputs, mark_large(network, input_graphs(table, inputs)))
+            rows += [row_name(int(row), table.ids[row]) for row in np.flatnonzero(status == NO_VALUE)]
+    if refusals:
+        shown = ", ".join(rows[:_SHOWN]) + f" and {len(rows) - _SHOWN} more" * (len(rows) > _SHOWN)
+        raise UsageError(
+            f"{refusals[0].message}; {count(len(rows), 'row')} with such graphs: {shown}",
+            hint=f"{refusals[0].hint}, or leave those rows out",
+        )
+
+
+def too_large(encoder: Encoder, store: GraphStore) -> dict[int, UsageError]:
+    """The graphs of a store that the encoder refuses, by their numbers."""
+    return {} if encoder.limit is None else encoder.limit.too_large(store)
