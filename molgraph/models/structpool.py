@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Annotated, Literal
@@ -60,7 +61,7 @@ class StructPoolNet(PoolingNet):
             compatibility, signed weights, DGCNN's head over the k clusters. It reads ``k`` and ``n_iter`` alone.
 
     Raises:
-        ValueError: a depth below 1; fewer than 10 clusters for the released form.
+        ValueError: a depth below 1; fewer than 10 clusters, or an option that it does not read, for the released form.
         UsageError: an unknown norm or readout, or a graph with a larger matrix.
     """
 
@@ -86,12 +87,18 @@ class StructPoolNet(PoolingNet):
         released: bool = False,
     ) -> None:
         super().__init__()
-        self.l_hop = None if released else l_hop
-        if self.l_hop is not None:
-            self.limit = MatrixLimit.near("structpool", d_hidden, max_matrix_gb, self.l_hop, "l_hop")
         if released:
+            given = {"d_hidden": d_hidden, "depth": depth, "levels": levels, "l_hop": l_hop, "compat": compat,
+                     "assign": assign, "norm": norm, "dropout": dropout, "readout": readout}  # fmt: skip
+            defaults = signature(StructPoolNet).parameters
+            unread = [f"{name} {value}" for name, value in given.items() if value != defaults[name].default]
+            if unread:
+                raise ValueError(f"the released form reads k and n_iter alone, and is given {', '.join(unread)}")
             self._as_released(spec, k, n_iter)
             return
+        self.l_hop = l_hop
+        if l_hop is not None:
+            self.limit = MatrixLimit.near("structpool", d_hidden, max_matrix_gb, l_hop, "l_hop")
         pools = [
             StructPool(d_hidden, max(1, k >> i), n_iter=n_iter, compat=compat, assign=assign, norm=norm)
             for i in range(levels)

@@ -111,7 +111,8 @@ class Objective(nn.Module):
         for part, n in counts.items():
             if 0 < n < self.least_rows:
                 words = f"{type(self).__name__} compares {self.least_rows} rows or more with each other"
-                raise UsageError(f"{words}, and {part.replace('_', ' ')} has {n}", hint="give it more rows")
+                hint = f"set batch_size to {self.least_rows} or more" if part == "a_batch" else "give it more rows"
+                raise UsageError(f"{words}, and {part.replace('_', ' ')} has {n}", hint=hint)
 
     def corrupt(self, batch: Any, rng: np.random.Generator) -> Any:
         """The batch with parts masked or noise added, before its relations are made; unchanged by default.

@@ -83,7 +83,7 @@ def odd(name: str, which: str) -> GraphStore:
 def build(name: str, store: GraphStore, **params: Any) -> Encoder:
     torch.manual_seed(0)
     make = get("encoder", name)
-    return make(store.spec, **{**make.small, **params})
+    return make(store.spec, **{**({} if "released" in params else make.small), **params})
 
 
 def train(encoder: Encoder, batch: GraphBatch, words: object) -> None:

@@ -35,7 +35,7 @@ def batch_of() -> GraphBatch:
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_every_form_learns_and_reads_no_order(form: dict[str, Any]) -> None:
     torch.manual_seed(0)
-    encoder, batch = StructPoolNet(STORE.spec, d_hidden=16, **form), batch_of()
+    encoder, batch = StructPoolNet(STORE.spec, **form), batch_of()
     encoder(batch).graphs.sin().sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in encoder.parameters())
     with torch.no_grad():
@@ -103,3 +103,5 @@ def test_what_cannot_be_is_refused() -> None:
         PyGPool(STORE.spec, pool="topk").clusters(batch_of())
     with pytest.raises(ValueError, match="k must be 10 or more, got 4"):
         StructPoolNet(STORE.spec, k=4, released=True)
+    with pytest.raises(ValueError, match="reads k and n_iter alone, and is given levels 2, readout mean"):
+        StructPoolNet(STORE.spec, levels=2, readout="mean", released=True)
