@@ -25,8 +25,8 @@ SET = {
     "search": "--set NAME=VALUE",
     "objective": "--set params.objective.NAME=VALUE",
     "joiner": "--set params.joiner.NAME=VALUE",
-    "readout": "encoders take the defaults; others in Python",
-    "norm": "encoders take the defaults; others in Python",
+    "readout": "--set 'params.readout={name}(NAME=VALUE)'",
+    "norm": "--set 'params.norm={name}(NAME=VALUE)'",
 }
 GRAPH_METHOD = "graph"  # the method that trains any encoder: its parameters are every graph model's too
 
@@ -213,7 +213,7 @@ def _parameters(entry: Entry) -> dict[str, list[dict[str, Any]]]:
         return {"Its parameters": rows} if rows else {}
     if entry.kind not in SET:
         return {}
-    sources = {f"Its own parameters  ({SET[entry.kind]})": entry.value}
+    sources = {f"Its own parameters  ({SET[entry.kind].format(name=entry.name)})": entry.value}
     if entry.kind == "encoder":
         sources["Training"] = find("method", GRAPH_METHOD).value
     return {

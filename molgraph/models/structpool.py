@@ -11,10 +11,11 @@ import torch
 from torch import nn
 
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
-from molgraph.base.registry import get, register
+from molgraph.base.registry import register
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.cluster_convolution import ClusterConvolution
 from molgraph.nn.matrix_limit import MatrixGB, MatrixLimit
+from molgraph.nn.norms import make_norms
 from molgraph.nn.pooling_net import PoolingNet
 from molgraph.nn.row_graph import MeanConv
 from molgraph.nn.structpool import StructPool
@@ -111,6 +112,6 @@ class StructPoolNet(PoolingNet):
         self.convs = nn.ModuleList(MeanConv(a, b) for a, b in pairwise((spec.width("atom"), *RELEASED)))
         self.activation = torch.tanh
         self.pools = nn.ModuleList([StructPool(d, k, n_iter=n_iter, released=True)])
-        self.norms = nn.ModuleList(get("norm", "none")(width) for width in (*RELEASED, d))
+        self.norms = make_norms("none", (*RELEASED, d))
         self.after, self.readouts = nn.ModuleList([nn.Identity()]), nn.ModuleList([head])
         self.d_rows, self.d_out = d, head.d_out

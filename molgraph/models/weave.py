@@ -11,13 +11,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
-from molgraph.base.registry import get, register
+from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.matrix_limit import MatrixGB, MatrixLimit
 from molgraph.nn.pairs import Pairs, pair_features, pairs
+from molgraph.nn.parts import make_part
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 
@@ -86,7 +87,7 @@ class Weave(AtomEncoder):
             _Module(d_hidden if t else d_atom, d_hidden if t else d_pair, d_hidden, norm, update_pairs=t < depth - 1)
             for t in range(depth)
         )
-        self.dense, self.norm = nn.Linear(d_hidden, d_dense), get("norm", norm)(d_dense)
+        self.dense, self.norm = nn.Linear(d_hidden, d_dense), make_part("norm", norm, d_dense)
         self.read_by(readout, d_dense)
 
     def prepare(self, batch: GraphBatch) -> None:
@@ -145,7 +146,7 @@ class _Layer(nn.Module):
 
     def __init__(self, d_in: int, d_out: int, norm: str) -> None:
         super().__init__()
-        self.linear, self.norm = nn.Linear(d_in, d_out), get("norm", norm)(d_out)
+        self.linear, self.norm = nn.Linear(d_in, d_out), make_part("norm", norm, d_out)
 
     def forward(self, x: Float[Tensor, "n d_in"], members: Relation) -> Float[Tensor, "n d_out"]:
         """float [n, d_in] to [n, d_out]."""

@@ -10,11 +10,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from molgraph.base.registry import get
 from molgraph.data.batch import GraphBatch
 from molgraph.nn import relations
 from molgraph.nn.deduplicate import AtomRounds, atom_rounds
 from molgraph.nn.encoder import Encoded, Encoder, Rows
+from molgraph.nn.parts import make_part
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 
@@ -45,8 +45,8 @@ class AtomEncoder(Encoder):
     """
 
     def read_by(self, readout: str, d: int) -> None:
-        """Read states of width ``d`` out by a registered readout."""
-        self.readout = get("readout", readout)(d)
+        """Read states of width ``d`` out by a registered readout, such as ``set2set(steps=5)``."""
+        self.readout = make_part("readout", readout, d)
         self.d_out, self.d_rows = self.readout.d_out, d
 
     @abstractmethod

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from molgraph.base.ranges import Range, Width
 from molgraph.base.registry import register
 from molgraph.nn.attention import AdditiveAttention
 from molgraph.nn.penalties import Penalties
@@ -13,6 +16,8 @@ from molgraph.nn.propagate import propagate
 from molgraph.nn.readouts import Graphs, Readout
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import Sources, segment_sum, segment_weights
+
+Steps: TypeAlias = Annotated[int, Range(1, 100)]
 
 
 @register(
@@ -57,7 +62,7 @@ class Set2Set(Readout):
         steps: number of questions.
     """
 
-    def __init__(self, d_in: int, steps: int = 3) -> None:
+    def __init__(self, d_in: int, steps: Steps = 3) -> None:
         super().__init__(d_in)
         self.steps, self.d_out = steps, 2 * d_in
         self.lstm = nn.LSTMCell(2 * d_in, d_in)
@@ -91,7 +96,7 @@ class Attentive(Readout):
         steps: rounds of attention.
     """
 
-    def __init__(self, d_in: int, steps: int = 2) -> None:
+    def __init__(self, d_in: int, steps: Steps = 2) -> None:
         super().__init__(d_in)
         self.steps = steps
         self.attention, self.cell = AdditiveAttention(d_in, d_in), nn.GRUCell(d_in, d_in)
@@ -123,7 +128,7 @@ class SelfAttentive(Readout):
         d_hidden: width of the hidden layer of the scores.
     """
 
-    def __init__(self, d_in: int, heads: int = 4, d_hidden: int = 128) -> None:
+    def __init__(self, d_in: int, heads: Width = 4, d_hidden: Width = 128) -> None:
         super().__init__(d_in)
         self.d_out = heads * d_in
         self.w_1, self.w_2 = nn.Linear(d_in, d_hidden, bias=False), nn.Linear(d_hidden, heads, bias=False)

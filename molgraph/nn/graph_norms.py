@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from molgraph.base.ranges import Range, Width
 from molgraph.base.registry import register
 from molgraph.nn.norms import Norm, check_groups
 from molgraph.nn.relation import Relation
@@ -56,7 +59,7 @@ class GroupGraph(Norm):
         ValueError: groups that do not divide the channels.
     """
 
-    def __init__(self, d: int, n_groups: int | None = None) -> None:
+    def __init__(self, d: int, n_groups: Width | None = None) -> None:
         super().__init__(d)
         self.n_groups = check_groups(d, n_groups)
         self.gamma, self.beta = nn.Parameter(torch.ones(d)), nn.Parameter(torch.zeros(d))
@@ -87,7 +90,7 @@ class Pair(Norm):
         scale: the root mean square length of a graph's rows afterwards.
     """
 
-    def __init__(self, d: int, scale: float = 1.0) -> None:
+    def __init__(self, d: int, scale: Annotated[float, Range(0, above=True)] = 1.0) -> None:
         super().__init__(d)
         self.scale = scale
 

@@ -9,7 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from molgraph.base.registry import get, register
+from molgraph.base.ranges import Width
+from molgraph.base.registry import register
+from molgraph.nn.parts import make_part
 from molgraph.nn.relation import Relation
 
 
@@ -44,7 +46,7 @@ def make_norms(norm: str, widths: Iterable[int]) -> nn.ModuleList:
         >>> [each.norm.normalized_shape for each in make_norms("layer", [8, 4])]
         [(8,), (4,)]
     """
-    return nn.ModuleList(get("norm", norm)(d) for d in widths)
+    return nn.ModuleList(make_part("norm", norm, d) for d in widths)
 
 
 @register("norm", "none", summary="rows as they are")
@@ -144,7 +146,7 @@ class Group(Norm):
 
     by_row = True
 
-    def __init__(self, d: int, n_groups: int | None = None) -> None:
+    def __init__(self, d: int, n_groups: Width | None = None) -> None:
         super().__init__(d)
         self.norm = nn.GroupNorm(check_groups(d, n_groups), d)
         if n_groups == d:

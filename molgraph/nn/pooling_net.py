@@ -11,11 +11,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.errors import UsageError
-from molgraph.base.registry import get
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import norms, readouts, relations  # noqa: F401 - registers the norms and readouts
 from molgraph.nn.encoder import Encoded, Encoder, Rows
+from molgraph.nn.norms import make_norms
+from molgraph.nn.parts import make_part
 from molgraph.nn.penalties import add_penalties
 from molgraph.nn.relation import Relation
 from molgraph.nn.row_graph import RowGraph, SumConv
@@ -47,8 +48,8 @@ class PoolingNet(Encoder):
         self.convs = nn.ModuleList(SumConv(a, b) for a, b in pairwise(widths))
         self.pools = nn.ModuleList(pools)
         self.after = nn.ModuleList(SumConv(d, d) for _ in pools)
-        self.norms = nn.ModuleList(get("norm", norm)(d) for _ in range(depth + len(pools)))
-        reading = [get("readout", readout)(d) for _ in pools]
+        self.norms = make_norms(norm, [d] * (depth + len(pools)))
+        reading = [make_part("readout", readout, d) for _ in pools]
         self.readouts = nn.ModuleList(reading)
         self.dropout = nn.Dropout(dropout)
         self.d_out, self.d_rows = sum(each.d_out for each in reading), d

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.nn.penalties import Penalties
 from molgraph.nn.propagate import propagate
@@ -91,7 +92,7 @@ class Norm(Readout):
         norm: what the sum is divided by.
     """
 
-    def __init__(self, d_in: int, norm: float = 100.0) -> None:
+    def __init__(self, d_in: int, norm: Annotated[float, Range(0, above=True)] = 100.0) -> None:
         super().__init__(d_in)
         self.norm = norm
 

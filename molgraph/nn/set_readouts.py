@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from molgraph.base.ranges import Range, Width
 from molgraph.base.registry import register
 from molgraph.nn.attention import attend
 from molgraph.nn.propagate import propagate
@@ -149,7 +151,13 @@ class Perceiver(Readout):
     """
 
     def __init__(
-        self, d_in: int, latents: int = 8, d: int = 64, depth: int = 2, heads: int = 4, share: bool = True
+        self,
+        d_in: int,
+        latents: Width = 8,
+        d: Width = 64,
+        depth: Annotated[int, Range(1, 100)] = 2,
+        heads: Width = 4,
+        share: bool = True,
     ) -> None:
         super().__init__(d_in)
         if depth < 1 or d % heads:

@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from molgraph.base.ranges import Width
 from molgraph.base.registry import register
 from molgraph.nn.cluster_convolution import ClusterConvolution
 from molgraph.nn.readouts import Graphs, Readout
@@ -34,7 +35,7 @@ class Sort(ClusterConvolution):
         ValueError: a ``k`` below 10, which leaves nothing to convolve.
     """
 
-    def __init__(self, d_in: int, k: int = 30) -> None:
+    def __init__(self, d_in: int, k: Width = 30) -> None:
         super().__init__(d_in, k)
 
     def read(self, h: Sources, relation: Relation) -> Graphs:
@@ -80,7 +81,7 @@ class FSPool(Readout):
         pieces: linear pieces of ``f``.
     """
 
-    def __init__(self, d_in: int, pieces: int = 20) -> None:
+    def __init__(self, d_in: int, pieces: Width = 20) -> None:
         super().__init__(d_in)
         self.pieces, self.knots = pieces, nn.Parameter(torch.randn(pieces + 1, d_in))
 

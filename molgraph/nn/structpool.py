@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from molgraph.base.registry import get
 from molgraph.nn import norms  # noqa: F401 - registers the norms
+from molgraph.nn.parts import make_part
 from molgraph.nn.relation import Relation
 from molgraph.nn.row_graph import MeanConv, RowGraph, SumConv
 from molgraph.nn.segment import segment_sum
@@ -63,7 +63,7 @@ class StructPool(nn.Module):
         widths = (d_in, 48, 48, k) if released else (d_in, k)
         conv = MeanConv if released else SumConv
         self.unary = nn.ModuleList(conv(a, b) for a, b in pairwise(widths))
-        self.norm = get("norm", "none" if released else norm)(k)
+        self.norm = make_part("norm", "none" if released else norm, k)
         start = -torch.eye(k)
         if compat == "fixed" or released or not n_iter:
             self.register_buffer("compat", start, persistent=False)

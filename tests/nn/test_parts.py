@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -12,6 +16,7 @@ from molgraph.base.errors import UsageError
 from molgraph.base.registry import get, names
 from molgraph.nn.attention_readouts import Set2Set
 from molgraph.nn.messages import EdgeNetwork
+from molgraph.nn.parts import make_part
 from molgraph.nn.perceptron import ACTIVATIONS, Perceptron, make_activation
 from molgraph.nn.propagate import propagate
 from molgraph.nn.readouts import Norm
@@ -110,3 +115,33 @@ def test_wrong_words_are_answered() -> None:
     with pytest.raises(ValueError, match="did you mean 'relu'"):
         make_activation("relo")
     assert all(make_activation(name)(torch.zeros(1)).isfinite() for name in ACTIVATIONS)
+
+
+@pytest.mark.parametrize("kind", ["readout", "norm"])
+def test_settings_beside_a_name_are_those_of_the_constructor(kind: Any) -> None:
+    """Each of them at its default, and none where there is none."""
+    for name in names(kind):
+        settings = dict(list(inspect.signature(get(kind, name)).parameters.items())[1:])
+        text = ", ".join(f"{key}={each.default!r}" for key, each in settings.items())
+        made, plain = make_part(kind, f"{name}({text})", 64), make_part(kind, name, 64)
+        assert type(made) is type(plain) is get(kind, name) and str(made) == str(plain)
+    assert make_part("readout", "set2set(steps=5)", 8).steps == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("set2set(step=5)", "set2set has no parameter 'step'"),
+        ("set2set(steps=0)", "steps is 0, expected a whole number from 1 to 100"),
+        ("set2set(steps='5')", "steps is '5', expected a whole number"),
+        ("set2st(steps=5)", "no readout is named 'set2st'"),
+        ("set2set(steps=", "cannot be read"),
+        ("set2set(5)", "cannot be read"),
+        ("set2set(steps=print())", "cannot be read"),
+        ("set2set(**{'steps': 5})", "no parameter 'None'"),
+        ("set2set(" + "(" * 10_000, "cannot be read"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        make_part("readout", text, 8)
