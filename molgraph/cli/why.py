@@ -7,9 +7,9 @@ import json
 from molgraph.cli.show import grid, number
 
 NOTE = (
-    "led: boards on which nothing is significantly better, and that tell their best from the mean. behind: boards on "
-    "which the random forest is significantly better; a dash where none was measured. Each method has the settings of "
-    "its board's recipe. Scores and tests: docs/benchmarks.md"
+    "led: boards on which nothing is better, and that tell their best from the mean. behind: boards on which the "
+    "random forest is better; a dash where none was measured. Better: significantly, and by more than matters in "
+    "practice. Each method has the settings of its board's recipe. Scores and tests: docs/benchmarks.md"
 )
 
 
@@ -53,7 +53,7 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
         several, forest = chosen["method"].nunique() > 1, chosen["against"].any()
         heads = ["dataset", "split", *["model"] * several, "place", "metric", "score", "best", *["the forest"] * forest]
         table = grid("", *heads)
-        beside = {"better": "beaten", "worse": "better", "alike": "not told apart", "": "-"}
+        beside = {"better": "beaten", "worse": "better", "equivalent": "equivalent", "undecided": "undecided", "": "-"}
         for row in chosen.itertuples():
             board = (row.recipe, row.dataset, row.split, row.metric)
             leader = best.loc[board]

@@ -59,6 +59,13 @@ class Noise(Section):
     source: str = ""
 
 
+class Margin(Section):
+    """The smallest difference between two methods that matters in practice."""
+
+    value: float | None = Field(default=None, gt=0)  # in the unit of the card's metric; None where there is none
+    reason: str  # why that much, or why none
+
+
 class Edition(Section):
     """A curated edition."""
 

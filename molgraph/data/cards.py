@@ -16,7 +16,7 @@ from molgraph.base.errors import DataError, UsageError, nearest
 from molgraph.base.resources import shipped_dir
 from molgraph.base.table import VALUES
 from molgraph.base.toml_config import Section, parse_toml
-from molgraph.data.card_parts import UNVERIFIED, AuditSummary, Edition, Noise, Sha256, Source, TargetCard
+from molgraph.data.card_parts import UNVERIFIED, AuditSummary, Edition, Margin, Noise, Sha256, Source, TargetCard
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_]*$")]
 Grade = Literal["A", "B", "C"]
@@ -51,6 +51,7 @@ class Card(Section):
     home: str = ""  # where it is described
     faults: tuple[str, ...] = ()  # what is known against it, a sentence each
     noise: Noise = Noise()  # what is known of the noise of its labels
+    margin: Margin | None = None  # differences of the metric that matter; none for sets to generate from
     source: tuple[Source, ...]  # places, the first that has it serves
     edition: dict[str, Edition] = Field(default_factory=dict)  # curated editions by name (``c1``)
     audit: AuditSummary | None = None  # what the audit found in the raw edition
@@ -136,6 +137,9 @@ def card_lines(card: Card) -> Iterator[tuple[str, str]]:
     yield "grade", f"{card.grade}, {_GRADES[card.grade]}: {card.grade_reason}"
     if card.noise.sd is not None:
         yield "noise", f"standard deviation {card.noise.sd:g} {card.noise.unit} ({card.noise.source})"
+    if card.margin is not None:
+        least = "none" if card.margin.value is None else f"{card.margin.value:g} of {card.metric}"
+        yield "margin", f"{least}: {card.margin.reason}"
     for i, fault in enumerate(card.faults):
         yield "" if i else "known faults", f"- {fault}"
     yield from audit_lines(card)

@@ -81,7 +81,7 @@ def test_the_page_is_whole_and_says_who_failed(page: Path) -> None:
     assert "not ranked: 0 of 5 folds: crashed" in text and "Failed cells: 10 crashed" in text
     assert "random_forest leads alone" in text and "loses to the forest" in text
     assert "quoted, never ranked" in text and NASTY not in text and "&lt;script&gt;" in text
-    captions = ("filled where the two are told", "nearest training molecule", "Calibration", "against cost", "Worst")
+    captions = ("green where it is better", "nearest training molecule", "Calibration", "against cost", "Worst")
     assert all(caption in text for caption in captions)
 
 

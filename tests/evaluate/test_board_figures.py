@@ -27,7 +27,7 @@ def test_the_triangle_of_pairs_says_what_the_table_says() -> None:
     filled = {(round(p.get_x() + 0.48), round(p.get_y() + 0.46)): p.get_facecolor()[:3] for p in axis.patches}
     assert filled[1, 0] != filled[2, 0] == filled[2, 1], "the third is told apart from both"
     assert shown[2, 0].startswith("\N{MINUS SIGN}0.2") and len(shown) == len(filled) == 3
-    assert "filled where the two are told apart" in gallery(board, None, dict.fromkeys("abc", "#000000"), "x")[0][1]
+    assert "green where it is better" in gallery(board, None, dict.fromkeys("abc", "#000000"), "x")[0][1]
     assert pairs(make_boards(made_up({"a": 1.0}))[0].ranking) == ""
 
 
@@ -54,7 +54,7 @@ def test_page_and_leaderboard_say_by_what_methods_stand() -> None:
     scores = made_up({"first": 1.0, "second": 1.05, "wild": 1.1}, noise=0.001)
     scores.loc[(scores["method"] == "wild") & (scores["fold"] == 0), "value"] -= 2.0
     (board,) = make_boards(scores)
-    assert board.ranking.ranked == ["wild", "first", "second"] and board.ranking.told_apart("first", "second")
+    assert board.ranking.ranked == ["wild", "first", "second"] and board.ranking.verdict("first", "second") == "better"
     assert board.to_frame()["rank"].tolist() == [1, 1, 2] and board.to_frame()["groups"].tolist() == ["ab", "a", "b"]
     page, text = report_page(in_memory(board)), leaderboard(in_memory(board))
     assert "Methods stand by mean." in page and "Methods stand by their mean." in text and "| to the first |" in text

@@ -27,8 +27,10 @@ def board(
 
 def test_methods_are_counted_over_the_boards_of_a_question() -> None:
     small = board("a", 100, {"gin": (1, "better"), "random_forest": (2, ""), "mean": (3, "worse")})
-    other = board("b", 200, {"random_forest": (1, ""), "gin": (1, "alike"), "mean": (3, "worse")})
-    dull = board("c", 300, {"gin": (1, "alike"), "mean": (1, "alike"), "random_forest": (1, "")})  # tells nothing
+    other = board("b", 200, {"random_forest": (1, ""), "gin": (1, "undecided"), "mean": (3, "worse")})
+    dull = board(
+        "c", 300, {"gin": (1, "equivalent"), "mean": (1, "undecided"), "random_forest": (1, "")}
+    )  # tells nothing
     large = board("d", 5_000, {"gin": (1, "better"), "random_forest": (2, ""), "mean": (3, "worse")})
     graphs = board("e", 5_000, {"gin": (1, ""), "mean": (2, "")}, "stratified-10", "graph")
     found = questions(pd.DataFrame([*graphs, *large, *small, *other, *dull]))

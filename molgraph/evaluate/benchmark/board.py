@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
 import pandas as pd
 
 from molgraph.base.errors import DataError
 from molgraph.base.printable import count
+from molgraph.data.card_parts import Margin
 from molgraph.evaluate.benchmark.board_folds import FoldScores, check_hashes, fold_scores
 from molgraph.evaluate.benchmark.ranking import ALPHA, Ranking, rank_methods
 from molgraph.evaluate.benchmark.recipe import Quoted
@@ -46,6 +48,7 @@ class Board:
     failures: pd.DataFrame  # a row a failed cell: method, fold, seed, status, reason
     reference: str = ""  # the forest that every other method is held against, or empty
     quoted: tuple[Quoted, ...] = ()  # numbers from papers: shown in grey, never ranked
+    margin: Margin | None = None  # the smallest difference of this metric that matters, where the card says one
     ceilings: tuple[Ceiling, ...] = ()  # what the labels' noise allows, as far as it is known
     primary: bool = False  # whether it leads: the summary over datasets counts this metric of these targets
     # whether no other board leads on this dataset and split; one with numbers and classes has two that do
@@ -75,13 +78,8 @@ class Board:
         return [str(name) for name in self.ranking.table.index]
 
     def against_reference(self, method: str) -> str:
-        """``better``, ``worse`` or ``alike`` by the board's own test; empty where the two were not tested."""
-        ranked = self.ranking.ranked
-        if method == self.reference or not self.tested or not {method, self.reference} <= {*ranked}:
-            return ""
-        if not self.ranking.told_apart(method, self.reference):
-            return "alike"
-        return "better" if ranked.index(method) < ranked.index(self.reference) else "worse"
+        """``better``, ``worse``, ``equivalent`` or ``undecided``; empty where the two were not tested."""
+        return self.ranking.verdict(method, self.reference)
 
     def to_frame(self) -> pd.DataFrame:
         """A row a method: the ranking's table, the difference from the first with its interval, cost, failures.
@@ -148,6 +146,7 @@ def make_boards(
     reference: str | None = None,
     quoted: Iterable[Quoted] = (),
     shares: Mapping[str, float] | None = None,
+    margins: Mapping[tuple[str, str], Margin] | None = None,
     expected: Mapping[str, Mapping[str, str]] | None = None,
     alpha: float = ALPHA,
 ) -> list[Board]:
@@ -163,6 +162,7 @@ def make_boards(
         reference: the method that the others are held against; by default the forest, where there is one.
         quoted: numbers from papers, as a recipe has them.
         shares: split -> test rows over training rows, where it has no folds that tell it; else 1/4.
+        margins: (dataset, metric) -> the smallest difference that matters.
         expected: dataset -> method -> why it has no cell at all.
         alpha: family-wise error rate of a board.
 
@@ -191,7 +191,10 @@ def make_boards(
         k = int(part["fold"].nunique())
         share = (shares or {}).get(split, 1 / (k - 1) if k > 1 else 0.25)
         higher = bool(part["higher_is_better"].iloc[0])
-        ranking = rank_methods(folds.folds, higher, alpha=alpha, test_over_train=share, why=folds.why)
+        margin = (margins or {}).get((dataset, metric))
+        least = None if margin is None else margin.value
+        how: dict[str, Any] = {"alpha": alpha, "test_over_train": share, "margin": least}
+        ranking = rank_methods(folds.folds, higher, **how, why=folds.why)
         cost, failures = _costs(part)
         names = FOREST if reference is None else (reference,)
         board = Board(
@@ -207,6 +210,7 @@ def make_boards(
             failures=failures,
             reference=next((name for name in names if name in ranking.table.index), ""),
             quoted=tuple(q for q in quotes if (q.dataset, q.split, q.metric) == (dataset, split, metric)),
+            margin=margin,
             primary=metric in leading[dataset, edition, split],
             alone=len(leading[dataset, edition, split]) == 1,
             notes=folds.notes,

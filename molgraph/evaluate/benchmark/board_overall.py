@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
 
 from molgraph.base.printable import count
@@ -18,10 +19,11 @@ class Overall:
     """Methods over the datasets of one split, each by its primary board; of numbers and classes it has two."""
 
     split: str  # the split's label
-    # indexed by method, best first: ``mean_place`` (from six datasets on: mean over boards of its place by mean
-    # score among the methods ranked on all of them; ties share), ``first`` (tested boards where nothing is
-    # significantly better), ``alone`` (where it is better than everything), ``ranked`` (boards), ``beats``,
-    # ``loses`` (boards where it is significantly better or worse than the reference)
+    # indexed by method, best first: ``percent`` (of the forest's error, a geometric mean over boards, with its 95%
+    # interval over them, ``percent_low`` and ``percent_high``), ``mean_place`` (from six datasets on: mean over boards
+    # of its place by mean score; ties share), both over all boards and of the methods that all of them rank; ``first``
+    # (tested boards where nothing is better), ``alone`` (where it is better than everything), ``ranked`` (boards),
+    # ``beats``, ``loses`` (boards where it is better or worse than the reference)
     table: pd.DataFrame
     ranks: pd.DataFrame  # methods x boards by title, the boards' ranks; NaN where it has none
     compared: tuple[str, ...]  # methods that ``mean_place`` compares: those ranked on every board
@@ -66,8 +68,10 @@ def _overall(split: str, boards: dict[str, Board]) -> Overall:
     places = means[ranked.all(axis=1)].rank().mean(axis=1).reindex(methods)
     held = pd.DataFrame({t: [b.against_reference(m) for m in methods] for t, b in boards.items()}, index=methods)
     first = ranks == 1
+    percent = _percent({t: b for t, b in boards.items() if b.reference in places.dropna()}, places.dropna().index)
     table = pd.DataFrame(
         {
+            **percent.reindex(methods),
             "mean_place": places if len({b.name for b in boards.values()}) >= LEAST_DATASETS else float("nan"),
             "first": first.sum(axis=1),
             "alone": (first & (first.sum() == 1)).sum(axis=1),
@@ -77,6 +81,29 @@ def _overall(split: str, boards: dict[str, Board]) -> Overall:
         }
     ).rename_axis("method")
     table["_place"], table["_rank"] = places, ranks.mean(axis=1)
-    order = table.sort_values(["_place", "_rank"], kind="stable").index
+    order = table.sort_values(["percent", "_place", "_rank"], kind="stable").index
     compared = tuple(m for m in order if ranked.loc[m].all())
     return Overall(split, table.loc[order].drop(columns=["_place", "_rank"]), ranks.loc[order], compared, boards)
+
+
+def _percent(boards: Mapping[str, Board], methods: pd.Index) -> pd.DataFrame:
+    """Each method's error as percent of the forest's: the geometric mean over the boards, and its t interval.
+
+    The error is the mean score, or 1 less the mean where higher is better.
+    """
+    from scipy.special import stdtrit
+
+    ratios = {}
+    for title, board in boards.items():
+        mean = board.ranking.table["mean"][methods]
+        error = 1 - mean if board.ranking.higher_is_better else mean
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratios[title] = np.log(error / error[board.reference])
+    logs = pd.DataFrame(ratios, index=methods)
+    logs = logs.loc[:, np.isfinite(logs).all()]
+    n = logs.shape[1]
+    centre, half = logs.mean(axis=1), np.nan
+    if n > 1:
+        half = stdtrit(n - 1, 0.975) * logs.std(axis=1) / np.sqrt(n)
+    columns = {"percent": centre, "percent_low": centre - half, "percent_high": centre + half}
+    return pd.DataFrame({name: 100 * np.exp(value) for name, value in columns.items()}, index=methods)

@@ -171,6 +171,7 @@ def overview(overall: Overall) -> dict[str, Any]:
         "heat": heat,
         "places": overall.datasets >= LEAST_DATASETS,
         "forest": any(b.reference for b in overall.boards.values()),
+        "percent": overall.table["percent"].notna().any(),
         "missing": [str(m) for m in overall.table.index if m not in overall.compared],
     }
 

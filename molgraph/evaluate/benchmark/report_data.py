@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from molgraph.base import progress
 from molgraph.base.errors import DataError, MolgraphError
 from molgraph.base.seeds import generator
 from molgraph.chem.identity import identities_of
+from molgraph.data.card_parts import Margin
 from molgraph.data.cards import Card, card
 from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
@@ -158,12 +159,19 @@ def boards_of(
         reference=labels.get("random_forest"),
         quoted=recipe.quoted,
         shares={s.name: s.fractions[2] / (s.fractions[0] + s.fractions[1]) for s in recipe.split if s.folds is None},
+        margins=margins_of(scores["dataset"].astype(str).unique()),
         expected={
             name: {m.row: "left out by the recipe" if name in m.skip else "not run" for m in recipe.method}
             for name in recipe.datasets
         },
     )
     return [replace(board, rows=rows.get(board.dataset, board.rows)) for board in boards]
+
+
+def margins_of(datasets: Iterable[str]) -> dict[tuple[str, str], Margin]:
+    """(dataset, metric) -> the smallest difference that matters, of the datasets whose card says one."""
+    found = {name: known for name in datasets if (known := _card(name)) is not None}
+    return {(n, c.metric): c.margin for n, c in found.items() if c.margin is not None and c.margin.value is not None}
 
 
 def _card(name: str) -> Card | None:

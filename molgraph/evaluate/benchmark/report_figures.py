@@ -21,7 +21,10 @@ from molgraph.evaluate.report_style import CARD, COLOURS, DASHED, INK, LINE, SOF
 
 WIDTH = 5.6  # inches
 LINES = 6  # methods in a figure of lines
-PAIRS = "Mean of the row's method less that of the column's; filled where the two are told apart."
+FILLS = {"better": COLOURS[2], "equivalent": COLOURS[0]}
+PAIRS = (
+    "Mean of the row's method less that of the column's; green where it is better, blue where the two are equivalent."
+)
 FOLDS = (
     "A point a fold; box, quartiles and whiskers; the diamond is the mean. A fold is easy or hard for all methods"
     " alike, so compare them within folds, as the test does."
@@ -65,7 +68,7 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
 
 @drawn
 def pairs(ranking: Ranking) -> Figure | None:
-    """The differences of all pairs as a triangle, filled where two methods are told apart."""
+    """The differences of all pairs as a triangle, coloured by verdict."""
     names = ranking.ranked
     if not ranking.tested:
         return None
@@ -73,8 +76,8 @@ def pairs(ranking: Ranking) -> Figure | None:
     axis = figure.subplots()
     place = {name: i for i, name in enumerate(names)}
     for row in ranking.pairs.itertuples():
-        at, colour = (place[row.b], place[row.a]), COLOURS[2] if row.different else LINE
-        alpha = 0.5 if row.different else 0.45
+        at, colour = (place[row.b], place[row.a]), FILLS.get(row.verdict, LINE)
+        alpha = 0.5 if row.verdict in FILLS else 0.45
         axis.add_patch(Rectangle((at[0] - 0.48, at[1] - 0.46), 0.96, 0.92, facecolor=colour, alpha=alpha))
         text = f"{row.difference:+.2g}".replace("-", MINUS)
         axis.text(*at, text, ha="center", va="center", fontsize=min(8.0, 62 / len(names)))

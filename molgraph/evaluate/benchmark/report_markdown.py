@@ -10,7 +10,7 @@ from molgraph.base.version import __version__
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.board_overall import LEAST_DATASETS, Overall
 from molgraph.evaluate.benchmark.report_data import BenchReport
-from molgraph.evaluate.benchmark.report_rows import board_rows, metric_label, sentences
+from molgraph.evaluate.benchmark.report_rows import board_rows, metric_label, percent_of_forest, sentences
 from molgraph.evaluate.report_style import NONE, number
 
 
@@ -25,8 +25,10 @@ def leaderboard(report: BenchReport) -> str:
     lines += [f"{cells}; a cell has {facts.get('budget of a cell', '')}.", ""]
     lines += [line for said in report.refusals for line in (text(said) + ".", "")]
     lines += [
-        "Methods stand by their mean. A rank is one more than the number of methods that are significantly better than",
-        "this one, or than one with a better mean, on the same folds; methods that share a letter are not told apart.",
+        "Methods stand by their mean. A method is better than another where they differ significantly on the same",
+        "folds, and by more than the margin that matters in practice, where the dataset's card names one; equivalent",
+        "where the interval of their difference lies within the margin. A rank is one more than the number of methods",
+        "that are better than this one, or than one with a better mean; of methods that share a letter none is better.",
         "Scores are means over folds with a 95% interval, differences are to the first with the interval of their",
         "test; both allow for folds that share training rows. Methods that lack folds are shown and not ranked.",
         "",
@@ -62,13 +64,21 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[in
 
 def _summary(overall: Overall) -> list[str]:
     places = overall.datasets >= LEAST_DATASETS
-    rows = []
+    percent, rows = bool(overall.table["percent"].notna().any()), []
     for row in overall.table.itertuples():
         ranks = overall.ranks.loc[row.Index]
         cells = [f"**{r:.0f}**" if r == 1 else f"{r:.0f}" if np.isfinite(r) else NONE for r in ranks]
-        place = [number(row.mean_place)] if places else []
+        place = [percent_of_forest(row)] if percent else []
+        place += [number(row.mean_place)] if places else []
         rows.append([text(row.Index), *place, *(f"{n:.0f}" for n in (row.first, row.alone, row.loses)), *cells])
-    head = ["method", *["mean place"] * places, "first (shared)", "first alone", "loses to the forest"]
+    head = [
+        "method",
+        *["% of the forest's error"] * percent,
+        *["mean place"] * places,
+        "first (shared)",
+        "first alone",
+        "loses to the forest",
+    ]
     head += map(text, overall.boards)
     said = f"Mean place: by mean score among methods that each of the {overall.over} ranks."
     return [*table(head, rows, right=range(1, len(head))), *(["", said] if places else []), ""]

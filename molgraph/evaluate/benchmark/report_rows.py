@@ -105,19 +105,28 @@ def _against_forest(board: Board, method: str, mean: float) -> str:
     if method == board.reference:
         return "the forest"
     verdict = board.against_reference(method)
-    if verdict in ("better", "worse"):
-        return {"better": "beats the forest", "worse": "loses to the forest"}[verdict]
+    said = {"better": "beats the forest", "worse": "loses to the forest", "equivalent": "equivalent to it"}
+    if verdict in said:
+        return said[verdict]
     ranking = board.ranking
     if not verdict:
         return "not tested" if not board.tested and board.reference and method in ranking.ranked else ""
     ahead = (mean - ranking.table.loc[board.reference, "mean"]) * (1 if ranking.higher_is_better else -1)
-    return "not told from it" + (" (worse mean)" if ahead < 0 else "")
+    return "undecided" + (" (worse mean)" if ahead < 0 else "")
+
+
+def percent_of_forest(row: Any) -> str:
+    """A row of a summary over datasets: percent of the forest's error, with its interval where it has one."""
+    interval = span(row.percent_low, row.percent_high) if row.percent_low < row.percent_high else ""
+    return number(row.percent) + (f" ({interval})" if interval else "")
 
 
 def sentences(board: Board) -> list[str]:
     """What a reader of a board's table should know: resolution, noise, tasks, the test, notes."""
     return [
-        text for text in (resolution(board), _ceiling(board), _tasks(board), how_tested(board), *board.notes) if text
+        text
+        for text in (resolution(board), _margin(board), _ceiling(board), _tasks(board), how_tested(board), *board.notes)
+        if text
     ]
 
 
@@ -135,6 +144,10 @@ def how_tested(board: Board) -> str:
         said = [f"{k} {words}" for k, words in ((more, "more"), (fewer, "fewer")) if k]
         text += " Wilcoxon's test, which takes folds for independent, tells " + " and ".join(said)
         text += f" pair{'s' * (more + fewer > 1)} apart."
+    naive, told = int(pairs["tukey"].sum()), int(pairs["different"].sum())
+    if naive != told:
+        text += " Ash et al.'s protocol (2025: repeated-measures ANOVA, Tukey), which does so too, tells "
+        text += f"{naive} of {len(pairs)} apart."
     return text
 
 
@@ -143,12 +156,22 @@ def resolution(board: Board) -> str:
     ranking = board.ranking
     if not ranking.tested:
         return ""
-    told, pairs = int(ranking.pairs["different"].sum()), len(ranking.pairs)
-    text = f"{told} of {pairs} pairs of methods are told apart" if pairs > 1 else "The two methods are told apart"
-    if pairs == 1 and not told:
-        text = "The two methods are not told apart"
-    wide = "half of the intervals are narrower than" if pairs > 1 else "the interval is"
-    return f"{text}; {wide} ± {number(ranking.margin)}."
+    found, pairs = ranking.pairs["verdict"].value_counts(), len(ranking.pairs)
+    if pairs == 1:
+        said = {"better": "One method is better", "equivalent": "The two methods are equivalent"}
+        text, wide = said.get(found.index[0], "The two methods are not told apart"), "the interval is"
+    else:
+        counts = [f"{found[word]} {word}" for word in ("equivalent", "undecided") if word in found]
+        text = f"Of {pairs} pairs of methods one is better in {found.get('better', 0)}"
+        text += f" ({', '.join(counts)})" * bool(counts)
+        wide = "half of the intervals are narrower than"
+    return f"{text}; {wide} ± {number(ranking.half_width)}."
+
+
+def _margin(board: Board) -> str:
+    if board.margin is None or not board.ranking.tested:
+        return ""
+    return f"Differences below {number(board.margin.value or 0.0)} do not matter in practice: {board.margin.reason}."
 
 
 def _ceiling(board: Board) -> str:

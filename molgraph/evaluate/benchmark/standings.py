@@ -40,9 +40,9 @@ class Question(NamedTuple):
     Args:
         words: kind of entity, size and split.
         boards: their datasets.
-        table: by method, the best first: ``boards`` that it is on, ``first`` (on how many nothing is significantly
+        table: by method, the best first: ``boards`` that it is on, ``first`` (on how many nothing is
             better, where the board tells its best from the mean at all), ``behind`` (on how many the forest is
-            significantly better; NaN where none was measured), ``place`` (mean, by score), ``cpu_seconds`` (median,
+            better; NaN where none was measured), ``place`` (mean, by score), ``cpu_seconds`` (median,
             of a fold).
     """
 
@@ -56,7 +56,7 @@ def make_standings(reports: Iterable[BenchReport]) -> pd.DataFrame:
 
     Returns:
         Columns: recipe, dataset, entity, split, metric, higher_is_better, rows, method, rank, place, score, against
-        (``better``, ``worse`` or ``alike`` beside the forest), cpu_seconds (of a fold).
+        (``better``, ``worse``, ``equivalent`` or ``undecided`` beside the forest), cpu_seconds (of a fold).
     """
     rows = []
     for report in reports:
