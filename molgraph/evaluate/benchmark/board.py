@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
@@ -80,6 +80,13 @@ class Board:
     def against_reference(self, method: str) -> str:
         """``better``, ``worse``, ``equivalent`` or ``undecided``; empty where the two were not tested."""
         return self.ranking.verdict(method, self.reference)
+
+    def tested_by(self, errors: pd.DataFrame) -> Board:
+        """The board of one split, its methods tested by the standard errors of their differences."""
+        old = self.ranking
+        how: dict[str, Any] = {"alpha": old.alpha, "test_over_train": old.test_over_train, "margin": old.margin}
+        how |= {"why": self.scores.why, "errors": errors}
+        return replace(self, ranking=rank_methods(self.scores.folds, old.higher_is_better, **how))
 
     def to_frame(self) -> pd.DataFrame:
         """A row a method: the ranking's table, the difference from the first with its interval, cost, failures.

@@ -56,6 +56,7 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
         "ceilings": [
             [b.dataset, b.split, b.metric, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings
         ],
+        "errors": [[*place, [*e.index], e.to_numpy().tolist()] for place, e in report.errors.items()],
         **{name: getattr(report, name) for name in _PLAIN},
         "refused_splits": [[*place, why] for place, why in report.refused_splits.items()],
     }
@@ -85,10 +86,16 @@ def read_record(folder: str | Path) -> BenchReport:
         ceilings: dict[tuple[str, str, str], list[Ceiling]] = {}
         for dataset, split, metric, value, sd, source in about["ceilings"]:
             ceilings.setdefault((dataset, split, metric), []).append(Ceiling(value, sd, source))
+        errors = {  # later than leading
+            (dataset, split, metric): pd.DataFrame(values, methods, methods)
+            for dataset, split, metric, methods, values in about.get("errors", [])
+        }
         known = {key: about[key] for key in _PLAIN} | {"recipe_name": str(about["name"])}
         leading, scores = dict(about["leading"]), read_scores(folder / PACKED)
         rows = {dataset: RowCount(n, why) for dataset, (n, why) in about.get("rows", {}).items()}  # later than leading
         refused_splits = {(dataset, split): why for dataset, split, why in about.get("refused_splits", [])}
     except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder} is no record of a benchmark: {error}", hint="was it written by molgraph?") from error
-    return report_of(recipe, boards_of(recipe, scores, leading, rows), ceilings, refused_splits=refused_splits, **known)
+    return report_of(
+        recipe, boards_of(recipe, scores, leading, rows), ceilings, errors, refused_splits=refused_splits, **known
+    )

@@ -41,6 +41,7 @@ class Ranking:
     test_over_train: float  # test rows over training rows of a fold
     alpha: float = ALPHA
     margin: float | None = None  # the smallest difference that matters, in the metric's unit
+    bootstrap: bool = False  # whether one split was tested by draws of its test molecules, in the place of folds
     left_out: Mapping[str, str] = field(default_factory=dict)  # why a method has no rank, by name
     notes: tuple[str, ...] = ()  # what else a reader should know
 
@@ -76,6 +77,7 @@ def rank_methods(
     alpha: float = ALPHA,
     test_over_train: float = 0.25,
     margin: float | None = None,
+    errors: pd.DataFrame | None = None,
     why: Mapping[str, str] | None = None,
 ) -> Ranking:
     """Rank methods by their scores on the same folds.
@@ -93,6 +95,8 @@ def rank_methods(
         alpha: family-wise error rate of the board.
         test_over_train: test rows over training rows of a fold; 1/4 with five folds, 0 for folds that share nothing.
         margin: the smallest difference that matters; without one no two methods are equivalent.
+        errors: of one fold, the standard errors of the methods' differences (of ``bootstrap_errors``), by which they
+            are tested as normal; without them one fold is not tested.
         why: why a method lacks folds, by name.
 
     Raises:
@@ -117,12 +121,16 @@ def rank_methods(
     order = mean.sort_values(ascending=not higher_is_better, kind="stable").index
     order = order[np.argsort(order.isin(list(left_out)), kind="stable")]
     whole = [name for name in order if name not in left_out]
-    pairs = _pairs(kept[whole], alpha, test_over_train, margin)
+    bootstrap = n == 1 and errors is not None and {*whole} <= {*errors.index}
+    spread = errors.loc[whole, whole].to_numpy() if bootstrap and errors is not None else None
+    pairs = _pairs(kept[whole], alpha, test_over_train, margin, spread)
     above = np.zeros((len(whole), len(whole)), dtype=bool)
     if len(pairs):
         above[np.triu_indices(len(whole), 1)] = pairs["verdict"] == "better"
     better, worse, rest = above.sum(axis=1), above.sum(axis=0), len(order) - len(whole)
     half = _half_width(kept.std()[order].to_numpy(), has[order].to_numpy(), alpha, test_over_train)
+    if spread is not None:
+        half[: len(whole)] = _half_width(np.diag(spread), np.inf, alpha, 1.0)
     ranks = 1.0 + np.maximum.accumulate(worse) if len(pairs) else np.full(len(whole), np.nan)
     table = pd.DataFrame(
         {
@@ -138,39 +146,46 @@ def rank_methods(
         },
         index=order.rename("method"),
     )
-    notes = ("one fold cannot tell methods apart, so none has a rank",) if n == 1 and len(whole) > 1 else ()
-    return Ranking(table, pairs, n, higher_is_better, test_over_train, alpha, margin, left_out, notes)
+    untested = n == 1 and len(whole) > 1 and not bootstrap
+    notes = ("one fold cannot tell methods apart, so none has a rank",) if untested else ()
+    return Ranking(table, pairs, n, higher_is_better, test_over_train, alpha, margin, bootstrap, left_out, notes)
 
 
-def _half_width(sd: pd.Series | np.ndarray, n: pd.Series | int, alpha: float | np.ndarray, ratio: float) -> np.ndarray:
-    """Half the width of the t interval of a mean over folds that share training rows."""
+def _half_width(sd: np.ndarray, n: np.ndarray | float, alpha: float | np.ndarray, ratio: float) -> np.ndarray:
+    """Half the width of the t interval of a mean over folds that share training rows; n infinite: of the normal's."""
     from scipy.special import stdtrit
 
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(stdtrit(np.maximum(n - 1, 1), 1 - np.asarray(alpha) / 2) * sd * np.sqrt(1 / n + ratio))
 
 
-def _pairs(x: pd.DataFrame, alpha: float, ratio: float, margin: float | None) -> pd.DataFrame:
-    """Test every pair of columns; no row where there are fewer than two folds or methods."""
+def _pairs(
+    x: pd.DataFrame, alpha: float, ratio: float, margin: float | None, spread: np.ndarray | None
+) -> pd.DataFrame:
+    """Test every pair of columns; no row where there are fewer than two methods, or two folds without errors."""
     from scipy.special import nctdtrinc, stdtr
     from scipy.stats import wilcoxon
 
     n, k = x.shape
-    if n < 2 or k < 2:
+    if k < 2 or (n < 2 and spread is None):
         return pd.DataFrame(columns=PAIR)
     i, j = np.triu_indices(k, 1)
     values = x.to_numpy()
     apart = values[:, i] - values[:, j]
     small = _TINY * max(float(np.abs(values).max()), 1e-300)
     apart[np.abs(apart) <= small] = 0.0
-    difference, sd = apart.mean(axis=0), apart.std(axis=0, ddof=1)
+    difference, m = apart.mean(axis=0), float(n)
+    if spread is None:
+        sd = apart.std(axis=0, ddof=1)
+    else:
+        sd, m, ratio = spread[i, j].copy(), np.inf, 1.0  # errors as they are, as of folds without end
     sd[sd <= small] = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(difference == 0, 0.0, np.abs(difference) / (sd * np.sqrt(1 / n + ratio)))
-        d = np.where(sd > 0, difference / sd, np.nan)
-    raw = 2 * stdtr(n - 1, -t)
+        t = np.where(difference == 0, 0.0, np.abs(difference) / (sd * np.sqrt(1 / m + ratio)))
+        d = np.where((sd > 0) & (n > 1), difference / sd, np.nan)
+    raw = 2 * stdtr(m - 1, -t)
     p, step = holm(raw, alpha)
-    half = _half_width(sd, n, alpha / step, ratio)
+    half = _half_width(sd, m, alpha / step, ratio)
     size = np.abs(d) * np.sqrt(n)
     size = np.where(size < 1e3, size, np.nan)  # of larger ones the limits take long, and say nothing
     near, far = (nctdtrinc(n - 1, q, size) / np.sqrt(n) for q in (0.975, 0.025))  # Cumming and Finch 2001
@@ -193,6 +208,8 @@ def _tukey(x: np.ndarray, apart: np.ndarray, alpha: float) -> np.ndarray:
     The protocol of Ash et al. (2025, J. Chem. Inf. Model. 65:9398), beside which results of the literature stand.
     """
     n, k = x.shape
+    if n < 2:
+        return np.zeros(len(apart), dtype=bool)
     rest = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
     df = (n - 1) * (k - 1)
     return np.asarray(apart > _studentized_range(1 - alpha, k, df) * np.sqrt((rest**2).sum() / df / n))

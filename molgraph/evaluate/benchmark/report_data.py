@@ -22,6 +22,7 @@ from molgraph.data.cards import Card, card
 from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
 from molgraph.evaluate.benchmark.board_overall import Overall, summarise
+from molgraph.evaluate.benchmark.bootstrap import bootstrap_errors
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 from molgraph.evaluate.benchmark.report_slices import Slices, slice_records
 from molgraph.evaluate.benchmark.run_folder import Records, read_records
@@ -50,6 +51,8 @@ class BenchReport:
     refused: Mapping[str, str] = field(default_factory=dict)  # dataset -> why
     # (dataset, split) -> why the split cannot divide it
     refused_splits: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    # (dataset, split, metric) -> bootstrap errors of the methods' differences, of boards of one split
+    errors: Mapping[tuple[str, str, str], pd.DataFrame] = field(default_factory=dict)
     unplaced: tuple[Quoted, ...] = ()  # quoted numbers that no board matches
 
     @cached_property
@@ -103,6 +106,10 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
     leading = {name: [m[0] for m in p.metrics.values()] for name, p in problems.items() if p.metrics}
     rows = {name: RowCount(problem.rows, problem.left_out) for name, problem in problems.items()}
     boards = boards_of(recipe, scores, leading, rows)
+    single = [b for b in boards if b.primary and b.ranking.n_folds == 1] if not recipe.generates else []
+    errors = {
+        (b.dataset, b.split, b.metric): bootstrap_errors(records, b) for b in progress.track(single, label="bootstrap")
+    }
     found: dict[tuple[str, str], Slices] = {}
     places = list(dict.fromkeys((board.dataset, board.split) for board in boards))
     for dataset, split in progress.track(places, label="slices") if slices else ():
@@ -119,6 +126,7 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
         recipe,
         boards,
         ceilings,
+        errors={place: each for place, each in errors.items() if each is not None},
         slices=found,
         cards=cards,
         recipe_name=recipe.name,
@@ -135,14 +143,17 @@ def report_of(
     recipe: BenchRecipe,
     boards: Sequence[Board],
     ceilings: Mapping[tuple[str, str, str], Sequence[Ceiling]],
+    errors: Mapping[tuple[str, str, str], pd.DataFrame],
     **known: Any,
 ) -> BenchReport:
-    """The report of a recipe's boards, with ceilings by dataset, split and metric; ``known`` as in ``BenchReport``."""
+    """The report of a recipe's boards, with ceilings and bootstrap errors by dataset, split and metric."""
     made = tuple(replace(b, ceilings=tuple(ceilings.get((b.dataset, b.split, b.metric), ()))) for b in boards)
+    tested = (errors.get((b.dataset, b.split, b.metric)) for b in made)
+    made = tuple(b if each is None else b.tested_by(each) for b, each in zip(made, tested, strict=True))
     placed = {(b.dataset, b.split, b.metric) for b in boards}
     unplaced = tuple(q for q in recipe.quoted if (q.dataset, q.split, q.metric) not in placed)
     title = recipe.title or known["recipe_name"]
-    return BenchReport(title, made, recipe=recipe.to_toml(), unplaced=unplaced, **known)
+    return BenchReport(title, made, recipe=recipe.to_toml(), unplaced=unplaced, errors=errors, **known)
 
 
 def boards_of(

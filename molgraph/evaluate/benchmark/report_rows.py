@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.errors import UsageError
+from molgraph.base.printable import count
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.metrics import get_metric
 from molgraph.evaluate.report_style import NONE, number
@@ -136,6 +137,12 @@ def how_tested(board: Board) -> str:
     if not ranking.tested:
         return "Not tested: " + ("; ".join(ranking.notes) or "fewer than two methods have all folds") + "."
     pairs, n = ranking.pairs, ranking.n_folds
+    if ranking.bootstrap:
+        return (
+            "One split: its test molecules were drawn anew, scaffold by scaffold, for the errors of scores and "
+            f"differences; Holm's correction over {count(len(pairs), 'pair')}, family-wise error {ranking.alpha:g}. "
+            "That tells of other test molecules, not of other training sets or seeds."
+        )
     text = f"t-tests over {n} paired folds with Nadeau and Bengio's variance (test over training rows "
     text += f"{ranking.test_over_train:.3g}), Holm's correction over {len(pairs)} pair{'s' * (len(pairs) > 1)}, "
     text += f"family-wise error {ranking.alpha:g}."

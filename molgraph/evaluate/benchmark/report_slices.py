@@ -117,7 +117,7 @@ def slice_records(records: Records, problem: DatasetPlan, split: str) -> Slices 
     if not parts:
         return None
     tested = {name: _joined(each) for name, each in parts.items()}
-    table = _table(records, problem)
+    table = handed_table(records, problem)
     if table is None:
         return Slices(problem.targets, tested)
     distance = np.full(len(table), np.nan)
@@ -148,7 +148,7 @@ def _joined(parts: Sequence[Answers]) -> Answers:
     return Answers(rows[first], y[first], p[first])
 
 
-def _table(records: Records, problem: DatasetPlan) -> Table | None:
+def handed_table(records: Records, problem: DatasetPlan) -> Table | None:
     """The dataset's rows: as the cells were handed them, else loaded anew; None where neither is there."""
     if problem.table_file(records.out).is_file():
         return read_handed(problem.table_file(records.out))

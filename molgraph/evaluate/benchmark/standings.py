@@ -60,7 +60,7 @@ def make_standings(reports: Iterable[BenchReport]) -> pd.DataFrame:
     """
     rows = []
     for report in reports:
-        for board in (b for b in report.boards if b.primary and b.tested):
+        for board in (b for b in report.boards if b.primary and b.tested and b.ranking.n_folds > 1):
             ranking = board.ranking
             name = board.dataset.partition("@")[0]
             for place, method in enumerate(ranking.ranked, 1):

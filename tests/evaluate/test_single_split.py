@@ -1,0 +1,80 @@
+"""One published split: methods are tested by draws of its test molecules, scaffold by scaffold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from molgraph.chem.scaffold import scaffolds
+from molgraph.data.datasets import load_dataset
+from molgraph.evaluate.benchmark.bootstrap import bootstrap_errors
+from molgraph.evaluate.benchmark.published_record import read_record
+from molgraph.evaluate.benchmark.ranking import rank_methods
+from molgraph.evaluate.benchmark.report import write_bench_report
+from molgraph.evaluate.benchmark.report_markdown import leaderboard
+from molgraph.evaluate.benchmark.run_folder import read_records
+from tests.evaluate.bench_tables import go, recipe
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three methods on the assay that comes with RDKit, under DeepChem's scaffold split."""
+    out = tmp_path_factory.mktemp("bench") / "run"
+    forest = {"name": "ridge", "label": "random_forest"}
+    noisy = [{"name": "ridge", "label": f"noise{n}", "params": {"noise": float(n)}} for n in (1, 3)]
+    split = [{"recipe": "scaffold/deepchem", "fractions": (0.6, 0.0, 0.4)}]
+    table = load_dataset("chembl2321810").table
+    go(out, recipe(forest, *noisy, split=split, metrics=["mae"]), tables={"small": table})
+    return out
+
+
+def test_errors_are_those_of_a_cluster_bootstrap(run: Path) -> None:
+    """Against the variance of a mean over clusters, linearised: sum over clusters of (sum of residuals)^2 / n^2."""
+    records = read_records(run)
+    (board,) = write_bench_report(run).boards
+    errors = bootstrap_errors(records, board)
+    assert errors is not None and [*errors.index] == board.ranking.ranked
+    found = {r.cell.method: records.predictions(r.cell) for r in records.done}
+    loss, (target,) = {}, records.problems[board.dataset].targets
+    for name, each in found.items():
+        loss[name] = np.abs(each.y[target.name] - each.p[target.name])
+    keys = scaffolds(load_dataset("chembl2321810").table.smiles[found["noise1"].rows].tolist()).values
+    keys = np.array([key or f"row {i}" for i, key in enumerate(keys)])
+    assert len(set(keys)) > 20
+    for a, b in (("noise1", "noise3"), ("noise3", "random_forest")):
+        apart = loss[a] - loss[b]
+        sums = pd.Series(apart - apart.mean()).groupby(keys).sum()
+        assert errors.loc[a, b] == errors.loc[b, a] == pytest.approx(np.sqrt((sums**2).sum()) / len(apart), rel=0.2)
+        plain = apart.std() / np.sqrt(len(apart))
+        assert errors.loc[a, b] != pytest.approx(plain, rel=0.01)
+
+
+def test_methods_are_tested_and_ranked_and_a_record_keeps_it(run: Path, tmp_path: Path) -> None:
+    report = write_bench_report(run, record=tmp_path / "kept")
+    (board,) = report.boards
+    assert board.tested and board.ranking.bootstrap and board.ranking.table["rank"].notna().all()
+    assert board.against_reference("noise3") == "worse" and board.ranking.table["low"].notna().all()
+    text = leaderboard(report)
+    assert (
+        "One split: its test molecules were drawn anew, scaffold by scaffold" in text and "loses to the forest" in text
+    )
+    assert leaderboard(read_record(tmp_path / "kept")) == text
+
+
+def test_errors_give_a_normal_test_with_holms_rule() -> None:
+    folds = pd.DataFrame({"a": [1.0], "b": [0.5], "c": [0.48]})
+    errors = pd.DataFrame(np.full((3, 3), 0.1), folds.columns, folds.columns)
+    found = rank_methods(folds, True, errors=errors)
+    raw = [2 * stats.norm.sf(abs(r.difference) / 0.1) for r in found.pairs.itertuples()]
+    assert found.pairs["p"].tolist() == pytest.approx([2 * raw[0], 3 * raw[1], raw[2]])
+    assert (
+        found.table["rank"].to_dict() == {"a": 1, "b": 2, "c": 2} and found.pairs["verdict"].tolist()[2] == "undecided"
+    )
+    assert (found.table["high"] - found.table["low"]).tolist() == pytest.approx([0.2 * stats.norm.ppf(0.975)] * 3)
+    assert found.pairs[["d", "wilcoxon_p"]].isna().all(axis=None) and not found.pairs["tukey"].any()
+    untested = rank_methods(folds, True, errors=errors.loc[["a", "b"], ["a", "b"]])
+    assert not untested.tested and untested.notes
