@@ -44,11 +44,14 @@ class Drawn:
         """Write the drawings as an HTML page, or that of a single molecule as ``.svg``.
 
         Raises:
-            UsageError: an ``.svg`` file for several molecules.
+            UsageError: an ``.svg`` file for several molecules, or another ending.
         """
-        if Path(path).suffix.lower() == ".svg" and len(self.svgs) != 1:
+        ending = Path(path).suffix.lower()
+        if ending not in (".svg", ".html"):
+            raise UsageError(f"drawings are written as .html or .svg, not {ending or path}", hint="name such a file")
+        if ending == ".svg" and len(self.svgs) != 1:
             raise UsageError(f"an .svg file holds one molecule, these are {len(self.svgs)}", hint="write an .html page")
-        page = self._repr_html_() if Path(path).suffix.lower() != ".svg" else self.svgs[0]
+        page = self._repr_html_() if ending == ".html" else self.svgs[0]
         with atomic_write(Path(path), "w") as file:
             file.write(page)
         return Path(path)
@@ -92,8 +95,9 @@ def read_molecules(
         raise UsageError(f"a {loaded.kind} {what}", hint=hint)
     if loaded.columns_read != [("molecule", loaded.columns_read[0][1])]:
         raise UsageError("this model does not read one molecule a row, which drawing asks for")
-    given = [smiles] if isinstance(smiles, str) else list(smiles)
-    table = standardise(loaded.read(given), loaded.standardiser)
+    given = [str(each or "") for each in ([smiles] if isinstance(smiles, str) else smiles)]
+    # a row without a molecule has no graph; one that cannot be read has an empty one
+    table = standardise(loaded.read([text.strip() or "none" for text in given]), loaded.standardiser)
     graphs = input_graphs(table, method.graph_inputs())
     batch = collate(graphs[0].store, graph_of_rows(graphs)[:, 0])
     sizes = batch["atom"].offsets.diff().tolist()

@@ -66,10 +66,7 @@ class AttentiveFP(RoundsEncoder):
         readout: str = "attentive",
         distinct: bool = True,
     ) -> None:
-        super().__init__()
-        if depth < 1:
-            raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.n_rounds, self.distinct = depth, distinct
+        super().__init__(depth, distinct)
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.neighbour = nn.Linear(d_hidden + spec.width("bond"), d_hidden, bias=False)
         self.of_source, self.of_target = (nn.Linear(d_hidden, 1, bias=False) for _ in range(2))

@@ -54,7 +54,7 @@ class DAG(AtomEncoder):
         d_state: width of ``G`` (30 in MoleculeNet).
         d_hidden: width of the hidden layer of ``M_G`` (100 in MoleculeNet).
         reach: largest distance of an atom from the root, in bonds; the paper has no such limit.
-        max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph, in GB.
+        max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph, in GB; a batch holds several.
         norm: a registered norm, of the roots' states; the paper has none.
         readout: roots to molecule, a registered readout.
 

@@ -68,10 +68,7 @@ class GIN(RoundsEncoder):
         edges: bool = True,
         distinct: bool = True,
     ) -> None:
-        super().__init__()
-        if depth < 1:
-            raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.n_rounds, self.distinct = depth, distinct
+        super().__init__(depth, distinct)
         self.edges = edges and spec.width("bond") > 1  # edges without features have one column of ones
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.eps = nn.Parameter(torch.zeros(depth))

@@ -67,10 +67,7 @@ class GraphConv(RoundsEncoder):
         readout: str = "sum_max",
         distinct: bool = True,
     ) -> None:
-        super().__init__()
-        if depth < 1:
-            raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.n_rounds, self.distinct = 2 * depth, distinct
+        super().__init__(depth, distinct, per_layer=2)
         widths = [spec.width("atom")] + [d_hidden] * (depth - 1)
         self.layers = nn.ModuleList(LinearByDegree(2 * d, d_hidden) for d in widths)
         self.dense = nn.Linear(d_hidden, d_dense)

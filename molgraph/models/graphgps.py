@@ -50,7 +50,7 @@ class GraphGPS(AtomEncoder):
         depth: layers, 1 or more.
         heads: attention heads.
         walk: steps of the random walks; the paper's is 16 to 20.
-        max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph, in GB.
+        max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph, in GB; a batch holds several.
         norm: a registered norm.
         dropout: probability of dropping a value while training.
         readout: rows to graph, a registered readout.
@@ -61,6 +61,7 @@ class GraphGPS(AtomEncoder):
     """
 
     small = MappingProxyType({"d_hidden": 8, "walk": 4})
+    needs = ("atom", "bond", "bond.reverse")
     repeats = ("walk",)
     limit: MatrixLimit
 

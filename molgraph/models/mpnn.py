@@ -80,16 +80,14 @@ class MPNN(RoundsEncoder):
         readout: str = "set2set",
         distinct: bool = True,
     ) -> None:
-        super().__init__()
-        if rounds < 0:
-            raise ValueError(f"rounds must be 0 or more, got {rounds}")
+        # equal atoms hear other master nodes in other graphs
+        super().__init__(rounds, distinct and not d_master, least=0)
         if explicit_h and spec.featuriser != FEATURISER:
             raise UsageError(
                 f"explicit_h adds the hydrogens of molecules; these graphs are {spec.featuriser!r}",
                 hint="leave explicit_h out",
             )
-        self.n_rounds, self.explicit_h = rounds, explicit_h
-        self.distinct = distinct and not d_master  # equal atoms hear other master nodes in other graphs
+        self.explicit_h = explicit_h
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.message = make_message(message, spec.width("bond"), d_hidden, d_edge)
         self.update = GRU(d_hidden, d_hidden)

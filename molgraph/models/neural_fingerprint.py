@@ -69,10 +69,7 @@ class NeuralFingerprint(RoundsEncoder):
         readout: str = "sum",
         distinct: bool = True,
     ) -> None:
-        super().__init__()
-        if depth < 1:
-            raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.n_rounds, self.distinct = depth, distinct
+        super().__init__(depth, distinct)
         widths = [spec.width("atom")] + [d_hidden] * (depth - 1)
         self.hash = nn.ModuleList(LinearByDegree(d + spec.width("bond"), d_hidden) for d in widths)
         self.norms = make_norms(norm, [d_hidden] * depth)

@@ -43,7 +43,8 @@ class PNA(RoundsEncoder):
         spec: what the graphs hold.
         d_hidden: width of an atom's state.
         depth: layers, 1 or more.
-        delta: the mean of ``log(degree + 1)`` over the training atoms; 1.1 is that of drug-like molecules.
+        delta: the mean of ``log(degree + 1)`` over the training atoms; it is not computed: 1.1 is that of drug-like
+            molecules, denser graphs need a larger one.
         norm: a registered norm.
         dropout: probability of dropping a state's value while training.
         readout: rows to graph, a registered readout.
@@ -70,10 +71,8 @@ class PNA(RoundsEncoder):
         readout: str = "mean",
         distinct: bool = True,
     ) -> None:
-        super().__init__()
-        if depth < 1:
-            raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.n_rounds, self.delta, self.distinct = depth, delta, distinct
+        super().__init__(depth, distinct)
+        self.delta = delta
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond"), delta) for _ in range(depth))
         self.norms = make_norms(norm, [d_hidden] * depth)

@@ -19,8 +19,7 @@ from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.norms import make_norms
 
-# Those that the tests run; others of the same manner work too.
-TESTED = (
+TESTED = (  # by the tests; others of the same manner work too
     "CGConv", "GATConv", "GATv2Conv", "GCNConv", "GENConv", "GINConv", "GINEConv", "GraphConv", "NNConv", "PDNConv",
     "ResGatedGraphConv", "SAGEConv", "TAGConv", "TransformerConv",
 )  # fmt: skip

@@ -14,6 +14,7 @@ from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.encoder import Encoded, Encoder, Rows
 from molgraph.nn.gn_block import GNBlock, GraphGRU, GraphState, Widths
+from molgraph.nn.parts import make_part
 
 
 @register(
@@ -45,24 +46,36 @@ class RFM(Encoder):
         spec: what the graphs hold.
         d_hidden: width of all states.
         rounds: steps of the core, 1 or more.
+        norm: a registered norm, of the decoder's v'; the paper has none.
+        readout: a registered readout of v' in the place of u'; None for u'.
 
     Raises:
         ValueError: fewer than 1 round.
+        UsageError: an unknown norm or readout.
     """
 
     small = MappingProxyType({"d_hidden": 8})
     repeats = ("rounds",)
 
     def __init__(
-        self, spec: InputSpec, *, d_hidden: Width = 64, rounds: Annotated[int, Range(1, INNER_LIMIT)] = 3
+        self,
+        spec: InputSpec,
+        *,
+        d_hidden: Width = 64,
+        rounds: Annotated[int, Range(1, INNER_LIMIT)] = 3,
+        norm: str = "none",
+        readout: str | None = None,
     ) -> None:
         super().__init__()
         if rounds < 1:
             raise ValueError(f"rounds must be 1 or more, got {rounds}")
-        self.rounds, self.d_out, self.d_rows = rounds, d_hidden, d_hidden
+        self.rounds, self.d_rows = rounds, d_hidden
         self.encode = GNBlock(Widths(spec.width("bond"), spec.width("atom"), 0), d_hidden, d_hidden)
         self.core = GraphGRU(d_hidden, d_hidden)
         self.decode = GNBlock(Widths(*[d_hidden] * 3), d_hidden, d_hidden)
+        self.norm = make_part("norm", norm, d_hidden)
+        self.readout = None if readout is None else make_part("readout", readout, d_hidden)
+        self.d_out = d_hidden if self.readout is None else self.readout.d_out
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations ahead."""
@@ -72,9 +85,13 @@ class RFM(Encoder):
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch; with ``rows``, write out the states of atoms and of directed bonds too."""
         e, v, u = self.states(batch)["decoder"]
+        v, penalties = self.norm(v, relations.members(batch)), {}
+        if self.readout is not None:
+            u, penalties = self.readout(v, relations.members(batch))
         if not rows:
-            return Encoded(u)
-        return Encoded(u, (Rows("atom", v, batch.graph_of("atom")), Rows("bond", e, batch.graph_of("bond"))))
+            return Encoded(u, (), penalties)
+        below = Rows("atom", v, batch.graph_of("atom")), Rows("bond", e, batch.graph_of("bond"))
+        return Encoded(u, below, penalties)
 
     def states(self, batch: GraphBatch) -> dict[str, GraphState]:
         """States of bonds, atoms and graphs after each block: ``encoder``, ``core`` and ``decoder``."""

@@ -90,7 +90,8 @@ class StructPoolNet(PoolingNet):
         super().__init__()
         if released:
             given = {"d_hidden": d_hidden, "depth": depth, "levels": levels, "l_hop": l_hop, "compat": compat,
-                     "assign": assign, "norm": norm, "dropout": dropout, "readout": readout}  # fmt: skip
+                     "assign": assign, "norm": norm, "dropout": dropout, "readout": readout,
+                     "max_matrix_gb": max_matrix_gb}  # fmt: skip
             defaults = signature(StructPoolNet).parameters
             unread = [f"{name} {value}" for name, value in given.items() if value != defaults[name].default]
             if unread:

@@ -49,19 +49,19 @@ class Weave(AtomEncoder):
     Args:
         spec: what the graphs hold.
         d_hidden: width of the states of atoms and pairs, and of what they are made from.
-        depth: modules, 1 or more.
+        depth: modules.
         max_distance: bonds between the atoms of a pair, at most.
         d_dense: width of the atoms' last layer.
-        max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph, in GB.
+        max_matrix_gb: the largest matrix with a row for each pair of nodes of one graph, in GB; a batch holds several.
         norm: a registered norm, in every layer.
         readout: rows to graph, a registered readout.
 
     Raises:
-        ValueError: a depth or distance below 1.
         UsageError: an unknown norm or readout, or a graph with a larger matrix.
     """
 
     featurisers = MappingProxyType({"molecule": "v2_rings"})
+    needs = ("atom", "bond", "bond.reverse")
     small = MappingProxyType({"d_hidden": 8, "d_dense": 8})
     limit: MatrixLimit
 
@@ -78,8 +78,6 @@ class Weave(AtomEncoder):
         readout: str = "gaussian_histogram",
     ) -> None:
         super().__init__()
-        if depth < 1 or max_distance < 1:
-            raise ValueError(f"depth is {depth} and max_distance {max_distance}: both are 1 or more")
         self.max_distance = max_distance
         self.limit = MatrixLimit.near("weave", d_hidden, max_matrix_gb, max_distance, "max_distance")
         d_atom, d_pair = spec.width("atom"), spec.width("bond") + max_distance + 1
@@ -92,20 +90,18 @@ class Weave(AtomEncoder):
 
     def prepare(self, batch: GraphBatch) -> None:
         """Find the pairs ahead."""
-        _ = self._pairs(batch).atoms.transpose, relations.members(batch)
+        self.limit.check(batch)
+        _ = pairs(batch, self.max_distance).atoms.transpose, relations.members(batch)
 
     def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
         """The atoms' states after the dense layer."""
-        found, members = self._pairs(batch), relations.members(batch)
+        self.limit.check(batch)
+        found, members = pairs(batch, self.max_distance), relations.members(batch)
         a, p = batch.features("atom"), pair_features(batch, self.max_distance)
         with torch.autocast(a.device.type, enabled=False):  # bfloat16's 8 bits would move atoms from bin to bin
             for weave in self.weaves:
                 a, p = weave(a, p, found, members)
             return self.norm(self.dense(a).tanh(), members)
-
-    def _pairs(self, batch: GraphBatch) -> Pairs:
-        self.limit.check(batch)
-        return pairs(batch, self.max_distance)
 
 
 class _Module(nn.Module):

@@ -73,11 +73,23 @@ class AtomEncoder(Encoder):
 class RoundsEncoder(AtomEncoder):
     """An encoder of atoms that hear their neighbours round by round; atoms that look alike may share a row.
 
-    A subclass sets ``n_rounds`` and ``distinct`` (whether rows that look alike are computed once), and asks
-    ``rounds_of`` for the rows of each round in ``states``.
+    A subclass asks ``rounds_of`` for the rows of each round in ``states``.
+
+    Args:
+        depth: layers.
+        distinct: whether rows that look alike are computed once.
+        per_layer: rounds of a layer.
+        least: layers, at least.
+
+    Raises:
+        ValueError: fewer layers than that.
     """
 
-    n_rounds: int
+    def __init__(self, depth: int, distinct: bool, *, per_layer: int = 1, least: int = 1) -> None:
+        super().__init__()
+        if depth < least:
+            raise ValueError(f"{type(self).__name__} has {least} layers or more, got {depth}")
+        self.n_rounds, self.distinct = per_layer * depth, distinct
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the rows of each round ahead."""

@@ -84,9 +84,11 @@ class MatrixLimit:
 
     def _refusal(self, size: int, rows: int) -> UsageError:
         needed = math.ceil(rows * self.width * BYTES / 1e6) / 1e3
-        higher = f"set max_matrix_gb to {needed:g} or more (training holds several such matrices), or "
+        least = "" if self.distance is None else "at least "  # pairs are counted up to the limit alone
+        value = f"to {needed:g} or more" if self.distance is None else f"above {needed:g}"
+        higher = f"set max_matrix_gb {value} (training holds several such matrices), or "
         return UsageError(
             f"a graph of {size:,} nodes is too large for {self.model}, which {self.has}: "
-            f"a matrix of {needed:g} GB, and max_matrix_gb is {self.gb:g}",
+            f"a matrix of {least}{needed:g} GB, and max_matrix_gb is {self.gb:g}",
             hint=higher * (needed <= HIGHEST) + self.otherwise,
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from typing import Any, Literal
 
 from torch import nn
 
-from molgraph.base.errors import UsageError
+from molgraph.base.errors import UsageError, nearest
 from molgraph.base.parameters import check_params
 from molgraph.base.registry import get
 
@@ -30,6 +31,10 @@ def make_part(kind: Literal["readout", "norm"], text: str, d: int) -> Any:
     """
     name, settings = _parse(kind, text)
     make = get(kind, name)
+    own = list(inspect.signature(make).parameters)[1:]  # the first is the width
+    for setting in settings:
+        if setting not in own:
+            raise UsageError(f"{name} has no parameter {setting!r}", hint=nearest(setting, own))
     check_params(make, settings, owner=name)
     made: nn.Module = make(d, **settings)
     return made

@@ -147,14 +147,14 @@ def most_hops(batch: GraphBatch, n: int, enough: int) -> Int[Tensor, " g"]:
         return every
     others = sizes.numpy(force=True)[graph] - 1
     step = reach = _adjacency(batch)
-    degree = np.diff(step.indptr)
+    degree, paired = np.diff(step.indptr), (step != step.T).nnz == 0
     per_atom = degree.clip(max=others)
     for nearer in range(1, n):
         if np.bincount(graph, per_atom).max() > enough:
             break
         reach = reach + reach @ step if nearer > 1 else step
-        # each atom within reach has a neighbour that is nearer to the start, so its others alone can be new
-        per_atom = (np.diff(reach.indptr) + reach @ (degree - 1)).clip(max=others)
+        # where edges go both ways each atom within reach has a neighbour nearer to the start: its others alone are new
+        per_atom = (np.diff(reach.indptr) + reach @ (degree - paired)).clip(max=others)
     counts = np.bincount(graph, per_atom, minlength=batch.n_graphs).astype(np.int64)
     return torch.as_tensor(counts, device=every.device)
 

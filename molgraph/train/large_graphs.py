@@ -12,7 +12,7 @@ from molgraph.base.finite import NO_VALUE
 from molgraph.base.printable import count
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.graph_store import GraphStore
-from molgraph.data.table import Table, row_name
+from molgraph.data.table import Table
 from molgraph.nn.encoder import Encoder
 from molgraph.train.inputs import Input, input_graphs, row_status
 from molgraph.train.network import Network
@@ -58,11 +58,11 @@ def refuse_large(
             refusals += [found[graph] for graph in np.intersect1d(samples.graph[:, k], list(found)).tolist()]
         if refusals:
             status, _ = row_status(table, inputs, mark_large(network, input_graphs(table, inputs)))
-            rows += [row_name(int(row), table.ids[row]) for row in np.flatnonzero(status == NO_VALUE)]
+            rows += [str(each) for each in table.ids[status == NO_VALUE]]
     if refusals:
         shown = ", ".join(rows[:_SHOWN]) + f" and {len(rows) - _SHOWN} more" * (len(rows) > _SHOWN)
         raise UsageError(
-            f"{refusals[0].message}; {count(len(rows), 'row')} with such graphs: {shown}",
+            f"{refusals[0].message}; {count(len(rows), 'row')} with such graphs: id {shown}",
             hint=f"{refusals[0].hint}, or leave those rows out",
         )
 

@@ -9,6 +9,7 @@ import pytest
 
 import molgraph
 from molgraph.api.drawn import read_molecules
+from molgraph.base.errors import UsageError
 from molgraph.models.rfm import RFM
 from molgraph.train.model import Model
 
@@ -34,6 +35,19 @@ def test_each_atom_has_its_cluster_whatever_the_order(model: Model) -> None:
     assert f" {cluster}: " in said[1] and f"(shares {best.min():.2f} to {best.max():.2f})" in said[1]
     assert said[2] == "  C(C  cannot be read"
     assert found.smiles[1] == "C(C" and "cannot be read" in found.svgs[1]
+
+
+def test_rows_without_a_molecule_are_drawn_as_unreadable(model: Model) -> None:
+    found = molgraph.draw_clusters(model, ["", "CCO", None])  # type: ignore[list-item]
+    assert [len(each) for each in found.clusters] == [0, 3, 0] and found.smiles == ("", "CCO", "")
+    assert len(molgraph.draw_clusters(model, "").svgs) == 1
+
+
+@pytest.mark.parametrize("name", ["c.png", "c.xyz", "c"])
+def test_another_ending_is_refused(model: Model, tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=r"drawings are written as \.html or \.svg"):
+        molgraph.draw_clusters(model, "CCO").save(tmp_path / name)
+    assert not (tmp_path / name).exists()
 
 
 def test_a_page_and_a_picture(model: Model, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import torch
 from molgraph.base.registry import get, names
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.nn.atom_encoder import AtomEncoder, RoundsEncoder
+from molgraph.nn.norms import Norm
 from tests.contract.test_encoders import ENCODERS, graphs, store_of
 
 ROUNDS = [name for name in ENCODERS if issubclass(get("encoder", name), RoundsEncoder)]
@@ -57,10 +58,42 @@ class TestEveryAtomEncoderTakes:
             assert encoded.graphs.shape == (len(which), encoder.d_out) and encoded.graphs.isfinite().all()
             sum(encoded.penalties.values(), encoded.graphs.sin().sum()).backward()
         assert all(p.grad is None or p.grad.isfinite().all() for p in encoder.parameters())
+        used = [m for key, m in encoder.named_modules() if isinstance(m, Norm)]
+        assert used and all(p.grad is not None for m in used for p in m.parameters()), "a norm that is never called"
         shared = graphs(encoder.double(), wide(batch_of(name, [3, 4, 5])))
         encoder.distinct = False
         torch.testing.assert_close(graphs(encoder, wide(batch_of(name, [3, 4, 5]))), shared)
         torch.testing.assert_close(graphs(encoder, wide(batch_of(name, [4]))), shared[1:2])
+
+
+OTHERS: dict[str, Any] = {  # another value of an option, where the rule below gives none
+    "activation": "tanh", "message": "matrix", "conv": "GATConv", "walk": 5, "heads": 1, "reach": 1,
+    "max_distance": 1, "readout": "max", "norm": "layer", "d_master": 4,
+}  # fmt: skip
+SILENT = {  # options that change time or memory alone, or nothing here, each with its reason
+    "distinct": "the same values, computed once or for each row", "max_matrix_gb": "a limit",
+    "options": "of the wrapped convolution", "cutoff_angstrom": "these molecules are smaller",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ATOM_ENCODERS)
+def test_every_option_changes_what_comes_out(name: str) -> None:
+    """An option that is ignored passes every test of shapes."""
+    make, batch = get("encoder", name), batch_of(name, [*range(16)])
+    for option, each in inspect.signature(make.__init__).parameters.items():
+        if option in ("self", "spec", *SILENT):
+            continue
+        at = {**make.small}.get(option, each.default)
+        if option in OTHERS:
+            other = OTHERS[option]
+        elif isinstance(at, bool):
+            other = not at
+        else:
+            other = 0.5 if isinstance(at, float) and option == "dropout" else 2 * at
+        beside = {"conv": "GATConv"} if (name, option) == ("pyg_conv", "heads") else {}  # others have no heads
+        plain = build(name, **beside).train()(batch).graphs
+        found = build(name, **beside, **{option: other}).train()(batch).graphs
+        assert found.shape != plain.shape or not torch.allclose(found, plain), (option, at, other)
 
 
 @pytest.mark.parametrize("name", ROUNDS)

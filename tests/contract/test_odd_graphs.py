@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,7 @@ from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.graph_store import GraphStore
 from molgraph.data.graph_values import Graph
 from molgraph.data.sources.graph_files import classes_table
-from molgraph.data.table import Table
+from molgraph.data.table import Entities, Table, make_table
 from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.encoder import Encoder
 from molgraph.train.inputs import featuriser_of
@@ -146,8 +147,20 @@ def test_training_refuses_a_large_graph_at_the_start_and_names_its_row() -> None
     small = {"d_hidden": 8, "heads": 2, "max_matrix_gb": 0.001}
     with pytest.raises(UsageError, match="a graph of 300 nodes is too large for graphgps") as found:
         molgraph.train(paths(*range(3, 40), 300), model="graphgps", params=small, split="random", epochs=10**6)
-    assert "; 1 row with such graphs: row " in found.value.message and found.value.message.count(". ") == 0
+    assert "; 1 row with such graphs: id 37" in found.value.message and found.value.message.count(". ") == 0
     assert "set max_matrix_gb to 0.002 or more" in found.value.hint and "leave those rows out" in found.value.hint
+
+
+def test_a_large_graph_of_the_validation_part_or_of_a_second_column_is_named_too() -> None:
+    small = {"d_hidden": 8, "heads": 2, "max_matrix_gb": 0.001}
+    with pytest.raises(UsageError, match="; 1 row with such graphs: id 2"):
+        GraphMethod("graphgps", small, epochs=1).fit(paths(*range(3, 20)), paths(3, 4, 300))
+    values = np.array(["CCO", "CCC", "CO", "C" * 300], dtype=object)
+    columns = tuple(Entities(name, "molecule", each) for name, each in (("a", values[:3]), ("b", values[1:])))
+    table = replace(make_table(["C"] * 3, targets=(Target("y"),), y=np.arange(3.0)[:, None]), entities=columns)
+    params = {f"graphgps.{key}": value for key, value in small.items()}
+    with pytest.raises(UsageError, match="; 1 row with such graphs: id 2"):
+        GraphMethod("gin+graphgps", params, epochs=1).fit(table)
 
 
 @pytest.mark.parametrize(

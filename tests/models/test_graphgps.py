@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from torch_geometric.data import Data
 from torch_geometric.nn import GINEConv, GPSConv
 from torch_geometric.transforms import AddRandomWalkPE
 
+from molgraph.base.contracts import Target
+from molgraph.base.errors import UsageError
 from molgraph.data.batch import collate
 from molgraph.data.featurize import featurize
+from molgraph.data.graph_values import Graph
+from molgraph.data.sources.graph_files import classes_table
 from molgraph.models.graphgps import GraphGPS
 from molgraph.nn.walks import walk_returns
+from molgraph.train.method import GraphMethod
 
 SMILES = ["CCO", "c1ccccc1O", "[Na+].[Cl-]", "CC(C)(C)Cl", "OC(=O)c1ccncc1"]
 
@@ -36,6 +42,24 @@ def test_a_layer_is_pygs() -> None:
         edges, bonds = torch.stack([batch.source, batch.target]), batch.features("bond")
         known = theirs(h, edges, batch.graph_of("atom"), edge_attr=bonds)
         torch.testing.assert_close(layer(h, bonds, batch), known, rtol=0, atol=1e-5)
+
+
+def test_the_encoder_reads_the_walks(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = featurize(SMILES)
+    torch.manual_seed(0)
+    made = GraphGPS(store.spec, d_hidden=12, depth=1).eval()
+    plain = made(collate(store, np.arange(5))).graphs
+    monkeypatch.setattr("molgraph.models.graphgps.walk_returns", lambda batch, n: torch.zeros(batch.n_atoms, n))
+    assert not torch.allclose(made(collate(store, np.arange(5))).graphs, plain)
+
+
+@pytest.mark.parametrize("name", ["graphgps", "weave"])
+def test_graphs_with_edges_one_way_are_refused(name: str) -> None:
+    """Walks and pairs stand on edges that go both ways."""
+    paths = [Graph(n, np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)) for n in range(3, 9)]
+    table = classes_table(paths, np.arange(6) % 2, Target("y", "multiclass", classes=("0", "1")))
+    with pytest.raises(UsageError, match=f"{name} needs bond.reverse"):
+        GraphMethod(name, epochs=1).fit(table)
 
 
 def test_walks_are_pygs() -> None:

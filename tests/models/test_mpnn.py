@@ -152,7 +152,7 @@ def test_explicit_hydrogens_are_read_out_and_are_no_rows(distinct: bool) -> None
 
 
 def test_wrong_parameters_are_answered() -> None:
-    with pytest.raises(ValueError, match="rounds must be 0 or more, got -1"):
+    with pytest.raises(ValueError, match="MPNN has 0 layers or more, got -1"):
         encoder(rounds=-1)
     with pytest.raises(ValueError, match="no message is named 'dot'; known: edge_network, matrix, pair"):
         make_message("dot", 14, 8, 8)

@@ -94,6 +94,23 @@ def test_the_rivals_learn(name: Any) -> None:
     assert bool(encoded.penalties) == (name in ("diffpool", "mincut"))
 
 
+def test_the_share_of_rows_that_stay_is_the_ratio() -> None:
+    for ratio in (0.5, 0.9):
+        torch.manual_seed(0)
+        (pool,) = PyGPool(STORE.spec, pool="topk", d_hidden=8, ratio=ratio).pools
+        assert pool.pool.ratio == ratio
+
+
+def test_penalties_of_a_batch_are_means_over_its_graphs() -> None:
+    """Graphs of one and of several size groups, which are pooled apart."""
+    store = featurize(["CCO", "CCCCCCCCO", "CCCCCCCCCCCCCCCCCC"])
+    torch.manual_seed(0)
+    made = PyGPool(store.spec, pool="mincut", d_hidden=8).eval()
+    alone = [made(collate(store, np.array([i]))).penalties["mincut_mincut"] for i in range(3)]
+    together = made(collate(store, np.arange(3))).penalties["mincut_mincut"]
+    torch.testing.assert_close(together, torch.stack(alone).mean())
+
+
 def test_what_cannot_be_is_refused() -> None:
     large = collate(featurize(["C" * 600]), np.arange(1))
     with pytest.raises(UsageError, match=r"600 nodes is too large for diffpool.* 0.002 GB.*max_matrix_gb is 0.001"):

@@ -7,6 +7,8 @@ import pytest
 import torch
 from rdkit import Chem
 
+from molgraph.base.errors import UsageError
+from molgraph.base.parameters import check_params
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.featurize import featurize
 from molgraph.data.featurize_rings import MoleculesWithRings
@@ -129,5 +131,5 @@ def test_graphs_without_rings_told_are_read_and_wrong_parameters_answered() -> N
     store = featurize(SMILES)
     torch.manual_seed(0)
     assert Weave(store.spec)(collate(store, np.arange(3))).graphs.isfinite().all()
-    with pytest.raises(ValueError, match="depth is 0 and max_distance 2: both are 1 or more"):
-        encoder(depth=0)
+    with pytest.raises(UsageError, match="weave: depth is 0, expected a whole number from 1"):
+        check_params(Weave, {"depth": 0}, owner="weave")

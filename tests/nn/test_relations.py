@@ -10,8 +10,10 @@ import torch
 
 from molgraph.data.batch import BatchLevel, GraphBatch, collate
 from molgraph.data.featurize import featurize
+from molgraph.data.graph_values import Graph
 from molgraph.nn import relations
 from molgraph.nn.relation import Relation
+from molgraph.train.inputs import featuriser_of
 
 Maker = Callable[..., GraphBatch]
 
@@ -63,6 +65,16 @@ def test_pairs_are_counted_before_they_are_formed() -> None:
     path = collate(featurize(["C" * 1000, "C"]), np.arange(2))
     assert relations.most_hops(path, 2, enough=10_000).tolist() == [2 * 999 + 2 * 998, 0]
     assert relations.most_hops(path, 9, enough=10_000).tolist()[0] > 10_000  # the count ended there
+
+
+def test_pairs_of_a_directed_path_are_counted_too() -> None:
+    n = 400
+    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    store = featuriser_of("gin", "graph").featurise([Graph(n, edges)])
+    batch = collate(store, np.arange(1))
+    assert relations.most_hops(batch, 5, enough=10).item() >= 10
+    known = relations.hops(batch, 5).n_pairs
+    assert relations.most_hops(batch, 5, enough=known - 1).item() >= known
 
 
 def test_radius_is_every_near_pair_of_one_graph() -> None:

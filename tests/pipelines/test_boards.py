@@ -76,6 +76,6 @@ def test_what_stands_in_the_repository_is_made_of_the_records(boards: ModuleType
     assert boards.headline(reports) in (ROOT / "README.md").read_text("utf-8")
     assert (ROOT / boards.PICTURE).is_file()
     known = {board.name: board for report in reports for board in report.boards if board.primary and board.tested}
-    assert all(known[name].ranking.told_apart("knn", "mean") for name in ("clintox", "lipo")), (
+    assert all(known[name].ranking.verdict("knn", "mean") == "better" for name in ("clintox", "lipo")), (
         "in 25 and 10 folds of all"
     )
