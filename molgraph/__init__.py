@@ -13,6 +13,7 @@
     molgraph.embed("encoder.mgm", ["CCO"])           # the vector of each molecule
     molgraph.draw_clusters("structpool.mgm", "c1ccccc1O")  # the clusters of atoms that it learned
     molgraph.draw_salience("rfm.mgm", "c1ccccc1O")   # bonds by the norm of their states
+    molgraph.explain_bit("nfp.mgm", 7, "library.smi")  # the fragments that a bit of a learned fingerprint stands for
     molgraph.train_generator("library.smi").save("gen.mgm")  # molgraph.generate("gen.mgm", 1000) proposes molecules
     molgraph.neighbours("vae.mgm", "CCO")            # near one in latent space; encode, decode and interpolate too
     molgraph.optimise("jtvae.mgm", "qed,sa<4", budget=500)  # molecules that are better by an objective
@@ -45,6 +46,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.catalogue import names
     from molgraph.api.drawing import draw_clusters
     from molgraph.api.finetuning import finetune
+    from molgraph.api.fingerprint_bits import explain_bit
     from molgraph.api.generating import generate, train_generator
     from molgraph.api.judging import judge_generation, temperature_sweep
     from molgraph.api.latent_space import decode, encode, interpolate, neighbours
@@ -78,6 +80,7 @@ __all__ = [
     "embed",
     "encode",
     "entry",
+    "explain_bit",
     "finetune",
     "frontier_report",
     "generate",

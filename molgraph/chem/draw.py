@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from types import MappingProxyType
 from typing import Any
@@ -35,6 +35,7 @@ def draw_molecule(
     groups: Sequence[int] = (),
     shares: Sequence[float] = (),
     bonds: Mapping[tuple[int, int], float] = MappingProxyType({}),
+    atoms: Collection[int] = (),
 ) -> str:
     """One structure as an SVG element that can stand inside an HTML page.
 
@@ -46,6 +47,7 @@ def draw_molecule(
             legend under the structure; empty for a plain drawing.
         shares: how much of each atom is in its group, 0 to 1: its colour is paler where less is; empty for all of it.
         bonds: pair of atoms to a share, 0 to 1: the bond between them is marked, paler where less; without groups.
+        atoms: atoms that are marked, with the bonds between them; without groups and bonds.
 
     Returns:
         An ``<svg>`` element; where the SMILES cannot be read, an empty box that says so.
@@ -62,7 +64,7 @@ def draw_molecule(
     frame = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     marked = tuple((int(a), int(b), float(share)) for (a, b), share in bonds.items())
     room = height - _LEGEND * bool(len(groups))
-    asked = smiles, width, room, tuple(map(int, groups)), tuple(map(float, shares)), marked
+    asked = smiles, width, room, tuple(map(int, groups)), tuple(map(float, shares)), marked, tuple(map(int, atoms))
     try:
         inner, reason = bounded(_drawn, asked) if is_hard(smiles) else _drawn(asked)
     except TooHardError as error:
@@ -108,6 +110,7 @@ def _strokes(
     groups: tuple[int, ...],
     shares: tuple[float, ...],
     bonds: tuple[tuple[int, int, float], ...],
+    atoms: tuple[int, ...],
 ) -> str:
     """The drawing of RDKit without its own frame; empty where it cannot draw."""
     drawer = rdMolDraw2D.MolDraw2DSVG(width, height)
@@ -117,10 +120,13 @@ def _strokes(
     options.padding = 0.06
     options.fixedBondLength = 26  # small molecules are not blown up
     options.updateAtomPalette(_PALETTE)
-    colours = _marked_bonds(mol, bonds, options) or _highlights(mol, groups, shares or (1.0,) * len(groups), options)
+    if atoms:  # one group, as the others have none
+        found = _highlights(mol, tuple(0 if i in atoms else -1 for i in range(mol.GetNumAtoms())), (), options)
+    else:
+        found = _marked_bonds(mol, bonds, options) or _highlights(mol, groups, shares, options)
     with quiet():
         try:
-            rdMolDraw2D.PrepareAndDrawMolecule(drawer, mol, **colours)
+            rdMolDraw2D.PrepareAndDrawMolecule(drawer, mol, **found)
         except (RuntimeError, ValueError):  # a bond order or a ring that it cannot lay out
             return ""
     drawer.FinishDrawing()
@@ -128,9 +134,10 @@ def _strokes(
 
 
 def _highlights(mol: Chem.Mol, groups: tuple[int, ...], shares: tuple[float, ...], options: Any) -> dict[str, Any]:
-    """Colours of the atoms, and of the bonds within a group."""
+    """Colours of the atoms that have a group (0 or more), and of the bonds within one."""
     if not groups:
         return {}
+    shares = shares or (1.0,) * len(groups)
     for what, given in (("groups", groups), ("shares", shares)):
         if len(given) != mol.GetNumAtoms():
             raise ValueError(f"{len(given)} {what} for {mol.GetNumAtoms()} atoms: give one for each")
@@ -142,11 +149,12 @@ def _highlights(mol: Chem.Mol, groups: tuple[int, ...], shares: tuple[float, ...
     within = {
         bond: _faded(group_colour(groups[a]), min(shares[a], shares[b]))
         for bond, (a, b) in ends.items()
-        if groups[a] == groups[b]
+        if groups[a] == groups[b] >= 0
     }
+    coloured = {atom: rgb[atom] for atom, group in enumerate(groups) if group >= 0}
     return {
-        "highlightAtoms": [*range(len(groups))],
-        "highlightAtomColors": dict(enumerate(rgb)),
+        "highlightAtoms": [*coloured],
+        "highlightAtomColors": coloured,
         "highlightBonds": [*within],
         "highlightBondColors": within,
     }

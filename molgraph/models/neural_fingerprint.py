@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import MappingProxyType
 from typing import Annotated
 
 import torch
-from torch import nn
+from jaxtyping import Float
+from torch import Tensor, nn
 
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
 from molgraph.base.registry import register
@@ -14,6 +16,7 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.atom_encoder import RoundsEncoder, SharedStates
 from molgraph.nn.by_degree import LinearByDegree
+from molgraph.nn.deduplicate import AtomRound, AtomRounds
 from molgraph.nn.norms import make_norms
 from molgraph.nn.perceptron import make_activation
 from molgraph.nn.propagate import propagate
@@ -35,8 +38,9 @@ class NeuralFingerprint(RoundsEncoder):
     ``f <- f + softmax(W_L r_a)``. The numbers of a molecule's fingerprint sum to its atoms times ``depth``; an atom's
     row is its own share of it.
 
-    Use it where a learned fingerprint is wanted (``molgraph embed``); for accuracy alone begin with ``dmpnn``. With
-    large random weights it behaves like ECFP. Known limits: sums lose which neighbour has which bond.
+    Use it where a learned fingerprint is wanted (``molgraph embed``), or its bits as fragments of molecules
+    (``molgraph.explain_bit``); for accuracy alone begin with ``dmpnn``. With large random weights it behaves like ECFP.
+    Known limits: sums lose which neighbour has which bond.
 
     Args:
         spec: what the graphs hold.
@@ -80,14 +84,20 @@ class NeuralFingerprint(RoundsEncoder):
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """Each atom's share of the fingerprint."""
-        given = self.rounds_of(batch)
-        r, layers = given.atoms.rows(), []
+        given, layers = self.rounds_of(batch), []
+        r = given.atoms.rows()
         f = r.new_zeros(len(r), self.d_rows)
+        for step, r, share in self.layers(given):
+            f = step.previous(f) + share
+            layers.append((r, step.members))
+        return SharedStates(f, given.readout, given.every_atom, layers)
+
+    def layers(self, given: AtomRounds) -> Iterator[tuple[AtomRound, Float[Tensor, "_ _"], Float[Tensor, "_ _"]]]:
+        """Each layer's round, its rows' states [rows, d_hidden] and what they add to the fingerprint [rows, length]."""
+        r = given.atoms.rows()
         for step, hash_, norm, index in zip(given.rounds, self.hash, self.norms, self.index, strict=True):
             around = propagate(step.senders(r), step.relation)
             bonds = propagate(step.bonds, step.relation)
             v = torch.cat([step.previous(r) + around, bonds], dim=1)
             r = self.activation(norm(hash_(v, step.relation.offsets.diff()), step.members))
-            f = step.previous(f) + index(r).softmax(dim=1)
-            layers.append((r, step.members))
-        return SharedStates(f, given.readout, given.every_atom, layers)
+            yield step, r, index(r).softmax(dim=1)

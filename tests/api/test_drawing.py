@@ -1,4 +1,4 @@
-"""Learned clusters and salient bonds on molecules: atoms in their order, a drawing each, other models refused."""
+"""Learned clusters, salient bonds and bits on molecules: atoms in their order, a drawing each, others refused."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 import molgraph
 from molgraph.api.drawn import read_molecules
 from molgraph.base.errors import UsageError
+from molgraph.models.neural_fingerprint import NeuralFingerprint
 from molgraph.models.rfm import RFM
 from molgraph.train.model import Model
 
@@ -91,3 +92,33 @@ def test_salience_is_the_norm_of_each_bonds_states() -> None:
         molgraph.draw_salience(model, "CCO", block="middle")
     with pytest.raises(molgraph.MolgraphError, match="no states of bonds"):
         molgraph.draw_salience(molgraph.train("builtin:chembl2321810", model="gin", **OPTIONS).model, "CCO")
+
+
+def test_a_bit_is_explained_by_the_fragments_that_add_most_to_it() -> None:
+    options = {"model": "neural_fingerprint", "epochs": 1, "baseline": False, "params": {"length": 6, "depth": 2}}
+    model = molgraph.train("builtin:chembl2321810", **options).model
+    smiles = ["CC(=O)Nc1ccccc1Cl", "C(C", "C", "CCO", "Clc1ccccc1NC(C)=O"]
+    every = [molgraph.explain_bit(model, bit, smiles, top=1000).fragments for bit in range(6)]
+    assert len({tuple(sorted(each["fragment"])) for each in every}) == 1, "fragments are all shown, whatever the bit"
+    assert set(every[0].columns) == {"fragment", "radius", "activation", "molecule", "atom"}
+    # a fragment that is a whole molecule adds the same wherever it stands, so a bit of CCO is the sum of its parts
+    encoder, _, batch = read_molecules(model, "CCO", NeuralFingerprint, what="", hint="")
+    whole = encoder(batch).graphs[0].detach().numpy()
+    alone = [molgraph.explain_bit(model, bit, "CCO", top=1000) for bit in range(6)]
+    parts = alone[0].fragments.set_index("fragment")
+    assert sorted(parts.index) == ["C(C)O", "CC", "CCO", "OC", "OCC"] and parts.loc[
+        "CC", ["radius", "atom"]
+    ].tolist() == [1, 0]
+    twice = [each.fragments.set_index("fragment")["activation"] for each in alone]  # the middle atom, in both layers
+    assert all(
+        each.between(0, 1).all() and each.sum() < bit <= each.sum() + each["C(C)O"]
+        for each, bit in zip(twice, whole, strict=True)
+    )
+    best = molgraph.explain_bit(model, 3, smiles, top=2)
+    assert len(best.svgs) == 2 and best.fragments["activation"].is_monotonic_decreasing
+    assert "highlight" not in best.svgs[0] and "9ecbf0".upper() in best.svgs[0].upper()
+    assert repr(best).startswith("bit 3: 2 fragments") and best.captions[0] in best._repr_html_()
+    assert molgraph.explain_bit(model, 0, ["C(C"]).svgs == ()
+    for bit, top, words in ((6, 1, "no bit 6"), (-1, 1, "no bit -1"), (0, 0, "top is 0")):
+        with pytest.raises(UsageError, match=words):
+            molgraph.explain_bit(model, bit, "CCO", top=top)

@@ -20,7 +20,7 @@ from molgraph.nn import relations
 from molgraph.nn.relation import Relation
 from molgraph.nn.row_graph import RowGraph
 from molgraph.nn.size_groups import SizeGroups, size_groups
-from molgraph.nn.structpool import StructPool
+from molgraph.nn.structpool import StructPool, all_pairs_message
 
 
 def graph_of(batch: GraphBatch, d: int = 6, near: int | None = None, seed: int = 0) -> RowGraph:
@@ -126,6 +126,20 @@ def test_rows_that_are_like_no_other_hear_nothing(released: bool) -> None:
     torch.testing.assert_close(pooled.assignment, u.softmax(1))
     (pooled.h.sin().sum() + pooled.adjacency.sin().sum()).backward()
     assert rows.grad is not None and rows.grad.isfinite().all()
+
+
+def test_a_normaliser_of_rounding_error_alone_is_not_divided_by() -> None:
+    batch = collate(featurize(["CCCCCCCC"]), np.arange(1))
+    graph, width = graph_of(batch), 512
+    torch.manual_seed(0)
+    x = torch.block_diag(*torch.rand(8, 1, width))  # rows that have no column in common: each product is 0
+    both = (x * x.sum(0)).sum(1)
+    assert (both - x.square().flip(1).sum(1)).abs().max() > 0, "no rounding to guard against"
+    q = torch.rand(8, 4)
+    assert not all_pairs_message(x, graph)(q).any(), "a sum of zeros over rounding error"
+    alike = x + torch.rand(8, 8 * width)  # and where rows are alike, the guard changes nothing
+    heard = all_pairs_message(alike, graph)(q)
+    torch.testing.assert_close(heard, all_pairs_message(alike, graph, guarded=False)(q))
 
 
 def test_groups_hold_each_row_once() -> None:
