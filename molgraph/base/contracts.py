@@ -121,18 +121,21 @@ class Trainable(ABC):
         """Hyper-parameters by name."""
         return {name: getattr(self, name) for name in self.param_names()}
 
+    def named_parts(self) -> dict[str, Any]:
+        """The registered encoders, joiners and objectives that its hyper-parameters name, by name."""
+        asked = {kind: self.get_params().get(kind) for kind in ("encoder", "joiner", "objective")}
+        names = [(kind, name) for kind, value in asked.items() if isinstance(value, str) for name in value.split("+")]
+        return {name: registry.get(kind, name) for kind, name in names if name in registry.names(kind)}
+
     def resolved_params(self) -> dict[str, Any]:
         """Hyper-parameters by name, with those of its members, and the defaults of the encoders and the like it names.
 
         A benchmark's cell depends on them.
         """
         params, defaults = self.get_params(), {}
-        for kind, value in params.items():
-            parts = value.split("+") if kind in ("encoder", "joiner", "objective") and isinstance(value, str) else []
-            for name in parts:
-                if name in registry.names(kind):
-                    known = inspect.signature(registry.get(kind, name).__init__).parameters.values()
-                    defaults[name] = {p.name: p.default for p in known if p.default is not p.empty}
+        for name, part in self.named_parts().items():
+            known = inspect.signature(part.__init__).parameters.values()
+            defaults[name] = {p.name: p.default for p in known if p.default is not p.empty}
         members = [member.resolved_params() for member in self.members]
         return {**params, **({"defaults": defaults} if defaults else {}), **({"members": members} if members else {})}
 

@@ -110,6 +110,10 @@ class GradientDescent(Section):
     """How weights are learned: the keys that gradient descent alone has."""
 
     epochs: Annotated[Count, Option("Passes over the data, at most.", "N")] = 50
+    min_steps: Annotated[
+        Annotated[int, Field(ge=0, lt=2**31)],
+        Option("Steps at least, where none is stopped early: few rows get more epochs, patience and warm-up.", "N"),
+    ] = 0
     batch_size: Annotated[Count, Option("Molecules in a step.", "N")] = 64
     learning_rate: Annotated[AboveZero, Option("Highest step size of gradient descent.", "X")] = 1e-3
     warmup_epochs: Annotated[FromZero, Option("Epochs until the step size is highest.", "X")] = 2.0

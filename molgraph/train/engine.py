@@ -24,7 +24,7 @@ from molgraph.data.loader import batch_order, make_ahead
 from molgraph.train import checkpoint
 from molgraph.train.checkpoint import CURVES, Progress
 from molgraph.train.objective import Loss, Objective, StepState
-from molgraph.train.optimizers import Steps, learning_rate, make_optimizer
+from molgraph.train.optimizers import Steps, learning_rate, make_optimizer, stretched
 from molgraph.train.runtime import Interrupted, lightning_quiet, make_fabric, watch_ctrl_c
 from molgraph.train.samples import Sample, Samples
 
@@ -82,8 +82,8 @@ class Fit:
 
     def __init__(self, train: Samples, valid: Samples | None, plan: TrainingConfig) -> None:
         self.train, self.valid, self.plan = train, valid, plan
-        self.how = how = plan.how
-        self.steps = len(batch_order(len(train), how.batch_size, least=plan.least_rows))
+        self.steps = len(batch_order(len(train), plan.how.batch_size, least=plan.least_rows))
+        self.how = how = stretched(plan.how, self.steps)
         self.rates = Steps(how.learning_rate, int(how.warmup_epochs * self.steps), how.epochs * self.steps)
         self.path = None if plan.folder is None else plan.folder / checkpoint.FILE_NAME
         self.progress = Progress()

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import nn
 
+from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.registry import get, register
 
 
@@ -30,6 +31,20 @@ class Schedule(Protocol):
     """
 
     def __call__(self, peak: float, done: float) -> float: ...
+
+
+def stretched(how: GradientDescent, steps: int) -> GradientDescent:
+    """As many more epochs, patience and warm-up, for so many steps an epoch, as ``min_steps`` asks for.
+
+    Example:
+        >>> few = stretched(GradientDescent(epochs=50, patience=15, min_steps=3000), 20)
+        >>> few.epochs, few.patience, few.warmup_epochs
+        (150, 45, 6.0)
+    """
+    epochs = max(how.epochs, math.ceil(how.min_steps / steps))
+    times = epochs / how.epochs
+    patience = None if how.patience is None else math.ceil(how.patience * times)
+    return how.model_copy(update={"epochs": epochs, "patience": patience, "warmup_epochs": how.warmup_epochs * times})
 
 
 def make_optimizer(

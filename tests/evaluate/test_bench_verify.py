@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from molgraph.base.errors import StorageError
-from molgraph.evaluate.benchmark.cells import MANIFEST, PREDICTIONS, cell_key, file_of_split
+from molgraph.evaluate.benchmark.cells import FIRST_FORMAT, MANIFEST, PREDICTIONS, cell_key, file_of_split
 from molgraph.evaluate.benchmark.run_folder import Records, read_records
 from molgraph.evaluate.benchmark.scoring import SCORES
 from molgraph.evaluate.benchmark.store import sha256
@@ -225,8 +225,8 @@ def as_first_written(out: Path) -> None:
     for record, cell in zip(records.done, plan["cells"], strict=True):
         method, manifest = records.recipe.of_method(record.cell.method), dict(record.manifest)
         del manifest["resolved"]
-        key = cell_key(manifest["data_hash"], manifest["split_hash"], method, cell["seed"], None)
-        manifest |= {"format": "molgraph-cell-1", "key": key}
+        key = cell_key(manifest["data_hash"], manifest["split_hash"], method, cell["seed"], None, form=FIRST_FORMAT)
+        manifest |= {"format": FIRST_FORMAT, "key": key}
         cell["key"] = key
         folder = record.cell.folder(out)
         (folder / MANIFEST).write_text(json.dumps(manifest))

@@ -95,19 +95,23 @@ def _fill_gaps(counts: np.ndarray, part_of: np.ndarray, k: int) -> None:
 
 
 def fill_folds(sizes: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """The fold of each group: largest groups first, ties shuffled by the seed, each to the fold with fewest rows.
+    """The fold of each group: each goes to a fold with fewest rows, those first that tend to be large.
+
+    Groups come in the order of their sizes times a random factor of 1/4 to 4: by the sizes alone the largest are
+    in the same folds in every repeat (on BACE's scaffolds 40% of the rows kept their fold between repeats, by chance
+    20%); small groups come last, so that the folds are equally large.
 
     Example:
         >>> folds = fill_folds(np.ones(6, dtype=np.int64), 3, seed=0)
         >>> np.bincount(folds).tolist()
         [2, 2, 2]
     """
-    order = generator(seed, "folds").permutation(len(sizes))
-    order = order[np.argsort(-sizes[order], kind="stable")]
-    filled = np.zeros(k, dtype=np.int64)
+    drawn = generator(seed, "folds")
+    order = np.argsort(-sizes * 4.0 ** drawn.uniform(-1, 1, len(sizes)), kind="stable")
+    filled, name = np.zeros(k, dtype=np.int64), drawn.permutation(k)
     fold_of = np.empty(len(sizes), dtype=np.int64)
     for g in order:
         fold = int(filled.argmin())
-        fold_of[g] = fold
+        fold_of[g] = name[fold]
         filled[fold] += sizes[g]
     return fold_of

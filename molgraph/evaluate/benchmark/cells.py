@@ -12,8 +12,9 @@ from typing import Any
 from molgraph.base.version import __version__
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe, Generation
 
-FORMAT = "molgraph-cell-2"
 FIRST_FORMAT = "molgraph-cell-1"  # its keys hold the recipe's parameters alone, without defaults and molgraph's version
+OLDER = (FIRST_FORMAT, "molgraph-cell-2")  # whose inner splits were random, whatever the outer one; they can be read
+FORMAT = "molgraph-cell-3"
 FAILED = ("crashed", "timeout", "memory", "refused")
 MANIFEST, PREDICTIONS, LOG = "manifest.json", "predictions.parquet", "stderr.txt"
 
@@ -54,14 +55,18 @@ def cell_key(
     resolved: Mapping[str, Any] | None,
     version: str = __version__,
     generation: Generation | None = None,
+    form: str = FORMAT,
 ) -> str:
-    """sha256 of data, rows, method, its parameters with their defaults, search, seed, columns and molgraph's version.
+    """sha256 of data, rows, method, its resolved parameters and code, search, seed, columns and molgraph's version.
 
-    ``resolved`` is None for a cell of the first format; ``generation`` is that of a generator's.
+    ``resolved`` is None for a cell of the first format; ``generation`` is that of a generator's; ``form`` is the cell's
+    format.
     """
     search = None if method.search is None else method.search.model_dump(mode="json")
-    head, params = (FIRST_FORMAT, method.params) if resolved is None else (FORMAT, resolved)
-    parts: list[Any] = [head, data_hash, split_hash, method.name, params, search, seed]
+    if search is not None and not search["params"]:  # as keys had it before there were such
+        del search["params"]
+    params = method.params if resolved is None else resolved
+    parts: list[Any] = [form, data_hash, split_hash, method.name, params, search, seed]
     parts += [] if generation is None else [{"generation": generation.model_dump(include={"draws", "most_train"})}]
     parts += [] if method.inputs is None else [{"inputs": method.inputs}]
     parts += [] if resolved is None else [{"molgraph": version}]

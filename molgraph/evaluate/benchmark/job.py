@@ -16,8 +16,9 @@ from molgraph.base.parameters import check_params
 from molgraph.base.registry import get
 from molgraph.base.seeds import derive
 from molgraph.base.version import package_versions
-from molgraph.data.splits import split_table
+from molgraph.data.splits import Split
 from molgraph.data.table import Table
+from molgraph.evaluate.benchmark.inner_split import inner_splits
 
 CPU = (None, "cpu")
 PACKAGES = [
@@ -28,6 +29,7 @@ PACKAGES = [
     "rdkit",
     "lightning",
     "xgboost",
+    "xgboost-cpu",
     "catboost",
     "gpytorch",
     "optuna",
@@ -137,17 +139,24 @@ def strip_labels(table: Table, inputs: Sequence[str] | None = None) -> Table:
     return replace(_of(table, inputs), y=None, targets=(), packed={})
 
 
-def fit(method: Trainable, train: Table, valid: Table | None, seed: int, inputs: Sequence[str] | None = None) -> None:
+def fit(
+    method: Trainable,
+    train: Table,
+    valid: Table | None,
+    seed: int,
+    outer: Split,
+    inputs: Sequence[str] | None = None,
+) -> None:
     """Fit on training rows; a method that stops early by validation rows gets a tenth of them where there are none.
 
-    The tenth is drawn from whole rows, so that it does not depend on the entity columns (``inputs``) that are read.
+    The tenth is divided off as ``outer`` divided the table, and from whole rows, so that it does not depend on the
+    entity columns (``inputs``) that are read.
     """
     if not method.uses_valid:
         method.fit(_of(train, inputs))
         return
     if valid is None or not len(valid):
-        shares = (1 - VALID_SHARE, VALID_SHARE, 0.0)
-        cut = split_table(train, "random", fractions=shares, seed=derive(seed, "valid") % 2**32)
+        (cut,) = inner_splits(train, outer, derive(seed, "valid") % 2**32, share=VALID_SHARE, part="valid")
         train, valid = train.take(cut.train), train.take(cut.valid)
     method.fit(_of(train, inputs), _of(valid, inputs))
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from molgraph.base.code import code_hash
 from molgraph.base.contracts import Method, Target
 from molgraph.base.errors import DataError, MolgraphError, UsageError, nearest
 from molgraph.base.paths import atomic_write
@@ -48,7 +49,7 @@ class DatasetPlan:
     cells: tuple[Cell, ...] = ()  # everything that the recipe asks for on it
     left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows that are in no part of any split
     refused_splits: Mapping[str, str] = field(default_factory=dict)  # split label -> why
-    resolved: Resolved = field(default_factory=dict)  # row of the board -> parameters, defaults included
+    resolved: Resolved = field(default_factory=dict)  # row of the board -> parameters, defaults included, and code
 
     def save(self, out: Path) -> None:
         """Write the plan file."""
@@ -124,7 +125,7 @@ def check_recipe(recipe: BenchRecipe, factory: Callable[..., Method], tables: Ma
     """Refuse what no run can do, before anything runs: unknown datasets, splits, metrics, methods and parameters.
 
     Returns:
-        Row of the board -> the parameters of its method, defaults included, as plain values.
+        Row of the board -> the parameters of its method, defaults included, as plain values, and a hash of its code.
     """
     for name in recipe.datasets:
         if name not in tables:
@@ -150,7 +151,8 @@ def check_recipe(recipe: BenchRecipe, factory: Callable[..., Method], tables: Ma
         if method.search is not None and not made.space():
             raise UsageError(f"{method.name} has no parameters to search", hint="leave its search out")
         plain = json.dumps(made.resolved_params(), default=lambda value: type(value).__qualname__)
-        resolved[method.row] = json.loads(plain)
+        parts = [part for each in made.with_members for part in (type(each), *each.named_parts().values())]
+        resolved[method.row] = {**json.loads(plain), "code": code_hash(parts)}
     return resolved
 
 

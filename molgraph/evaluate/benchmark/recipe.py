@@ -116,6 +116,7 @@ class Search(Section):
     folds: Annotated[int, Field(ge=2)] = 3  # inner folds that each is judged on
     fraction: Annotated[float, Field(gt=0, lt=1)] | None = None  # in place of folds: the share of the rows that judges
     seed: NotNegative = 0  # of the sampler and the inner split
+    params: Params = Field(default_factory=dict)  # that trials alone have, such as fewer epochs
 
 
 class BenchMethod(Section):

@@ -15,18 +15,19 @@ from molgraph.base.errors import MolgraphError
 from molgraph.base.optional import need
 from molgraph.base.search_space import Categorical, Float, Int, Range
 from molgraph.base.seeds import derive
-from molgraph.data.splits import kfold, split_table
+from molgraph.data.splits import Split
 from molgraph.data.table import Table
+from molgraph.evaluate.benchmark.inner_split import inner_splits
 from molgraph.evaluate.benchmark.job import Job, fit, strip_labels
 from molgraph.evaluate.metrics import get_metric, score
 
 LOST = 1e300  # what a trial without a score counts as: worse than any other
 
 
-def search(job: Job, train: Table) -> dict[str, Any]:
+def search(job: Job, train: Table, outer: Split) -> dict[str, Any]:
     """Search a method's parameters with Optuna's TPE sampler (Akiba et al. 2019, KDD; Bergstra et al. 2011, NeurIPS).
 
-    Only training rows come in. They are split again, forms of a molecule together; each trial learns from one part and
+    Only training rows come in. They are split again as ``outer`` divided the table; each trial learns from one part and
     is judged on the other, by the metric that leads each target, averaged over the targets.
     """
     assert job.search is not None
@@ -34,7 +35,9 @@ def search(job: Job, train: Table) -> dict[str, Any]:
     space = {k: v for k, v in job.make(job.params, job.seed).space().items() if k not in job.params}
     if not space:
         return {"chosen": {}, "search": {"trials": []}, "notes": [f"{job.method} has nothing to search"]}
-    parts = _inner(train, settings)
+    seed = derive(settings["seed"], "inner") % 2**32
+    inner = inner_splits(train, outer, seed, share=settings["fraction"], folds=settings["folds"])
+    parts = [(train.take(split.train), train.take(split.test)) for split in inner]
     metrics = {name: get_metric(each[0]) for name, each in job.metrics.items()}
     trials: list[dict[str, Any]] = []
 
@@ -43,10 +46,10 @@ def search(job: Job, train: Table) -> dict[str, Any]:
         started = time.perf_counter()
         values, why = [], ""
         try:
-            for k, (inner, judged) in enumerate(parts):
+            for k, (learned, judged) in enumerate(parts):
                 seed = derive(job.seed, "search", k) % 2**32
-                method = job.make({**job.params, **chosen}, seed)
-                fit(method, inner, None, seed, job.inputs)
+                method = job.make({**job.params, **settings["params"], **chosen}, seed)
+                fit(method, learned, None, seed, outer, job.inputs)
                 values.append(_judge(judged, method.predict(strip_labels(judged, job.inputs)), metrics))
         except (MolgraphError, ValueError, ArithmeticError) as error:
             why = f"{type(error).__name__}: {error}"[:300]
@@ -65,6 +68,7 @@ def search(job: Job, train: Table) -> dict[str, Any]:
     best = min(scored, key=lambda t: t["value"], default=None)  # the first of equals
     notes = [] if best else ["no trial of the search had a score: the defaults are used"]
     made = {"metrics": {name: m.name for name, m in metrics.items()}, "rows": len(train), "trials": trials}
+    made["split"] = inner[0].recipe
     return {"chosen": best["params"] if best else {}, "search": made, "notes": notes}
 
 
@@ -75,17 +79,6 @@ def _suggest(trial: Any, name: str, each: Range) -> Any:
         return trial.suggest_int(name, each.low, each.high, log=each.log)
     assert isinstance(each, Categorical)
     return each.choices[trial.suggest_categorical(name, list(range(len(each.choices))))]
-
-
-def _inner(train: Table, settings: Mapping[str, Any]) -> list[tuple[Table, Table]]:
-    """Pairs of what a trial learns from and what judges it."""
-    seed = derive(settings["seed"], "inner") % 2**32
-    share = settings["fraction"]
-    if share is not None:
-        splits = [split_table(train, "random", fractions=(1 - share, 0.0, share), seed=seed)]
-    else:
-        splits = kfold(train, settings["folds"], "random", seed, with_valid=False)
-    return [(train.take(s.train), train.take(s.test)) for s in splits]
 
 
 def _judge(judged: Table, prediction: Prediction, metrics: Mapping[str, Any]) -> float:

@@ -11,9 +11,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from molgraph.base.code import commit
 from molgraph.base.errors import DataError
 from molgraph.base.toml_config import parse_json
-from molgraph.evaluate.benchmark.cells import FIRST_FORMAT, FORMAT, LOG, MANIFEST, PREDICTIONS, Cell
+from molgraph.evaluate.benchmark.cells import FORMAT, LOG, MANIFEST, OLDER, PREDICTIONS, Cell
 from molgraph.evaluate.benchmark.job import Job, Outcome, machine, versions
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan
 from molgraph.evaluate.benchmark.recipe import BenchSplit
@@ -91,6 +92,7 @@ def _manifest(cell: Cell, problem: DatasetPlan, split: BenchSplit, job: Job, out
         "budget": {"seconds": job.seconds, "memory_gb": job.memory_gb},
         "versions": found.get("versions") or versions(),
         "machine": found.get("machine") or machine(),
+        "commit": commit(),
         "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "predictions_sha256": None,
     }
@@ -105,7 +107,7 @@ def read_manifest(out: Path, cell: Cell) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}", hint=again) from error
-    known = isinstance(manifest, dict) and manifest.get("format") in (FORMAT, FIRST_FORMAT)
+    known = isinstance(manifest, dict) and manifest.get("format") in (FORMAT, *OLDER)
     if not known or manifest.get("key") != cell.key:
         raise DataError(f"{path} belongs to another cell", hint=again)
     odd = [name for name, kind in READ.items() if name not in manifest or not isinstance(manifest[name], kind)]

@@ -160,11 +160,11 @@ def _check_cell(records: Records, cell: Cell, manifest: dict, sound: _Sound) -> 
     if method is None:
         yield "the recipe has no method of its name"
     else:
-        first = manifest["format"] == FIRST_FORMAT
-        resolved = None if first else manifest.get("resolved", {})
+        form = manifest["format"]
+        resolved = None if form == FIRST_FORMAT else manifest.get("resolved", {})
         version = manifest.get("versions", {}).get("molgraph", "")
         drawn = records.recipe.generation if records.recipe.generates else None
-        key = cell_key(problem.data_hash, stated, method, cell.seed, resolved, version, drawn)
+        key = cell_key(problem.data_hash, stated, method, cell.seed, resolved, version, drawn, form)
         if cell.key != key or manifest.get("params") != method.params:
             yield "its key is not that of the recipe's data, split, method, parameters and seed"
     if manifest["status"] != "ok":

@@ -57,14 +57,14 @@ def run_job(job: Job) -> dict[str, Any]:
     seconds, found, params = {"search": 0.0}, {}, dict(job.params)
     if job.search is not None:
         started = time.perf_counter()
-        found = search(job, train)
+        found = search(job, train, split)
         params |= found["chosen"]
         seconds["search"] = time.perf_counter() - started
     method = job.make(params, job.seed)
     if isinstance(method, Generator):
-        return run_generator(job, method, given_molecules(train, job.most_train), valid)
+        return run_generator(job, method, given_molecules(train, job.most_train), valid, split)
     started = time.perf_counter()
-    fit(method, train, valid, job.seed, job.inputs)
+    fit(method, train, valid, job.seed, split, job.inputs)
     seconds["fit"] = time.perf_counter() - started
     started = time.perf_counter()
     prediction = method.predict(strip_labels(test, job.inputs))
@@ -76,10 +76,10 @@ def run_job(job: Job) -> dict[str, Any]:
     return {"status": "ok", "reason": "", "seconds": seconds, "notes": notes, "unlearned": unlearned, **found}
 
 
-def run_generator(job: Job, made: Generator, train: Table, valid: Table) -> dict[str, Any]:
+def run_generator(job: Job, made: Generator, train: Table, valid: Table, split: Split) -> dict[str, Any]:
     """Learn from the training molecules and write what is drawn; the test molecules are never handed to it."""
     started = time.perf_counter()
-    fit(made, strip_labels(train), strip_labels(valid), job.seed)
+    fit(made, strip_labels(train), strip_labels(valid), job.seed, split)
     fitted = time.perf_counter()
     drawn = {"smiles": made.sample(job.draws, job.seed)}
     seconds = {"fit": fitted - started, "sample": time.perf_counter() - fitted}

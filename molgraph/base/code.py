@@ -1,0 +1,50 @@
+"""Tell which code made a result: a hash of the source of classes, and the commit that is checked out."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).resolve().parents[1]
+_INSTALLED = tuple({str(Path(sysconfig.get_paths()[name])) for name in ("stdlib", "purelib", "platlib")})
+
+
+def code_hash(objects: Iterable[Any]) -> str:
+    """sha256 of the files that define classes, their bases, and functions; of molgraph and of one's own alone.
+
+    Installed packages count by their version, and what a file imports does not count.
+
+    Example:
+        >>> from pathlib import Path
+        >>> len(code_hash([Path])), code_hash([Path]) == code_hash([dict])
+        (64, True)
+    """
+    files = {}
+    for each in objects:
+        for part in each.__mro__ if isinstance(each, type) else (each,):
+            name = getattr(part, "__module__", "")
+            path = getattr(sys.modules.get(name), "__file__", None)
+            if path and (path.startswith(str(_ROOT)) or not path.startswith(_INSTALLED)):
+                files[name] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+            elif not path and name == "__main__":  # of a notebook or a prompt
+                files[part.__qualname__] = hashlib.sha256(inspect.getsource(part).encode()).hexdigest()
+    return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
+
+
+@cache
+def commit() -> str:
+    """The commit of molgraph's repository, with ``-dirty`` where files were changed; empty for an installed wheel."""
+    words = ["git", "-C", str(_ROOT), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        asked = subprocess.run(words, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    tracked = (_ROOT.parent / ".git").exists()
+    return asked.stdout.strip() if asked.returncode == 0 and tracked else ""

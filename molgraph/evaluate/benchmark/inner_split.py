@@ -1,0 +1,59 @@
+"""Split a cell's training rows again as the outer split divided them, for early stopping and for searches."""
+
+from __future__ import annotations
+
+from molgraph.base.errors import MolgraphError
+from molgraph.base.registry import get
+from molgraph.data.splits import Split, kfold, split_table
+from molgraph.data.splits.recipe import Splitter
+from molgraph.data.table import Table
+
+SCAFFOLDS = "scaffold/balanced"  # follows the scaffold splits of others, which make their parts themselves
+RANDOM = "random"
+
+
+def inner_recipe(outer: Split) -> str:
+    """The recipe of the inner splits: the outer one where it groups rows, else ``random``.
+
+    A method that is tested on new scaffolds and stops, or is tuned, by known ones is tuned for another question.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> table = make_table(["CCO", "CCCO", "c1ccccc1", "C1CCCCC1", "C1CC1", "CN"])
+        >>> inner_recipe(split_table(table, "cluster/butina", fractions=(0.5, 0.0, 0.5)))
+        'cluster/butina'
+    """
+    if outer.recipe.startswith("scaffold/"):
+        return SCAFFOLDS
+    known: Splitter = get("split", outer.recipe)
+    return RANDOM if known.group is None or "column" in known.params else outer.recipe
+
+
+def inner_splits(
+    train: Table, outer: Split, seed: int, *, share: float | None = None, folds: int | None = None, part: str = "test"
+) -> list[Split]:
+    """Splits of the training rows by ``inner_recipe``; random ones where that cannot divide them.
+
+    Args:
+        train: the training rows.
+        outer: the split that they are the training part of.
+        seed: what shuffling begins from.
+        share: of the rows, for one split.
+        folds: in place of a share.
+        part: the part that gets the share, ``valid`` or ``test``.
+
+    Raises:
+        DataError: too few rows.
+    """
+    name = inner_recipe(outer)
+    own = {key: value for key, value in outer.params.items() if key in get("split", name).params}
+    for recipe, params in ((name, own), (RANDOM, {})):
+        try:
+            if share is None:
+                return kfold(train, folds or 2, recipe, seed, with_valid=False, **params)
+            fractions = (1 - share, share, 0.0) if part == "valid" else (1 - share, 0.0, share)
+            return [split_table(train, recipe, fractions=fractions, seed=seed, quiet=True, **params)]
+        except MolgraphError:  # fewer scaffolds than parts
+            if recipe == RANDOM:
+                raise
+    raise AssertionError("one of both returns or raises")
