@@ -64,3 +64,12 @@ def test_folds_are_even_and_shuffled() -> None:
     folds = fill_folds(np.ones(103, dtype=np.int64), 5, seed=0)
     assert sorted(np.bincount(folds).tolist()) == [20, 20, 21, 21, 21]
     assert (folds != fill_folds(np.ones(103, dtype=np.int64), 5, seed=1)).any()
+
+
+def test_large_groups_change_their_folds_between_draws() -> None:
+    """By the sizes alone, the largest groups would be in the same folds in every repeat."""
+    sizes = np.array([90, 60, 50, 40, 30, 20, *[1] * 210])
+    drawn = np.stack([fill_folds(sizes, 5, seed) for seed in range(200)])
+    assert all(np.bincount(folds, sizes, 5).max() <= 110 for folds in drawn), "as even as whole groups allow"
+    same = [(drawn[1:, g] == drawn[:-1, g]).mean() for g in range(len(sizes))]
+    assert min(same) > 0.1 and max(same) < 0.3, "chance is 0.2"

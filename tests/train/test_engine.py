@@ -47,6 +47,17 @@ def test_best_weights_are_kept_and_training_stops_early():
     np.testing.assert_allclose(loss, curve.min(), rtol=1e-4)
 
 
+def test_few_rows_get_more_epochs_where_steps_are_asked_for():
+    train, valid = series(64), series(32, 100)
+    asked = {"epochs": 4, "batch_size": 32, "patience": 1, "warmup_epochs": 1.0}
+    plain, more = (small(**asked, min_steps=n).fit(train) for n in (8, 24))
+    assert len(plain.curves) == 4 and len(more.curves) == 12, "two steps an epoch"
+    rates = [m.curves["learning_rate"].to_numpy() for m in (plain, more)]
+    assert [int(r.argmax()) for r in rates] == [1, 3], "the warm-up is stretched too"
+    early = small(**asked | {"learning_rate": 0.3}, min_steps=2400).fit(train, valid)
+    assert len(early.curves) == early.best_epoch + 300 < 1200, "and patience"
+
+
 def test_without_a_validation_part_all_epochs_are_trained_and_it_says_so(caplog):
     with caplog.at_level("INFO", logger="molgraph"):
         method = small(epochs=4).fit(series(32))
