@@ -15,7 +15,7 @@ from molgraph.evaluate.benchmark.recipe import BenchRecipe, OwnTable
 from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run import run_benchmark
 
-FACTORY = "molgraph.train.make_method:make_method"
+FACTORY = "molgraph.auxiliary.own_method:make_any"
 #: what a cell's process needs and would else import anew each time; none of it starts a thread
 IMPORTS: tuple[str, ...] = (
     "molgraph.train.make_method",

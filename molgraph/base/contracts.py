@@ -127,6 +127,10 @@ class Trainable(ABC):
         names = [(kind, name) for kind, value in asked.items() if isinstance(value, str) for name in value.split("+")]
         return {name: registry.get(kind, name) for kind, name in names if name in registry.names(kind)}
 
+    def code_parts(self) -> tuple[Any, ...]:
+        """The classes and functions whose code its results depend on."""
+        return (type(self), *self.named_parts().values())
+
     def resolved_params(self) -> dict[str, Any]:
         """Hyper-parameters by name, with those of its members, and the defaults of the encoders and the like it names.
 

@@ -67,6 +67,11 @@ def run(
         [[generator]]
         name = "gru"
 
+    A method of your own: a scikit-learn estimator (on fingerprints, or with
+    `params = { reads = "smiles" }`) or a function of train, labels and test:
+        [[method]]
+        path = "mypackage:MyRegressor"
+
     Of a table of pairs, a method may be given some columns alone:
         [[method]]
         name = "random_forest"

@@ -48,8 +48,8 @@ def engine() -> LocalEngine:
 
 def go(out: Path, asked: BenchRecipe, tables: dict[str, Table] | None = None, **options: Any) -> Ran:
     """Run it on ``small``, or other tables, where no engine is named on the one that all tests share."""
-    options = {"engine": engine()} | options
-    return run_benchmark(asked, out, factory=FACTORY, tables=tables or {"small": small()}, **options)
+    options = {"engine": engine(), "factory": FACTORY} | options
+    return run_benchmark(asked, out, tables=tables or {"small": small()}, **options)
 
 
 def three_and_a_failure(out: Path, tables: dict[str, Table], **more: Any) -> Path:

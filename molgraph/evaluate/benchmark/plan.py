@@ -151,7 +151,7 @@ def check_recipe(recipe: BenchRecipe, factory: Callable[..., Method], tables: Ma
         if method.search is not None and not made.space():
             raise UsageError(f"{method.name} has no parameters to search", hint="leave its search out")
         plain = json.dumps(made.resolved_params(), default=lambda value: type(value).__qualname__)
-        parts = [part for each in made.with_members for part in (type(each), *each.named_parts().values())]
+        parts = [part for each in made.with_members for part in each.code_parts()]
         resolved[method.row] = {**json.loads(plain), "code": code_hash(parts)}
     return resolved
 

@@ -122,13 +122,25 @@ class Search(Section):
 class BenchMethod(Section):
     """One row of the board."""
 
-    name: str  # a registered method or encoder, or a registered generator
+    name: str  # a registered method or encoder, a registered generator, or an import path, module:object
     kind: Literal["method", "generator"] = "method"
     label: Label = ""  # on the board and in paths; by default the method's name
     params: Params = Field(default_factory=dict)
     inputs: Annotated[tuple[str, ...], Field(min_length=1)] | None = None  # the entity columns that it is given, or all
     search: Search | None = None
     skip: tuple[str, ...] = ()  # datasets that it is not run on; the recipe's comments say why
+
+    @model_validator(mode="before")
+    @classmethod
+    def _path(cls, values: Any) -> Any:
+        """``path = "module:object"`` as its name, with the object's name on the board."""
+        if not isinstance(values, Mapping) or "path" not in values:
+            return values
+        path = values["path"]
+        if "name" in values or not isinstance(path, str) or not re.fullmatch(r"[\w.]+:\w+", path):
+            raise ValueError(f"path is {path!r}: give module:object, and label in the place of name")
+        rest = {key: value for key, value in values.items() if key != "path"}
+        return {"name": path, "label": path.partition(":")[2], **rest}
 
     @property
     def row(self) -> str:

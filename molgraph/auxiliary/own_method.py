@@ -1,0 +1,203 @@
+"""Benchmark a method of one's own by its import path: a scikit-learn estimator, a function, or a ``Method``."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, NoReturn, Self
+
+import numpy as np
+
+from molgraph.base.contracts import Method, Prediction, State, Target
+from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.chem.fingerprints import morgan
+from molgraph.data.labels import check_targets
+from molgraph.data.table import Table
+from molgraph.train.make_method import make_method
+
+Reads = Literal["", "fingerprints", "smiles"]
+PROBABLE = "a score from 0 to 1 for class 1"
+
+
+def make_any(name: str, **params: Any) -> Method:
+    """A registered method or encoder by its name, or one's own by its import path ``module:object``."""
+    return make_own(name, **params) if ":" in name else make_method(name, **params)
+
+
+def make_own(path: str, *, reads: Reads = "", **params: Any) -> Method:
+    """A method of one's own: a subclass of ``molgraph``'s ``Method`` as it is, anything else within ``OwnMethod``.
+
+    Raises:
+        UsageError: nothing of that name can be imported, or a parameter that it has not.
+
+    Example:
+        >>> make_own("sklearn.linear_model:Ridge", alpha=3.0).resolved_params()["alpha"]
+        3.0
+    """
+    found = load_object(path)
+    if isinstance(found, type) and issubclass(found, Method):
+        return found(**params)
+    return OwnMethod(path, params, reads=reads)
+
+
+def load_object(path: str) -> Any:
+    """What an import path ``module:object`` names; modules are looked for in the working folder too."""
+    module, _, name = path.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found = getattr(import_module(module), name)
+    except AttributeError as error:
+        raise UsageError(f"{module} has no {name!r}", hint=nearest(name, dir(sys.modules[module]))) from error
+    except Exception as error:  # it is somebody else's code, which may raise anything
+        raise UsageError(
+            f"{path!r} cannot be imported: {error}", hint=f"looked in {here} and installed ones"
+        ) from error
+    if not callable(found):
+        raise UsageError(f"{path!r} is a {type(found).__name__}", hint="name a class or a function")
+    return found
+
+
+class OwnMethod(Method):
+    """A scikit-learn estimator or a function, fitted to each target by itself, for benchmarks alone.
+
+    A class is made with the parameters and has ``fit(x, y)`` and ``predict(x)``, for targets of classes
+    ``predict_proba(x)`` where it has one. A function is called as ``f(x_train, y_train, x_test, **params)`` and returns
+    a value for each test row. Rows without a label are not learned from; what is handed over are copies.
+
+    Args:
+        path: where it can be imported, ``module:object``.
+        params: of its constructor, or keyword arguments of the function.
+        reads: ``fingerprints`` (Morgan bits of radius 2, uint8 [n, 2048]; the default of a class), or ``smiles``, a
+            list of texts (that of a function).
+        seed: given as ``random_state`` or ``seed``, where it takes one.
+    """
+
+    name = "own"
+    reads_features = False
+
+    def __init__(self, path: str, params: Mapping[str, Any] | None = None, *, reads: Reads = "", seed: int = 0) -> None:
+        self.path, self.params, self.reads, self.seed = path, params, reads, seed
+        self.object = load_object(path)
+        self.is_class = isinstance(self.object, type)
+        lacks = [
+            verb for verb in ("fit", "predict") if self.is_class and not callable(getattr(self.object, verb, None))
+        ]
+        if lacks:
+            raise UsageError(f"{path!r} has no {' and no '.join(lacks)}", hint="it needs fit(x, y) and predict(x)")
+        if reads not in ("", "fingerprints", "smiles"):
+            raise UsageError(f"reads is {reads!r}", hint="fingerprints or smiles")
+        known = self._arguments()
+        takes = [p.name for p in known if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        for key in params or {}:
+            if known and key not in takes and not any(p.kind is p.VAR_KEYWORD for p in known):
+                raise UsageError(f"{path!r} has no parameter {key!r}", hint=nearest(key, takes))
+        self.seed_name = next(
+            (key for key in ("random_state", "seed") if key in takes and key not in (params or {})), ""
+        )
+
+    def _arguments(self) -> list[inspect.Parameter]:
+        try:
+            return [*inspect.signature(self.object).parameters.values()]
+        except ValueError:  # of a class written in C
+            return []
+
+    def resolved_params(self) -> dict[str, Any]:
+        """Its parameters, with the defaults of its constructor or function."""
+        defaults = {p.name: p.default for p in self._arguments() if p.default is not p.empty}
+        return {"path": self.path, "reads": self._reads, **defaults, **(self.params or {})}
+
+    def code_parts(self) -> tuple[Any, ...]:
+        """The object at the path too."""
+        return (*super().code_parts(), self.object)
+
+    def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
+        """Fit a copy to each target; a function learns when it predicts."""
+        check_targets(table)
+        self.targets, self.learned = table.row_targets, list[Callable[[Any], np.ndarray] | None]()
+        x, readable, _ = self._read(table)
+        assert table.y is not None
+        for j, target in enumerate(self.targets):
+            use = readable & np.isfinite(table.y[:, j])
+            self.learned.append(self._learn(_rows(x, use), table.y[use, j].copy(), target) if use.any() else None)
+        return self
+
+    def predict(self, table: Table) -> Prediction:
+        """A value for each readable row."""
+        x, readable, table = self._read(table)
+        columns = []
+        for target, learned in zip(self.targets, self.learned, strict=True):
+            value = np.full((len(table), len(target.columns)), np.nan)
+            if learned is not None and readable.any():
+                value[readable] = self._checked(learned(_rows(x, readable)), int(readable.sum()), target)
+            columns.append(value)
+        unlearned = {t.name: "no labels" for t, each in zip(self.targets, self.learned, strict=True) if each is None}
+        value = np.concatenate(columns, axis=1)
+        return Prediction(table.ids, self.targets, value, table.status, table.reason, unlearned=unlearned)
+
+    def state(self) -> NoReturn:
+        """A method of one's own has no model file."""
+        raise UsageError("a method by import path is benchmarked and not kept", hint="register it to train and save it")
+
+    @classmethod
+    def from_state(cls, state: State) -> NoReturn:
+        """As ``state``."""
+        raise UsageError("a method by import path has no model file")
+
+    @property
+    def _reads(self) -> str:
+        return self.reads or ("fingerprints" if self.is_class else "smiles")
+
+    def _read(self, table: Table) -> tuple[Any, np.ndarray, Table]:
+        """What the object reads of each row, which rows can be read, and the table that says why others cannot."""
+        smiles = [str(text) for text in table.smiles]
+        prints = morgan(smiles)
+        bad = np.flatnonzero(table.ok & ~prints.ok)
+        table = table.with_status(bad, "unreadable", prints.reasons[bad])
+        return smiles if self._reads == "smiles" else prints.x, table.ok, table
+
+    def _learn(self, x: Any, y: np.ndarray, target: Target) -> Callable[[Any], np.ndarray]:
+        params = {**(self.params or {}), **({self.seed_name: self.seed} if self.seed_name else {})}
+        labels = y if target.kind in ("regression", "bounded") else y.astype(np.int64)
+        if not self.is_class:
+            return lambda asked: self.object(x, labels, asked, **params)
+        made = self.object(**params)
+        made.fit(x, labels)
+        if target.kind in ("regression", "bounded") or not callable(getattr(made, "predict_proba", None)):
+            return made.predict
+        return lambda asked: _by_class(made.predict_proba(asked), made.classes_, target)
+
+    def _checked(self, value: Any, n: int, target: Target) -> np.ndarray:
+        """The values as float64 [n, columns of the target].
+
+        Raises:
+            DataError: not one number for each row, or a score of a class outside 0 to 1.
+        """
+        try:
+            found = np.asarray(value, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{self.path} returned no numbers: {error}") from error
+        width = len(target.columns)
+        if width > 1 and found.ndim == 1:  # labels of classes
+            found = np.eye(width)[found.astype(np.int64)]
+        if found.size != n * width:
+            raise DataError(f"{self.path} returned {found.shape} values for {n} rows", hint=f"return {n} numbers")
+        if target.kind not in ("regression", "bounded") and ((found < 0) | (found > 1)).any():
+            raise DataError(f"{self.path} returned {np.nanmin(found):g} to {np.nanmax(found):g}", hint=PROBABLE)
+        return found.reshape(n, width)
+
+
+def _rows(x: Any, use: np.ndarray) -> Any:
+    """A copy of the rows in use, of a list or an array."""
+    return [x[i] for i in np.flatnonzero(use)] if isinstance(x, list) else x[use].copy()
+
+
+def _by_class(p: np.ndarray, classes: np.ndarray, target: Target) -> np.ndarray:
+    """Probabilities by all classes of the target, from those by the classes that were learned."""
+    full = np.zeros((len(p), max(2, len(target.columns))))
+    full[:, np.asarray(classes, dtype=np.int64)] = p
+    return full[:, 1] if len(target.columns) == 1 else full

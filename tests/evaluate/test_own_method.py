@@ -1,0 +1,104 @@
+"""Methods by import path: estimators, functions and odd ones, on the same folds as registered methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression, Ridge
+
+from molgraph.auxiliary.own_method import OwnMethod, make_any, make_own
+from molgraph.base.contracts import Target
+from molgraph.base.errors import MolgraphError, UsageError
+from molgraph.chem.fingerprints import morgan
+from molgraph.data.table import make_table
+from molgraph.evaluate.benchmark.recipe import BenchMethod
+from molgraph.evaluate.benchmark.run_folder import read_records
+from molgraph.evaluate.benchmark.scoring import score_records
+from tests.evaluate.bench_tables import go, recipe
+
+FACTORY = "molgraph.auxiliary.own_method:make_any"
+HERE = "tests.evaluate.own_methods"
+
+
+def run(out: Path, *methods: dict[str, Any], **more: Any) -> dict[str, tuple[str, str]]:
+    """Status and reason of the first fold, by row."""
+    go(out, recipe(*methods, **more), only={"fold": ["0"]}, factory=FACTORY)
+    return {r.cell.method: (r.manifest["status"], r.manifest["reason"]) for r in read_records(out)}
+
+
+def test_estimators_functions_and_registered_methods_stand_on_one_board(tmp_path: Path) -> None:
+    paths = ["sklearn.linear_model:Ridge", f"{HERE}:Nearest", f"{HERE}:carbons"]
+    methods = [{"name": "mean"}, *({"path": path} for path in paths)]
+    found = run(tmp_path, *methods)
+    assert {row: status for row, (status, _) in found.items()} == dict.fromkeys(
+        ("mean", "Ridge", "Nearest", "carbons"), "ok"
+    )
+    scores = score_records(read_records(tmp_path)).query("metric == 'rmse'").set_index("method")["value"]
+    assert scores["carbons"] < 0.3 < scores["Ridge"] < scores["mean"]
+    manifest = next(r.manifest for r in read_records(tmp_path) if r.cell.method == "Ridge")
+    assert manifest["resolved"]["alpha"] == 1.0 and manifest["method"] == "sklearn.linear_model:Ridge"
+
+
+def test_an_estimator_learns_fingerprints_and_each_target_by_itself() -> None:
+    smiles = ["CCO", "CCN", "C(C", "c1ccccc1", "CCCC"]
+    y = np.array([[1.0, 0], [2, 1], [3, 1], [np.nan, 1], [5, 0]])
+    table = make_table(smiles, targets=(Target("a"), Target("b", "binary")), y=y)
+    x = morgan(smiles).x
+    found = make_own("sklearn.linear_model:Ridge", alpha=2.0).fit(table.with_targets(["a"])).predict(table)
+    own = Ridge(alpha=2.0).fit(x[[0, 1, 4]], y[[0, 1, 4], 0])
+    np.testing.assert_allclose(found.value[[0, 1, 3, 4], 0], own.predict(x[[0, 1, 3, 4]]))
+    assert np.isnan(found.value[2, 0]) and found.status[2] == "unreadable"
+    found = make_own("sklearn.linear_model:LogisticRegression").fit(table.with_targets(["b"])).predict(table)
+    own = LogisticRegression().fit(x[[0, 1, 3, 4]], y[[0, 1, 3, 4], 1].astype(int))
+    np.testing.assert_allclose(found.value[[0, 3], 0], own.predict_proba(x[[0, 3]])[:, 1])
+
+
+def test_classes_that_a_fold_lacks_have_probability_0() -> None:
+    kind = Target("k", "multiclass", classes=("a", "b", "c"))
+    table = make_table(["C", "CC", "CCC", "CCCC"], targets=(kind,), y=[0.0, 2, 0, 2])
+    value = make_own("sklearn.linear_model:LogisticRegression").fit(table).predict(table).value
+    assert value.shape == (4, 3) and (value[:, 1] == 0).all()
+    np.testing.assert_allclose(value.sum(1), 1)
+
+
+def test_odd_methods_end_as_cells_that_say_why(tmp_path: Path) -> None:
+    names = ("Spoils", "raises", "hangs", "forks", "short", "words")
+    methods = [{"path": f"{HERE}:{name}"} for name in ("Nearest", *names)]
+    found = run(tmp_path, *methods, budget={"seconds": 6})
+    assert {row: status for row, (status, _) in found.items()} == {
+        "Nearest": "ok", "Spoils": "ok", "raises": "crashed", "hangs": "timeout", "forks": "ok", "short": "refused",
+        "words": "refused",
+    }  # fmt: skip
+    assert "no idea" in found["raises"][1] and "for 12 rows" in found["short"][1] and "no numbers" in found["words"][1]
+    records = read_records(tmp_path)
+    same = [records.predictions(r.cell).p["y"] for r in records if r.cell.method in ("Nearest", "Spoils")]
+    assert (same[0] == same[1]).all(), "it was given copies"
+
+
+@pytest.mark.parametrize(
+    ("path", "params", "words"),
+    [
+        ("no_such_package:Model", {}, "cannot be imported"),
+        (f"{HERE}:Nearst", {}, "has no 'Nearst'"),
+        (f"{HERE}:number", {}, "is a int"),
+        ("sklearn.linear_model:Ridge", {"alhpa": 1}, "no parameter 'alhpa'"),
+        ("sklearn.model_selection:KFold", {}, "no fit and no predict"),
+        ("sklearn.linear_model:Ridge", {"reads": "graphs"}, "reads is 'graphs'"),
+    ],
+)
+def test_what_cannot_be_a_method_is_refused_before_anything_runs(path: str, params: dict, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        make_any(path, **params)
+
+
+def test_a_path_is_a_module_and_an_object() -> None:
+    assert BenchMethod.from_dict({"path": "a.b:C"}).row == "C"
+    assert BenchMethod.from_dict({"path": "a.b:C", "label": "mine"}).row == "mine"
+    for odd in ({"path": "a.b.C"}, {"path": "a:C", "name": "x"}, {"path": "a:C:d"}):
+        with pytest.raises(MolgraphError, match="give module:object"):
+            BenchMethod.from_dict(odd)
+    with pytest.raises(UsageError, match="is benchmarked and not kept"):
+        OwnMethod(f"{HERE}:carbons").state()
