@@ -52,6 +52,8 @@ VERBS = (
     Verb("data featurize", DATA, "Build a table's graphs ahead, once, on disk.", "data"),
     Verb("bench run", BENCH, "Run a benchmark: datasets x splits x methods x seeds, each cell on its own.", "bench"),
     Verb("bench report", BENCH, "Rank the methods of a run; write a page, and a leaderboard.", "bench"),
+    Verb("bench export", BENCH, "Write the folds of a benchmark as csv files for any program.", "bench_submit"),
+    Verb("bench submit", BENCH, "Enter the predictions of another program into a benchmark.", "bench_submit"),
     Verb("bench xray", BENCH, "Show what each split of a table asks, before any training.", "bench_xray"),
     Verb("bench verify", BENCH, "Hash and score everything that a run stored once more.", "bench"),
     Verb("models", INSPECT, "What can be trained, from which paper, with which parameters.", "models"),

@@ -11,10 +11,10 @@ from molgraph.base.paths import atomic_write, storage_error
 from molgraph.data.splits.split import PARTS
 from molgraph.evaluate.benchmark.plan import PLAN, WORK
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.run_folder import RECIPE, read_records
+from molgraph.evaluate.benchmark.run_folder import RECIPE, SUBMITTED, read_records
 from molgraph.evaluate.benchmark.scoring import SCORES
 
-_WRITTEN = (RECIPE, SCORES, PLAN, "splits", "cells", WORK)
+_WRITTEN = (RECIPE, SCORES, PLAN, "splits", "cells", "folds", SUBMITTED, WORK)
 
 
 def check_folder(out: Path, recipe: BenchRecipe, source: Path | None = None) -> None:

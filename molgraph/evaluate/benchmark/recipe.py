@@ -123,7 +123,7 @@ class BenchMethod(Section):
     """One row of the board."""
 
     name: str  # a registered method or encoder, a registered generator, or an import path, module:object
-    kind: Literal["method", "generator"] = "method"
+    kind: Literal["method", "generator", "external"] = "method"  # external: submitted predictions
     label: Label = ""  # on the board and in paths; by default the method's name
     params: Params = Field(default_factory=dict)
     inputs: Annotated[tuple[str, ...], Field(min_length=1)] | None = None  # the entity columns that it is given, or all

@@ -105,7 +105,11 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
     recipe, problems = records.recipe, records.problems
     leading = {name: [m[0] for m in p.metrics.values()] for name, p in problems.items() if p.metrics}
     rows = {name: RowCount(problem.rows, problem.left_out) for name, problem in problems.items()}
-    boards = boards_of(recipe, scores, leading, rows)
+    entered = _entered(records)
+    boards = [
+        replace(b, notes=(*b.notes, *(words for (name, at), words in entered.items() if at == b.dataset)))
+        for b in boards_of(recipe, scores, leading, rows)
+    ]
     single = [b for b in boards if b.primary and b.ranking.n_folds == 1] if not recipe.generates else []
     errors = {
         (b.dataset, b.split, b.metric): bootstrap_errors(records, b) for b in progress.track(single, label="bootstrap")
@@ -228,6 +232,21 @@ def _facts(records: Records) -> dict[str, str]:
     cpu = sum(float(m["cpu_seconds"]) for m in manifests if m.get("cpu_seconds"))
     out["CPU time of all cells"] = f"{cpu / 3600:.1f} h" if cpu >= 3600 else f"{cpu / 60:.1f} min"
     return out | {f"data hash of {name}": problem.data_hash for name, problem in records.problems.items()}
+
+
+def _entered(records: Records) -> dict[tuple[str, str], str]:
+    """(row, dataset) -> how a row that others submitted came about, in their words."""
+    found = {}
+    for record in records.done:
+        if (about := record.manifest.get("external")) is not None:
+            said = {
+                key: about[key] for key in ("code", "commit", "tuning", "pretraining", "hardware") if about.get(key)
+            }
+            words = "; ".join([*record.manifest["notes"], *(f"{key} {value}" for key, value in said.items())])
+            found[record.cell.method, record.cell.dataset] = (
+                f"{record.cell.method} was entered by its predictions: {words}"
+            )
+    return found
 
 
 def _machine(machine: Mapping[str, Any]) -> str:

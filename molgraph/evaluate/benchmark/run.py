@@ -25,7 +25,7 @@ from molgraph.evaluate.benchmark.locks import Claims
 from molgraph.evaluate.benchmark.loop import NO_WRITING, Engine, Loop
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan, Planned, check_recipe, prepare
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.run_folder import read_records
+from molgraph.evaluate.benchmark.run_folder import SUBMITTED, read_records
 from molgraph.evaluate.benchmark.scoring import write_scores
 from molgraph.evaluate.benchmark.store import read_manifest
 
@@ -191,8 +191,13 @@ def _check_installed(recipe: BenchRecipe, factory: Callable[..., Method], rows: 
 def _stale(out: Path, problems: Mapping[str, DatasetPlan]) -> int:
     """Folders of cells, in the datasets at hand, that the recipe does not ask for."""
     usable = {name: problem for name, problem in problems.items() if not problem.refused}  # of others nothing is known
+    rows = {path.stem for path in (out / SUBMITTED).glob("*.json")}
     wanted = {c.folder(out) for p in usable.values() for c in p.cells}
-    return sum(folder not in wanted for name in usable for folder in (out / "cells" / name).glob("*/*/*"))
+    return sum(
+        folder not in wanted and folder.parent.name not in rows
+        for name in usable
+        for folder in (out / "cells" / name).glob("*/*/*")
+    )
 
 
 @contextmanager

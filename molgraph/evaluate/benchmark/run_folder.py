@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,12 +13,13 @@ import pandas as pd
 
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import missing_file
+from molgraph.base.toml_config import parse_json
 from molgraph.evaluate.benchmark.cells import PREDICTIONS, Cell
 from molgraph.evaluate.benchmark.plan import PLAN, DatasetPlan, Planned
-from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
 from molgraph.evaluate.benchmark.store import read_manifest, sha256
 
-RECIPE = "recipe.toml"
+RECIPE, SUBMITTED = "recipe.toml", "submitted"
 
 
 class Predicted(NamedTuple):
@@ -108,7 +109,25 @@ def read_records(out: str | Path) -> Records:
         path = out / PLAN / f"{name}.json"
         if path.is_file():
             problems[name] = DatasetPlan.load(path)
-    return Records(out, recipe, problems)
+    return _with_submitted(Records(out, recipe, problems))
+
+
+def _with_submitted(records: Records) -> Records:
+    """With the rows that were submitted, where they are of the splits as they stand."""
+    recipe, problems = records.recipe, dict(records.problems)
+    for path in sorted((records.out / SUBMITTED).glob("*.json")):
+        try:
+            cells = [Cell(**cell) for cell in parse_json(path.read_text(encoding="utf-8"))["cells"]]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{path} is damaged: {error}", hint="delete it and submit again") from error
+        for cell in cells:
+            problem = problems.get(cell.dataset)
+            if problem is not None and (cell.split, cell.repeat, cell.fold) in problem.split_hash:
+                problems[cell.dataset] = replace(problem, cells=(*problem.cells, cell))
+        lacks = tuple(name for name in recipe.datasets if name not in {cell.dataset for cell in cells})
+        row = BenchMethod(name=path.stem, kind="external", skip=lacks)
+        recipe = recipe.model_copy(update={"method": (*recipe.method, row)})
+    return Records(records.out, recipe, problems)
 
 
 def read_predictions(path: Path, stated: str) -> Predicted:

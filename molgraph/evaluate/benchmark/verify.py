@@ -159,7 +159,7 @@ def _check_cell(records: Records, cell: Cell, manifest: dict, sound: _Sound) -> 
         yield "its manifest has another dataset's or split's hash than the plan"
     if method is None:
         yield "the recipe has no method of its name"
-    else:
+    elif method.kind != "external":
         form = manifest["format"]
         resolved = None if form == FIRST_FORMAT else manifest.get("resolved", {})
         version = manifest.get("versions", {}).get("molgraph", "")

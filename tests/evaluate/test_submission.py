@@ -1,0 +1,166 @@
+"""Folds go out as files and predictions come back: right ones are scored, bad ones refused, nothing written."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import Ridge
+
+from molgraph.base.errors import MolgraphError
+from molgraph.chem.fingerprints import morgan
+from molgraph.data.splits import Split
+from molgraph.evaluate.benchmark.cells import file_of_split
+from molgraph.evaluate.benchmark.export import export_folds
+from molgraph.evaluate.benchmark.report import write_bench_report
+from molgraph.evaluate.benchmark.run_folder import read_records
+from molgraph.evaluate.benchmark.scoring import score_records
+from molgraph.evaluate.benchmark.submission import submit
+from molgraph.evaluate.benchmark.verify import verify_records
+from tests.evaluate.bench_tables import go, recipe, small
+
+ASKED = recipe({"name": "ridge", "label": "random_forest"})
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """A run with one method, and its folds as files."""
+    go(tmp_path / "run", ASKED)
+    (tmp_path / "card.toml").write_text('name = "mine"\ncode = "mine.py"\n')
+    export_folds(read_records(tmp_path / "run"))
+    return tmp_path / "run"
+
+
+def predicted(out: Path) -> pd.DataFrame:
+    """The test files with the predictions of a ridge regression."""
+    found = []
+    for fold in sorted((out / "folds").glob("*/*/*")):
+        train, test = pd.read_csv(fold / "train.csv"), pd.read_csv(fold / "test.csv")
+        assert "y" in train and "y" not in test and not set(train.row) & set(test.row)
+        model = Ridge().fit(morgan(train.smiles.tolist()).x, train.y)
+        found.append(test.assign(y=model.predict(morgan(test.smiles.tolist()).x)))
+    return pd.concat(found)
+
+
+def enter(out: Path, frame: pd.DataFrame) -> None:
+    frame.to_csv(out.parent / "predictions.csv", index=False)
+    submit(read_records(out), out.parent / "predictions.csv", out.parent / "card.toml")
+
+
+def test_predictions_are_scored_as_computed_ones_are(out: Path) -> None:
+    before = score_records(read_records(out))
+    frame = predicted(out)
+    enter(out, frame.sample(frac=1.0, random_state=0))  # in any order
+    records = read_records(out)
+    scores = score_records(records).query("method == 'mine' and metric == 'rmse'").set_index("fold")["value"]
+    for fold, part in frame.groupby("fold"):
+        known = np.sqrt(np.mean((part.y - small().y[part.row, 0]) ** 2))
+        assert scores[fold] == pytest.approx(known)
+    assert verify_records(out).ok or verify_records(out).faults[0][0] == "scores.csv"
+    pd.testing.assert_frame_equal(score_records(records).query("method != 'mine'"), before)
+    report = write_bench_report(out, out.parent / "board.html", slices=False)
+    (board,) = [b for b in report.boards if b.primary]
+    assert set(board.ranking.ranked) == {"mine", "random_forest"}
+    assert any("mine was entered by its predictions: self-reported; code mine.py" in note for note in board.notes)
+    ran = go(out, ASKED)
+    assert (ran.there, ran.stale) == (5, 0) and read_records(out).done[-1].cell.method == "mine", "a run keeps it"
+
+
+def test_pretraining_data_is_searched_for_test_molecules(out: Path) -> None:
+    (out.parent / "corpus.smi").write_text("OC\nc1ccccc1I\n")  # CO is in the set, written otherwise
+    path = out.parent / "corpus.smi"
+    (out.parent / "card.toml").write_text(f'name = "mine"\npretraining = "{path}"\nreproduced = "by us"\n')
+    enter(out, predicted(out))
+    notes = [r.manifest["notes"] for r in read_records(out) if r.cell.method == "mine"]
+    assert sorted(note[1][0] for note in notes) == ["0", "0", "0", "0", "1"] and notes[0][0] == "reproduced: by us"
+
+
+def one_fold_less(frame: pd.DataFrame, out: Path) -> pd.DataFrame:
+    return frame[frame.fold != 3]
+
+
+def a_training_row(frame: pd.DataFrame, out: Path) -> pd.DataFrame:
+    train = Split.load(file_of_split(out, "small", "random-1x5", 0, 0)).train
+    return frame.assign(row=frame.row.where(np.arange(len(frame)) > 0, train[0]))
+
+
+def labels(frame: pd.DataFrame, out: Path) -> pd.DataFrame:
+    return frame.assign(y=small().y[frame.row, 0])
+
+
+BAD: dict[str, tuple[Callable[[pd.DataFrame, Path], pd.DataFrame], str]] = {
+    "a row less": (lambda f, out: f.iloc[1:], "1 rows too few: they are missing"),
+    "a row twice": (lambda f, out: pd.concat([f, f.iloc[:1]]), "1 rows twice"),
+    "a fold less": (one_fold_less, "lacks 1 of 5 folds: r0-f3"),
+    "a foreign row": (
+        lambda f, out: f.assign(row=f.row.where(f.row != f.row.iloc[0], 999)),
+        "that it does not test: 999",
+    ),
+    "a training row": (a_training_row, "of the training part"),
+    "NaN": (lambda f, out: f.assign(y=f.y.where(f.row % 7 > 0)), "that are no number"),
+    "words": (lambda f, out: f.assign(y="high"), "that are no number"),
+    "infinity": (lambda f, out: f.assign(y=np.inf), "that are no number"),
+    "no column": (lambda f, out: f.drop(columns="y"), "no column 'y'"),
+    "no fold": (lambda f, out: f.drop(columns="fold"), "no column 'fold'"),
+    "half a row": (lambda f, out: f.assign(row=f.row + 0.5), "no whole number"),
+    "another split": (lambda f, out: f.assign(split_hash="0" * 16), "is another split"),
+    "an unknown dataset": (lambda f, out: f.assign(dataset="esol"), "no fold esol"),
+    "other ids": (lambda f, out: f.assign(id="x"), "ids of other rows"),
+    "labels": (labels, "are the measured values themselves"),
+    "no rows": (lambda f, out: f.iloc[:0], "has no rows"),
+    "too many rows": (lambda f, out: pd.concat([f] * 40), "more than"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_predictions_are_refused_and_nothing_is_written(
+    out: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("molgraph.evaluate.benchmark.submission.LEAST", 10)  # folds of this table have 12 rows
+    spoil, words = BAD[name]
+    before = sorted(out.rglob("*"))
+    with pytest.raises(MolgraphError, match=words):
+        enter(out, spoil(predicted(out), out))
+    assert sorted(out.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("card", "words"),
+    [
+        ('name = "random_forest"', "has a method called"),
+        ('name = "a/b"', "name"),
+        ('name = "mine"\nlicense = "MIT"', "licence"),
+        ("code = 3", "name"),
+    ],
+)
+def test_a_bad_card_is_refused(out: Path, card: str, words: str) -> None:
+    (out.parent / "card.toml").write_text(card)
+    with pytest.raises(MolgraphError, match=words):
+        enter(out, predicted(out))
+    assert not (out / "submitted").exists()
+
+
+def test_the_guide_works_as_it_stands(tmp_path: Path) -> None:
+    """Every block of docs/benchmark-your-method.md: files are written, commands are typed."""
+    root = Path(__file__).parents[2]
+    where = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = os.environ | {"PATH": where, "PYTHONPATH": str(root)}
+    guide = (Path(__file__).parents[2] / "docs" / "benchmark-your-method.md").read_text("utf-8")
+    for kind, name, text in re.findall(r"```(\w+)(?: (\S+))?\n(.*?)```", guide, re.DOTALL):
+        if kind == "sh":
+            done = subprocess.run(
+                ["bash", "-ec", text], cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 0, (text, done.stdout[-2000:], done.stderr[-2000:])
+        else:
+            (tmp_path / name).write_text(text)
+    assert (
+        "rival" in (tmp_path / "LEADERBOARD.md").read_text() and "Nearest" in (tmp_path / "LEADERBOARD.md").read_text()
+    )
