@@ -20,6 +20,7 @@ class TargetCard(Section):
     names: tuple[str, ...]  # columns of the file
     kind: Kind = "regression"  # regression, binary, multiclass or bounded
     unit: str = ""  # of values
+    censored: float = Field(default=0.0, ge=0, le=1)  # share of the values that stand at a limit of the assay
     classes: tuple[str, ...] = ()  # labels in order, of a multiclass target
     # how far replicates of a value may lie apart in a curated edition, in ``unit``; None where replicates are
     # no repeated measurements (computed values, or a ligand with several proteins)

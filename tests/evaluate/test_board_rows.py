@@ -18,8 +18,9 @@ from molgraph.data.table import Table, make_table
 from molgraph.evaluate.benchmark.board import Board, make_boards
 from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.published_record import ABOUT, read_record
+from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.report import report_page, write_bench_report
-from molgraph.evaluate.benchmark.report_data import BenchReport, gather
+from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of, gather
 from molgraph.evaluate.benchmark.report_markdown import board_lines, leaderboard
 from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run import Ran
@@ -207,3 +208,23 @@ def test_what_was_refused_stands_with_the_result(ran: Ran) -> None:
     assert set(rows["status"]) == {"refused"} and len(rows) == 2 and rows["reason"].str.contains("empty").all()
     assert "chains rare (refused)" in result.summary.index
     assert "chains, rare is refused: " in repr(result) and "chains, rare is refused: " in result._repr_html_()
+
+
+def test_errors_stand_beside_r2_spearman_and_the_fold_error_of_logarithms() -> None:
+    scores = pd.concat([made_up({"a": 0.4, "b": 0.5}, metrics=["mae", "rmse", "r2", "spearman"], dataset="adme_hlm")])
+    boards = make_boards(scores, primary={"adme_hlm": "mae"})
+    main = next(board for board in boards if board.primary)
+    assert all(not board.beside for board in boards if board is not main)
+    recipe_of = BenchRecipe.from_dict(
+        {"name": "x", "datasets": ["adme_hlm"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
+    )
+    target = "LOG HLM_CLint (mL/min/kg)"
+    found = boards_of(recipe_of, scores.assign(target=target), {"adme_hlm": ["mae"]}, {})
+    main = next(board for board in found if board.primary)
+    assert main.unit == "log10(mL/min/kg)" and main.censored == 0.31
+    frame = main.to_frame()
+    np.testing.assert_allclose(frame["fold_error"], 10 ** frame["mean"])
+    r2 = scores.query("metric == 'r2'").groupby("method")["value"].mean()
+    np.testing.assert_allclose(frame["r2"], r2.reindex(frame.index))
+    text = "\n".join(board_lines(main))
+    assert "| MAE, log10(mL/min/kg) | R² | Spearman ρ | fold error |" in text and "31% of the values stand" in text

@@ -18,6 +18,8 @@ from molgraph.evaluate.benchmark.recipe import Quoted
 from molgraph.evaluate.benchmark.unused_rows import RowCount
 
 PLACE, CELL = ["dataset", "edition", "split"], ["repeat", "fold", "seed", "method"]
+ERRORS = ("rmse", "mae")  # in the unit of the measured values
+LOGARITHMS = ("log10(", "-log10(", "pIC50", "logD")  # units of which a difference is a fold
 FOREST = ("random_forest", "forest", "rf")  # names that the reference goes by, where nobody says another
 
 
@@ -55,6 +57,10 @@ class Board:
     alone: bool = True
     notes: tuple[str, ...] = ()  # what else a reader should know
     rows: RowCount = field(default_factory=RowCount)  # the dataset's rows, and those that no method could use
+    unit: str = ""  # of the measured values, from the card
+    censored: float = 0.0  # share of them that stand at a limit of the assay, from the card
+    # other metric -> method -> its mean over folds, beside errors of numbers
+    beside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -93,7 +99,8 @@ class Board:
 
         Columns beside those of ``Ranking.table``: ``to_best``, ``to_best_low``, ``to_best_high``, ``d`` (Cohen's, of
         that difference), ``reference`` (against the forest), ``cpu_minutes``, ``seconds``, ``peak_mb``,
-        ``failures`` (cells) and ``note`` (why it has no rank).
+        ``failures`` (cells) and ``note`` (why it has no rank); of a leading error of numbers ``r2`` and ``spearman``,
+        and of logarithms ``fold_error``, ten to the power of the MAE.
         """
         ranking = self.ranking
         first = ranking.pairs[ranking.pairs["a"] == next(iter(ranking.ranked), "")].set_index("b")
@@ -102,6 +109,10 @@ class Board:
         out = ranking.table.join(steps).join(self.cost[["cpu_minutes", "seconds", "peak_mb"]])
         out["failures"] = self.failures.groupby("method").size().reindex(out.index).fillna(0).astype(int)
         out["reference"] = [self.against_reference(str(name)) for name in out.index]
+        for name, values in self.beside.items():
+            out[name] = [values.get(str(method), float("nan")) for method in out.index]
+        if "mae" in out and self.unit.startswith(LOGARITHMS):
+            out["fold_error"] = 10.0 ** out["mae"]
         out["note"] = [ranking.left_out.get(str(name), "") for name in out.index]
         return out
 
@@ -223,7 +234,16 @@ def make_boards(
             notes=folds.notes,
         )
         found.append(board)
-    return found
+    return [_with_others(board, found) for board in found]
+
+
+def _with_others(board: Board, boards: Sequence[Board]) -> Board:
+    """A leading board of errors with the means of the metrics that people read beside them."""
+    if board.metric not in ERRORS or not board.primary:
+        return board
+    place = (board.dataset, board.edition, board.split)
+    same = {b.metric: b.ranking.table["mean"].to_dict() for b in boards if (b.dataset, b.edition, b.split) == place}
+    return replace(board, beside={name: same[name] for name in ("r2", "spearman", "mae") if name in same})
 
 
 def _leading_metrics(

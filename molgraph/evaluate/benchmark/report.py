@@ -23,6 +23,7 @@ from molgraph.evaluate.benchmark.report_figures import gallery
 from molgraph.evaluate.benchmark.report_markdown import leaderboard
 from molgraph.evaluate.benchmark.report_rows import (
     board_rows,
+    error_label,
     how_tested,
     metric_label,
     resolution,
@@ -200,7 +201,7 @@ def section(report: BenchReport, boards: Sequence[Board], colour: Mapping[str, s
     about = [rows] if rows and known is None else []
     if known is not None:
         about = [known.title, rows or f"{known.rows:,} rows", known.task, f"grade {known.grade}"]
-    about += [f"split {main.split}", f"{metric_label(main.metric)}, {higher} is better"]
+    about += [f"split {main.split}", f"{error_label(main)}: {higher} is better"]
     facts = sentences(main)
     if slices is not None and len(slices.ids) > len(slices.smiles):
         facts.append(NO_MOLECULES)
@@ -221,7 +222,7 @@ def section(report: BenchReport, boards: Sequence[Board], colour: Mapping[str, s
 
 def _table(board: Board) -> dict[str, Any]:
     arrow, (unit, rows) = "↑" if board.ranking.higher_is_better else "↓", board_rows(board)
-    label = f"{metric_label(board.metric)} {arrow}"
+    label = f"{error_label(board)} {arrow}"
     return {"board": board, "metric": label, "rows": rows, "unit": unit, "resolution": resolution(board)}
 
 

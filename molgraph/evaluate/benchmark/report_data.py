@@ -180,7 +180,19 @@ def boards_of(
             for name in recipe.datasets
         },
     )
-    return [replace(board, rows=rows.get(board.dataset, board.rows)) for board in boards]
+    cards = {board.dataset: _card(board.dataset) for board in boards}
+    return [
+        replace(board, rows=rows.get(board.dataset, board.rows), **_measured(cards[board.dataset], board))
+        for board in boards
+    ]
+
+
+def _measured(known: Card | None, board: Board) -> dict[str, Any]:
+    """What a card says of a board's measured values: unit and censored share, where its tasks have one of each."""
+    groups = [] if known is None else [g for g in known.target if set(g.names) & set(board.scores.tasks)]
+    if len(groups) != 1:
+        return {}
+    return {"unit": groups[0].unit, "censored": groups[0].censored}
 
 
 def margins_of(datasets: Iterable[str]) -> dict[tuple[str, str], Margin]:

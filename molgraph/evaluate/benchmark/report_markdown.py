@@ -10,7 +10,7 @@ from molgraph.base.version import __version__
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.board_overall import LEAST_DATASETS, Overall
 from molgraph.evaluate.benchmark.report_data import BenchReport
-from molgraph.evaluate.benchmark.report_rows import board_rows, metric_label, percent_of_forest, sentences
+from molgraph.evaluate.benchmark.report_rows import board_rows, error_label, percent_of_forest, sentences
 from molgraph.evaluate.report_style import NONE, number
 
 
@@ -86,19 +86,22 @@ def _summary(overall: Overall) -> list[str]:
 
 def board_lines(board: Board) -> list[str]:
     """One board: facts, then a row a method, quoted numbers last."""
-    label = metric_label(board.metric)
+    label = error_label(board)
     arrow = "higher" if board.ranking.higher_is_better else "lower"
     used = f" {board.rows}." if str(board.rows) else ""
     out = [f"{label}, {arrow} is better.{used} **{text(board.sentence)}.**", "", text(" ".join(sentences(board))), ""]
     unit, shown = board_rows(board)
-    head = ["rank", "method", label, "groups", "to the first", "folds", f"CPU a cell, {unit}", "failed"]
+    others = [name for name, _, _ in shown[0]["beside"]] if shown else []
+    head = ["rank", "method", label, *others, "groups", "to the first", "folds", f"CPU a cell, {unit}", "failed"]
     rows = []
     for r in shown:
         name = text(r["method"]) + (f" ({text(r['note'])})" if r["note"] else "")
         step = f"{r['step']} ({r['span']})" if r["span"] else NONE
-        cells = [r["rank"], name, r["score"], r["groups"], step, r["folds"], r["cpu"], str(r["failures"]), r["forest"]]
-        rows.append(cells)
+        beside = [text for _, text, _ in r["beside"]]
+        cells = [r["rank"], name, r["score"], *beside, r["groups"], step, r["folds"], r["cpu"], str(r["failures"])]
+        rows.append([*cells, r["forest"]])
     for q in board.quoted:
         name = f"*{text(q.method)}, quoted, never ranked: {text(q.protocol)}; {text(q.source)}*"
-        rows.append(["", name, f"*{q.value:g}*", *[""] * 6])
-    return [*out, *table([*head, "against the forest"], rows, right=(0, 2, 4, 5, 6, 7)), ""]
+        rows.append(["", name, f"*{q.value:g}*", *[""] * (6 + len(others))])
+    right = [i for i, name in enumerate(head) if name not in ("method", "groups")]
+    return [*out, *table([*head, "against the forest"], rows, right=right), ""]

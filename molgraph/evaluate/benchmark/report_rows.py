@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from molgraph.base.errors import UsageError
 from molgraph.base.printable import count
-from molgraph.evaluate.benchmark.board import Board
+from molgraph.evaluate.benchmark.board import ERRORS, Board
 from molgraph.evaluate.metrics import get_metric
 from molgraph.evaluate.report_style import NONE, number
 
@@ -88,7 +89,7 @@ def board_rows(board: Board) -> tuple[str, list[dict[str, Any]]]:
                 "step": signed(row["to_best"]),
                 "step_value": row["to_best"],
                 "span": span(row["to_best_low"], row["to_best_high"]),
-                "d": number(row["d"]),
+                "beside": _beside(board, row),
                 "folds": f"{row['folds']}",
                 "cpu": cpu,
                 "cpu_value": row["cpu_minutes"],
@@ -99,6 +100,29 @@ def board_rows(board: Board) -> tuple[str, list[dict[str, Any]]]:
             }
         )
     return unit, rows
+
+
+def error_label(board: Board) -> str:
+    """The metric with its unit, where that is the measured values' own.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> error_label(SimpleNamespace(metric="mae", unit="log10(mol/L)"))
+        'MAE, log10(mol/L)'
+    """
+    return metric_label(board.metric) + (f", {board.unit}" if board.unit and board.metric in ERRORS else "")
+
+
+def _beside(board: Board, row: pd.Series) -> list[tuple[str, str, float]]:
+    """Label, text and value of the metrics that stand beside an error; of logarithms its fold error too."""
+    shown = [(metric_label(name), scored(row[name], 2), row[name]) for name in board.beside if name != "mae"]
+    return shown + [("fold error", number(row[name]), row[name]) for name in ("fold_error",) if name in row]
+
+
+def _censored(board: Board) -> str:
+    if not board.censored:
+        return ""
+    return f"{board.censored:.0%} of the values stand at a limit of the assay, so that errors there are no full errors."
 
 
 def _against_forest(board: Board, method: str, mean: float) -> str:
@@ -124,11 +148,8 @@ def percent_of_forest(row: Any) -> str:
 
 def sentences(board: Board) -> list[str]:
     """What a reader of a board's table should know: resolution, noise, tasks, the test, notes."""
-    return [
-        text
-        for text in (resolution(board), _margin(board), _ceiling(board), _tasks(board), how_tested(board), *board.notes)
-        if text
-    ]
+    said = (resolution, _margin, _ceiling, _censored, _tasks, how_tested)
+    return [text for text in (*(each(board) for each in said), *board.notes) if text]
 
 
 def how_tested(board: Board) -> str:
