@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from molgraph.base.errors import StorageError
+import numpy as np
+
+from molgraph.base.errors import DataError, StorageError
 from molgraph.base.resources import recipe_path
 from molgraph.data.read import read_table
 from molgraph.data.table import Table
@@ -15,6 +18,7 @@ from molgraph.evaluate.benchmark.recipe import BenchRecipe, OwnTable
 from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run import run_benchmark
 
+CENSORED = ("<", ">", "<=", ">=", "<<", ">>")
 FACTORY = "molgraph.auxiliary.own_method:make_any"
 #: what a cell's process needs and would else import anew each time; none of it starts a thread
 IMPORTS: tuple[str, ...] = (
@@ -73,7 +77,7 @@ def benchmark(
         recipe = BenchRecipe.from_toml(source)
     elif not isinstance(recipe, BenchRecipe):
         recipe = BenchRecipe.from_dict({"name": "unnamed"} | dict(recipe))  # a file's name is its own
-    own = {each.name: _read(each) for each in recipe.table if each.name not in (tables or {})}
+    own = {each.name: read_own_table(each) for each in recipe.table if each.name not in (tables or {})}
     own |= {name: read_table(data) for name, data in (tables or {}).items()}
     ran = run_benchmark(
         recipe,
@@ -91,16 +95,34 @@ def benchmark(
     return BenchmarkResult(ran)
 
 
-def _read(own: OwnTable) -> Table:
+def read_own_table(own: OwnTable) -> Table:
     """A recipe's own table; where its file is missing, the error says from where paths are counted."""
     if os.path.exists(own.path) and not os.path.isfile(own.path) and not os.path.isdir(own.path):
         hint = "its rows are read more than once: write them to a file first"
         raise StorageError(f"the [[table]] {own.name!r}: {own.path} is a pipe or a device", hint=hint)
     try:
-        return read_table(own.path, **own.columns, targets=own.targets or None, split=own.split_column)
+        table = read_table(own.path, **own.columns, targets=own.targets or None, split=own.split_column)
+        return table if own.censoring is None else _uncensored(own, table)
     except StorageError as error:
         if os.path.exists(own.path):
             raise
         where = f"paths of a [[table]] are counted from the folder that the run is started in, {Path.cwd()}"
         hint = "; ".join(filter(None, (error.hint, where)))
         raise StorageError(f"the [[table]] {own.name!r}: {error.message}", hint=hint) from None
+
+
+def _uncensored(own: OwnTable, table: Table) -> Table:
+    """The table without the labels that its censoring column marks, or with all of them, as ``qualifiers`` says."""
+    signs = read_table(own.path, **own.columns, split=own.censoring).split
+    assert signs is not None
+    marks = np.array([str(sign).strip() for sign in signs])
+    known = np.isin(marks, ["", "=", "==", "nan", "None", *CENSORED])
+    if not known.all():
+        raise DataError(f"the [[table]] {own.name!r}: its censoring column says {str(marks[~known][0])!r}", hint="<, > or =")
+    censored = np.isin(marks, CENSORED)
+    if not censored.any() or own.qualifiers == "strip" or table.y is None:
+        return table
+    if own.qualifiers == "refuse":
+        words = f"the [[table]] {own.name!r} has {censored.sum():,} censored labels"
+        raise DataError(words, hint='say qualifiers = "drop" to leave them out, or "strip" to take them as they are')
+    return replace(table, y=np.where(censored[:, None], np.nan, table.y))

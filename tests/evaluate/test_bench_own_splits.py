@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import molgraph
+from molgraph.api.benchmarking import read_own_table
 from molgraph.base.errors import MolgraphError
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split, split_table
@@ -148,3 +149,19 @@ def test_fold_numbers_of_a_column_in_train(frame: pd.DataFrame) -> None:
         with pytest.raises(MolgraphError) as error:
             split_table(read_table(frame.assign(fold=values), split="fold"), "column")
         assert words in str(error.value)
+
+
+def test_weights_features_and_censored_labels_of_an_own_table(frame: pd.DataFrame, tmp_path: Path) -> None:
+    more = {"w": np.arange(N) + 1.0, "pH": np.arange(N) % 5, "sign": np.where(np.arange(N) % 10, "=", ">")}
+    frame.assign(**more).to_csv(tmp_path / "m.csv", index=False)
+    reads = {"weight": "w", "features": ["pH"]}
+    table = read_own_table(asked(tmp_path / "m.csv", {"recipe": "random"}, **reads).table[0])
+    assert table.weights.tolist() == more["w"].tolist() and table.feature_names == ("pH",)
+    for qualifiers, lost in (("drop", 3), ("strip", 0)):
+        own = {"censoring": "sign", "qualifiers": qualifiers}
+        table = read_own_table(asked(tmp_path / "m.csv", {"recipe": "random"}, **own).table[0])
+        assert np.isnan(table.y[:, 0]).sum() == lost and len(table) == N
+    with pytest.raises(MolgraphError, match="'mine' has 3 censored labels"):
+        read_own_table(asked(tmp_path / "m.csv", {"recipe": "random"}, censoring="sign").table[0])
+    with pytest.raises(MolgraphError, match="its censoring column says 'train'"):
+        read_own_table(asked(tmp_path / "m.csv", {"recipe": "random"}, censoring="part").table[0])

@@ -101,12 +101,17 @@ class OwnTable(Section):
     id: str | None = None  # its column of ids; one named id, or the rows' numbers, where not given
     split_column: str | None = None  # read by the splits column, time and group where their params name no other
     targets: tuple[str, ...] = ()  # with a kind where it is not plain (active:binary); generators read none
+    weight: str | None = None  # its column of weights, by which methods learn
+    features: tuple[str, ...] = ()  # columns of numbers beside the molecule
+    qualifiers: Literal["refuse", "drop", "strip"] = "refuse"  # of censored labels, such as >8.0: left out, or 8.0
+    censoring: str | None = None  # a column of <, > or = that says so, where labels are plain numbers
     metric: str = ""  # the one that leads its board; the usual one of its kind where not given
 
     @property
     def columns(self) -> dict[str, Any]:
-        """What holds its entities and ids, as ``read_table`` takes it."""
-        return {name: getattr(self, name) for name in ("smiles", "sequence", "geometry", "id")}
+        """What holds its entities, ids, weights and features, as ``read_table`` takes it."""
+        names = ("smiles", "sequence", "geometry", "id", "weight", "features", "qualifiers")
+        return {name: getattr(self, name) for name in names}
 
 
 class Search(Section):
