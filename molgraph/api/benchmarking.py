@@ -118,7 +118,9 @@ def _uncensored(own: OwnTable, table: Table) -> Table:
     marks = np.array([str(sign).strip() for sign in signs])
     known = np.isin(marks, ["", "=", "==", "nan", "None", *CENSORED])
     if not known.all():
-        raise DataError(f"the [[table]] {own.name!r}: its censoring column says {str(marks[~known][0])!r}", hint="<, > or =")
+        raise DataError(
+            f"the [[table]] {own.name!r}: its censoring column says {str(marks[~known][0])!r}", hint="<, > or ="
+        )
     censored = np.isin(marks, CENSORED)
     if not censored.any() or own.qualifiers == "strip" or table.y is None:
         return table
