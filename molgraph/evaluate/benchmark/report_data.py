@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
 from molgraph.evaluate.benchmark.board_overall import Overall, summarise
 from molgraph.evaluate.benchmark.bootstrap import bootstrap_errors
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
+from molgraph.evaluate.benchmark.report_facts import entered_rows, facts_of
 from molgraph.evaluate.benchmark.report_slices import Slices, slice_records
 from molgraph.evaluate.benchmark.run_folder import Records, read_records
 from molgraph.evaluate.benchmark.scoring import score_records
@@ -105,7 +105,7 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
     recipe, problems = records.recipe, records.problems
     leading = {name: [m[0] for m in p.metrics.values()] for name, p in problems.items() if p.metrics}
     rows = {name: RowCount(problem.rows, problem.left_out) for name, problem in problems.items()}
-    entered = _entered(records)
+    entered = entered_rows(records)
     boards = [
         replace(b, notes=(*b.notes, *(words for (name, at), words in entered.items() if at == b.dataset)))
         for b in boards_of(recipe, scores, leading, rows)
@@ -134,7 +134,7 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
         slices=found,
         cards=cards,
         recipe_name=recipe.name,
-        facts=_facts(records),
+        facts=facts_of(records),
         done=len(records.done),
         wanted=records.wanted,
         failed={name: n for name, n in status.items() if name != "ok"},
@@ -224,45 +224,6 @@ def _ceilings(board: Board, known: Card | None, slices: Slices | None) -> list[C
         noise.append((known.noise.sd, known.noise.source or "the set's card"))
     made = [Ceiling(noise_ceiling(y, sd, board.metric, rows=len(y) // folds), sd, source) for sd, source in noise]
     return [c for c in made if np.isfinite(c.value)]
-
-
-def _facts(records: Records) -> dict[str, str]:
-    """What a repeat needs, from the cells' manifests."""
-    manifests, recipe = [record.manifest for record in records.done], records.recipe
-    out = {"recipe": f"{recipe.name}.toml", "recipe sha256": hashlib.sha256(recipe.to_toml().encode()).hexdigest()}
-    days = sorted(str(m["made"])[:10] for m in manifests if m.get("made"))
-    if days:
-        out["computed"] = " to ".join(dict.fromkeys((days[0], days[-1])))
-    named: dict[str, dict[str, None]] = {}
-    for m in manifests:
-        for name, value in dict(m.get("versions") or {}).items():
-            named.setdefault(name, {})[str(value)] = None
-    out |= {f"version of {name}": ", ".join(values) for name, values in named.items()}
-    out["machine"] = "; ".join(filter(None, dict.fromkeys(_machine(m.get("machine") or {}) for m in manifests)))
-    budgets, budget = {str(m["budget"]) for m in manifests if m.get("budget")}, recipe.budget
-    out["budget of a cell"] = f"{budget.seconds:g} s, {budget.memory_gb:g} GB" + "; mixed" * (len(budgets) > 1)
-    cpu = sum(float(m["cpu_seconds"]) for m in manifests if m.get("cpu_seconds"))
-    out["CPU time of all cells"] = f"{cpu / 3600:.1f} h" if cpu >= 3600 else f"{cpu / 60:.1f} min"
-    return out | {f"data hash of {name}": problem.data_hash for name, problem in records.problems.items()}
-
-
-def _entered(records: Records) -> dict[tuple[str, str], str]:
-    """(row, dataset) -> how a row that others submitted came about, in their words."""
-    found = {}
-    for record in records.done:
-        if (about := record.manifest.get("external")) is not None:
-            said = {
-                key: about[key] for key in ("code", "commit", "tuning", "pretraining", "hardware") if about.get(key)
-            }
-            words = "; ".join([*record.manifest["notes"], *(f"{key} {value}" for key, value in said.items())])
-            found[record.cell.method, record.cell.dataset] = (
-                f"{record.cell.method} was entered by its predictions: {words}"
-            )
-    return found
-
-
-def _machine(machine: Mapping[str, Any]) -> str:
-    return ", ".join(f"{value} cores" if key == "cores" else str(value) for key, value in machine.items() if value)
 
 
 def noise_ceiling(y: np.ndarray, sd: float, metric: str, *, rows: int = 0, n: int = 200, seed: int = 0) -> float:
