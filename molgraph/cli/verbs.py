@@ -54,6 +54,7 @@ VERBS = (
     Verb("bench report", BENCH, "Rank the methods of a run; write a page, and a leaderboard.", "bench"),
     Verb("bench export", BENCH, "Write the folds of a benchmark as csv files for any program.", "bench_submit"),
     Verb("bench submit", BENCH, "Enter the predictions of another program into a benchmark.", "bench_submit"),
+    Verb("bench site", BENCH, "Write the pages of several benchmarks, an index, and a page a method.", "bench_site"),
     Verb("bench xray", BENCH, "Show what each split of a table asks, before any training.", "bench_xray"),
     Verb("bench verify", BENCH, "Hash and score everything that a run stored once more.", "bench"),
     Verb("models", INSPECT, "What can be trained, from which paper, with which parameters.", "models"),

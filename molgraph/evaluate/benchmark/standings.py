@@ -102,7 +102,7 @@ def questions(standings: pd.DataFrame) -> list[Question]:
     tells = ~board.isin(board[(standings["method"] == "mean") & (standings["rank"] == 1)])
     standings = standings.assign(first=(standings["rank"] == 1) & tells, lost=standings["against"] == "worse")
     size = (standings["rows"] >= FEW).astype(int).where(standings["entity"] == "molecule", 2)
-    for (kind, few, question), group in standings.groupby([entity, size, standings["split"].map(_question)]):
+    for (kind, few, question), group in standings.groupby([entity, size, standings["split"].map(question_of)]):
         words = [[*ENTITIES.values()][kind], *SIZES[few : few + 1], question]
         table = group.groupby("method").agg(
             boards=("rank", "size"),
@@ -118,6 +118,6 @@ def questions(standings: pd.DataFrame) -> list[Question]:
     return found
 
 
-def _question(split: str) -> str:
+def question_of(split: str) -> str:
     """The question that a split's label asks; the label itself where it is another one."""
     return next((words for start, words in QUESTIONS.items() if split.startswith(start)), split)

@@ -1,0 +1,51 @@
+"""The site of several benchmarks: every link leads somewhere, every method and board is there, nothing is loaded."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from molgraph.base.errors import UsageError
+from molgraph.cli.main import app
+from molgraph.evaluate.benchmark.published_record import read_record
+from molgraph.evaluate.benchmark.site import page_of, write_site
+from tests.evaluate.bench_tables import go, recipe, small, three_and_a_failure
+
+RECORDS = Path(__file__).parents[2] / "pipelines" / "records"
+
+
+def test_every_link_of_the_published_boards_leads_somewhere(tmp_path: Path) -> None:
+    reports = [read_record(RECORDS / name) for name in ("adme-fang", "davis")]
+    files = write_site(reports, tmp_path)
+    assert files[0].name == "index.html" and sorted(files) == sorted(tmp_path.iterdir())
+    texts = {path.name: path.read_text("utf-8") for path in files}
+    for name, text in texts.items():
+        assert not re.search(r"(src|href)=\"(https?:)?//", text), name
+        for page, anchor in re.findall(r"href=\"([^\"#]*)(?:#([^\"]*))?\"", text):
+            if not page.startswith("data:"):
+                assert (page or name) in texts, (name, page)
+                assert not anchor or f'id="{anchor}"' in texts[page or name], (name, page, anchor)
+    boards = [b for report in reports for b in report.boards if b.primary]
+    assert texts["index.html"].count("<tr data-question") == len(boards) == 10
+    methods = {m for b in boards for m in b.methods}
+    assert {page_of(m) for m in methods} < set(texts)
+    assert texts[page_of("gp")].count("<tr class=") == sum("gp" in b.methods for b in boards)
+    with pytest.raises(UsageError, match="two benchmarks are called 'adme-fang'"):
+        write_site([reports[0], reports[0]], tmp_path / "twice")
+    assert not (tmp_path / "twice").exists()
+
+
+def test_a_run_has_the_settings_of_its_methods(tmp_path: Path) -> None:
+    run = three_and_a_failure(tmp_path / "run", {"small": small()})
+    done = CliRunner().invoke(app, ["bench", "site", str(run), "-o", str(tmp_path / "site"), "--brief"])
+    assert done.exit_code == 0 and "open" in done.output, done.output
+    page = (tmp_path / "site" / page_of("noise3")).read_text("utf-8")
+    assert "alpha 1.0, noise 3.0" in page
+    broken = (tmp_path / "site" / page_of("broken")).read_text("utf-8")
+    assert "crashed" in broken
+    go(tmp_path / "other", recipe("ridge", name="other"))
+    done = CliRunner().invoke(app, ["bench", "site", str(run), str(tmp_path / "other"), "-o", str(tmp_path / "two")])
+    assert "2 benchmarks" in (tmp_path / "two" / "index.html").read_text("utf-8")
