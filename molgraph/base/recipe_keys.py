@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, PlainSerializer, field_validator
 
 from molgraph.base.cores import cores
 from molgraph.base.options import Keyword, Option, keywords
-from molgraph.base.ranges import Count
+from molgraph.base.ranges import LARGEST, Count, Range
 from molgraph.base.ranges import NotNegative as FromZero
 from molgraph.base.ranges import Positive as AboveZero
 from molgraph.base.toml_config import Section
@@ -111,7 +111,7 @@ class GradientDescent(Section):
 
     epochs: Annotated[Count, Option("Passes over the data, at most.", "N")] = 50
     min_steps: Annotated[
-        Annotated[int, Field(ge=0, lt=2**31)],
+        Annotated[int, Range(0, LARGEST)],
         Option("Steps at least, where none is stopped early: few rows get more epochs, patience and warm-up.", "N"),
     ] = 0
     batch_size: Annotated[Count, Option("Molecules in a step.", "N")] = 64
