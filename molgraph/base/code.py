@@ -19,7 +19,7 @@ _INSTALLED = tuple({str(Path(sysconfig.get_paths()[name])) for name in ("stdlib"
 def code_hash(objects: Iterable[Any]) -> str:
     """sha256 of the files that define classes, their bases, and functions; of molgraph and of one's own alone.
 
-    Installed packages count by their version, and what a file imports does not count.
+    Installed packages count by their version; what a file imports, and the contracts of ``molgraph.base``, do not count.
 
     Example:
         >>> from pathlib import Path
@@ -30,6 +30,8 @@ def code_hash(objects: Iterable[Any]) -> str:
     for each in objects:
         for part in each.__mro__ if isinstance(each, type) else (each,):
             name = getattr(part, "__module__", "")
+            if name.startswith("molgraph.base."):
+                continue
             path = getattr(sys.modules.get(name), "__file__", None)
             if path and (path.startswith(str(_ROOT)) or not path.startswith(_INSTALLED)):
                 files[name] = hashlib.sha256(Path(path).read_bytes()).hexdigest()

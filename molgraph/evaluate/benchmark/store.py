@@ -111,7 +111,7 @@ def read_manifest(out: Path, cell: Cell) -> dict[str, Any] | None:
     if not known or manifest.get("key") != cell.key:
         raise DataError(f"{path} belongs to another cell", hint=again)
     odd = [name for name, kind in READ.items() if name not in manifest or not isinstance(manifest[name], kind)]
-    if odd or not isinstance(manifest["seconds"].get("total"), int | float):
+    if odd or not isinstance(manifest["seconds"].get("total", ""), _NUMBER):
         raise DataError(f"{path} is damaged: {(odd or ['seconds'])[0]!r} is gone or changed", hint=again)
     return manifest
 

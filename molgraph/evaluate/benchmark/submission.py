@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from pathlib import Path
 from typing import Annotated, Any
@@ -235,7 +234,7 @@ def _manifest(cell: Cell, problem: DatasetPlan, card: Card, notes: list[str], di
         "label": cell.method, "params": {}, "resolved": {}, "external": card.model_dump(mode="json"),
         "seed": cell.seed, "notes": [card.badge, *notes], "unlearned": {}, "search": None, "chosen": {},
         "split": {"label": cell.split}, "versions": {}, "machine": {},
-        "seconds": {"total": math.nan if card.seconds is None else card.seconds}, "cpu_seconds": None, "peak_mb": None,
+        "seconds": {"total": card.seconds}, "cpu_seconds": None, "peak_mb": None,
         "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "predictions_sha256": digest,
     }  # fmt: skip
 
