@@ -19,7 +19,7 @@ _INSTALLED = tuple({str(Path(sysconfig.get_paths()[name])) for name in ("stdlib"
 def code_hash(objects: Iterable[Any]) -> str:
     """sha256 of the files that define classes, their bases, and functions; of molgraph and of one's own alone.
 
-    Installed packages count by their version; what a file imports, and the contracts of ``molgraph.base``, do not count.
+    Installed packages count by their version; imports, and the contracts of ``molgraph.base``, do not count.
 
     Example:
         >>> from pathlib import Path
