@@ -20,6 +20,7 @@ from molgraph.train.inputs import Input, graph_of_rows, input_column, input_grap
 from molgraph.train.large_graphs import mark_large
 from molgraph.train.network import Network
 from molgraph.train.outputs import DescriptorScale, Outputs
+from molgraph.train.rdkit_features import for_model
 from molgraph.train.runtime import resolve_device, torch_settings
 from molgraph.train.samples import Sample, Samples
 
@@ -55,7 +56,8 @@ def predict_networks(
     status, reason = row_status(table, inputs, graphs)
     graph = graph_of_rows(graphs)
     rows = np.flatnonzero(status == OK)
-    extras = [m.descriptors.apply(table.features, table.feature_names) for m in members]
+    given = for_model(table, [name for m in members for name in m.descriptors.names])
+    extras = [m.descriptors.apply(given.features, given.feature_names) for m in members]
     level, offsets, places = members[0].outputs.level, np.arange(len(table) + 1), None
     if level != "row":
         sizes = np.zeros(len(table), dtype=np.int64)

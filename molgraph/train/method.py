@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import torch
@@ -39,6 +39,7 @@ from molgraph.train.objective import make_objective
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import NO_VALID, prepare
 from molgraph.train.pretraining import Start, state_outputs
+from molgraph.train.rdkit_features import with_rdkit_features
 from molgraph.train.restore import (
     restore_fitted,
     restore_history,
@@ -74,6 +75,7 @@ class GraphMethod(Method):
         inputs: the entity columns to read, the others being left out on purpose; None for all.
         init: the file of a pretrained encoder or of a graph model, from whose weights the encoder starts; it has that
             file's hyper-parameters.
+        descriptors: ``rdkit`` gives the head RDKit's descriptors of the molecules beside the table's features.
         options: the keys of a recipe's training, with its defaults; ``help(GraphMethod.__init__)`` lists them.
 
     Example:
@@ -103,6 +105,7 @@ class GraphMethod(Method):
         joiner: str = "concat",
         inputs: Sequence[str] | None = None,
         init: str | None = None,
+        descriptors: Literal["none", "rdkit"] = "none",
         **options: Any,
     ) -> None:
         """Keep the hyper-parameters.
@@ -111,7 +114,7 @@ class GraphMethod(Method):
             **options
         """
         self.encoder, self.params = encoder, params
-        self.joiner, self.inputs, self.init = joiner, inputs, init
+        self.joiner, self.inputs, self.init, self.descriptors = joiner, inputs, init, descriptors
         self.head_width, self.head_layers, self.head_dropout = head_width, head_layers, head_dropout
         self.seed, self.devices, self.strategy = seed, devices, strategy
         self.predict_batch, self.checkpoint_seconds = predict_batch, checkpoint_seconds
@@ -148,6 +151,11 @@ class GraphMethod(Method):
         objective = registry.get("objective", self.objective)
         how = (self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)
         reads = {"targets": objective.labelled or objective.tasks, "unlabelled": objective.semi_supervised}
+        if self.descriptors == "rdkit":
+            if not reads["targets"]:
+                raise UsageError(f"{self.objective} has no head that reads descriptors", hint="leave descriptors out")
+            table = with_rdkit_features(table, workers=self.threads)
+            valid = None if valid is None else with_rdkit_features(valid, workers=self.threads)
         made = prepare(table, valid, *how, **reads)
         if NO_VALID in made.notes:  # those on targets are said once by the run, not by each method
             logger.info(NO_VALID)

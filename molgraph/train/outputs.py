@@ -127,8 +127,11 @@ class DescriptorScale:
         """
         if features is None or not features.shape[1]:
             return cls((), np.zeros(0), np.ones(0))
-        mean = np.average(features, axis=0, weights=row_weights)
-        scale = np.sqrt(np.average((features - mean) ** 2, axis=0, weights=row_weights))
+        weights = np.ones(len(features)) if row_weights is None else row_weights
+        known = np.isfinite(features) * weights[:, None]  # RDKit has no value for some molecules
+        total = np.maximum(known.sum(axis=0), np.finfo(np.float64).tiny)
+        mean = (known * np.nan_to_num(features, nan=0.0)).sum(axis=0) / total
+        scale = np.sqrt((known * (np.nan_to_num(features, nan=0.0) - mean) ** 2).sum(axis=0) / total)
         return cls(tuple(names), mean, np.where(scale > 1e-12 * np.maximum(1.0, np.abs(mean)), scale, 1.0))
 
     def apply(self, features: np.ndarray | None, names: tuple[str, ...]) -> np.ndarray | None:
