@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from molgraph.base.errors import StorageError
-from molgraph.evaluate.benchmark.cells import FIRST_FORMAT, MANIFEST, PREDICTIONS, cell_key, file_of_split
+from molgraph.evaluate.benchmark.cells import MANIFEST, PREDICTIONS, file_of_split
 from molgraph.evaluate.benchmark.run_folder import Records, read_records
 from molgraph.evaluate.benchmark.scoring import SCORES
 from molgraph.evaluate.benchmark.store import sha256
@@ -215,35 +214,6 @@ def test_a_dataset_that_was_not_begun_is_no_fault(tmp_path):
     go(tmp_path, recipe("ridge", datasets=list(tables)), tables, only={"dataset": ["small"]})
     found = verify_records(tmp_path)
     assert found.ok and repr(found).startswith("5 of 5 cells of 1 of 2 datasets are there; 5 cells")
-
-
-def as_first_written(out: Path) -> None:
-    """Turn a folder into one of the first format, which knows the recipe's own parameters alone."""
-    records = read_records(out)
-    plan = json.loads((out / "plan" / "small.json").read_text())
-    del plan["resolved"]
-    for record, cell in zip(records.done, plan["cells"], strict=True):
-        method, manifest = records.recipe.of_method(record.cell.method), dict(record.manifest)
-        del manifest["resolved"]
-        key = cell_key(manifest["data_hash"], manifest["split_hash"], method, cell["seed"], None, form=FIRST_FORMAT)
-        manifest |= {"format": FIRST_FORMAT, "key": key}
-        cell["key"] = key
-        folder = record.cell.folder(out)
-        (folder / MANIFEST).write_text(json.dumps(manifest))
-        folder.rename(replace(record.cell, key=key).folder(out))
-    (out / "plan" / "small.json").write_text(json.dumps(plan))
-
-
-def test_a_folder_of_the_first_format_is_read_and_verified_and_computed_anew(out):
-    before = verify_records(out).scores
-    as_first_written(out)
-    found = verify_records(out)
-    assert found.ok and found.cells == found.wanted == 10
-    pd.testing.assert_frame_equal(found.scores, before)
-    ran = go(out, recipe("ridge", {"name": "odd", "params": {"how": "raise"}}))
-    assert (ran.there, ran.made["ok"], ran.stale) == (0, 5, 10), "nobody knows the defaults that it was computed with"
-    (out / "recipe.toml").write_text((out / "recipe.toml").read_text().replace("raise", "exit"))
-    assert any("its key is not that of the recipe's" in fault for _, fault in verify_records(out).faults)
 
 
 def test_a_folder_without_its_working_files_is_verified_by_the_datasets_card(tmp_path):

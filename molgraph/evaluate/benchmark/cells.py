@@ -12,8 +12,6 @@ from typing import Any
 from molgraph.base.version import __version__
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe, Generation
 
-FIRST_FORMAT = "molgraph-cell-1"  # its keys hold the recipe's parameters alone, without defaults and molgraph's version
-OLDER = (FIRST_FORMAT, "molgraph-cell-2")  # whose inner splits were random, whatever the outer one; they can be read
 FORMAT = "molgraph-cell-3"
 FAILED = ("crashed", "timeout", "memory", "refused")
 MANIFEST, PREDICTIONS, LOG = "manifest.json", "predictions.parquet", "stderr.txt"
@@ -52,24 +50,21 @@ def cell_key(
     split_hash: str,
     method: BenchMethod,
     seed: int,
-    resolved: Mapping[str, Any] | None,
+    resolved: Mapping[str, Any],
     version: str = __version__,
     generation: Generation | None = None,
-    form: str = FORMAT,
 ) -> str:
     """sha256 of data, rows, method, its resolved parameters and code, search, seed, columns and molgraph's version.
 
-    ``resolved`` is None for a cell of the first format; ``generation`` is that of a generator's; ``form`` is the cell's
-    format.
+    ``generation`` is that of a generator's.
     """
     search = None if method.search is None else method.search.model_dump(mode="json")
-    if search is not None and not search["params"]:  # as keys had it before there were such
+    if search is not None and not search["params"]:
         del search["params"]
-    params = method.params if resolved is None else resolved
-    parts: list[Any] = [form, data_hash, split_hash, method.name, params, search, seed]
+    parts: list[Any] = [FORMAT, data_hash, split_hash, method.name, resolved, search, seed]
     parts += [] if generation is None else [{"generation": generation.model_dump(include={"draws", "most_train"})}]
     parts += [] if method.inputs is None else [{"inputs": method.inputs}]
-    parts += [] if resolved is None else [{"molgraph": version}]
+    parts += [{"molgraph": version}]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

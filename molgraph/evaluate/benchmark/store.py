@@ -14,7 +14,7 @@ from typing import Any
 from molgraph.base.code import commit
 from molgraph.base.errors import DataError
 from molgraph.base.toml_config import parse_json
-from molgraph.evaluate.benchmark.cells import FORMAT, LOG, MANIFEST, OLDER, PREDICTIONS, Cell
+from molgraph.evaluate.benchmark.cells import FORMAT, LOG, MANIFEST, PREDICTIONS, Cell
 from molgraph.evaluate.benchmark.job import Job, Outcome, machine, versions
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan
 from molgraph.evaluate.benchmark.recipe import BenchSplit
@@ -107,8 +107,7 @@ def read_manifest(out: Path, cell: Cell) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}", hint=again) from error
-    known = isinstance(manifest, dict) and manifest.get("format") in (FORMAT, *OLDER)
-    if not known or manifest.get("key") != cell.key:
+    if not isinstance(manifest, dict) or (manifest.get("format"), manifest.get("key")) != (FORMAT, cell.key):
         raise DataError(f"{path} belongs to another cell", hint=again)
     odd = [name for name, kind in READ.items() if name not in manifest or not isinstance(manifest[name], kind)]
     if odd or not isinstance(manifest["seconds"].get("total", ""), _NUMBER):

@@ -16,7 +16,7 @@ from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS, row_contents, split_hash
 from molgraph.data.table import Table
-from molgraph.evaluate.benchmark.cells import FIRST_FORMAT, Cell, cell_key, file_of_split
+from molgraph.evaluate.benchmark.cells import Cell, cell_key, file_of_split
 from molgraph.evaluate.benchmark.draws import read_draws
 from molgraph.evaluate.benchmark.plan import PLAN, DatasetPlan
 from molgraph.evaluate.benchmark.run_folder import Predicted, Record, Records, read_records
@@ -160,11 +160,10 @@ def _check_cell(records: Records, cell: Cell, manifest: dict, sound: _Sound) -> 
     if method is None:
         yield "the recipe has no method of its name"
     elif method.kind != "external":
-        form = manifest["format"]
-        resolved = None if form == FIRST_FORMAT else manifest.get("resolved", {})
+        resolved = manifest.get("resolved", {})
         version = manifest.get("versions", {}).get("molgraph", "")
         drawn = records.recipe.generation if records.recipe.generates else None
-        key = cell_key(problem.data_hash, stated, method, cell.seed, resolved, version, drawn, form)
+        key = cell_key(problem.data_hash, stated, method, cell.seed, resolved, version, drawn)
         if cell.key != key or manifest.get("params") != method.params:
             yield "its key is not that of the recipe's data, split, method, parameters and seed"
     if manifest["status"] != "ok":
