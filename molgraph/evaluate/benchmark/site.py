@@ -96,7 +96,8 @@ def _index(pages: Mapping[str, BenchReport], rows: Sequence[Mapping[str, Any]], 
     boards.reverse()
     questions = list(dict.fromkeys(board["question"] for board in boards))
     about = [_counts(method, [row for row in rows if row["method"] == method]) for method in methods]
-    return render("bench_index.html.jinja", boards=boards, questions=questions, methods=about, pages=pages)
+    summary = f"{count(len(boards), 'board')} of {count(len(pages), 'benchmark')}, {count(len(methods), 'method')}"
+    return render("bench_index.html.jinja", boards=boards, questions=questions, methods=about, summary=summary)
 
 
 def _counts(method: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
