@@ -1,4 +1,4 @@
-"""Tell which code made a result: a hash of the source of classes, and the commit that is checked out."""
+"""Hash the source files that define classes and functions, and look up the git commit of molgraph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compute InChIKeys, which are the same for all SMILES of a molecule."""
+"""Compute the InChIKeys of SMILES, to compare molecules however they are written."""
 
 from __future__ import annotations
 

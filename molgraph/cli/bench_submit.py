@@ -1,4 +1,4 @@
-"""``molgraph bench export``, ``submit``: folds as files for other programs, and their predictions on the board."""
+"""``molgraph bench export``, ``submit``: write folds as csv files, and enter the predictions of other programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tell what a repeat of a benchmark needs: versions, hashes, budgets, settings, and rows that others submitted."""
+"""List the versions, hashes, budgets and method settings of a benchmark, and the rows that others submitted."""
 
 from __future__ import annotations
 

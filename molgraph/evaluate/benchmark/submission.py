@@ -1,9 +1,10 @@
-"""Take predictions of another program into a benchmark's folder: checked, scored here, and marked as external."""
+"""Check the predictions that another program made for a benchmark's folds, and add them to its folder as cells."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from molgraph.base.toml_config import Section, read_toml
 from molgraph.chem.inchi import inchikeys
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
+from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FORMAT, MANIFEST, PREDICTIONS, Cell, file_of_split
 from molgraph.evaluate.benchmark.export import PART, split_mark
 from molgraph.evaluate.benchmark.plan import DatasetPlan
@@ -78,11 +80,15 @@ def submit(records: Records, predictions: Path, card: Path) -> list[Cell]:
     frame, content = _read(records, predictions)
     cells, files = [], list[tuple[Path, bytes]]()
     groups = dict(iter(frame.groupby(KEYS, sort=False)))
-    checked = [_check(records, key, part) for key, part in groups.items()]  # all of them, before anything is written
+    there = {name: records.problems[name] for name in frame["dataset"].unique() if name in records.problems}
+    tables = {name: read_handed(p.table_file(records.out)) for name, p in there.items() if p.split_hash}
+    checked = [
+        _check(records, tables, key, part) for key, part in groups.items()
+    ]  # all of them, before anything is written
     _check_whole(records, groups)
     known = _pretrained(about)
     for (problem, part, rows), made in zip(checked, groups.values(), strict=True):
-        test = read_handed(problem.table_file(records.out)).take(rows)
+        test = tables[problem.dataset].take(rows)
         table = _parquet(problem, test, rows, made)
         seen = len(known & set(inchikeys(test.smiles))) if known else 0
         notes = [f"{seen} of its test molecules are in the pretraining data"] if known else []
@@ -142,7 +148,9 @@ def _tested(records: Records) -> dict[tuple[str, Part], np.ndarray]:
     return found
 
 
-def _check(records: Records, key: tuple, frame: pd.DataFrame) -> tuple[DatasetPlan, Part, np.ndarray]:
+def _check(
+    records: Records, tables: Mapping[str, Table], key: tuple, frame: pd.DataFrame
+) -> tuple[DatasetPlan, Part, np.ndarray]:
     """The dataset, part and test rows that the rows of a fold belong to; raise ``DataError`` for what is wrong."""
     dataset, *rest = key
     problem, part = records.problems.get(dataset), (str(rest[0]), rest[1], rest[2])
@@ -162,7 +170,7 @@ def _check(records: Records, key: tuple, frame: pd.DataFrame) -> tuple[DatasetPl
     ):
         if len(rows):
             raise DataError(f"{where} has {len(rows):,} rows {words}: {_some(rows)}")
-    table = read_handed(problem.table_file(records.out))
+    table = tables[dataset]
     if "id" in frame and (bad := given[(frame["id"].fillna("") != table.ids[given])]).any():
         raise DataError(f"{where} has ids of other rows: {_some(bad)}")
     for column in (name for target in problem.targets for name in target.columns):
