@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from html import escape
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from molgraph.base.registry import names
 from molgraph.base.resources import recipe_path, shipped_dir
 from molgraph.data import datasets
 from molgraph.data.cards import Card, card, card_html, card_names, card_text, read_card
-from molgraph.data.sources.dataset_files import look
+from molgraph.data.sources.dataset_files import Found, look
 from molgraph.data.sources.download import sha256_of
-from molgraph.data.sources.layouts import LAYOUTS
+from molgraph.data.sources.layouts import LAYOUTS, read_layout
 
 MOLECULENET = [
     "qm7",
@@ -39,12 +40,13 @@ MOLECULENET = [
 ]
 FANG = ["adme_hlm", "adme_rlm", "adme_mdr1er", "adme_sol", "adme_hppb", "adme_rppb"]
 TU = ["mutag", "proteins", "enzymes", "dd", "collab", "imdb_binary", "imdb_multi", "nci1", "ptc_mr"]
+TDC = [name for name in card_names() if name.startswith("tdc_")]
 OTHERS = ["zinc250k", "moses", "guacamol", "davis", "kiba", "chembl2321810", "nci"]
 SLOW = ("collab", "kiba", "zinc250k", "toxcast")  # their content is checked by whoever writes the audit anew
 
 
 def test_all_that_were_promised_have_a_card() -> None:
-    assert len(MOLECULENET) == 17
+    assert len(MOLECULENET) == 17 and len(TDC) == 22
     assert set(MOLECULENET + FANG + TU + OTHERS) <= set(card_names())
     assert len(names("split")) > 5
 
@@ -92,7 +94,7 @@ def test_moleculenets_own_metric_and_split_are_recommended(what: str) -> None:
 def test_a_card_s_metric_fits_its_task(name: str) -> None:
     one = card(name)
     kinds = {t.kind for t in one.targets}
-    good = {"regression": {"rmse", "mae"}, "binary": {"roc_auc", "prc_auc"}, "multiclass": {"accuracy"}}
+    good = {"regression": {"rmse", "mae", "spearman"}, "binary": {"roc_auc", "prc_auc"}, "multiclass": {"accuracy"}}
     assert all(one.metric in good[kind] for kind in kinds)
     if kinds == {"binary"} and one.audit is not None:
         shares = one.audit.positives
@@ -136,6 +138,25 @@ def test_recipes_are_found_by_name(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text("")
     assert recipe_path(own) == own
+
+
+@pytest.mark.parametrize("name", TDC)
+def test_a_tdc_set_is_read_out_of_the_group_s_zip_with_its_published_parts(tmp_path: Path, name: str) -> None:
+    one, path = card(name), tmp_path / "group.zip"
+    (source,) = one.source
+    with zipfile.ZipFile(path, "w") as archive:
+        for folder in ("another_set", source.member):
+            archive.writestr(f"admet_group/{folder}/train_val.csv", "Drug_ID,Drug,Y\na,CCO,1\nb,c1ccccc1O,0\n")
+            archive.writestr(f"admet_group/{folder}/test.csv", "Drug_ID,Drug,Y\nc,CCN,1\n")
+    table = read_layout(one, Found(source, {"zip": path}))
+    assert table.smiles.tolist() == ["CCO", "c1ccccc1O", "CCN"]
+    assert table.split is not None and table.split.tolist() == ["train", "train", "test"]
+    assert table.y is not None and table.row_targets == one.targets
+    assert table.y[:2, 0].tolist() == [1.0, 0.0]
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"admet_group/{source.member}/train_val.csv", "Drug_ID,Drug,Y\na,CCO,1\n")
+    with pytest.raises(DataError, match=r"0 members named .*/test\.csv"):
+        read_layout(one, Found(source, {"zip": path}))
 
 
 @pytest.mark.data

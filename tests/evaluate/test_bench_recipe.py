@@ -25,7 +25,9 @@ def made(**change: object) -> BenchRecipe:
     return BenchRecipe.from_dict(LEAST | change)
 
 
-@pytest.mark.parametrize("name", ["quick", "moleculenet-small", "adme-fang", "zoo", "tu-graphs", "tu-large", "davis"])
+@pytest.mark.parametrize(
+    "name", ["quick", "moleculenet-small", "adme-fang", "zoo", "tu-graphs", "tu-large", "davis", "hiv", "tdc-admet"]
+)
 def test_shipped_recipes_name_what_there_is(name):
     recipe = BenchRecipe.from_toml(recipe_path(name))
     check_recipe(recipe, make_method, {})

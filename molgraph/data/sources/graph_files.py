@@ -26,7 +26,7 @@ def read_tu(path: Path, name: str, target: Target) -> Table:
     Edges are made unique and sorted; labels of nodes, edges and classes are numbered in the order of their values.
     """
     names = ("A", "graph_indicator", "graph_labels", "node_labels", "edge_labels", "node_attributes")
-    data = dict(zip(names, _members(path, *(f"{name}_{each}.txt" for each in names), optional=3), strict=True))
+    data = dict(zip(names, members(path, *(f"{name}_{each}.txt" for each in names), optional=3), strict=True))
     edges = _numbers(data["A"], np.int64)
     graph_of, classes = _column(data["graph_indicator"]) - 1, _column(data["graph_labels"])
     n_graphs, n_nodes = len(classes), len(graph_of)
@@ -53,7 +53,7 @@ def read_dgcnn(path: Path, name: str, target: Target) -> Table:
 
     A node's line is its tag, its number of neighbours and the neighbours; edges are made unique and sorted.
     """
-    (text,) = _members(path, f"{name}.txt")
+    (text,) = members(path, f"{name}.txt")
     graphs: list[Graph] = []
     classes: list[int] = []
     try:
@@ -113,8 +113,8 @@ def plain_table(
     return Table(ids, tuple(entities), status, reason, targets, y.reshape(n, -1).astype(np.float64), split=split)
 
 
-def _members(path: Path, *names: str, optional: int = 0) -> list[bytes | None]:
-    """The bytes of members of a zip file by their last names, in whatever folder they stand; nothing is unpacked.
+def members(path: Path, *names: str, optional: int = 0) -> list[bytes | None]:
+    """The bytes of members of a zip file by the ends of their paths; nothing is unpacked.
 
     The last ``optional`` of them may be missing.
     """
@@ -123,7 +123,7 @@ def _members(path: Path, *names: str, optional: int = 0) -> list[bytes | None]:
         with zipfile.ZipFile(path) as archive:
             infos = [one for one in archive.infolist() if not one.is_dir() and "__MACOSX" not in one.filename]
             for i, name in enumerate(names):
-                found = [one for one in infos if PurePosixPath(one.filename).name == name]
+                found = [one for one in infos if PurePosixPath(one.filename).match(name)]
                 if not found and i >= len(names) - optional:
                     out.append(None)
                     continue

@@ -22,7 +22,7 @@ from molgraph.data.cells import Reading
 from molgraph.data.graph_values import Geometry, Graph
 from molgraph.data.sources import builtin
 from molgraph.data.sources.dataset_files import Found
-from molgraph.data.sources.graph_files import plain_table, read_dgcnn, read_tu
+from molgraph.data.sources.graph_files import members, plain_table, read_dgcnn, read_tu
 from molgraph.data.table import Table, concatenate
 from molgraph.data.table_reader import read_rows
 
@@ -47,13 +47,29 @@ def _table(card: Card, found: Found) -> Table:
 
 def _joined(card: Card, found: Found) -> Table:
     """Several tables, one after another in the card's order; each file's role is its rows' part."""
-    tables = [_read(card, found, path) for path in found.files.values()]
-    words = np.array([*found.files], dtype=object).repeat([len(table) for table in tables])
+    return _in_parts({part: _read(card, found, path) for part, path in found.files.items()})
+
+
+def _tdc(card: Card, found: Found) -> Table:
+    """``train_val.csv`` and ``test.csv`` of one folder (``member``) in the zip of a TDC benchmark group.
+
+    Huang et al. 2021, Therapeutics Data Commons, NeurIPS Datasets and Benchmarks.
+    """
+    names = [f"{found.source.member}/{name}.csv" for name in ("train_val", "test")]
+    texts = [io.BytesIO(content or b"") for content in members(found.files["zip"], *names)]
+    frames = [pd.read_csv(text, dtype=str, keep_default_na=False) for text in texts]
+    return _in_parts({part: _read(card, found, each) for part, each in zip(("train", "test"), frames, strict=True)})
+
+
+def _in_parts(parts: Mapping[str, Table]) -> Table:
+    """Tables one after another; each one's key is its rows' part."""
+    tables = list(parts.values())
+    words = np.array([*parts], dtype=object).repeat([len(table) for table in tables])
     ids = np.array([str(i) for i in range(len(words))], dtype=object)
     return replace(reduce(concatenate, tables), ids=ids, split=words)
 
 
-def _read(card: Card, found: Found, path: Path) -> Table:
+def _read(card: Card, found: Found, path: Path | pd.DataFrame) -> Table:
     """One file's molecules and targets; a target that stands in a column of another name is renamed."""
     named = {t.name: replace(t, name=found.source.columns.get(t.name, t.name)) for t in card.targets}
     smiles = found.source.smiles or card.smiles or None
@@ -171,6 +187,7 @@ def _matrix(path: Path) -> np.ndarray:
 LAYOUTS: dict[str, Callable[[Card, Found], Table]] = {
     "table": _table,
     "joined": _joined,
+    "tdc": _tdc,
     "tu": lambda card, found: read_tu(found.files["zip"], found.source.member, card.targets[0]),
     "dgcnn": lambda card, found: read_dgcnn(found.files["zip"], found.source.member, card.targets[0]),
     "deepdta": lambda card, found: read_deepdta(
