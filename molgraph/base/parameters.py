@@ -82,6 +82,25 @@ def check_types(cls: type, params: Mapping[str, Any], *, owner: str = "") -> Non
             raise UsageError(said, hint=hint)
 
 
+def refuse_unread(cls: type, form: str, given: Mapping[str, Any]) -> None:
+    """Refuse options that a form of a model does not read, where they differ from the constructor's defaults.
+
+    Raises:
+        ValueError: the first such options, by name.
+
+    Example:
+        >>> class Pool:
+        ...     def __init__(self, kind: str = "topk", k: int = 10) -> None: ...
+        >>> refuse_unread(Pool, "topk", {"k": 4})
+        Traceback (most recent call last):
+        ValueError: topk does not read k 4: leave it out
+    """
+    known = _arguments(cls)
+    unread = [f"{name} {value}" for name, value in given.items() if value != known[name].default]
+    if unread:
+        raise ValueError(f"{form} does not read {', '.join(unread)}: leave {'it' if len(unread) == 1 else 'them'} out")
+
+
 def measure(method: type[Any], meta: Mapping[str, Any], shapes: Shapes) -> Size:
     """Compute the memory and work of a stored method, once its parameters are of their types.
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from torch import Tensor, nn
 
 from molgraph.base.errors import UsageError
+from molgraph.base.parameters import refuse_unread
 from molgraph.base.ranges import INNER_LIMIT, Layers, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
@@ -58,13 +59,13 @@ class MPNN(RoundsEncoder):
         distinct: compute rows that look alike once.
 
     Raises:
-        ValueError: fewer than 0 rounds, an unknown message.
+        ValueError: fewer than 0 rounds, an unknown message, or ``d_edge`` for ``matrix``, which does not read it.
         UsageError: an unknown norm or readout; explicit hydrogens of graphs that are no molecules.
     """
 
     repeats = ("rounds",)
     counts_rows = True
-    small = MappingProxyType({"d_hidden": 8, "d_edge": 8})
+    small = MappingProxyType({"d_hidden": 8})
 
     def __init__(
         self,
@@ -82,6 +83,8 @@ class MPNN(RoundsEncoder):
     ) -> None:
         # equal atoms hear other master nodes in other graphs
         super().__init__(rounds, distinct and not d_master, least=0)
+        if message == "matrix":
+            refuse_unread(MPNN, "the message matrix", {"d_edge": d_edge})
         if explicit_h and spec.featuriser != FEATURISER:
             raise UsageError(
                 f"explicit_h adds the hydrogens of molecules; these graphs are {spec.featuriser!r}",

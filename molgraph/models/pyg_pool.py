@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Annotated
 
+from molgraph.base.parameters import refuse_unread
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Share, Width
 from molgraph.base.registry import register
 from molgraph.data.graph_store import InputSpec
@@ -36,8 +37,8 @@ class PyGPool(PoolingNet):
         pool: ``diffpool``, ``mincut``, ``sagpool`` or ``topk``.
         d_hidden: width of all states.
         depth: convolutions before the first pooling, 1 or more.
-        k: clusters of the first pooling; half as many of each further one.
-        ratio: of the atoms that each pooling keeps, where it keeps some.
+        k: clusters of the first pooling of diffpool or mincut; half as many of each further one.
+        ratio: of the atoms that each pooling of sagpool or topk keeps.
         levels: poolings.
         max_matrix_gb: the largest matrix of all pairs of a graph's nodes that diffpool and mincut form, in GB: 0.05 is
             that of 3,535 nodes.
@@ -46,11 +47,11 @@ class PyGPool(PoolingNet):
         readout: clusters to graph, a registered readout.
 
     Raises:
-        ValueError: a depth below 1.
+        ValueError: a depth below 1, or an option that the pooling does not read.
         UsageError: an unknown norm or readout, or a graph with a larger matrix.
     """
 
-    small = MappingProxyType({"d_hidden": 8, "depth": 1, "k": 4})
+    small = MappingProxyType({"d_hidden": 8, "depth": 1})
     repeats = ("levels",)
 
     def __init__(
@@ -69,7 +70,10 @@ class PyGPool(PoolingNet):
         readout: str = "sum",
     ) -> None:
         super().__init__()
-        if pool in ("diffpool", "mincut"):
+        assigns = pool in ("diffpool", "mincut")
+        unread = {"ratio": ratio} if assigns else {"k": k, "max_matrix_gb": max_matrix_gb}
+        refuse_unread(PyGPool, pool, unread)
+        if assigns:
             words = "forms matrices of all pairs of nodes", "choose structpool, sagpool or topk, which form none"
             self.limit = MatrixLimit(pool, 1, max_matrix_gb, *words)
         pools = [make_pool(pool, d_hidden, max(1, k >> i), ratio) for i in range(levels)]

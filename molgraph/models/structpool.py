@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Annotated, Literal
@@ -10,6 +9,7 @@ from typing import Annotated, Literal
 import torch
 from torch import nn
 
+from molgraph.base.parameters import refuse_unread
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.graph_store import InputSpec
@@ -92,10 +92,7 @@ class StructPoolNet(PoolingNet):
             given = {"d_hidden": d_hidden, "depth": depth, "levels": levels, "l_hop": l_hop, "compat": compat,
                      "assign": assign, "norm": norm, "dropout": dropout, "readout": readout,
                      "max_matrix_gb": max_matrix_gb}  # fmt: skip
-            defaults = signature(StructPoolNet).parameters
-            unread = [f"{name} {value}" for name, value in given.items() if value != defaults[name].default]
-            if unread:
-                raise ValueError(f"the released form reads k and n_iter alone, and is given {', '.join(unread)}")
+            refuse_unread(StructPoolNet, "the released form", given)
             self._as_released(spec, k, n_iter)
             return
         self.l_hop = l_hop

@@ -26,7 +26,8 @@ def made(**change: object) -> BenchRecipe:
 
 
 @pytest.mark.parametrize(
-    "name", ["quick", "moleculenet-small", "adme-fang", "zoo", "tu-graphs", "tu-large", "davis", "hiv", "tdc-admet"]
+    "name",
+    ["quick", "moleculenet-small", "adme-fang", "zoo", "tu-graphs", "tu-large", "davis", "hiv", "quality", "tdc-admet"],
 )
 def test_shipped_recipes_name_what_there_is(name):
     recipe = BenchRecipe.from_toml(recipe_path(name))

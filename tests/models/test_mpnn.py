@@ -94,13 +94,18 @@ def by_hand(own: MPNN, batch: GraphBatch, message: Callable[[Tensor, Tensor, Ten
 @pytest.mark.parametrize("d_master", [0, 5])
 @pytest.mark.parametrize("name", ["edge_network", "matrix", "pair"])
 def test_messages_and_the_master_node_are_the_papers(name: str, d_master: int) -> None:
-    own, batch = encoder(message=name, d_master=d_master, d_edge=6), double_batch()
+    own, batch = encoder(message=name, d_master=d_master), double_batch()
     message = {
         "edge_network": lambda to, of, e: of @ own.message.network(e[None]).view(8, 8),
         "matrix": lambda to, of, e: sum(weight * (of @ own.message.weight[k]) for k, weight in enumerate(e)),
         "pair": lambda to, of, e: own.message.last(own.message.first(torch.cat([of, to, e])).relu()),
     }[name]
     torch.testing.assert_close(own(batch, rows=True).rows[0].h, by_hand(own, batch, message), rtol=0, atol=1e-9)
+
+
+def test_a_matrix_of_each_label_has_no_hidden_layer() -> None:
+    with pytest.raises(ValueError, match="matrix does not read d_edge 6"):
+        encoder(message="matrix", d_edge=6)
 
 
 @pytest.mark.parametrize("name", ["matrix", "pair"])

@@ -120,5 +120,8 @@ def test_what_cannot_be_is_refused() -> None:
         PyGPool(STORE.spec, pool="topk").clusters(batch_of())
     with pytest.raises(ValueError, match="k must be 10 or more, got 4"):
         StructPoolNet(STORE.spec, k=4, released=True)
-    with pytest.raises(ValueError, match="reads k and n_iter alone, and is given levels 2, readout mean"):
+    with pytest.raises(ValueError, match="the released form does not read levels 2, readout mean: leave them out"):
         StructPoolNet(STORE.spec, levels=2, readout="mean", released=True)
+    for pool, option in (("topk", {"k": 4}), ("sagpool", {"max_matrix_gb": 1.0}), ("mincut", {"ratio": 0.3})):
+        with pytest.raises(ValueError, match=f"{pool} does not read {next(iter(option))}"):
+            PyGPool(STORE.spec, pool=pool, **option)
