@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from molgraph.api.benchmarking import FACTORY
 from molgraph.base.errors import StorageError, UsageError
 from molgraph.base.resources import recipe_names, recipe_path
 from molgraph.evaluate.benchmark.cells import Cell, cell_key, in_order
+from molgraph.evaluate.benchmark.job import load_factory
 from molgraph.evaluate.benchmark.plan import check_recipe
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
 from molgraph.train.make_method import make_method
@@ -31,7 +33,7 @@ def made(**change: object) -> BenchRecipe:
 )
 def test_shipped_recipes_name_what_there_is(name):
     recipe = BenchRecipe.from_toml(recipe_path(name))
-    check_recipe(recipe, make_method, {})
+    check_recipe(recipe, load_factory(FACTORY), {})
     assert recipe.name == name in recipe_names() and recipe.title
 
 
