@@ -25,7 +25,18 @@ from molgraph.evaluate.benchmark.standings import FILE, make_standings  # noqa: 
 from pipelines.boards.picture import write_picture  # noqa: E402
 from pipelines.readme.block import replace_block  # noqa: E402
 
-NAMES = ("moleculenet-small", "adme-fang", "zoo", "quality", "hiv", "tdc-admet", "tu-graphs", "tu-large", "davis")
+NAMES = (
+    "moleculenet-small",
+    "adme-fang",
+    "zoo",
+    "quality",
+    "hiv",
+    "tdc-admet",
+    "tu-graphs",
+    "tu-large",
+    "davis",
+    "kiba",
+)
 RECORDS, LEADERBOARD, PICTURE = ROOT / "pipelines" / "records", ROOT / "pipelines" / "LEADERBOARD.md", "docs/board.png"
 
 

@@ -29,7 +29,19 @@ def made(**change: object) -> BenchRecipe:
 
 @pytest.mark.parametrize(
     "name",
-    ["quick", "moleculenet-small", "adme-fang", "zoo", "tu-graphs", "tu-large", "davis", "hiv", "quality", "tdc-admet"],
+    [
+        "quick",
+        "moleculenet-small",
+        "adme-fang",
+        "zoo",
+        "tu-graphs",
+        "tu-large",
+        "davis",
+        "hiv",
+        "kiba",
+        "quality",
+        "tdc-admet",
+    ],
 )
 def test_shipped_recipes_name_what_there_is(name):
     recipe = BenchRecipe.from_toml(recipe_path(name))
