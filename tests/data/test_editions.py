@@ -167,7 +167,7 @@ def test_a_set_of_graphs_is_audited_in_the_shell_too() -> None:
     "name",
     [
         "chembl2321810",
-        *(pytest.param(n, marks=pytest.mark.data) for n in ("esol", "freesolv", "bbbp", "mutag")),
+        *(pytest.param(n, marks=pytest.mark.data) for n in ("esol", "freesolv", "bbbp", "tox21", "mutag")),
     ],
 )
 def test_the_audit_on_a_card_is_what_it_gives_now(name: str) -> None:
