@@ -2,9 +2,9 @@
 
     MOLGRAPH_DATA=... python pipelines/boards/published.py bench/moleculenet-small
 
-ESOL's file has the predictions of Delaney's (2004) linear equation, FreeSolv's those of simulations (Mobley and Guthrie 2014).
-They enter as any program's predictions do: the folds are exported, the test files get a column of predictions, and
-``molgraph bench submit`` checks and scores them. Their rows are marked as self-reported, with the card's words.
+ESOL's file has the predictions of Delaney's (2004) linear equation, FreeSolv's those of simulations (Mobley and Guthrie
+2014). They enter as any program's predictions do: the folds are exported, the test files get a column of predictions,
+and ``molgraph bench submit`` checks and scores them. The board marks their rows as self-reported.
 """
 
 from __future__ import annotations
