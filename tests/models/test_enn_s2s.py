@@ -1,0 +1,47 @@
+"""enn-s2s: PyG's NNConv over the complete graph of distances, with copied weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from molgraph.base.errors import UsageError
+from molgraph.data.batch import collate
+from molgraph.data.featurize_geometry import METHANE, WATER, Geometries
+from molgraph.data.graph_values import Geometry
+from molgraph.models.enn_s2s import EnnS2S
+
+CARBON = Geometry(np.array([6], np.uint8), np.zeros((1, 3), np.float32))
+STORE = Geometries().featurise([WATER, METHANE, CARBON])
+
+
+def encoder(**params: object) -> EnnS2S:
+    torch.manual_seed(0)
+    return EnnS2S(STORE.spec, d_hidden=8, d_edge=6, **params).double()
+
+
+def test_messages_are_those_of_nnconv_over_all_pairs() -> None:
+    conv = pytest.importorskip("torch_geometric.nn").NNConv
+    own, batch = encoder(), collate(STORE, np.arange(3))
+    batch = batch.with_level("atom", table=batch["atom"].table.double())
+    x, graph_of = batch["atom"].arrays["position"].double(), batch.graph_of("atom")
+    source, target = ((graph_of[:, None] == graph_of) & ~torch.eye(len(x), dtype=torch.bool)).nonzero().T
+    network = own.message.network
+    theirs = conv(8, 8, torch.nn.Sequential(network.layers[0], torch.nn.ReLU(), network.layers[1]), root_weight=False)
+    theirs = theirs.double()
+    theirs.bias.data.zero_()
+    distance = (x[source] - x[target]).norm(dim=1, keepdim=True)
+    h = own.embed(batch.features("atom").double())
+    for _ in range(3):
+        h = own.update(h, theirs(h, torch.stack([source, target]), distance))
+    torch.testing.assert_close(own(batch, rows=True).rows[0].h, h, rtol=0, atol=1e-10)
+
+
+def test_a_molecule_of_too_many_pairs_is_refused_with_the_setting() -> None:
+    chain = Geometry(np.full(400, 6, np.uint8), np.arange(1200, dtype=np.float32).reshape(400, 3))
+    batch = collate(Geometries().featurise([chain]), np.arange(1))
+    with pytest.raises(UsageError, match=r"400 .*max_matrix_gb is 0.001") as found:
+        encoder(max_matrix_gb=0.001).float()(batch)
+    assert "lower d_edge" in found.value.hint
+    assert encoder().float()(batch).graphs.isfinite().all()
