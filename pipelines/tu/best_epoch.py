@@ -65,6 +65,7 @@ def one_fold(method: str, params: dict[str, Any], learned: Table, tested: Table,
     how = {
         **params,
         "epochs": epochs,
+        "min_steps": 0,
         "patience": None,
         "objective": OBJECTIVE,
         "threads": 1,
