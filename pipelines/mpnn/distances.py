@@ -56,7 +56,7 @@ def main() -> int:
     lines = [
         "# MPNN with and without distances: QM9, mu",
         "",
-        "| edges | model | MAE, debye | CPU-bound seconds a fit |",
+        "| edges | model | MAE, debye | seconds a fit, beside other work |",
     ]
     lines += ["|---|---|---:|---:|"]
     for model, (name, _, _) in MODELS.items():
