@@ -14,10 +14,10 @@ from molgraph.base.csv_text import write_csv
 from molgraph.base.errors import UsageError
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
+from molgraph.data.table_parquet import OF_ARRAYS, read_handed
 from molgraph.evaluate.benchmark.cells import file_of_split
 from molgraph.evaluate.benchmark.plan import DatasetPlan
 from molgraph.evaluate.benchmark.run_folder import Records
-from molgraph.evaluate.benchmark.table_parquet import OF_ARRAYS, read_handed
 
 FOLDS = "folds"
 PART = ["dataset", "split", "repeat", "fold", "split_hash"]  # which test rows a prediction belongs to

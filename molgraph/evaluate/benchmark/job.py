@@ -17,8 +17,8 @@ from molgraph.base.registry import get
 from molgraph.base.seeds import derive
 from molgraph.base.version import package_versions
 from molgraph.data.splits import Split
+from molgraph.data.splits.inner import inner_splits
 from molgraph.data.table import Table
-from molgraph.evaluate.benchmark.inner_split import inner_splits
 
 CPU = (None, "cpu")
 PACKAGES = [

@@ -18,12 +18,12 @@ from molgraph.data.cards import card
 from molgraph.data.content import content_hash
 from molgraph.data.datasets import edition_names, load_dataset
 from molgraph.data.table import Table
+from molgraph.data.table_parquet import write_table
 from molgraph.data.target_json import target_from_json
 from molgraph.evaluate.benchmark.cells import Cell, cell_key
 from molgraph.evaluate.benchmark.frozen_splits import freeze, in_one_line
 from molgraph.evaluate.benchmark.job import maker
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
-from molgraph.evaluate.benchmark.table_parquet import write_table
 from molgraph.evaluate.benchmark.unused_rows import unused_rows
 from molgraph.evaluate.metrics import default_metrics, get_metric
 

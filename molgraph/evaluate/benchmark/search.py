@@ -16,8 +16,8 @@ from molgraph.base.optional import need
 from molgraph.base.search_space import Categorical, Float, Int, Range
 from molgraph.base.seeds import derive
 from molgraph.data.splits import Split
+from molgraph.data.splits.inner import inner_splits
 from molgraph.data.table import Table
-from molgraph.evaluate.benchmark.inner_split import inner_splits
 from molgraph.evaluate.benchmark.job import Job, fit, strip_labels
 from molgraph.evaluate.metrics import get_metric, score
 

@@ -19,13 +19,13 @@ from molgraph.chem.inchi import inchikeys
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
+from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import FORMAT, MANIFEST, PREDICTIONS, Cell, file_of_split
 from molgraph.evaluate.benchmark.export import PART, split_mark
 from molgraph.evaluate.benchmark.plan import DatasetPlan
 from molgraph.evaluate.benchmark.recipe import Label
 from molgraph.evaluate.benchmark.run_folder import SUBMITTED, Records
 from molgraph.evaluate.benchmark.store import sha256
-from molgraph.evaluate.benchmark.table_parquet import read_handed
 
 LARGEST_CARD = 100_000
 KEYS = ["dataset", "split", "repeat", "fold"]

@@ -16,13 +16,13 @@ from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS, row_contents, split_hash
 from molgraph.data.table import Table
+from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import Cell, cell_key, file_of_split
 from molgraph.evaluate.benchmark.draws import read_draws
 from molgraph.evaluate.benchmark.plan import PLAN, DatasetPlan
 from molgraph.evaluate.benchmark.run_folder import Predicted, Record, Records, read_records
 from molgraph.evaluate.benchmark.scoring import SCORES, score_records, stored_scores
 from molgraph.evaluate.benchmark.store import read_manifest
-from molgraph.evaluate.benchmark.table_parquet import read_handed
 
 SHOWN = 50  # faults that are printed
 OF_CELL = ["dataset", "split", "split_hash", "repeat", "fold", "method", "seed"]  # columns of scores that name a cell

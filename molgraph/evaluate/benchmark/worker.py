@@ -20,11 +20,11 @@ from molgraph.base.contracts import Generator, Prediction, SamplesUnchecked
 from molgraph.base.errors import DataError, MolgraphError
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
+from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import PREDICTIONS
 from molgraph.evaluate.benchmark.draws import given_molecules, write_draws
 from molgraph.evaluate.benchmark.job import Job, fit, machine, strip_labels, versions
 from molgraph.evaluate.benchmark.search import search
-from molgraph.evaluate.benchmark.table_parquet import read_handed
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
