@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from molgraph.base.code import code_hash
-from molgraph.base.contracts import Method, Target
+from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError, UsageError, nearest
 from molgraph.base.paths import atomic_write
 from molgraph.base.registry import get
@@ -22,7 +23,7 @@ from molgraph.data.table_parquet import write_table
 from molgraph.data.target_json import target_from_json
 from molgraph.evaluate.benchmark.cells import Cell, cell_key
 from molgraph.evaluate.benchmark.frozen_splits import freeze, in_one_line
-from molgraph.evaluate.benchmark.job import maker
+from molgraph.evaluate.benchmark.job import make_method
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 from molgraph.evaluate.benchmark.unused_rows import unused_rows
 from molgraph.evaluate.metrics import default_metrics, get_metric
@@ -121,7 +122,7 @@ class Planned:
         return tuple(line for problem in self.problems.values() for line in problem.refusals)
 
 
-def check_recipe(recipe: BenchRecipe, factory: Callable[..., Method], tables: Mapping[str, Table]) -> Resolved:
+def check_recipe(recipe: BenchRecipe, factory: str, tables: Mapping[str, Table]) -> Resolved:
     """Refuse what no run can do, before anything runs: unknown datasets, splits, metrics, methods and parameters.
 
     Returns:
@@ -147,7 +148,7 @@ def check_recipe(recipe: BenchRecipe, factory: Callable[..., Method], tables: Ma
         _check_quoted(recipe, quoted)
     resolved = {}
     for method in recipe.method:
-        made = maker(method.kind, factory)(method.name, **method.params)
+        made = make_method(method, factory, method.params)
         if method.search is not None and not made.space():
             raise UsageError(f"{method.name} has no parameters to search", hint="leave its search out")
         plain = json.dumps(made.resolved_params(), default=lambda value: type(value).__qualname__)
@@ -193,21 +194,18 @@ def prepare(
     methods = [method for method in recipe.method if name not in method.skip]
     params = {method.row: (resolved or {}).get(method.row, method.params) for method in methods}
     drawn = recipe.generation if recipe.generates else None
-    cells = [
-        Cell(
-            *part,
-            method.row,
-            seed,
-            cell_key(plan.data_hash, split.hash, method, seed, params[method.row], generation=drawn),
-        )
-        for part, split in (((name, *part), split) for part, split in made.items())
-        for method in methods
-        for seed in recipe.seeds_of(recipe.of_split(part[1]))
-    ]
-    hashes = {part: split.hash for part, split in made.items()}
-    left_out = unused_rows(table, made.values())
+    cells = []
+    for part, split in made.items():
+        for method, seed in product(methods, recipe.seeds_of(recipe.of_split(part[0]))):
+            key = cell_key(plan.data_hash, split.hash, method, seed, params[method.row], generation=drawn)
+            cells.append(Cell(name, *part, method.row, seed, key))
     return replace(
-        plan, split_hash=hashes, cells=tuple(cells), left_out=left_out, refused_splits=refused, resolved=params
+        plan,
+        split_hash={part: split.hash for part, split in made.items()},
+        cells=tuple(cells),
+        left_out=unused_rows(table, made.values()),
+        refused_splits=refused,
+        resolved=params,
     )
 
 

@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -37,15 +37,15 @@ _MAXRSS = 2**20 if sys.platform == "darwin" else 2**10  # the unit of the system
 
 @dataclass
 class _Running:
-    """The process of a cell."""
+    """The process of a cell, which begins to compute once its imports are done."""
 
     job: Job
     pid: int
     line: Connection
-    started: float
     process: Popen | None = None  # a fresh one; else a fork
-    begun: bool = True
+    began: float = field(default_factory=time.monotonic)
     peak_mb: float = 0.0
+    ahead: float = IMPORT_SECONDS  # that it may take more than its budget, until it says that it began
 
 
 def serve(line: Connection) -> NoReturn:
@@ -57,9 +57,7 @@ def serve(line: Connection) -> NoReturn:
     parent, imports, forks = line.recv()
     die_with(parent)
     for module in imports:
-        with contextlib.suppress(
-            Exception
-        ):  # an extra that is not installed, or a module that a cell names in its turn
+        with contextlib.suppress(Exception):  # an extra that is not installed, or one that a cell names in its turn
             import_module(module)
     versions(), machine()  # looked up once; the forks have them
     gc.collect()
@@ -84,45 +82,41 @@ def serve(line: Connection) -> NoReturn:
                     del running[number]
                     line.send((number, outcome))
     for each in running.values():
-        _kill_group(each.pid)
+        for kill in (os.killpg, os.kill):  # a group of its own it may not have made yet
+            with contextlib.suppress(OSError):
+                kill(each.pid, signal.SIGKILL)
     os._exit(0)  # the runner waits for it, and what was imported takes its time to end
 
 
 def _fork(job: Job, inherited: list[Connection]) -> _Running:
     log, server, (ours, theirs) = _open_log(job), os.getpid(), Pipe()
-    started = time.monotonic()  # before the fork, which may run ahead of this process
     pid = os.fork()
     if pid == 0:
-        _become(job, theirs, log, server, inherited)
+        code = 70
+        try:
+            die_with(server)
+            os.setsid()
+            for each in inherited:
+                each.close()
+            nothing = os.open(os.devnull, os.O_RDONLY)
+            for target, source in ((0, nothing), (1, log), (2, log)):
+                os.dup2(source, target)
+            compute(theirs, job)
+            code = 0
+        finally:
+            os._exit(code)  # without the server's clean-up
     theirs.close()
     os.close(log)
-    return _Running(job, pid, ours, started)
-
-
-def _become(job: Job, line: Connection, log: int, server: int, inherited: list[Connection]) -> NoReturn:
-    """In the forked process: leave the server's pipes, compute the cell, end."""
-    code = 70
-    try:
-        die_with(server)
-        os.setsid()
-        for each in inherited:
-            each.close()
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        for target, source in ((0, nothing), (1, log), (2, log)):
-            os.dup2(source, target)
-        compute(line, job)
-        code = 0
-    finally:
-        os._exit(code)  # without the server's clean-up
+    return _Running(job, pid, ours)
 
 
 def _spawn(job: Job) -> _Running:
     log = _open_log(job)
-    env = dict(os.environ) | dict.fromkeys(THREADS, str(job.threads))
+    env = dict(os.environ) | dict.fromkeys(THREADS, str(job.run.threads))
     worker = start_worker(_fresh, stdout=log, stderr=log, env=env)
     os.close(log)
     worker.line.send((job, os.getpid()))
-    return _Running(job, worker.process.pid, worker.line, time.monotonic(), worker.process, begun=False)
+    return _Running(job, worker.process.pid, worker.line, worker.process)
 
 
 def _fresh(line: Connection) -> None:
@@ -144,18 +138,19 @@ def _look(each: _Running) -> Outcome | None:
     try:
         while not found and each.line.poll():
             found = json.loads(each.line.recv_bytes())
-            if not found:  # it begins: a fresh process's imports do not count
-                each.begun = True
-                each.started = each.started if each.process is None else time.monotonic()
+            if "began" in found:  # the imports of a fresh process do not count
+                each.began, each.ahead, found = found["began"], 0.0, {}
     except (EOFError, OSError):
         over = True
     each.peak_mb = max(each.peak_mb, memory_mb(each.pid))
-    seconds = time.monotonic() - each.started
+    seconds = time.monotonic() - each.began
     exceeded = _exceeded(each, seconds)
     if not (over or found or exceeded):
         return None
-    _kill_group(each.pid, ended=bool(ended))
+    with contextlib.suppress(OSError):  # it has made no group of its own yet, or none is left
+        os.killpg(each.pid, signal.SIGKILL)
     if not ended:
+        os.kill(each.pid, signal.SIGKILL)
         _, code, usage = os.wait4(each.pid, 0)
     if each.process is not None:
         each.process.returncode = os.waitstatus_to_exitcode(code)
@@ -168,12 +163,12 @@ def _look(each: _Running) -> Outcome | None:
 
 def _exceeded(each: _Running, seconds: float) -> tuple[str, str] | None:
     """Status and reason of a cell that goes beyond its budget."""
-    job = each.job
-    if seconds > job.seconds + (0.0 if each.begun else IMPORT_SECONDS):
-        return "timeout", f"ran longer than its budget of {job.seconds:g} s"
-    if each.peak_mb > job.memory_gb * 1024:
+    budget = each.job.budget
+    if seconds > budget.seconds + each.ahead:
+        return "timeout", f"ran longer than its budget of {budget.seconds:g} s"
+    if each.peak_mb > budget.memory_gb * 1024:
         held = f"held {each.peak_mb / 1024:.1f} GB of memory"
-        return "memory", f"{held}, more than its budget of {job.memory_gb:g} GB"
+        return "memory", f"{held}, more than its budget of {budget.memory_gb:g} GB"
     return None
 
 
@@ -197,15 +192,6 @@ def memory_mb(pid: int) -> float:
             for children in own.glob("task/*/children"):
                 todo += map(int, children.read_text().split())
     return held / 2**20
-
-
-def _kill_group(pid: int, *, ended: bool = False) -> None:
-    """End a process and its whole group; of one that has ended, what is left of its group."""
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except OSError:  # it has made no group of its own yet, or none is left
-        if not ended:
-            os.kill(pid, signal.SIGKILL)
 
 
 def _ending(code: int) -> str:
