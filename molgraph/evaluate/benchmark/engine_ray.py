@@ -6,6 +6,7 @@ import logging
 import platform
 import shutil
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -84,8 +85,10 @@ class RayEngine:
 
     def wait(self, seconds: float = 0.05) -> list[tuple[int, Outcome]]:
         """Outcomes of the cells that ended; waits that long for one at most."""
-        ready = self.ray.wait(list(self.busy), timeout=seconds)[0] if self.busy else []
-        ended = []
+        if not self.busy:
+            time.sleep(seconds)
+            return []
+        ready, ended = self.ray.wait(list(self.busy), timeout=seconds)[0], []
         for promise in ready:
             number, job, seat = self.busy.pop(promise)
             try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import logging
 import shutil
-import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -26,7 +25,6 @@ from molgraph.evaluate.benchmark.store import keep, make_manifest, read_manifest
 # what a disk or a folder answers where it can take nothing more
 NO_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 RESTARTS = 2  # of a cell whose server died under it, or whose node of a cluster went away
-LOOK = 2.0  # seconds between two looks at cells that another run works on
 logger = logging.getLogger("molgraph")
 
 
@@ -54,7 +52,6 @@ class Loop:
         self.recipe, self.out, self.factory, self.problems, self.engine = recipe, out, factory, problems, engine
         self.claims = Claims(out / WORK / "claims")
         self.numbers, self.left = count(), deque[Cell]()
-        self.elsewhere: list[Cell] = []  # which another run works on
         self.running: dict[int, tuple[Cell, Job]] = {}
         self.lost: Counter[int] = Counter()  # how often a running cell's server died
         self.made: Counter[str] = Counter()
@@ -63,17 +60,17 @@ class Loop:
 
     def run(self, todo: list[Cell]) -> None:
         """Compute the cells; those that another run works on are waited for, and taken over where it gives them up."""
-        self.left, look = deque(todo), 0.0
+        self.left = deque(todo)
         before = {cell.key: self._made_at(cell) for cell in todo}
         with progress.bar(self.recipe.name, total=len(todo)) as bar:
             try:
-                while self.left or self.elsewhere or self.running:
-                    if self.elsewhere and not self.left and time.monotonic() >= look:
-                        self.left, self.elsewhere, look = deque(self.elsewhere), [], time.monotonic() + LOOK
-                    while self.left and len(self.running) < self.engine.slots:
+                while self.left or self.running:
+                    for _ in range(len(self.left)):
+                        if len(self.running) >= self.engine.slots:
+                            break
                         cell = self.left.popleft()
-                        if not self.claims.take(cell.key):
-                            self.elsewhere.append(cell)
+                        if not self.claims.take(cell.key):  # another run works on it: once more after the others
+                            self.left.append(cell)
                         elif self._made_at(cell) not in (None, before[cell.key]):  # another run has done it
                             self.claims.release(cell.key)
                             bar.advance()
@@ -154,7 +151,7 @@ class Loop:
     @property
     def _rest(self) -> list[Cell]:
         """Cells that are not done."""
-        return [*self.left, *self.elsewhere, *(cell for cell, _ in self.running.values())]
+        return [*self.left, *(cell for cell, _ in self.running.values())]
 
     def _tell(self, ended: Cell) -> None:
         """Say so when the last fold of a method on a dataset has ended: the progress of a run without a terminal."""
@@ -176,21 +173,20 @@ class Forecast:
 
     def __init__(self, rows: Mapping[str, int]) -> None:
         self.rows = rows
-        self.seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
-        self.by_method: dict[str, list[float]] = defaultdict(list)
+        self.known: dict[tuple[str, str], list[float]] = defaultdict(list)  # (dataset or "", method) -> seconds a row
 
     def add(self, cell: Cell, seconds: float) -> None:
         """Learn from a cell that ended."""
-        self.seconds[cell.dataset, cell.method].append(seconds)
-        self.by_method[cell.method].append(seconds / max(1, self.rows[cell.dataset]))
+        for dataset in (cell.dataset, ""):
+            self.known[dataset, cell.method].append(seconds / max(1, self.rows[cell.dataset]))
 
     def left(self, cells: Iterable[Cell], jobs: int) -> float:
         """Seconds until these cells are done, that many at once; 0 where nothing is known yet."""
-        same = {key: sum(found) / len(found) for key, found in self.seconds.items()}
-        method = {key: sum(found) / len(found) for key, found in self.by_method.items()}
-        dearest = max(method.values(), default=0.0)  # cheap methods come first: the others will hardly be cheaper
-        rates = ((c, method.get(c.method, dearest)) for c in cells)
-        return sum(same.get((c.dataset, c.method), rate * self.rows[c.dataset]) for c, rate in rates) / jobs
+        rates = {key: sum(found) / len(found) for key, found in self.known.items()}
+        # cheap methods come first: the others will hardly be cheaper
+        dearest = max((rate for (dataset, _), rate in rates.items() if not dataset), default=0.0)
+        each = ((c, rates.get(("", c.method), dearest)) for c in cells)
+        return sum(self.rows[c.dataset] * rates.get((c.dataset, c.method), rate) for c, rate in each) / jobs
 
 
 def in_words(seconds: float) -> str:

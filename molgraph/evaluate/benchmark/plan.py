@@ -217,8 +217,6 @@ def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetP
     else:
         digest, edition = content_hash(table), "own"
         leading = next((t.metric for t in recipe.table if t.name == name), "")
-        if not table.targets and not recipe.generates:
-            raise DataError(f"{name} has no targets: read its table with them, as read_table(file, targets=[...])")
     if recipe.generates:
         if [each.kind for each in table.entities] != ["molecule"]:
             raise DataError(f"{name} has no single column of molecules", hint="generators learn from one")
@@ -226,7 +224,8 @@ def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetP
     if table.packed:
         raise DataError(f"{name} has targets of atoms or bonds", hint="benchmarks take targets of whole rows")
     if not table.row_targets or table.y is None:
-        raise DataError(f"{name} has no targets", hint="it is a set to generate from: leave it out")
+        way = "read its table with them, as read_table(file, targets=[...]); or leave out a set to generate from"
+        raise DataError(f"{name} has no targets: {way}")
     metrics = metrics_of(recipe, table.row_targets, leading, pairs=len(table.entities) > 1)
     return DatasetPlan(name, edition, digest, len(table), table.row_targets, metrics), table
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -85,9 +86,7 @@ class BenchSplit(Section):
     @property
     def parts(self) -> list[tuple[int, int]]:
         """Repeat and fold of each split that it stands for; a split without folds is fold 0 of its repeat."""
-        if self.folds is None:
-            return [(repeat, 0) for repeat in range(len(self.seeds))]
-        return [(repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds)]
+        return [*product(range(self.repeats if self.folds else len(self.seeds)), range(self.folds or 1))]
 
 
 class OwnTable(Section):
@@ -110,8 +109,7 @@ class OwnTable(Section):
     @property
     def columns(self) -> dict[str, Any]:
         """What holds its entities, ids, weights and features, as ``read_table`` takes it."""
-        names = ("smiles", "sequence", "geometry", "id", "weight", "features", "qualifiers")
-        return {name: getattr(self, name) for name in names}
+        return self.model_dump(include={"smiles", "sequence", "geometry", "id", "weight", "features", "qualifiers"})
 
 
 class Search(Section):
