@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,21 +36,19 @@ def export_folds(records: Records) -> list[Path]:
         UsageError: a dataset of graphs or geometries, which no csv file holds.
     """
     made = []
-    parts = [(p, *part) for p in records.problems.values() for part in p.split_hash]
-    for problem, label, repeat, fold in progress.track(parts, label="exporting"):
+    parts = [(name, *part) for name, problem in records.problems.items() for part in problem.split_hash]
+    for part in progress.track(parts, label="exporting"):
+        problem, split = records.problems[part[0]], Split.load(file_of_split(records.out, *part))
         table = read_handed(problem.table_file(records.out))
         if odd := [e.name for e in table.entities if e.kind in OF_ARRAYS]:
-            raise UsageError(f"{problem.dataset} has {odd[0]!r}, which is no text", hint="leave it out of the recipe")
-        split = Split.load(file_of_split(records.out, problem.dataset, label, repeat, fold))
-        folder = records.out / FOLDS / problem.dataset / label / f"r{repeat}-f{fold}"
+            raise UsageError(f"{part[0]} has {odd[0]!r}, which is no text", hint="leave it out of the recipe")
+        folder = records.out / FOLDS / part[0] / part[1] / f"r{part[2]}-f{part[3]}"
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in (("train", split.train), ("valid", split.valid)):
             if len(rows):
-                write_csv(folder / f"{name}.csv", pd.DataFrame({**_given(table, rows), **dict(_labels(table, rows))}))
-        head = dict(
-            zip(PART, (problem.dataset, label, repeat, fold, split_mark(problem, label, repeat, fold)), strict=True)
-        )
-        write_csv(folder / "test.csv", pd.DataFrame(head | _given(table, split.test)))
+                write_csv(folder / f"{name}.csv", pd.DataFrame(_columns(table, rows, labelled=True)))
+        head = dict(zip(PART, (*part, split_mark(problem, *part[1:])), strict=True))
+        write_csv(folder / "test.csv", pd.DataFrame(head | _columns(table, split.test, labelled=False)))
         made.append(folder)
     return made
 
@@ -61,18 +58,13 @@ def split_mark(problem: DatasetPlan, label: str, repeat: int, fold: int) -> str:
     return problem.split_hash[label, repeat, fold][:DIGITS]
 
 
-def _given(table: Table, rows: np.ndarray) -> dict[str, Any]:
-    """What a method may read of rows: number, id, entities and features."""
+def _columns(table: Table, rows: np.ndarray, *, labelled: bool) -> dict[str, Any]:
+    """Number, id, entities and features of rows, which a method may read, and with ``labelled`` what it learns from."""
     part = table.take(rows)
-    given: dict[str, Any] = {"row": rows, "id": part.ids} | {e.name: e.values for e in part.entities}
+    made: dict[str, Any] = {"row": rows, "id": part.ids} | {e.name: e.values for e in part.entities}
     if part.features is not None:
-        given |= {name: part.features[:, j] for j, name in enumerate(part.feature_names)}
-    return given
-
-
-def _labels(table: Table, rows: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    assert table.y is not None
-    for j, target in enumerate(table.row_targets):
-        yield target.name, table.y[rows, j]
-    if table.weights is not None:
-        yield "weight", table.weights[rows]
+        made |= dict(zip(part.feature_names, part.features.T, strict=True))
+    if labelled and part.y is not None:
+        made |= {target.name: y for target, y in zip(part.row_targets, part.y.T, strict=True)}
+        made |= {} if part.weights is None else {"weight": part.weights}
+    return made

@@ -64,6 +64,10 @@ class Job:
         inputs = self.method.inputs
         return table if inputs is None else table.with_entities(inputs)
 
+    def hidden(self, table: Table) -> Table:
+        """The rows as the method reads them, without labels and targets."""
+        return replace(self.given(table), y=None, targets=(), packed={})
+
     def fit(self, method: Trainable, train: Table, valid: Table | None, outer: Split, seed: int) -> None:
         """Fit on training rows; a method that stops early by validation rows gets a tenth of them if there are none.
 
@@ -119,16 +123,3 @@ def machine() -> dict[str, Any]:
         named = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
         model = named[0] if named else model
     return {"system": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count(), "cpu": model}
-
-
-def strip_labels(table: Table) -> Table:
-    """The same rows without labels and targets.
-
-    Example:
-        >>> from molgraph.data.table import make_table
-        >>> from molgraph.base.contracts import Target
-        >>> hidden = strip_labels(make_table(["C"], targets=(Target("y"),), y=[1.0]))
-        >>> hidden.y is None, hidden.targets
-        (True, ())
-    """
-    return replace(table, y=None, targets=(), packed={})

@@ -105,7 +105,7 @@ class Loop:
         job = Job(
             folder=str(work_folder(self.out, cell).resolve()),
             table=str(problem.table_file(self.out).resolve()),
-            split=str(file_of_split(self.out, cell.dataset, cell.split, cell.repeat, cell.fold).resolve()),
+            split=str(file_of_split(self.out, cell.dataset, *cell.part).resolve()),
             factory=self.factory,
             method=recipe.of_method(cell.method),
             seed=cell.seed,

@@ -221,17 +221,13 @@ class BenchRecipe(Section):
         return {k: v for k, v in values.items() if k != "generator"} | {"method": [*values.get("method", ()), *made]}
 
     @model_validator(mode="after")
-    def _kinds(self) -> Self:
+    def _fit_together(self) -> Self:
         if len({m.kind for m in self.method}) > 1:
             raise ValueError("methods and generators have boards of their own: give each a recipe")
         if self.generates and (self.metrics or self.quoted or any(m.search or m.inputs for m in self.method)):
             raise ValueError("generators have no metrics, quoted, search or inputs: leave them out")
         if not self.generates and (bare := [t.name for t in self.table if not t.targets]):
             raise ValueError(f"the [[table]] {bare[0]!r} names no targets, which methods learn")
-        return self
-
-    @model_validator(mode="after")
-    def _names(self) -> Self:
         splits, methods = [s.name for s in self.split], [m.row for m in self.method]
         for what, labels in (("splits", splits), ("methods", methods), ("tables", [t.name for t in self.table])):
             for label in labels:

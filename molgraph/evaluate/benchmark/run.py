@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -23,13 +23,7 @@ from molgraph.evaluate.benchmark.locks import Claims
 from molgraph.evaluate.benchmark.loop import NO_WRITING, Engine, Loop
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan, Planned, check_recipe, prepare
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.run_folder import (
-    SUBMITTED,
-    check_folder,
-    check_unchanged,
-    open_folder,
-    read_records,
-)
+from molgraph.evaluate.benchmark.run_folder import SUBMITTED, check_unchanged, open_folder, read_records
 from molgraph.evaluate.benchmark.scoring import write_scores
 from molgraph.evaluate.benchmark.store import read_manifest
 
@@ -97,45 +91,42 @@ def run_benchmark(
     _import(recipe.run.imports)
     resolved = check_recipe(recipe, factory, tables)
     _check_only(recipe, only)
-    check_folder(out, recipe, source)
-    own: Engine | None = None
-    if not dry_run:
-        open_folder(out, recipe)
-        if isinstance(engine, str):
-            ahead, slots = [*imports, *recipe.run.imports], jobs or recipe.run.jobs
-            own = RayEngine(ahead, slots, recipe.run.threads) if engine == "ray" else LocalEngine(ahead, slots)
+    open_folder(out, recipe, source, write=not dry_run)
+    here = engine != "ray"  # the nodes of a cluster have environments of their own
     try:
-        problems, wanted = {}, only.get("dataset", recipe.datasets)
-        for name in progress.track([n for n in recipe.datasets if n in wanted], label="reading and splitting"):
-            with closing(Claims(out / WORK / "claims")) as claims:
-                if not dry_run:
-                    claims.take(f"prepare-{name}", wait=True)  # another run may freeze the same splits
-                problems[name] = prepare(recipe, out, name, tables.get(name), resolved=resolved, write=not dry_run)
-                if not dry_run:
-                    check_unchanged(out, recipe)
-                    problems[name].save(out)
-            for line in problems[name].refusals:
-                logger.warning("%s", line)
-        planned = [c for problem in problems.values() for c in problem.cells]
-        cells = [c for c in planned if all(str(getattr(c, key)) in values for key, values in only.items())]
-        manifests = {c: read_manifest(out, c) for c in cells}
-        todo = [c for c, manifest in manifests.items() if manifest is None or manifest["status"] in again]
-        if engine != "ray":  # its nodes have environments of their own
-            _check_installed(recipe, factory, {c.method for c in todo})
-        ran = Ran(out, recipe, len(cells), len(cells) - len(todo), problems=problems, stale=_stale(out, problems))
-        if dry_run:
-            return ran
-        loop = Loop(recipe, out, factory, problems, own or engine)  # type: ignore[arg-type] # no name is left
-        loop.run(in_order(recipe, todo, {name: p.rows for name, p in problems.items()}))
-        check_unchanged(out, recipe)
-        write_scores(read_records(out))
+        with ExitStack() as opened:
+            if not dry_run and isinstance(engine, str):
+                ahead, slots = [*imports, *recipe.run.imports], jobs or recipe.run.jobs
+                made = LocalEngine(ahead, slots) if here else RayEngine(ahead, slots, recipe.run.threads)
+                engine = opened.enter_context(closing(made))
+            problems, wanted = {}, only.get("dataset", recipe.datasets)
+            for name in progress.track([n for n in recipe.datasets if n in wanted], label="reading and splitting"):
+                with closing(Claims(out / WORK / "claims")) as claims:
+                    if not dry_run:
+                        claims.take(f"prepare-{name}", wait=True)  # another run may freeze the same splits
+                    problems[name] = prepare(recipe, out, name, tables.get(name), resolved=resolved, write=not dry_run)
+                    if not dry_run:
+                        check_unchanged(out, recipe)
+                        problems[name].save(out)
+                for line in problems[name].refusals:
+                    logger.warning("%s", line)
+            planned = [c for problem in problems.values() for c in problem.cells]
+            cells = [c for c in planned if all(str(getattr(c, key)) in values for key, values in only.items())]
+            manifests = {c: read_manifest(out, c) for c in cells}
+            todo = [c for c, manifest in manifests.items() if manifest is None or manifest["status"] in again]
+            if here:
+                _check_installed(recipe, factory, {c.method for c in todo})
+            ran = Ran(out, recipe, len(cells), len(cells) - len(todo), problems=problems, stale=_stale(out, problems))
+            if dry_run or isinstance(engine, str):  # none was opened
+                return ran
+            loop = Loop(recipe, out, factory, problems, engine)
+            loop.run(in_order(recipe, todo, {name: p.rows for name, p in problems.items()}))
+            check_unchanged(out, recipe)
+            write_scores(read_records(out))
     except OSError as error:
         if error.errno not in NO_WRITING:
             raise
         raise storage_error(f"cannot write the benchmark's folder {out}", error) from error
-    finally:
-        if own is not None:
-            own.close()
     seconds = time.perf_counter() - started
     lost = [(c, m["status"], m["reason"]) for c, m in manifests.items() if m and m["status"] not in ("ok", *again)]
     return replace(ran, made=dict(loop.made), failures=(*loop.failures, *lost), seconds=seconds)

@@ -29,17 +29,13 @@ _WRITTEN = (RECIPE, SCORES, PLAN, "splits", "cells", "folds", SUBMITTED, WORK)
 class Predicted(NamedTuple):
     """A cell's stored predictions of n rows of the dataset, ascending.
 
-    ``y`` has the measured values by target; ``p`` the predicted columns by name (a target's, or ``target:class``), and
-    ``spread`` the same for the spread, where there is one; float64 [n].
+    ``y`` has the measured values by target, ``p`` the predicted columns by name (a target's, or ``target:class``);
+    float64 [n].
     """
 
     rows: np.ndarray
-    ids: np.ndarray
-    status: np.ndarray
-    reason: np.ndarray
     y: Mapping[str, np.ndarray]
     p: Mapping[str, np.ndarray]
-    spread: Mapping[str, np.ndarray]
 
 
 class Record(NamedTuple):
@@ -100,13 +96,9 @@ class Records(Planned):
         try:
             content = path.read_bytes()
             made = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
-            numbers: dict[str, dict[str, np.ndarray]] = {"y": {}, "p": {}, "spread": {}}
-            for name in made.column_names:
-                kind, colon, rest = name.partition(":")
-                if colon:
-                    numbers[kind][rest] = made[name].to_numpy()
-            told = [made[name].to_numpy() for name in ("row", "id", "status", "reason")]
-            found = Predicted(*told, *numbers.values())
+            columns = {name: made[name].to_numpy() for name in made.column_names}
+            y, p = ({k[2:]: v for k, v in columns.items() if k.startswith(kind)} for kind in ("y:", "p:"))
+            found = Predicted(columns["row"], y, p)
         except (OSError, KeyError, pa.ArrowException) as error:
             raise DataError(f"{path} is damaged: {error}", hint=again) from error
         if (digest := sha256(content)) != (stated := manifest["predictions_sha256"]):
@@ -137,18 +129,20 @@ def read_records(out: str | Path) -> Records:
             raise DataError(f"{path} is damaged: {error}", hint="delete it and submit again") from error
         for cell in cells:
             problem = problems.get(cell.dataset)
-            if problem is not None and (cell.split, cell.repeat, cell.fold) in problem.split_hash:
+            if problem is not None and cell.part in problem.split_hash:
                 problems[cell.dataset] = replace(problem, cells=(*problem.cells, cell))
         lacks = tuple(name for name in recipe.datasets if name not in {cell.dataset for cell in cells})
         rows.append(BenchMethod(name=path.stem, kind="external", skip=lacks))
     return Records(out, recipe.model_copy(update={"method": (*recipe.method, *rows)}), problems)
 
 
-def check_folder(out: Path, recipe: BenchRecipe, source: Path | None = None) -> None:
-    """Refuse a folder that holds other things than a benchmark, and files that a run would read and write over.
+def open_folder(out: Path, recipe: BenchRecipe, source: Path | None = None, *, write: bool = True) -> None:
+    """Make the folder, or go on in it, with the recipe that is to be run; without ``write``, look whether that can be.
 
+    A folder that holds other things than a benchmark is refused, and so are files that a run would read and write over.
     ``source`` is the file that the recipe was read from; the folder's own copy serves where it is still as it was.
     """
+    path, text = out / RECIPE, recipe.to_toml().encode()
     try:
         foreign = out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()) and not _is_own(out)
     except OSError as error:
@@ -159,13 +153,22 @@ def check_folder(out: Path, recipe: BenchRecipe, source: Path | None = None) -> 
             hint="name a folder that is new or empty, or that of an earlier run",
         )
     named = [split.params.get(key) for split in recipe.split for key in ("path", *PARTS)]
-    for path in [source, *(table.path for table in recipe.table), *(each for each in named if isinstance(each, str))]:
-        if path is None or not lies_in(out, path):
-            continue
-        if path is not source or Path(path).read_bytes() != recipe.to_toml().encode():
+    for read in [source, *(table.path for table in recipe.table), *(each for each in named if isinstance(each, str))]:
+        if read is not None and lies_in(out, read) and not (read is source and Path(read).read_bytes() == text):
             raise UsageError(
-                f"{path} is read, and lies where the run writes", hint="name another folder, or move that file first"
+                f"{read} is read, and lies where the run writes", hint="name another folder, or move that file first"
             )
+    if not write:
+        return
+    try:
+        (out / WORK).mkdir(parents=True, exist_ok=True)  # first: it is the mark that the folder is a benchmark's
+        if path.is_file() and path.read_bytes() == text:
+            return
+        (out / SCORES).unlink(missing_ok=True)  # of cells that the recipe no longer asks for
+    except OSError as error:
+        raise storage_error(f"cannot write the benchmark's folder {out}", error) from error
+    with atomic_write(path) as file:
+        file.write(text)
 
 
 def _is_own(out: Path) -> bool:
@@ -180,21 +183,6 @@ def lies_in(out: Path, path: str | Path, *more: str) -> bool:
     """Whether a path is one of the files that a run writes into its folder, or of ``more``, links followed."""
     asked = Path(os.path.normcase(os.path.realpath(path)))
     return any(asked.is_relative_to(os.path.normcase(os.path.realpath(out / name))) for name in (*_WRITTEN, *more))
-
-
-def open_folder(out: Path, recipe: BenchRecipe) -> None:
-    """Make the folder, or go on in it, with the recipe that is to be run."""
-    try:
-        (out / WORK).mkdir(parents=True, exist_ok=True)  # first: it is the mark that the folder is a benchmark's
-        path, text = out / RECIPE, recipe.to_toml().encode()
-        before = path.read_bytes() if path.is_file() else None
-        if before == text:
-            return
-        (out / SCORES).unlink(missing_ok=True)  # of cells that the recipe no longer asks for
-    except OSError as error:
-        raise storage_error(f"cannot write the benchmark's folder {out}", error) from error
-    with atomic_write(path) as file:
-        file.write(text)
 
 
 def check_unchanged(out: Path, recipe: BenchRecipe) -> None:

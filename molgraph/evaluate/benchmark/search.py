@@ -18,7 +18,7 @@ from molgraph.base.seeds import derive
 from molgraph.data.splits import Split
 from molgraph.data.splits.inner import inner_splits
 from molgraph.data.table import Table
-from molgraph.evaluate.benchmark.job import Job, strip_labels
+from molgraph.evaluate.benchmark.job import Job
 from molgraph.evaluate.metrics import get_metric, score
 
 LOST = 1e300  # what a trial without a score counts as: worse than any other
@@ -50,7 +50,7 @@ def search(job: Job, train: Table, outer: Split) -> dict[str, Any]:
                 seed = derive(job.seed, "search", k) % 2**32
                 method = job.make({**own, **settings.params, **chosen}, seed)
                 job.fit(method, learned, None, outer, seed)
-                values.append(_judge(judged, method.predict(strip_labels(job.given(judged))), metrics))
+                values.append(_judge(judged, method.predict(job.hidden(judged)), metrics))
         except (MolgraphError, ValueError, ArithmeticError) as error:
             why = f"{type(error).__name__}: {error}"[:300]
         value = float(np.mean(values)) if not why else math.nan

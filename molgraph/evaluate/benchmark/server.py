@@ -72,7 +72,7 @@ def serve(line: Connection) -> NoReturn:
                 number, job = line.recv()
                 inherited = [line, *(each.line for each in running.values())]
                 try:
-                    running[number] = _fork(job, inherited) if forks and n_threads == 1 and job.on_cpu else _spawn(job)
+                    running[number] = _start(job, inherited, forks and n_threads == 1 and job.on_cpu)
                 except OSError as error:
                     status = "disk" if disk_full(error) else "crashed"
                     line.send((number, Outcome(status, f"its process did not start: {error.strerror}")))
@@ -88,35 +88,40 @@ def serve(line: Connection) -> NoReturn:
     os._exit(0)  # the runner waits for it, and what was imported takes its time to end
 
 
-def _fork(job: Job, inherited: list[Connection]) -> _Running:
-    log, server, (ours, theirs) = _open_log(job), os.getpid(), Pipe()
-    pid = os.fork()
-    if pid == 0:
-        code = 70
-        try:
-            die_with(server)
-            os.setsid()
-            for each in inherited:
-                each.close()
-            nothing = os.open(os.devnull, os.O_RDONLY)
-            for target, source in ((0, nothing), (1, log), (2, log)):
-                os.dup2(source, target)
-            compute(theirs, job)
-            code = 0
-        finally:
-            os._exit(code)  # without the server's clean-up
-    theirs.close()
+def _start(job: Job, inherited: list[Connection], fork: bool) -> _Running:
+    """Begin a cell as a fork, which closes what it inherited, or as a fresh process."""
+    log = os.open(Path(job.folder) / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    if fork:
+        server, (ours, theirs) = os.getpid(), Pipe()
+        pid = os.fork()
+        if pid == 0:
+            _become(job, theirs, log, server, inherited)
+        theirs.close()
+        made = _Running(job, pid, ours)
+    else:
+        env = dict(os.environ) | dict.fromkeys(THREADS, str(job.run.threads))
+        worker = start_worker(_fresh, stdout=log, stderr=log, env=env)
+        worker.line.send((job, os.getpid()))
+        made = _Running(job, worker.process.pid, worker.line, worker.process)
     os.close(log)
-    return _Running(job, pid, ours)
+    return made
 
 
-def _spawn(job: Job) -> _Running:
-    log = _open_log(job)
-    env = dict(os.environ) | dict.fromkeys(THREADS, str(job.run.threads))
-    worker = start_worker(_fresh, stdout=log, stderr=log, env=env)
-    os.close(log)
-    worker.line.send((job, os.getpid()))
-    return _Running(job, worker.process.pid, worker.line, worker.process)
+def _become(job: Job, line: Connection, log: int, server: int, inherited: list[Connection]) -> NoReturn:
+    """In the forked process: leave the server's pipes, compute the cell, end."""
+    code = 70
+    try:
+        die_with(server)
+        os.setsid()
+        for each in inherited:
+            each.close()
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        for target, source in ((0, nothing), (1, log), (2, log)):
+            os.dup2(source, target)
+        compute(line, job)
+        code = 0
+    finally:
+        os._exit(code)  # without the server's clean-up
 
 
 def _fresh(line: Connection) -> None:
@@ -124,10 +129,6 @@ def _fresh(line: Connection) -> None:
     job, server = line.recv()
     die_with(server)
     compute(line, job)
-
-
-def _open_log(job: Job) -> int:
-    return os.open(Path(job.folder) / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
 
 def _look(each: _Running) -> Outcome | None:

@@ -73,7 +73,7 @@ def make_manifest(cell: Cell, problem: DatasetPlan, recipe: BenchRecipe, outcome
         "split": {"label": cell.split, "recipe": split.recipe, "params": split.params, "seed": seed},
         "repeat": cell.repeat,
         "fold": cell.fold,
-        "split_hash": problem.split_hash[(cell.split, cell.repeat, cell.fold)],
+        "split_hash": problem.split_hash[cell.part],
         "method": method.name,
         "label": cell.method,
         "params": method.params,

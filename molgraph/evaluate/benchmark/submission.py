@@ -47,11 +47,6 @@ class Card(Section):
     seconds: Annotated[float, Field(ge=0)] | None = None  # of a fold, on that hardware
     reproduced: str = ""  # by whom, and how, its predictions were made again; else it is self-reported
 
-    @property
-    def badge(self) -> str:
-        """Whether somebody else got the same."""
-        return f"reproduced: {self.reproduced}" if self.reproduced else "self-reported"
-
 
 def submit(records: Records, predictions: Path, card: Path) -> list[Cell]:
     """Check predictions against a run's folds and add them as a row of its boards; nothing is written where one is bad.
@@ -83,8 +78,9 @@ def submit(records: Records, predictions: Path, card: Path) -> list[Cell]:
     pretrained = set(inchikeys(read_table(about.pretraining).smiles)) - {""} if about.pretraining else set()
     row = BenchMethod(name=about.name, kind="external")
     recipe = records.recipe.model_copy(update={"method": (*records.recipe.method, row)})
+    badge = f"reproduced: {about.reproduced}" if about.reproduced else "self-reported"
     checked = []  # all of them, before anything is written
-    for (dataset, label, repeat, fold), part in frame.groupby(KEYS, sort=False):
+    for (dataset, label, repeat, fold), part in frame.groupby(KEYS, sort=False, dropna=False):
         key, where = (dataset, label, int(repeat), int(fold)), f"{dataset} {label} r{repeat}-f{fold}"
         if key not in splits:
             raise DataError(f"the run has no fold {where}", hint="export its folds and predict those")
@@ -94,18 +90,21 @@ def submit(records: Records, predictions: Path, card: Path) -> list[Cell]:
             raise DataError(f"{where} is another split: {part['split_hash'].iloc[0]}, the run has {mark}")
         made = _check(splits[key], test, part, where)
         seen = len(pretrained & set(inchikeys(test.smiles))) if pretrained else 0
-        notes = [about.badge, *([f"{seen} of its test molecules are in the pretraining data"] if pretrained else [])]
+        notes = [badge, *([f"{seen} of its test molecules are in the pretraining data"] if pretrained else [])]
         cell = Cell(*key, about.name, 0, sha256(content + card.read_bytes() + repr((dataset, key[1:])).encode()))
         manifest = make_manifest(cell, problem, recipe, Outcome("ok", "", {"notes": notes}))
         ours = dict.fromkeys(("threads", "budget", "commit"))  # nothing is known of the program that predicted
         theirs = {"versions": {}, "machine": {}, "seconds": {"total": about.seconds}, "external": about.model_dump()}
         checked.append((cell, test, made, manifest | ours | theirs))
-    _check_whole(set(splits), {(cell.dataset, cell.split, cell.repeat, cell.fold) for cell, *_ in checked})
+    there = {(cell.dataset, *cell.part) for cell, *_ in checked}
+    for dataset, label in sorted({key[:2] for key in there}):
+        asked = [key for key in splits if key[:2] == (dataset, label)]
+        if gone := [f"r{repeat}-f{fold}" for *_, repeat, fold in sorted({*asked} - there)]:
+            raise DataError(f"{dataset} {label} lacks {len(gone)} of {len(asked)} folds: {', '.join(gone[:SHOWN])}")
     try:
         for cell, test, made, manifest in checked:
             folder = work_folder(records.out, cell)
-            rows = splits[cell.dataset, cell.split, cell.repeat, cell.fold].test
-            write_predictions(folder / PREDICTIONS, rows, test, made)
+            write_predictions(folder / PREDICTIONS, splits[cell.dataset, *cell.part].test, test, made)
             keep(records.out, cell, folder, manifest)
         (records.out / SUBMITTED).mkdir(exist_ok=True)
     except OSError as error:
@@ -136,8 +135,6 @@ def _read(path: Path, most: int) -> tuple[pd.DataFrame, bytes]:
         if (bad := ~(whole % 1 == 0)).any():
             raise DataError(f"{path} has {name} {frame[name][bad].iloc[0]!r}, no whole number", hint="keep that column")
         frame[name] = whole.astype(np.int64)
-    if frame[["dataset", "split"]].isna().any(axis=None):
-        raise DataError(f"{path} has rows without a dataset or split", hint="keep these columns")
     return frame, path.read_bytes()
 
 
@@ -177,14 +174,6 @@ def _check(split: Split, test: Table, frame: pd.DataFrame, where: str) -> Predic
                 hint="predict the test rows from the training rows",
             )
     return Prediction(test.ids, test.row_targets, np.stack([*values.values()], axis=1), test.status, test.reason)
-
-
-def _check_whole(wanted: set[tuple[str, str, int, int]], there: set[tuple[str, str, int, int]]) -> None:
-    """Refuse a dataset's split of which folds are missing."""
-    for dataset, label in sorted({key[:2] for key in there}):
-        asked = sorted(key for key in wanted if key[:2] == (dataset, label))
-        if gone := [f"r{repeat}-f{fold}" for *_, repeat, fold in asked if (dataset, label, repeat, fold) not in there]:
-            raise DataError(f"{dataset} {label} lacks {len(gone)} of {len(asked)} folds: {', '.join(gone[:SHOWN])}")
 
 
 def _some(rows: pd.Series) -> str:

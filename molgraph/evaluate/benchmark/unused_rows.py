@@ -55,18 +55,15 @@ def unused_rows(table: Table, splits: Iterable[Split]) -> dict[str, int]:
         >>> unused_rows(table, [split_table(table, "random", fractions=(0.5, 0.25, 0.25))])
         {'no molecule': 1, 'cannot be read': 1}
     """
-    lost, said, any_split = np.ones(len(table), dtype=bool), dict[int, str](), False
+    parts, said = [], dict[int, str]()
     for split in splits:
-        any_split = True
-        for part in (split.train, split.valid, split.test):
-            lost[part] = False
+        parts += [split.train, split.valid, split.test]
         said |= {out.row: out.reason for out in split.left_out if out.row not in said}
-    if not any_split:
+    if not parts:
         return {}
-    found = Counter[str]()
-    for row in np.flatnonzero(lost & ~table.ok):
-        found[{MISSING: EMPTY, UNREADABLE: UNREAD}[str(table.status[row])]] += 1
-    rows = np.flatnonzero(lost & table.ok)
+    lost = np.setdiff1d(np.arange(len(table)), np.concatenate(parts))
+    found = Counter({MISSING: EMPTY, UNREADABLE: UNREAD}[str(status)] for status in table.status[lost[~table.ok[lost]]])
+    rows = lost[table.ok[lost]]
     unread = _unread(table, rows)
     found[UNREAD] += int(unread.sum())
     found.update(said.get(int(row), "in no part of its splits") for row in rows[~unread])

@@ -92,7 +92,7 @@ def verify_records(out: str | Path) -> Verified:
     if stored is not None:
         faults += _check_scores(records, there, scores, stored)
     spoilt = {where for where, _ in faults}
-    good = sum(str(c) not in spoilt and (c.dataset, c.split, c.repeat, c.fold) in sound for c, _ in whole)
+    good = sum(str(c) not in spoilt and (c.dataset, *c.part) in sound for c, _ in whole)
     counts = (len(there), records.wanted, len(records.problems), len(records.recipe.datasets))
     return Verified(good, tuple(faults), scores, *counts, tuple(whole))
 
@@ -133,9 +133,9 @@ def _check_cell(records: Records, cell: Cell, manifest: Mapping[str, Any] | None
     if manifest is None:
         yield "its manifest is gone"
         return
-    problem, part = records.problems[cell.dataset], (cell.split, cell.repeat, cell.fold)
+    problem = records.problems[cell.dataset]
     method = next((m for m in records.recipe.method if m.row == cell.method), None)
-    stated = problem.split_hash.get(part, "")
+    stated = problem.split_hash.get(cell.part, "")
     if manifest["data_hash"] != problem.data_hash or manifest["split_hash"] != stated:
         yield "its manifest has another dataset's or split's hash than the plan"
     if method is None:
@@ -154,7 +154,7 @@ def _check_cell(records: Records, cell: Cell, manifest: Mapping[str, Any] | None
         read_draws(records.path(cell), str(manifest["predictions_sha256"]))
     else:
         predicted = records.predictions(cell, manifest)
-        rows, y = sound.get((cell.dataset, *part), (predicted.rows, None))
+        rows, y = sound.get((cell.dataset, *cell.part), (predicted.rows, None))
         names, columns = {t.name for t in problem.targets}, {name for t in problem.targets for name in t.columns}
         if not names <= {*predicted.y} or not columns <= {*predicted.p}:
             yield "its predictions lack a target's column"

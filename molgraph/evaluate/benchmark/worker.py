@@ -23,7 +23,7 @@ from molgraph.data.table import Table
 from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import PREDICTIONS
 from molgraph.evaluate.benchmark.draws import given_molecules, write_draws
-from molgraph.evaluate.benchmark.job import Job, machine, strip_labels, versions
+from molgraph.evaluate.benchmark.job import Job, machine, versions
 from molgraph.evaluate.benchmark.search import search
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -63,7 +63,7 @@ def run_job(job: Job) -> dict[str, Any]:
     made = time.perf_counter()
     job.fit(method, train, valid, split, job.seed)
     fitted = time.perf_counter()
-    prediction = method.predict(strip_labels(job.given(test)))
+    prediction = method.predict(job.hidden(test))
     seconds = {"search": searched - began, "fit": fitted - made, "predict": time.perf_counter() - fitted}
     _check(prediction, test, job)
     write_predictions(Path(job.folder) / PREDICTIONS, split.test, test, prediction)
@@ -75,7 +75,7 @@ def run_job(job: Job) -> dict[str, Any]:
 def run_generator(job: Job, made: Generator, train: Table, valid: Table, split: Split) -> dict[str, Any]:
     """Learn from the training molecules and write what is drawn; the test molecules are never handed to it."""
     started = time.perf_counter()
-    job.fit(made, strip_labels(train), strip_labels(valid), split, job.seed)
+    job.fit(made, job.hidden(train), job.hidden(valid), split, job.seed)
     fitted, n = time.perf_counter(), job.generation.draws
     drawn = {"smiles": made.sample(n, job.seed)}
     seconds = {"fit": fitted - started, "sample": time.perf_counter() - fitted}
