@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Protocol
 
 from molgraph.base import progress
 from molgraph.base.errors import StorageError
 from molgraph.base.paths import storage_error
 from molgraph.evaluate.benchmark.cells import Cell, file_of_split
+from molgraph.evaluate.benchmark.engine_ray import RayEngine
 from molgraph.evaluate.benchmark.job import Job, Outcome
+from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.locks import Claims
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
@@ -25,22 +26,8 @@ from molgraph.evaluate.benchmark.store import keep, make_manifest, read_manifest
 # what a disk or a folder answers where it can take nothing more
 NO_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 RESTARTS = 2  # of a cell whose server died under it, or whose node of a cluster went away
+Engine = LocalEngine | RayEngine
 logger = logging.getLogger("molgraph")
-
-
-class Engine(Protocol):
-    """Where cells run."""
-
-    slots: int  # cells at once
-
-    def start(self, number: int, job: Job) -> None:
-        """Start a cell; ``number`` is the run's name for it."""
-
-    def wait(self, seconds: float = ...) -> list[tuple[int, Outcome]]:
-        """Outcomes of cells that ended, ``lost`` where their server did; waits that long for one at most."""
-
-    def close(self) -> None:
-        """End everything."""
 
 
 class Loop:
@@ -61,7 +48,7 @@ class Loop:
     def run(self, todo: list[Cell]) -> None:
         """Compute the cells; those that another run works on are waited for, and taken over where it gives them up."""
         self.left = deque(todo)
-        before = {cell.key: self._made_at(cell) for cell in todo}
+        before = {cell: read_manifest(self.out, cell) for cell in todo}
         with progress.bar(self.recipe.name, total=len(todo)) as bar:
             try:
                 while self.left or self.running:
@@ -71,7 +58,7 @@ class Loop:
                         cell = self.left.popleft()
                         if not self.claims.take(cell.key):  # another run works on it: once more after the others
                             self.left.append(cell)
-                        elif self._made_at(cell) not in (None, before[cell.key]):  # another run has done it
+                        elif read_manifest(self.out, cell) not in (None, before[cell]):  # another run has done it
                             self.claims.release(cell.key)
                             bar.advance()
                         else:
@@ -94,11 +81,6 @@ class Loop:
                 raise self._no_room(found.message, error) from error
             finally:
                 self.claims.close()
-
-    def _made_at(self, cell: Cell) -> str | None:
-        """When a cell was computed, or None."""
-        manifest = read_manifest(self.out, cell)
-        return None if manifest is None else manifest["made"]
 
     def _start(self, cell: Cell) -> None:
         problem, recipe = self.problems[cell.dataset], self.recipe

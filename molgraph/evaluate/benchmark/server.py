@@ -144,9 +144,14 @@ def _look(each: _Running) -> Outcome | None:
     except (EOFError, OSError):
         over = True
     each.peak_mb = max(each.peak_mb, memory_mb(each.pid))
-    seconds = time.monotonic() - each.began
-    exceeded = _exceeded(each, seconds)
-    if not (over or found or exceeded):
+    seconds, budget = time.monotonic() - each.began, each.job.budget
+    status, reason = found.get("status", ""), found.get("reason", "")
+    if not found and seconds > budget.seconds + each.ahead:
+        status, reason = "timeout", f"ran longer than its budget of {budget.seconds:g} s"
+    elif not found and each.peak_mb > budget.memory_gb * 1024:
+        held = f"held {each.peak_mb / 1024:.1f} GB of memory"
+        status, reason = "memory", f"{held}, more than its budget of {budget.memory_gb:g} GB"
+    if not (over or status):
         return None
     with contextlib.suppress(OSError):  # it has made no group of its own yet, or none is left
         os.killpg(each.pid, signal.SIGKILL)
@@ -156,21 +161,11 @@ def _look(each: _Running) -> Outcome | None:
     if each.process is not None:
         each.process.returncode = os.waitstatus_to_exitcode(code)
     each.line.close()
-    words = "; ".join(filter(None, (_ending(os.waitstatus_to_exitcode(code)), _last_line(each.job))))
-    status, reason = (found["status"], found["reason"]) if found else exceeded or ("crashed", words)
+    if not status:
+        words = (_ending(os.waitstatus_to_exitcode(code)), _last_line(each.job))
+        status, reason = "crashed", "; ".join(filter(None, words))
     peak = max(each.peak_mb, usage.ru_maxrss / _MAXRSS)
     return Outcome(status, reason, found, seconds, usage.ru_utime + usage.ru_stime, peak)
-
-
-def _exceeded(each: _Running, seconds: float) -> tuple[str, str] | None:
-    """Status and reason of a cell that goes beyond its budget."""
-    budget = each.job.budget
-    if seconds > budget.seconds + each.ahead:
-        return "timeout", f"ran longer than its budget of {budget.seconds:g} s"
-    if each.peak_mb > budget.memory_gb * 1024:
-        held = f"held {each.peak_mb / 1024:.1f} GB of memory"
-        return "memory", f"{held}, more than its budget of {budget.memory_gb:g} GB"
-    return None
 
 
 def memory_mb(pid: int) -> float:

@@ -63,15 +63,8 @@ def unused_rows(table: Table, splits: Iterable[Split]) -> dict[str, int]:
         return {}
     lost = np.setdiff1d(np.arange(len(table)), np.concatenate(parts))
     found = Counter({MISSING: EMPTY, UNREADABLE: UNREAD}[str(status)] for status in table.status[lost[~table.ok[lost]]])
-    rows = lost[table.ok[lost]]
-    unread = _unread(table, rows)
-    found[UNREAD] += int(unread.sum())
-    found.update(said.get(int(row), "in no part of its splits") for row in rows[~unread])
-    return {reason: n for reason, n in found.most_common() if n}
-
-
-def _unread(table: Table, rows: np.ndarray) -> np.ndarray:
-    """Which rows, fine as far as the table knows, RDKit cannot read: tables of text leave that to who needs it."""
-    if not len(rows) or [e.kind for e in table.entities] != ["molecule"]:
-        return np.zeros(len(rows), dtype=bool)
-    return np.array([bool(reason) for reason in stereo_free_parents(table.smiles[rows]).reasons], dtype=bool)
+    rows, unread = lost[table.ok[lost]], np.zeros(len(table), dtype=bool)
+    if len(rows) and [e.kind for e in table.entities] == ["molecule"]:  # tables of text leave that to who needs it
+        unread[rows] = [bool(reason) for reason in stereo_free_parents(table.smiles[rows]).reasons]
+    found.update(UNREAD if unread[row] else said.get(int(row), "in no part of its splits") for row in rows)
+    return dict(found.most_common())

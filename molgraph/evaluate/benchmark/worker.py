@@ -35,7 +35,9 @@ def compute(line: Connection, job: Job) -> None:
     try:
         for module in job.run.imports:
             import_module(module)
-        set_threads(job.run.threads)
+        os.environ |= dict.fromkeys(THREADS, str(job.run.threads))  # for libraries to come
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(job.run.threads)
         found = json.dumps(run_job(job) | {"versions": versions(), "machine": machine()})
     except BaseException as error:  # whatever a method raises is how its cell ended
         found = json.dumps(_failure(error))
@@ -145,11 +147,3 @@ def disk_full(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def set_threads(n: int) -> None:
-    """Threads of this process: for libraries that are loaded already, and those that are to come."""
-    os.environ |= dict.fromkeys(THREADS, str(n))
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(n)
