@@ -100,7 +100,7 @@ def scoring(folder: Path, cells: int) -> dict[str, Any]:
     asked = BenchRecipe.from_dict(values)
     (folder / ".work").mkdir(parents=True)
     (folder / "recipe.toml").write_text(asked.to_toml())
-    problems = {name: prepare(asked, folder, name, tables[name]) for name in names}
+    problems = {name: prepare(asked, folder, name, tables[name], {}) for name in names}
     for problem in problems.values():
         problem.save(folder)
     skill = {row: 0.5 + 0.05 * i for i, row in enumerate(rows)}

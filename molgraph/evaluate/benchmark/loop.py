@@ -74,11 +74,12 @@ class Loop:
             except KeyboardInterrupt as stop:
                 stop.add_note(self._kept)
                 raise
-            except OSError as error:
-                if error.errno not in NO_WRITING:
-                    raise
-                found = storage_error(f"cannot write the benchmark's folder {self.out}", error)
-                raise self._no_room(found.message, error) from error
+            except (OSError, StorageError) as error:
+                if isinstance(error, OSError):
+                    if error.errno not in NO_WRITING:
+                        raise
+                    error = storage_error(f"cannot write the benchmark's folder {self.out}", error)
+                raise StorageError(error.message, hint=f"{error.hint}\n{self._kept}") from error
             finally:
                 self.claims.close()
 
@@ -107,8 +108,8 @@ class Loop:
             outcome = replace(outcome, status="crashed")
         try:
             if outcome.status == "disk":
-                error = OSError(errno.ENOSPC, "")
-                raise self._no_room(f"{cell} was not computed: {outcome.reason}", error)
+                hint = storage_error("", OSError(errno.ENOSPC, "")).hint
+                raise StorageError(f"{cell} was not computed: {outcome.reason}", hint=hint)
             manifest = make_manifest(cell, self.problems[cell.dataset], self.recipe, outcome)
             keep(self.out, cell, Path(job.folder), manifest)
         except (OSError, StorageError):
@@ -125,10 +126,6 @@ class Loop:
     @property
     def _kept(self) -> str:
         return f"{sum(self.made.values())} cells were kept; the same command goes on from here"
-
-    def _no_room(self, message: str, error: OSError) -> StorageError:
-        """What ends the run, with what to do about it and what is kept."""
-        return StorageError(message, hint=f"{storage_error('', error).hint}\n{self._kept}")
 
     @property
     def _rest(self) -> list[Cell]:

@@ -9,6 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from molgraph.base.code import code_hash
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError, UsageError, nearest
@@ -20,7 +22,6 @@ from molgraph.data.content import content_hash
 from molgraph.data.datasets import edition_names, load_dataset
 from molgraph.data.table import Table
 from molgraph.data.table_parquet import write_table
-from molgraph.data.target_json import target_from_json
 from molgraph.evaluate.benchmark.cells import Cell, cell_key
 from molgraph.evaluate.benchmark.frozen_splits import freeze, in_one_line
 from molgraph.evaluate.benchmark.job import make_method
@@ -65,12 +66,9 @@ class DatasetPlan:
         """Read a plan file."""
         try:
             raw = parse_json(path.read_text(encoding="utf-8"))
-            raw["targets"] = tuple(target_from_json(t) for t in raw["targets"])
-            raw["metrics"] = {name: tuple(each) for name, each in raw["metrics"].items()}
             raw["split_hash"] = {(a, b, c): value for a, b, c, value in raw["split_hash"]}
-            raw["cells"] = tuple(Cell(**cell) for cell in raw["cells"])
-            return cls(**raw)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            return TypeAdapter(cls).validate_python(raw)
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} is no plan of a benchmark: {error}", hint="run the recipe again") from error
 
     @property
@@ -172,13 +170,7 @@ def _check_quoted(recipe: BenchRecipe, quoted: Quoted) -> None:
 
 
 def prepare(
-    recipe: BenchRecipe,
-    out: Path,
-    name: str,
-    table: Table | None,
-    *,
-    resolved: Resolved | None = None,
-    write: bool = True,
+    recipe: BenchRecipe, out: Path, name: str, table: Table | None, resolved: Resolved, *, write: bool = True
 ) -> DatasetPlan:
     """Load a dataset, freeze its splits, and list its cells; what stands there already is used again."""
     try:
@@ -192,7 +184,7 @@ def prepare(
     if refused and not made:
         return DatasetPlan(name, refused="; ".join(dict.fromkeys(refused.values())))  # one reason of several, once
     methods = [method for method in recipe.method if name not in method.skip]
-    params = {method.row: (resolved or {}).get(method.row, method.params) for method in methods}
+    params = {method.row: resolved.get(method.row, {}) for method in methods}
     drawn = recipe.generation if recipe.generates else None
     cells = []
     for part, split in made.items():

@@ -104,7 +104,7 @@ def run_benchmark(
                 with closing(Claims(out / WORK / "claims")) as claims:
                     if not dry_run:
                         claims.take(f"prepare-{name}", wait=True)  # another run may freeze the same splits
-                    problems[name] = prepare(recipe, out, name, tables.get(name), resolved=resolved, write=not dry_run)
+                    problems[name] = prepare(recipe, out, name, tables.get(name), resolved, write=not dry_run)
                     if not dry_run:
                         check_unchanged(out, recipe)
                         problems[name].save(out)

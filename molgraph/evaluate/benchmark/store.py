@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import shutil
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +37,10 @@ def work_folder(out: Path, cell: Cell) -> Path:
 
 def keep(out: Path, cell: Cell, folder: Path, manifest: dict[str, Any]) -> None:
     """Write a cell's manifest beside its predictions or log, and move the folder to its place in one rename."""
-    final, predictions, log = cell.folder(out), folder / PREDICTIONS, folder / LOG
+    final, log = cell.folder(out), folder / LOG
     ok = manifest["status"] == "ok"
     if ok:
-        manifest = {**manifest, "predictions_sha256": sha256(predictions.read_bytes())}
+        manifest = {**manifest, "predictions_sha256": sha256((folder / PREDICTIONS).read_bytes())}
     elif log.is_file():
         log.write_text(log.read_text(encoding="utf-8", errors="replace")[-LONGEST_LOG:], encoding="utf-8")
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
@@ -48,14 +48,8 @@ def keep(out: Path, cell: Cell, folder: Path, manifest: dict[str, Any]) -> None:
         if each.name not in (MANIFEST, PREDICTIONS if ok else LOG):
             each.unlink() if each.is_file() else shutil.rmtree(each)
     final.parent.mkdir(parents=True, exist_ok=True)
-    old = folder.with_suffix(".old")
-    shutil.rmtree(old, ignore_errors=True)
-    if final.exists():  # it was to be computed again
-        os.rename(final, old)
-    with contextlib.suppress(FileExistsError):  # what stands there already was made by another run, and is as good
-        os.rename(folder, final)
-    for each in (old, folder):
-        shutil.rmtree(each, ignore_errors=True)
+    shutil.rmtree(final, ignore_errors=True)  # of a cell that was to be computed again
+    os.rename(folder, final)
 
 
 def make_manifest(cell: Cell, problem: DatasetPlan, recipe: BenchRecipe, outcome: Outcome) -> dict[str, Any]:
@@ -64,15 +58,12 @@ def make_manifest(cell: Cell, problem: DatasetPlan, recipe: BenchRecipe, outcome
     seed = split.seeds[0 if split.folds else cell.repeat]
     return {
         "format": FORMAT,
-        "key": cell.key,
         "status": outcome.status,
         "reason": outcome.reason,
-        "dataset": problem.dataset,
+        **asdict(cell),
         "edition": problem.edition,
         "data_hash": problem.data_hash,
         "split": {"label": cell.split, "recipe": split.recipe, "params": split.params, "seed": seed},
-        "repeat": cell.repeat,
-        "fold": cell.fold,
         "split_hash": problem.split_hash[cell.part],
         "method": method.name,
         "label": cell.method,
@@ -81,7 +72,6 @@ def make_manifest(cell: Cell, problem: DatasetPlan, recipe: BenchRecipe, outcome
         **({} if method.inputs is None else {"inputs": method.inputs}),
         "chosen": found.get("chosen", {}),
         "search": found.get("search"),
-        "seed": cell.seed,
         "notes": found.get("notes", []),
         "unlearned": found.get("unlearned", {}),
         "targets": [{"name": t.name, "kind": t.kind, "classes": t.classes} for t in problem.targets],

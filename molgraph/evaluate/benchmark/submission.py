@@ -1,16 +1,18 @@
-"""Check the predictions that another program made for a benchmark's folds, and add them to its folder as cells."""
+"""Export the folds of a benchmark as csv files, and add the predictions that any program made for them as cells."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from molgraph.base import progress
 from molgraph.base.contracts import Prediction
+from molgraph.base.csv_text import write_csv
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
 from molgraph.base.toml_config import Section, read_toml
@@ -18,19 +20,63 @@ from molgraph.chem.inchi import inchikeys
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
-from molgraph.data.table_parquet import read_handed
+from molgraph.data.table_parquet import OF_ARRAYS, read_handed
 from molgraph.evaluate.benchmark.cells import PREDICTIONS, Cell, file_of_split
-from molgraph.evaluate.benchmark.export import PART, split_mark
 from molgraph.evaluate.benchmark.job import Outcome
 from molgraph.evaluate.benchmark.recipe import BenchMethod, Label
 from molgraph.evaluate.benchmark.run_folder import SUBMITTED, Records
 from molgraph.evaluate.benchmark.store import keep, make_manifest, sha256, work_folder
 from molgraph.evaluate.benchmark.worker import write_predictions
 
+FOLDS = "folds"
 KEYS = ["dataset", "split", "repeat", "fold"]
+PART = [*KEYS, "split_hash"]  # which test rows a prediction belongs to
+DIGITS = 16  # of the split's hash, which depends on the rows' content too
 SHOWN = 3
 PERFECT = 0.98  # of at least 20 measured values of a fold equal to the predictions, or all of a class: these are labels
 LEAST = 20
+
+
+def export_folds(records: Records) -> list[Path]:
+    """Write ``train.csv``, ``test.csv`` and, where there is one, ``valid.csv`` of every fold of a folder with its plan.
+
+    Test files have no labels. Their first columns say which fold they are of; ``molgraph bench submit`` takes test
+    files back with a column of predictions for each target.
+
+    Returns:
+        The folders of the folds, ``FOLDER/folds/DATASET/SPLIT/r0-f0``.
+
+    Raises:
+        UsageError: a dataset of graphs or geometries, which no csv file holds.
+    """
+    made = []
+    parts = [(name, *part) for name, problem in records.problems.items() for part in problem.split_hash]
+    for part in progress.track(parts, label="exporting"):
+        problem, split = records.problems[part[0]], Split.load(file_of_split(records.out, *part))
+        table = read_handed(problem.table_file(records.out))
+        if odd := [e.name for e in table.entities if e.kind in OF_ARRAYS]:
+            raise UsageError(f"{part[0]} has {odd[0]!r}, which is no text", hint="leave it out of the recipe")
+        folder = records.out / FOLDS / part[0] / part[1] / f"r{part[2]}-f{part[3]}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, rows in (("train", split.train), ("valid", split.valid)):
+            if len(rows):
+                write_csv(folder / f"{name}.csv", pd.DataFrame(_columns(table, rows, labelled=True)))
+        head = dict(zip(PART, (*part, problem.split_hash[part[1:]][:DIGITS]), strict=True))
+        write_csv(folder / "test.csv", pd.DataFrame(head | _columns(table, split.test, labelled=False)))
+        made.append(folder)
+    return made
+
+
+def _columns(table: Table, rows: np.ndarray, *, labelled: bool) -> dict[str, Any]:
+    """Number, id, entities and features of rows, which a method may read, and with ``labelled`` what it learns from."""
+    part = table.take(rows)
+    made: dict[str, Any] = {"row": rows, "id": part.ids} | {e.name: e.values for e in part.entities}
+    if part.features is not None:
+        made |= dict(zip(part.feature_names, part.features.T, strict=True))
+    if labelled and part.y is not None:
+        made |= {target.name: y for target, y in zip(part.row_targets, part.y.T, strict=True)}
+        made |= {} if part.weights is None else {"weight": part.weights}
+    return made
 
 
 class Card(Section):
@@ -85,7 +131,7 @@ def submit(records: Records, predictions: Path, card: Path) -> list[Cell]:
         if key not in splits:
             raise DataError(f"the run has no fold {where}", hint="export its folds and predict those")
         problem, test = records.problems[dataset], tables[dataset].take(splits[key].test)
-        mark = split_mark(problem, *key[1:])
+        mark = problem.split_hash[key[1:]][:DIGITS]
         if (part["split_hash"] != mark).any():
             raise DataError(f"{where} is another split: {part['split_hash'].iloc[0]}, the run has {mark}")
         made = _check(splits[key], test, part, where)
