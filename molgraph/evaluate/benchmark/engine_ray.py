@@ -39,8 +39,8 @@ class Seat:
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir()
             split_file.write_bytes(split)
-            store = None if job.store is None else str(self.folder / "features")
-            self.engine.start(0, replace(job, folder=str(work), table=str(here), split=str(split_file), store=store))
+            features = str(self.folder / "features")
+            self.engine.start(0, replace(job, folder=str(work), table=str(here), split=str(split_file), store=features))
             while not (ended := self.engine.wait(1.0)):
                 pass
             return ended[0][1], {path.name: path.read_bytes() for path in work.iterdir() if path.is_file()}

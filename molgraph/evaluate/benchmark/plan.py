@@ -25,7 +25,7 @@ from molgraph.data.table_parquet import write_table
 from molgraph.evaluate.benchmark.cells import Cell, cell_key
 from molgraph.evaluate.benchmark.frozen_splits import freeze, in_one_line
 from molgraph.evaluate.benchmark.job import make_method
-from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
+from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.unused_rows import unused_rows
 from molgraph.evaluate.metrics import default_metrics, get_metric
 
@@ -140,10 +140,18 @@ def check_recipe(recipe: BenchRecipe, factory: str, tables: Mapping[str, Table])
         known_split.settings(split.params)
         if split.folds is not None and known_split.group is None and known_split.own_folds is None:
             raise UsageError(f"the split {split.recipe!r} has no folds", hint="give it fractions and seeds")
-    for metric in (*recipe.metrics, *(t.metric for t in recipe.table if t.metric)):
+    for metric in (*recipe.metrics, *(t.metric for t in recipe.table if t.metric), *(q.metric for q in recipe.quoted)):
         get_metric(metric)
     for quoted in recipe.quoted:
-        _check_quoted(recipe, quoted)
+        splits = [split.name for split in recipe.split_of(quoted.dataset)]
+        for what, name, near, of in (
+            ("dataset", quoted.dataset, recipe.datasets, "in the recipe"),
+            ("split", quoted.split, splits, f"of {quoted.dataset} in the recipe"),
+            ("metric", quoted.metric, recipe.metrics or (quoted.metric,), "of the recipe's"),
+        ):
+            if name not in near:
+                words = f"a [[quoted]] names the {what} {name!r}, which is none {of}"
+                raise UsageError(words, hint=nearest(name, near))
     resolved = {}
     for method in recipe.method:
         made = make_method(method, factory, method.params)
@@ -153,20 +161,6 @@ def check_recipe(recipe: BenchRecipe, factory: str, tables: Mapping[str, Table])
         parts = [part for each in made.with_members for part in each.code_parts()]
         resolved[method.row] = {**json.loads(plain), "code": code_hash(parts)}
     return resolved
-
-
-def _check_quoted(recipe: BenchRecipe, quoted: Quoted) -> None:
-    """Refuse a quoted number that no board of the recipe could show."""
-    get_metric(quoted.metric)
-    splits = [split.name for split in recipe.split_of(quoted.dataset)]
-    for what, name, known, of in (
-        ("dataset", quoted.dataset, recipe.datasets, "in the recipe"),
-        ("split", quoted.split, splits, f"of {quoted.dataset} in the recipe"),
-        ("metric", quoted.metric, recipe.metrics or (quoted.metric,), "of the recipe's"),
-    ):
-        if name not in known:
-            words = f"a [[quoted]] names the {what} {name!r}, which is none {of}"
-            raise UsageError(words, hint=nearest(name, known))
 
 
 def prepare(

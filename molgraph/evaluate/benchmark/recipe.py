@@ -28,9 +28,8 @@ def _of(signs: str) -> AfterValidator:
 
 
 def _once(values: tuple) -> tuple:
-    for value in values:
-        if values.count(value) > 1:
-            raise ValueError(f"{value!r} is given twice")
+    if twice := [value for value in values if values.count(value) > 1]:
+        raise ValueError(f"{twice[0]!r} is given twice")
     return values
 
 
@@ -230,9 +229,8 @@ class BenchRecipe(Section):
             raise ValueError(f"the [[table]] {bare[0]!r} names no targets, which methods learn")
         splits, methods = [s.name for s in self.split], [m.row for m in self.method]
         for what, labels in (("splits", splits), ("methods", methods), ("tables", [t.name for t in self.table])):
-            for label in labels:
-                if labels.count(label) > 1:
-                    raise ValueError(f"two {what} are called {label!r}: give one of them another name")
+            if twice := [label for label in labels if labels.count(label) > 1]:
+                raise ValueError(f"two {what} are called {twice[0]!r}: give one of them another name")
         of_splits = [name for s in self.split for name in s.datasets or ()]
         for name in (*of_splits, *(name for m in self.method for name in m.skip), *(t.name for t in self.table)):
             if name not in self.datasets:

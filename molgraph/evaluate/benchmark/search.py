@@ -68,9 +68,9 @@ def search(job: Job, train: Table, outer: Split) -> dict[str, Any]:
     scored = [t for t in trials if t["value"] is not None]
     best = min(scored, key=lambda t: t["value"], default=None)  # the first of equals
     notes = [] if best else ["no trial of the search had a score: the defaults are used"]
-    made = {"metrics": {name: m.name for name, m in metrics.items()}, "rows": len(train), "trials": trials}
-    made["split"] = inner[0].recipe
-    return {"chosen": best["params"] if best else {}, "search": made, "notes": notes}
+    told = {"metrics": {name: m.name for name, m in metrics.items()}, "rows": len(train), "trials": trials}
+    told["split"] = inner[0].recipe
+    return {"chosen": best["params"] if best else {}, "search": told, "notes": notes}
 
 
 def _suggest(trial: Any, name: str, each: Range) -> Any:
@@ -87,8 +87,7 @@ def _judge(judged: Table, prediction: Prediction, metrics: Mapping[str, Any]) ->
     values = []
     for target in judged.row_targets:
         metric = metrics[target.name]
-        one = judged.with_targets([target.name])
-        value = score(one, prediction, metrics=[metric])[0].value
-        values.append(-value if metric.higher_is_better else value)
-    finite = [v for v in values if math.isfinite(v)]
-    return float(np.mean(finite)) if finite else math.nan
+        value = score(judged.with_targets([target.name]), prediction, metrics=[metric])[0].value
+        if math.isfinite(value):
+            values.append(-value if metric.higher_is_better else value)
+    return float(np.mean(values)) if values else math.nan

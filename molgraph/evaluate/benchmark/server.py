@@ -162,8 +162,10 @@ def _look(each: _Running) -> Outcome | None:
         each.process.returncode = os.waitstatus_to_exitcode(code)
     each.line.close()
     if not status:
-        words = (_ending(os.waitstatus_to_exitcode(code)), _last_line(each.job))
-        status, reason = "crashed", "; ".join(filter(None, words))
+        log = Path(each.job.folder) / LOG
+        printed = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.is_file() else []
+        last = [line.strip()[:300] for line in printed if line.strip()][-1:]
+        status, reason = "crashed", "; ".join([_ending(os.waitstatus_to_exitcode(code)), *last])
     peak = max(each.peak_mb, usage.ru_maxrss / _MAXRSS)
     return Outcome(status, reason, found, seconds, usage.ru_utime + usage.ru_stime, peak)
 
@@ -201,10 +203,3 @@ def _ending(code: int) -> str:
         return f"its process ended with exit code {code}"
     name = signal.Signals(-code).name
     return f"ended by {name}" + ", which the system sends where memory runs out" * (name == "SIGKILL")
-
-
-def _last_line(job: Job) -> str:
-    """The last line that the process of a cell printed."""
-    log = Path(job.folder) / LOG
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.is_file() else []
-    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")
