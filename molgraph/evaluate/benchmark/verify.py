@@ -188,27 +188,20 @@ def _name(values: Iterable[Any]) -> str:
 
 
 def compare_with_record(found: Verified, record: str | Path) -> tuple[str, bool]:
-    """Compare the cells of a run, those without a fault, with the cells of a published record of the same recipe.
-
-    Returns:
-        What was found, in one line, and whether no score differs by more than a millionth of its size.
-    """
-    path = Path(record) / f"{SCORES}.gz"
+    """Compare the sound cells of a run with those of a published record: the result in a line, and if scores agree."""
+    path, columns = Path(record) / f"{SCORES}.gz", [*CELL, SHA256]
     if not path.is_file():
         raise missing_file(path, "record's file of scores")
     theirs = read_scores(path).dropna(subset=SHA256)  # cells that failed have no predictions
-    whole = [(*(getattr(c, name) for name in CELL), m[SHA256]) for c, m in found.whole if m["status"] == "ok"]
-    ours, columns = pd.DataFrame(whole, columns=[*CELL, SHA256]), [*CELL, SHA256]
-    cells = ours.merge(theirs[columns].drop_duplicates(), "outer", CELL, suffixes=("", "_there"), indicator=True)
-    counts = cells["_merge"].value_counts()
-    differ = cells[(cells["_merge"] == "both") & (cells[SHA256] != cells[f"{SHA256}_there"])]
-    pairs = found.scores.merge(theirs, on=SCORE, suffixes=("", "_there"))[["value", "value_there"]]
-    apart = (pairs["value"] - pairs["value_there"]).abs() / pairs.abs().max(axis=1)
+    ours = pd.DataFrame([vars(c) | {SHA256: m[SHA256]} for c, m in found.whole], columns=columns)
+    cells = ours.dropna().merge(theirs[columns].drop_duplicates(), "outer", CELL, indicator=True)
+    counts, both = cells["_merge"].value_counts(), cells[cells["_merge"] == "both"]
+    differ = both[both[f"{SHA256}_x"] != both[f"{SHA256}_y"]]
+    pairs = found.scores.merge(theirs, on=SCORE)[["value_x", "value_y"]]
+    apart = (pairs["value_x"] - pairs["value_y"]).abs() / pairs.abs().max(axis=1)
     most = apart.mask(pairs.isna().sum(axis=1) == 1, np.inf).max()
-    words = f"{counts['both'] - len(differ):,} cells have the same bytes as in {path.parent.name}"
-    words += f", {len(differ):,} differ"
+    words = f"{len(both) - len(differ):,} cells have the same bytes as in {path.parent.name}, {len(differ):,} differ"
     if len(differ):
         named = [_name(key) for key in differ[CELL].head(3).itertuples(index=False, name=None)]
         words += f" ({', '.join(named)}{', ...' * (len(differ) > 3)}; scores by at most {most:.1g} of their size)"
-    words += f", {counts['left_only']:,} are here only, {counts['right_only']:,} there only"
-    return words, not most > SAME
+    return f"{words}, {counts['left_only']:,} are here only, {counts['right_only']:,} there only", not most > SAME
