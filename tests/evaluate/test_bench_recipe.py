@@ -131,7 +131,7 @@ def test_resolved_parameters_have_the_defaults_of_what_they_name():
         {"name": "ensemble", "params": {"method": "random_forest", "n": 2}},
     ]
     recipe = made(datasets=["chembl2321810"], method=method)
-    resolved = check_recipe(recipe, FACTORY, {})
+    resolved, _ = check_recipe(recipe, FACTORY, {})
     assert resolved["dmpnn"]["params"] == {"depth": 4} and resolved["dmpnn"]["epochs"] == 50
     assert resolved["dmpnn"]["defaults"]["dmpnn"]["d_hidden"] == 300 and "concat" in resolved["dmpnn"]["defaults"]
     assert [member["n_estimators"] for member in resolved["ensemble"]["members"]] == [300, 300]

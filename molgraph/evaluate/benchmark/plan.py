@@ -120,11 +120,14 @@ class Planned:
         return tuple(line for problem in self.problems.values() for line in problem.refusals)
 
 
-def check_recipe(recipe: BenchRecipe, factory: str, tables: Mapping[str, Table]) -> Resolved:
+def check_recipe(
+    recipe: BenchRecipe, factory: str, tables: Mapping[str, Table]
+) -> tuple[Resolved, dict[str, tuple[str, ...]]]:
     """Refuse what no run can do, before anything runs: unknown datasets, splits, metrics, methods and parameters.
 
     Returns:
-        Row of the board -> the parameters of its method, defaults included, as plain values, and a hash of its code.
+        Row of the board -> the parameters of its method, defaults included, as plain values, and a hash of its code;
+        and row -> the libraries that it needs.
     """
     for name in recipe.datasets:
         if name not in tables:
@@ -152,7 +155,7 @@ def check_recipe(recipe: BenchRecipe, factory: str, tables: Mapping[str, Table])
             if name not in near:
                 words = f"a [[quoted]] names the {what} {name!r}, which is none {of}"
                 raise UsageError(words, hint=nearest(name, near))
-    resolved = {}
+    resolved, needs = {}, {}
     for method in recipe.method:
         made = make_method(method, factory, method.params)
         if method.search is not None and not made.space():
@@ -160,7 +163,8 @@ def check_recipe(recipe: BenchRecipe, factory: str, tables: Mapping[str, Table])
         plain = json.dumps(made.resolved_params(), default=lambda value: type(value).__qualname__)
         parts = [part for each in made.with_members for part in each.code_parts()]
         resolved[method.row] = {**json.loads(plain), "code": code_hash(parts)}
-    return resolved
+        needs[method.row] = (*made.needs, *(["optuna"] if method.search else []))
+    return resolved, needs
 
 
 def prepare(

@@ -17,7 +17,6 @@ from molgraph.base.paths import storage_error
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FAILED, Cell, in_order
 from molgraph.evaluate.benchmark.engine_ray import RayEngine
-from molgraph.evaluate.benchmark.job import make_method
 from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.locks import Claims
 from molgraph.evaluate.benchmark.loop import NO_WRITING, Engine, Loop
@@ -89,7 +88,7 @@ def run_benchmark(
     if isinstance(engine, str) and engine not in ENGINES:
         raise UsageError(f"no engine is named {engine!r}", hint=nearest(engine, ENGINES))
     _import(recipe.run.imports)
-    resolved = check_recipe(recipe, factory, tables)
+    resolved, needs = check_recipe(recipe, factory, tables)
     _check_only(recipe, only)
     open_folder(out, recipe, source, write=not dry_run)
     here = engine != "ray"  # the nodes of a cluster have environments of their own
@@ -115,7 +114,7 @@ def run_benchmark(
             manifests = {c: read_manifest(out, c) for c in cells}
             todo = [c for c, manifest in manifests.items() if manifest is None or manifest["status"] in again]
             if here:
-                _check_installed(recipe, factory, {c.method for c in todo})
+                _check_installed({row: needs[row] for row in needs if any(c.method == row for c in todo)})
             ran = Ran(out, recipe, len(cells), len(cells) - len(todo), problems=problems, stale=_stale(out, problems))
             if dry_run or isinstance(engine, str):  # none was opened
                 return ran
@@ -163,16 +162,12 @@ def _check_only(recipe: BenchRecipe, only: Mapping[str, Collection[str]]) -> Non
                 raise UsageError(f"the recipe has no {key} {value!r}", hint=hint)
 
 
-def _check_installed(recipe: BenchRecipe, factory: str, rows: Collection[str]) -> None:
+def _check_installed(needs: Mapping[str, Sequence[str]]) -> None:
     """Refuse, before the first cell, a run whose cells would be refused one by one for want of a library."""
-    lacks = {}
-    for method in recipe.method:
-        needs = [*make_method(method, factory, method.params).needs, *(["optuna"] if method.search else [])]
-        if method.row in rows and (gone := missing(needs)):
-            lacks[method.row] = gone
+    lacks = {row: gone for row, libraries in needs.items() if (gone := missing(libraries))}
     if lacks:
         told = ", ".join(f"{row} needs {' and '.join(gone)}" for row, gone in lacks.items())
-        others = ",".join(m.row for m in recipe.method if m.row in rows and m.row not in lacks)
+        others = ",".join(row for row in needs if row not in lacks)
         without = f"\nor leave them out: --only method={others}" if others else ""
         install = how_to_install(name for gone in lacks.values() for name in gone)
         raise UsageError(f"not installed here: {told}", hint=install + without)

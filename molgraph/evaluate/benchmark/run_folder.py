@@ -67,13 +67,8 @@ class Records(Planned):
     @property
     def frame(self) -> pd.DataFrame:
         """A row for each cell that was computed: what its manifest says, seconds by step."""
-        frame = pd.DataFrame(
-            [
-                {**manifest, "split": cell.split} | {f"seconds_{k}": v for k, v in manifest["seconds"].items()}
-                for cell, manifest in self.done
-            ]
-        )
-        return frame.drop(columns=["seconds", "search", "targets", "resolved"], errors="ignore")
+        rows = [{**m, "split": c.split} | {f"seconds_{k}": v for k, v in m["seconds"].items()} for c, m in self.done]
+        return pd.DataFrame(rows).drop(columns=["seconds", "search", "targets", "resolved"], errors="ignore")
 
     def path(self, cell: Cell) -> Path:
         """A cell's predictions."""

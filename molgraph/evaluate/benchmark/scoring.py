@@ -41,11 +41,9 @@ def score_records(records: Records, done: Sequence[Record] | None = None) -> pd.
     return pd.DataFrame([*rows, *_refused(records)], columns=list(COLUMNS))
 
 
-def write_scores(records: Records) -> pd.DataFrame:
+def write_scores(records: Records) -> None:
     """Score every cell and write the frame into the benchmark's folder as csv, numbers with all their digits."""
-    scores = score_records(records)
-    write_csv(records.out / SCORES, scores)
-    return scores
+    write_csv(records.out / SCORES, score_records(records))
 
 
 def stored_scores(out: Path) -> pd.DataFrame | None:
