@@ -20,7 +20,7 @@ from molgraph.evaluate.benchmark.engine_ray import RayEngine
 from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.locks import Claims
 from molgraph.evaluate.benchmark.loop import NO_WRITING, Engine, Loop
-from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan, Planned, check_recipe, prepare
+from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan, Planned, Resolved, check_recipe, prepare
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.run_folder import SUBMITTED, check_unchanged, open_folder, read_records
 from molgraph.evaluate.benchmark.scoring import write_scores
@@ -100,13 +100,8 @@ def run_benchmark(
                 engine = opened.enter_context(closing(made))
             problems, wanted = {}, only.get("dataset", recipe.datasets)
             for name in progress.track([n for n in recipe.datasets if n in wanted], label="reading and splitting"):
-                with closing(Claims(out / WORK / "claims")) as claims:
-                    if not dry_run:
-                        claims.take(f"prepare-{name}", wait=True)  # another run may freeze the same splits
-                    problems[name] = prepare(recipe, out, name, tables.get(name), resolved, write=not dry_run)
-                    if not dry_run:
-                        check_unchanged(out, recipe)
-                        problems[name].save(out)
+                asked = (recipe, out, name, tables.get(name), resolved)
+                problems[name] = prepare(*asked, write=False) if dry_run else _prepare_alone(*asked)
                 for line in problems[name].refusals:
                     logger.warning("%s", line)
             planned = [c for problem in problems.values() for c in problem.cells]
@@ -129,6 +124,16 @@ def run_benchmark(
     seconds = time.perf_counter() - started
     lost = [(c, m["status"], m["reason"]) for c, m in manifests.items() if m and m["status"] not in ("ok", *again)]
     return replace(ran, made=dict(loop.made), failures=(*loop.failures, *lost), seconds=seconds)
+
+
+def _prepare_alone(recipe: BenchRecipe, out: Path, name: str, table: Table | None, resolved: Resolved) -> DatasetPlan:
+    """Prepare a dataset and write its plan, one run at a time, as another may freeze the same splits."""
+    with closing(Claims(out / WORK / "claims")) as claims:
+        claims.take(f"prepare-{name}", wait=True)
+        problem = prepare(recipe, out, name, table, resolved)
+        check_unchanged(out, recipe)
+        problem.save(out)
+    return problem
 
 
 def _import(modules: Sequence[str]) -> None:
