@@ -171,12 +171,7 @@ def _look(each: _Running) -> Outcome | None:
 
 
 def memory_mb(pid: int) -> float:
-    """Resident memory of a process and everything that it started, in megabytes; pages that they share count twice.
-
-    Example:
-        >>> memory_mb(os.getpid()) > 1
-        True
-    """
+    """Resident memory of a process and everything that it started, in megabytes; pages that they share count twice."""
     held, todo = 0, [pid]
     if sys.platform != "linux":
         with contextlib.suppress(psutil.Error):
