@@ -116,6 +116,7 @@ def run(
 
 def verify(
     out: Annotated[Path, argument("The folder of a benchmark that was run.")],
+    against: Annotated[Path | None, option("RECORD", "Compare with the record of an earlier run, too.")] = None,
 ) -> None:
     """Hash and score everything that a run stored once more.
 
@@ -126,18 +127,27 @@ def verify(
     cells. Cells that the recipe asks for and that were not computed yet are
     counted.
 
+    With --against, each cell's predictions are compared with those of a
+    published record. Their bytes may differ between processors; the exit code
+    is 1 where a score differs by more than a millionth of its size.
+
     Examples:
         molgraph bench verify bench/quick
+        molgraph bench verify bench/adme-fang --against pipelines/records/adme-fang
     """
     from molgraph.cli.show import say
-    from molgraph.evaluate.benchmark.verify import verify_records
+    from molgraph.evaluate.benchmark.verify import compare_with_record, verify_records
 
     found = verify_records(out)
     *faults, last = repr(found).splitlines()
     for line in faults:
         say(line, "red")
     say(last, "" if found.ok else "red")
-    if not found.ok:
+    same = True
+    if against is not None:
+        words, same = compare_with_record(found, against)
+        say(words, "" if same else "red")
+    if not (found.ok and same):
         raise typer.Exit(1)
 
 

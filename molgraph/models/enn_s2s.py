@@ -43,8 +43,8 @@ class EnnS2S(AtomEncoder):
 
     Use it where positions are known and a molecule is small. Known limits: each atom hears each other one, so its cost
     grows with the square of the atoms, and a distance far from those it learned from has any effect; ``schnet``, whose
-    filters end at a cutoff, suits large molecules. With 2,400 molecules of QM9 it was no better than ``mpnn`` along bonds
-    (dipole moment, ``pipelines/mpnn``); the paper learns from 110,000.
+    filters end at a cutoff, suits large molecules. With 2,400 molecules of QM9 it was no better than ``mpnn`` along
+    bonds (dipole moment, ``pipelines/mpnn``); the paper learns from 110,000.
 
     Args:
         spec: what the graphs hold.

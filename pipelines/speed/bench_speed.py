@@ -66,7 +66,7 @@ class Invented:
         split = json.loads(Path(job.split).read_text())
         rows, name = np.array(split["test"]), Path(job.table).name.split("-")[0]
         rng, y = np.random.default_rng(number), self.y[name][rows]
-        noise = rng.normal(size=len(rows)) * self.skill[str(job.params["label"])]
+        noise = rng.normal(size=len(rows)) * self.skill[str(job.method.params["label"])]
         p = 1 / (1 + np.exp(-(2 * y - 1 + noise))) if name.startswith("b") else y + noise
         targets = (Target("y", "binary" if name.startswith("b") else "regression"),)
         test = make_table(["C"] * len(rows), ids=rows, targets=targets, y=y)
@@ -100,11 +100,11 @@ def scoring(folder: Path, cells: int) -> dict[str, Any]:
     asked = BenchRecipe.from_dict(values)
     (folder / ".work").mkdir(parents=True)
     (folder / "recipe.toml").write_text(asked.to_toml())
-    problems = {name: prepare(asked, folder, name, tables[name]) for name in names}
+    problems = {name: prepare(asked, folder, name, tables[name], {}) for name in names}
     for problem in problems.values():
         problem.save(folder)
     skill = {row: 0.5 + 0.05 * i for i, row in enumerate(rows)}
-    Loop(asked, folder, FACTORY, problems, Invented(skill, y), ()).run([c for p in problems.values() for c in p.cells])
+    Loop(asked, folder, FACTORY, problems, Invented(skill, y)).run([c for p in problems.values() for c in p.cells])
     started = time.perf_counter()
     records = read_records(folder)
     scores = score_records(records)

@@ -17,7 +17,7 @@ from molgraph.cli.main import app
 from molgraph.data import cards
 from molgraph.data.datasets import load_dataset
 from molgraph.evaluate.benchmark.result import BenchmarkResult
-from molgraph.evaluate.benchmark.scoring import SCORES
+from molgraph.evaluate.benchmark.run_folder import SCORES
 from tests.evaluate.bench_tables import small
 
 RECIPE = """

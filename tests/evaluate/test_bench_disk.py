@@ -20,6 +20,7 @@ from molgraph.evaluate.benchmark.cells import MANIFEST
 from molgraph.evaluate.benchmark.engine_ray import Seat
 from molgraph.evaluate.benchmark.job import Job
 from molgraph.evaluate.benchmark.local import LocalEngine
+from molgraph.evaluate.benchmark.recipe import BenchMethod
 from molgraph.evaluate.benchmark.run import Ran, run_benchmark
 from molgraph.evaluate.benchmark.verify import verify_records
 from tests.evaluate.bench_tables import go, recipe, small
@@ -139,7 +140,7 @@ def test_a_disk_that_fills_between_cells_stops_the_run_and_keeps_what_is_done(na
     assert (ran.there, ran.made) == (1, {"ok": 1}) and verify_records(tmp_path).ok
 
 
-def refuse_cells(claims: Any, key: str) -> bool:
+def refuse_cells(claims: Any, key: str, **_: Any) -> bool:
     """A claim of a cell finds no room; that of a dataset did."""
     return key.startswith("prepare-") or refuse()
 
@@ -163,14 +164,16 @@ def test_a_node_of_a_cluster_that_is_full_is_no_lost_worker(tmp_path, monkeypatc
     seat = Seat(())
     try:
         monkeypatch.setattr(Path, "write_bytes", refuse)
-        outcome, files = seat.run(Job("a", str(tmp_path), "t.parquet", "s.json", "json:dumps", "m"), b"", b"")
+        outcome, files = seat.run(
+            Job(str(tmp_path), "t.parquet", "s.json", "json:dumps", BenchMethod(name="m")), b"", b""
+        )
         assert outcome.status == "disk" and "No space left" in outcome.reason and files == {}
     finally:
         seat.leave()
 
 
 def test_a_folder_that_may_not_be_written_is_said_too(tmp_path, monkeypatch):
-    def forbid(*_: Any) -> None:
+    def forbid(*_: Any, **__: Any) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr("molgraph.evaluate.benchmark.locks.Claims.take", forbid)

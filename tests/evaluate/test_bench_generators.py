@@ -13,12 +13,12 @@ from molgraph.base.errors import UsageError
 from molgraph.base.registry import names
 from molgraph.cli.main import app
 from molgraph.data.splits import Split
+from molgraph.data.table_parquet import read_handed, write_table
 from molgraph.evaluate.benchmark.draws import read_draws, write_draws
 from molgraph.evaluate.benchmark.generation_board import write_generation_report
 from molgraph.evaluate.benchmark.job import Job, make_generator
-from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe, Generation
 from molgraph.evaluate.benchmark.run_folder import read_records
-from molgraph.evaluate.benchmark.table_parquet import read_handed, write_table
 from molgraph.evaluate.benchmark.worker import run_job
 from molgraph.evaluate.generation.judge import Draws, judge_samples
 from molgraph.generate.ngram import NgramGenerator
@@ -115,8 +115,9 @@ def test_a_generator_is_given_no_test_molecule_and_no_label(
     file = next((ran / "splits").rglob("r0-f0.json"))
     split = Split.load(file)
     write_table(series(80), tmp_path / "table.parquet")
-    common = {"factory": "none:none", "method": "ngram", "kind": "generator", "draws": 3}
-    run_job(Job("a", str(tmp_path), str(tmp_path / "table.parquet"), str(file), **common, most_train=20))
+    method, given = BenchMethod(name="ngram", kind="generator"), Generation(draws=3, most_train=20)
+    files = (tmp_path, tmp_path / "table.parquet", file)
+    run_job(Job(*map(str, files), "none:none", method, generation=given))
     ((table, _),) = seen
     test = {*series(80).smiles[split.test]}
     assert len(table) == 20 and table.y is None and not test & {*table.smiles} and len(split.test) >= 20

@@ -13,6 +13,7 @@ from molgraph.evaluate.benchmark.cells import Cell
 from molgraph.evaluate.benchmark.job import Job
 from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.loop import Forecast
+from molgraph.evaluate.benchmark.recipe import BenchMethod
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.benchmark.server import memory_mb
@@ -45,7 +46,7 @@ def test_spawned_cells_give_what_forked_cells_give(tmp_path):
     go(tmp_path / "forked", asked, engine=engine(), only=only)
     frames = [plain(score_records(read_records(tmp_path / name))) for name in ("spawned", "forked")]
     pd.testing.assert_frame_equal(*frames)
-    assert spawning.running == {}
+    assert not spawning.running
     spawning.close()
 
 
@@ -74,7 +75,7 @@ def test_what_a_cell_prints_is_utf8_whatever_the_shell_asks_for(forks, tmp_path,
     ],
 )
 def test_cells_for_other_devices_are_spawned(params, on_cpu):
-    assert Job("a", "b", "c", "d", "json:dumps", "e", params=params).on_cpu is on_cpu
+    assert Job("a", "b", "c", "json:dumps", BenchMethod(name="e", params=params)).on_cpu is on_cpu
 
 
 def test_memory_is_counted_over_the_whole_tree():

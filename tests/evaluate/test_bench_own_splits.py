@@ -48,7 +48,7 @@ def asked(path: Path, *splits: dict, **table: object) -> BenchRecipe:
 def planned(recipe: BenchRecipe, out: Path, split: str | None = None):
     own = recipe.table[0]
     table = read_table(own.path, targets=own.targets, id=own.id, split=own.split_column)
-    problem = prepare(recipe, out, "mine", table)
+    problem = prepare(recipe, out, "mine", table, {})
     return problem, {
         f"{label}-{repeat}-{fold}": Split.load(out / "splits/mine" / label / f"r{repeat}-f{fold}.json")
         for label, repeat, fold in problem.split_hash

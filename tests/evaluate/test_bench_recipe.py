@@ -14,10 +14,8 @@ from molgraph.api.benchmarking import FACTORY
 from molgraph.base.errors import StorageError, UsageError
 from molgraph.base.resources import recipe_names, recipe_path
 from molgraph.evaluate.benchmark.cells import Cell, cell_key, in_order
-from molgraph.evaluate.benchmark.job import load_factory
 from molgraph.evaluate.benchmark.plan import check_recipe
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
-from molgraph.train.make_method import make_method
 
 LEAST = {"name": "a", "datasets": ["x", "y"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
 
@@ -45,7 +43,7 @@ def made(**change: object) -> BenchRecipe:
 )
 def test_shipped_recipes_name_what_there_is(name):
     recipe = BenchRecipe.from_toml(recipe_path(name))
-    check_recipe(recipe, load_factory(FACTORY), {})
+    check_recipe(recipe, FACTORY, {})
     assert recipe.name == name in recipe_names() and recipe.title
 
 
@@ -148,7 +146,7 @@ def test_resolved_parameters_have_the_defaults_of_what_they_name():
         {"name": "ensemble", "params": {"method": "random_forest", "n": 2}},
     ]
     recipe = made(datasets=["chembl2321810"], method=method)
-    resolved = check_recipe(recipe, make_method, {})
+    resolved, _ = check_recipe(recipe, FACTORY, {})
     assert resolved["dmpnn"]["params"] == {"depth": 4} and resolved["dmpnn"]["epochs"] == 50
     assert resolved["dmpnn"]["defaults"]["dmpnn"]["d_hidden"] == 300 and "concat" in resolved["dmpnn"]["defaults"]
     assert [member["n_estimators"] for member in resolved["ensemble"]["members"]] == [300, 300]

@@ -20,12 +20,12 @@ from molgraph.data.content import content_hash
 from molgraph.data.graph_values import Geometry, Graph
 from molgraph.data.splits.split import row_contents
 from molgraph.data.table import Entities, Table, make_table
+from molgraph.data.table_parquet import read_handed, write_table
 from molgraph.evaluate import metrics
 from molgraph.evaluate.benchmark.plan import metrics_of
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import COLUMNS, score_records
 from molgraph.evaluate.benchmark.store import work_folder
-from molgraph.evaluate.benchmark.table_parquet import read_handed, write_table
 from tests.evaluate.bench_tables import go, plain, recipe, small
 from tests.evaluate.odd_methods import Ridge
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from molgraph.base.errors import StorageError
+from molgraph.cli.main import app
 from molgraph.evaluate.benchmark.cells import MANIFEST, PREDICTIONS, file_of_split
-from molgraph.evaluate.benchmark.run_folder import Records, read_records
-from molgraph.evaluate.benchmark.scoring import SCORES
+from molgraph.evaluate.benchmark.published_record import PACKED
+from molgraph.evaluate.benchmark.report import write_bench_report
+from molgraph.evaluate.benchmark.run_folder import SCORES, Records, read_records
 from molgraph.evaluate.benchmark.store import sha256
 from molgraph.evaluate.benchmark.verify import verify_records
 from tests.evaluate.bench_tables import go, recipe, small
@@ -224,6 +228,54 @@ def test_a_folder_without_its_working_files_is_verified_by_the_datasets_card(tmp
     records: Records = read_records(tmp_path)
     found = records.predictions(records.done[0].cell)
     assert len(found.rows) == len(found.p["pActivity"]) and np.isfinite(found.p["pActivity"]).all()
+
+
+def repack(record: Path, change: Callable[[pd.DataFrame], pd.DataFrame]) -> None:
+    """Change the scores of a record."""
+    frame = pd.read_csv(record / PACKED, dtype=str, keep_default_na=False)
+    change(frame).to_csv(record / PACKED, index=False)
+
+
+def elsewhere(frame: pd.DataFrame, by: float) -> pd.DataFrame:
+    """The record of another processor: the first fold's bytes are others, its scores are changed by that share."""
+    first = (frame["method"] == "ridge") & (frame["fold"] == "0")
+    value = frame["value"].where(~first, [str(float(v or "nan") * (1 + by)) for v in frame["value"]])
+    return frame.assign(predictions_sha256=frame["predictions_sha256"].where(~first, "0" * 64), value=value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "code"),
+    [
+        (lambda frame: frame, "5 cells have the same bytes as in record, 0 differ, 0 are here only, 0 there only", 0),
+        (
+            lambda frame: elsewhere(frame, 1e-9),
+            "4 cells have the same bytes as in record, 1 differ (small random-1x5 ridge r0-f0-s0; scores by at most "
+            "1e-09 of their size), 0 are here only, 0 there only",
+            0,
+        ),
+        (lambda frame: elsewhere(frame, 1e-3), "1 differ (small random-1x5 ridge r0-f0-s0; scores by at most 0.001", 1),
+        (
+            lambda frame: frame[frame["fold"] != "2"],
+            "4 cells have the same bytes as in record, 0 differ, 1 are here",
+            0,
+        ),
+        (
+            lambda frame: pd.concat([frame, frame.assign(seed="7")]),
+            "5 cells have the same bytes as in record, 0 differ, 0 are here only, 5 there only",
+            0,
+        ),
+    ],
+)
+def test_a_run_is_compared_with_a_record(whole, tmp_path, change, words, code):
+    write_bench_report(whole, tmp_path / "board.html", record=tmp_path / "record", slices=False)
+    repack(tmp_path / "record", change)
+    found = CliRunner().invoke(app, ["bench", "verify", str(whole), "--against", str(tmp_path / "record")])
+    assert found.exit_code == code and words in " ".join(found.output.split()), found.output
+
+
+def test_what_is_no_record_is_refused(whole, tmp_path):
+    found = CliRunner().invoke(app, ["bench", "verify", str(whole), "--against", str(tmp_path)])
+    assert found.exit_code == 5 and "record's file of scores" in found.output
 
 
 def test_a_folder_that_is_no_benchmark_is_refused(tmp_path):

@@ -16,8 +16,8 @@ from molgraph.base.contracts import Target
 from molgraph.chem.scaffold import scaffolds
 from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import split_table
+from molgraph.data.splits.inner import inner_recipe, inner_splits
 from molgraph.data.table import Table, make_table
-from molgraph.evaluate.benchmark.inner_split import inner_recipe, inner_splits
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.train.method import GraphMethod
 from tests.evaluate.bench_tables import go, recipe

@@ -18,11 +18,10 @@ from molgraph.base.errors import MolgraphError
 from molgraph.chem.fingerprints import morgan
 from molgraph.data.splits import Split
 from molgraph.evaluate.benchmark.cells import file_of_split
-from molgraph.evaluate.benchmark.export import export_folds
 from molgraph.evaluate.benchmark.report import write_bench_report
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
-from molgraph.evaluate.benchmark.submission import submit
+from molgraph.evaluate.benchmark.submission import export_folds, submit
 from molgraph.evaluate.benchmark.verify import verify_records
 from tests.evaluate.bench_tables import go, recipe, small
 

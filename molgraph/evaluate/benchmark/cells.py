@@ -33,6 +33,11 @@ class Cell:
     key: str
 
     @property
+    def part(self) -> tuple[str, int, int]:
+        """The split's label, repeat and fold."""
+        return self.split, self.repeat, self.fold
+
+    @property
     def name(self) -> str:
         """What it is called among its method's cells."""
         return f"r{self.repeat}-f{self.fold}-s{self.seed}"
@@ -77,11 +82,7 @@ def in_order(recipe: BenchRecipe, cells: list[Cell], sizes: Mapping[str, int]) -
     splits = {split.name: i for i, split in enumerate(recipe.split)}
     methods = {method.row: i for i, method in enumerate(recipe.method)}
     return sorted(
-        cells,
-        key=lambda c: (
-            *(splits[c.split], methods[c.method], sizes[c.dataset], c.dataset),
-            *(c.repeat, c.fold, c.seed),
-        ),
+        cells, key=lambda c: (splits[c.split], methods[c.method], sizes[c.dataset], c.dataset, *c.part[1:], c.seed)
     )
 
 

@@ -6,6 +6,7 @@ import logging
 import platform
 import shutil
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,6 @@ from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.worker import disk_full
 
 LEAVE = 10.0  # seconds for the nodes to tidy up
-LOSSES = 2  # how often a cell is begun again whose node went away
 
 
 class Seat:
@@ -39,8 +39,8 @@ class Seat:
             shutil.rmtree(work, ignore_errors=True)
             work.mkdir()
             split_file.write_bytes(split)
-            store = None if job.store is None else str(self.folder / "features")
-            self.engine.start(0, replace(job, folder=str(work), table=str(here), split=str(split_file), store=store))
+            features = str(self.folder / "features")
+            self.engine.start(0, replace(job, folder=str(work), table=str(here), split=str(split_file), store=features))
             while not (ended := self.engine.wait(1.0)):
                 pass
             return ended[0][1], {path.name: path.read_bytes() for path in work.iterdir() if path.is_file()}
@@ -72,39 +72,31 @@ class RayEngine:
             ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
         self.make: Any = lambda: ray.remote(Seat).options(num_cpus=threads).remote(list(imports))
         self.idle: list[Any] = [self.make() for _ in range(slots)]
-        self.busy: dict[Any, tuple[int, Job, Any, int]] = {}
+        self.busy: dict[Any, tuple[int, Job, Any]] = {}
         self.tables: dict[str, Any] = {}
 
-    @property
-    def free(self) -> int:
-        """How many more cells may start."""
-        return len(self.idle)
-
-    def start(self, number: int, job: Job, lost: int = 0) -> None:
+    def start(self, number: int, job: Job) -> None:
         """Start a cell on a node that has room."""
         if job.table not in self.tables:  # once for all cells of a dataset
             self.tables[job.table] = self.ray.put(Path(job.table).read_bytes())
         seat: Any = self.idle.pop()
         promise = seat.run.remote(job, self.tables[job.table], Path(job.split).read_bytes())
-        self.busy[promise] = number, job, seat, lost
+        self.busy[promise] = number, job, seat
 
     def wait(self, seconds: float = 0.05) -> list[tuple[int, Outcome]]:
         """Outcomes of the cells that ended; waits that long for one at most."""
-        ready = self.ray.wait(list(self.busy), timeout=seconds)[0] if self.busy else []
-        ended = []
+        if not self.busy:
+            time.sleep(seconds)
+            return []
+        ready, ended = self.ray.wait(list(self.busy), timeout=seconds)[0], []
         for promise in ready:
-            number, job, seat, lost = self.busy.pop(promise)
+            number, job, seat = self.busy.pop(promise)
             try:
                 outcome, files = self.ray.get(promise)
             except self.ray.exceptions.RayError as error:  # its node or worker went away
-                self.idle.append(self.make())
-                if lost < LOSSES:
-                    self.start(number, job, lost + 1)
-                    continue
                 words = " ".join(str(error).split())[:300]
-                outcome, files = Outcome("crashed", f"its Ray worker was lost: {words}"), {}
-            else:
-                self.idle.append(seat)
+                seat, outcome, files = self.make(), Outcome("lost", f"its Ray worker was lost: {words}"), {}
+            self.idle.append(seat)
             for name, content in files.items():
                 (Path(job.folder) / name).write_bytes(content)
             ended.append((number, outcome))
@@ -114,7 +106,7 @@ class RayEngine:
         """End the seats, and the cluster where this engine began it."""
         if self.idle:
             self.ray.wait([seat.leave.remote() for seat in self.idle], num_returns=len(self.idle), timeout=LEAVE)
-        for seat in [*self.idle, *(seat for _, _, seat, _ in self.busy.values())]:
+        for seat in [*self.idle, *(seat for _, _, seat in self.busy.values())]:
             self.ray.kill(seat)
         if self.own:
             self.ray.shutdown()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,13 +29,11 @@ def freeze(recipe: BenchRecipe, out: Path, dataset: str, table: Table, *, write:
     found, refused = Parts(), dict[str, str]()
     for split in recipe.split_of(dataset):
         try:
-            parts = _frozen(recipe, out, dataset, split, table, write=write)
+            found |= _frozen(recipe, out, dataset, split, table, write=write)
         except StorageError:  # no fault of the split's: the folder cannot be written
             raise
         except MolgraphError as error:
             refused[split.name] = in_one_line(error)
-        else:
-            found |= {(split.name, *part): one for part, one in parts.items()}
     return found, refused
 
 
@@ -45,20 +42,18 @@ def in_one_line(error: MolgraphError) -> str:
     return "; ".join(filter(None, (error.message, " ".join(error.hint.split()))))
 
 
-def _frozen(
-    recipe: BenchRecipe, out: Path, dataset: str, split: BenchSplit, table: Table, *, write: bool
-) -> dict[tuple[int, int], Split]:
-    """The splits of one label by repeat and fold: those that lie in the folder, where they are the ones asked for."""
-    files = {part: file_of_split(out, dataset, split.name, *part) for part in split.parts}
-    asked = split.model_dump(mode="json", exclude={"label", "method_seeds", "datasets"})
+def _frozen(recipe: BenchRecipe, out: Path, dataset: str, split: BenchSplit, table: Table, *, write: bool) -> Parts:
+    """The splits of one label: those that lie in the folder, where they are the ones asked for."""
+    files = {(split.name, *part): file_of_split(out, dataset, split.name, *part) for part in split.parts}
     mark = out / "splits" / dataset / split.name / "asked.json"
-    content = rows_hash(row_contents(table))
     settings, source = _settings(recipe, dataset, split, table)
-    wanted = json.dumps({"content": content, **asked} | ({"source": source} if source else {}), sort_keys=True)
+    asked = {"content": rows_hash(row_contents(table))} | ({"source": source} if source else {})
+    asked |= split.model_dump(mode="json", exclude={"label", "method_seeds", "datasets"})
+    wanted = json.dumps(asked, sort_keys=True)
     if mark.is_file() and mark.read_bytes() == wanted.encode():
         return {part: Split.load(file) for part, file in files.items()}
     logger.info("splitting %s: %s", dataset, split.name)
-    made = _draw(split, table, settings)
+    made = dict(zip(files, _draw(split, table, settings), strict=True))
     if write:
         mark.parent.mkdir(parents=True, exist_ok=True)
         if mark.is_file():
@@ -72,15 +67,12 @@ def _frozen(
     return made
 
 
-def _draw(split: BenchSplit, table: Table, settings: Mapping[str, Any]) -> dict[tuple[int, int], Split]:
+def _draw(split: BenchSplit, table: Table, settings: Mapping[str, Any]) -> list[Split]:
     if split.folds is not None:
-        folds = repeated_kfold(table, split.repeats, split.folds, split.recipe, split.seeds[0], **settings)
-        return dict(zip(split.parts, folds, strict=True))
-    made = {
-        part: split_table(table, split.recipe, fractions=split.fractions, seed=seed, quiet=True, **settings)
-        for part, seed in zip(split.parts, split.seeds, strict=True)
-    }
-    n = made[0, 0].params.get("folds")
+        return [*repeated_kfold(table, split.repeats, split.folds, split.recipe, split.seeds[0], **settings)]
+    how = {"fractions": split.fractions, "quiet": True, **settings}
+    made = [split_table(table, split.recipe, seed=seed, **how) for seed in split.seeds]
+    n = made[0].params.get("folds")
     if n is not None and settings.get("fold") is None:
         raise DataError(
             f"its column holds the folds 0 to {n - 1}, and one split tests one of them",
@@ -102,16 +94,14 @@ def _settings(recipe: BenchRecipe, dataset: str, split: BenchSplit, table: Table
             settings["column"] = None if name == own.split_column else _column_of(own, table, name)
         values = "\n".join(map(repr, column_values(table, settings.get("column")).tolist()))
         return settings, hashlib.sha256(values.encode("utf-8", "surrogatepass")).hexdigest()
-    paths = [Path(settings[key]) for key in ("path", *PARTS) if isinstance(settings.get(key), str)]
-    digest = hashlib.sha256()
+    paths, digest = [Path(settings[key]) for key in ("path", *PARTS) if isinstance(settings.get(key), str)], b""
     try:
         for path in paths:
-            for file in sorted(path.iterdir()) if os.path.isdir(path) else [path]:
-                if os.path.isfile(file):
-                    digest.update(hashlib.sha256(file.read_bytes()).digest())
+            for file in sorted(path.iterdir()) if path.is_dir() else [path]:
+                digest += hashlib.sha256(file.read_bytes()).digest() if file.is_file() else b""
     except OSError as error:
         raise DataError(f"cannot read {error.filename}: {error.strerror}") from error
-    return settings, digest.hexdigest() if paths else ""
+    return settings, hashlib.sha256(digest).hexdigest() if paths else ""
 
 
 def _column_of(own: OwnTable, table: Table, name: str) -> Any:

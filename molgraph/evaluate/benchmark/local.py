@@ -14,7 +14,6 @@ from molgraph.evaluate.benchmark.job import Job, Outcome
 from molgraph.evaluate.benchmark.server import serve
 from molgraph.evaluate.benchmark.worker import THREADS
 
-RESTARTS = 2  # of a cell whose server died under it
 ENVIRONMENT = dict.fromkeys(THREADS, "1") | {
     "MOLGRAPH_QUIET": "1",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pyarrow's allocator would start a thread
@@ -34,17 +33,12 @@ class LocalEngine:
 
     def __init__(self, imports: Sequence[str], slots: int = 1, *, forks: bool = sys.platform == "linux") -> None:
         self.imports, self.slots, self.forks = list(imports) if forks else [], slots, forks
-        self.running: dict[int, tuple[Job, int]] = {}
+        self.running: set[int] = set()
         self.server = self._open()  # its imports take seconds, in which the runner reads data
 
-    @property
-    def free(self) -> int:
-        """How many more cells may start."""
-        return self.slots - len(self.running)
-
-    def start(self, number: int, job: Job, lost: int = 0) -> None:
-        """Start the process of a cell, whose earlier ones were lost with their servers."""
-        self.running[number] = job, lost
+    def start(self, number: int, job: Job) -> None:
+        """Start the process of a cell."""
+        self.running.add(number)
         with contextlib.suppress(OSError):  # the server is gone, and the next wait begins another
             self.server.line.send((number, job))
 
@@ -55,9 +49,12 @@ class LocalEngine:
         try:
             number, outcome = self.server.line.recv()
         except (EOFError, OSError):
-            return self._replace()
+            lost = [(number, Outcome("lost", "its server died with it")) for number in self.running]
+            self.close()
+            self.server = self._open()
+            return lost
         if number >= 0:
-            del self.running[number]
+            self.running.remove(number)
             return [(number, outcome)]
         self.ready = True
         if self.forks and outcome != 1:
@@ -80,13 +77,3 @@ class LocalEngine:
         server.line.send((os.getpid(), self.imports, self.forks))
         self.ready = False
         return server
-
-    def _replace(self) -> list[tuple[int, Outcome]]:
-        """Begin again, with a new server, the cells that died with the old one; twice, then they have crashed."""
-        old = dict(self.running)
-        self.close()
-        self.server = self._open()
-        for number, (job, lost) in old.items():
-            if lost < RESTARTS:
-                self.start(number, job, lost + 1)
-        return [(n, Outcome("crashed", "its server died with it")) for n, (_, lost) in old.items() if lost >= RESTARTS]

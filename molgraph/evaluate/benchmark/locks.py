@@ -28,10 +28,10 @@ class Claims:
         self.folder = folder
         self.held: dict[str, FileLock] = {}
 
-    def take(self, key: str) -> bool:
-        """Claim a cell; False where another run works on it."""
+    def take(self, key: str, *, wait: bool = False) -> bool:
+        """Claim a cell; False where another run works on it, or else ``wait`` until it has given it up."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.folder / key, timeout=0, thread_local=False)
+        lock = FileLock(self.folder / key, timeout=-1 if wait else 0, thread_local=False)
         try:
             lock.acquire()
         except Timeout:

@@ -5,117 +5,113 @@ from __future__ import annotations
 import errno
 import logging
 import shutil
-import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Protocol
 
 from molgraph.base import progress
 from molgraph.base.errors import StorageError
 from molgraph.base.paths import storage_error
 from molgraph.evaluate.benchmark.cells import Cell, file_of_split
+from molgraph.evaluate.benchmark.engine_ray import RayEngine
 from molgraph.evaluate.benchmark.job import Job, Outcome
+from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.locks import Claims
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.store import keep, read_manifest, work_folder
+from molgraph.evaluate.benchmark.store import keep, make_manifest, read_manifest, work_folder
 
 # what a disk or a folder answers where it can take nothing more
 NO_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
-LOOK = 2.0  # seconds between two looks at cells that another run works on
+RESTARTS = 2  # of a cell whose server died under it, or whose node of a cluster went away
+Engine = LocalEngine | RayEngine
 logger = logging.getLogger("molgraph")
-
-
-class Engine(Protocol):
-    """Where cells run, ``slots`` of them at once."""
-
-    slots: int
-
-    @property
-    def free(self) -> int:
-        """How many more cells may start."""
-
-    def start(self, number: int, job: Job) -> None:
-        """Start a cell; ``number`` is the run's name for it."""
-
-    def wait(self, seconds: float = ...) -> list[tuple[int, Outcome]]:
-        """Outcomes of cells that ended; waits that long for one at most."""
-
-    def close(self) -> None:
-        """End everything."""
 
 
 class Loop:
     """Keeps the engine busy until no cell is left."""
 
     def __init__(
-        self,
-        recipe: BenchRecipe,
-        out: Path,
-        factory: str,
-        problems: Mapping[str, DatasetPlan],
-        engine: Engine,
-        again: Collection[str],
+        self, recipe: BenchRecipe, out: Path, factory: str, problems: Mapping[str, DatasetPlan], engine: Engine
     ) -> None:
-        self.recipe, self.out, self.factory, self.problems = recipe, out, factory, problems
-        self.engine, self.again = engine, again
+        self.recipe, self.out, self.factory, self.problems, self.engine = recipe, out, factory, problems, engine
         self.claims = Claims(out / WORK / "claims")
+        self.numbers, self.left = count(), deque[Cell]()
         self.running: dict[int, tuple[Cell, Job]] = {}
+        self.lost: Counter[int] = Counter()  # how often a running cell's server died
         self.made: Counter[str] = Counter()
         self.forecast = Forecast({name: problem.rows for name, problem in problems.items()})
         self.failures: list[tuple[Cell, str, str]] = []
-        self.before: dict[str, str | None] = {}
 
     def run(self, todo: list[Cell]) -> None:
         """Compute the cells; those that another run works on are waited for, and taken over where it gives them up."""
-        left, elsewhere, numbers, look = deque(todo), list[Cell](), count(), 0.0
-        self.before = {cell.key: self._made_at(cell) for cell in todo}
+        self.left = deque(todo)
+        before = {cell: read_manifest(self.out, cell) for cell in todo}
         with progress.bar(self.recipe.name, total=len(todo)) as bar:
             try:
-                while left or elsewhere or self.running:
-                    if elsewhere and not left and time.monotonic() >= look:
-                        left, elsewhere, look = deque(elsewhere), [], time.monotonic() + LOOK
-                    while left and self.engine.free:
-                        cell = left.popleft()
-                        if not self.claims.take(cell.key):
-                            elsewhere.append(cell)
-                        elif self._made_at(cell) not in (None, self.before[cell.key]):  # another run has done it
+                while self.left or self.running:
+                    for _ in range(len(self.left)):
+                        if len(self.running) >= self.engine.slots:
+                            break
+                        cell = self.left.popleft()
+                        if not self.claims.take(cell.key):  # another run works on it: once more after the others
+                            self.left.append(cell)
+                        elif read_manifest(self.out, cell) not in (None, before[cell]):  # another run has done it
                             self.claims.release(cell.key)
                             bar.advance()
                         else:
-                            number, job = next(numbers), self._job(cell)
-                            self.engine.start(number, job)
-                            self.running[number] = cell, job
+                            self._start(cell)
                     for number, outcome in sorted(self.engine.wait(), key=lambda each: each[1].status == "disk"):
-                        cell = self._end(number, outcome)
-                        bar.advance()
-                        self._tell(cell, [*left, *elsewhere])
-                    bar.describe(self._words([*left, *elsewhere]))
+                        if outcome.status == "lost" and self.lost[number] < RESTARTS:
+                            self.lost[number] += 1
+                            self.engine.start(number, self.running[number][1])
+                        else:
+                            self._end(number, outcome)
+                            bar.advance()
+                    bar.describe(self._words())
             except KeyboardInterrupt as stop:
                 stop.add_note(self._kept)
                 raise
-            except OSError as error:
-                if error.errno not in NO_WRITING:
-                    raise
-                found = storage_error(f"cannot write the benchmark's folder {self.out}", error)
-                raise self._no_room(found.message, error) from error
+            except (OSError, StorageError) as error:
+                if isinstance(error, OSError):
+                    if error.errno not in NO_WRITING:
+                        raise
+                    error = storage_error(f"cannot write the benchmark's folder {self.out}", error)
+                raise StorageError(error.message, hint=f"{error.hint}\n{self._kept}") from error
             finally:
                 self.claims.close()
 
-    def _made_at(self, cell: Cell) -> str | None:
-        """When a cell was computed, or None."""
-        manifest = read_manifest(self.out, cell)
-        return None if manifest is None else manifest["made"]
+    def _start(self, cell: Cell) -> None:
+        problem, recipe = self.problems[cell.dataset], self.recipe
+        job = Job(
+            folder=str(work_folder(self.out, cell).resolve()),
+            table=str(problem.table_file(self.out).resolve()),
+            split=str(file_of_split(self.out, cell.dataset, *cell.part).resolve()),
+            factory=self.factory,
+            method=recipe.of_method(cell.method),
+            seed=cell.seed,
+            metrics=problem.metrics,
+            run=recipe.run,
+            budget=recipe.budget,
+            generation=recipe.generation,
+            store=str((self.out / WORK / "features").resolve()),
+        )
+        number = next(self.numbers)
+        self.engine.start(number, job)
+        self.running[number] = cell, job
 
-    def _end(self, number: int, outcome: Outcome) -> Cell:
+    def _end(self, number: int, outcome: Outcome) -> None:
         cell, job = self.running.pop(number)
+        if outcome.status == "lost":
+            outcome = replace(outcome, status="crashed")
         try:
             if outcome.status == "disk":
-                error = OSError(errno.ENOSPC, "")
-                raise self._no_room(f"{cell} was not computed: {outcome.reason}", error)
-            keep(self.out, cell, self.problems[cell.dataset], self.recipe.of_split(cell.split), job, outcome)
+                hint = storage_error("", OSError(errno.ENOSPC, "")).hint
+                raise StorageError(f"{cell} was not computed: {outcome.reason}", hint=hint)
+            manifest = make_manifest(cell, self.problems[cell.dataset], self.recipe, outcome)
+            keep(self.out, cell, Path(job.folder), manifest)
         except (OSError, StorageError):
             shutil.rmtree(job.folder, ignore_errors=True)
             raise
@@ -123,58 +119,32 @@ class Loop:
         self.made[outcome.status] += 1
         if outcome.status != "ok":
             self.failures.append((cell, outcome.status, outcome.reason))
-            logger.info("%s: %s: %s", cell, outcome.status, outcome.reason)
+            logger.info("%s: %s: %s", *self.failures[-1])
         self.forecast.add(cell, outcome.seconds)
-        return cell
+        self._tell(cell)
 
     @property
     def _kept(self) -> str:
         return f"{sum(self.made.values())} cells were kept; the same command goes on from here"
 
-    def _no_room(self, message: str, error: OSError) -> StorageError:
-        """What ends the run, with what to do about it and what is kept."""
-        return StorageError(message, hint=f"{storage_error('', error).hint}\n{self._kept}")
+    @property
+    def _rest(self) -> list[Cell]:
+        """Cells that are not done."""
+        return [*self.left, *(cell for cell, _ in self.running.values())]
 
-    def _tell(self, ended: Cell, left: list[Cell]) -> None:
+    def _tell(self, ended: Cell) -> None:
         """Say so when the last fold of a method on a dataset has ended: the progress of a run without a terminal."""
         row = (ended.dataset, ended.split, ended.method)
-        rest = [*left, *(cell for cell, _ in self.running.values())]
-        if any((cell.dataset, cell.split, cell.method) == row for cell in rest):
-            return
-        hours = in_words(self.forecast.left(rest, self.engine.slots))
-        logger.info("%s: done%s", " ".join(row), f"; {len(rest):,} cells are left, about {hours}" if rest else "")
+        if all((cell.dataset, cell.split, cell.method) != row for cell in self._rest):
+            n, hours = len(self._rest), self.forecast.left(self._rest, self.engine.slots)
+            logger.info("%s: done%s", " ".join(row), f"; {n:,} cells are left, about {in_words(hours)}" if n else "")
 
-    def _words(self, left: list[Cell]) -> str:
+    def _words(self) -> str:
         """What runs now, what failed, and for how long it will go on, as cells of other methods cost other times."""
-        running = [cell for cell, _ in self.running.values()]
-        now = ", ".join(f"{cell.dataset} {cell.method}" for cell in running[:2])
+        now = ", ".join(f"{cell.dataset} {cell.method}" for cell, _ in [*self.running.values()][:2])
         failed = f", {len(self.failures)} failed" if self.failures else ""
-        hours = self.forecast.left([*left, *running], self.engine.slots)
+        hours = self.forecast.left(self._rest, self.engine.slots)
         return f"{now or self.recipe.name}{failed}{f', about {in_words(hours)}' if hours else ''}"
-
-    def _job(self, cell: Cell) -> Job:
-        problem, method = self.problems[cell.dataset], self.recipe.of_method(cell.method)
-        return Job(
-            name=str(cell),
-            folder=str(work_folder(self.out, cell).resolve()),
-            table=str(problem.table_file(self.out).resolve()),
-            split=str(file_of_split(self.out, cell.dataset, cell.split, cell.repeat, cell.fold).resolve()),
-            factory=self.factory,
-            imports=self.recipe.run.imports,
-            method=method.name,
-            params=method.params,
-            inputs=method.inputs,
-            seed=cell.seed,
-            search=None if method.search is None else method.search.model_dump(mode="json"),
-            metrics=problem.metrics,
-            kind=method.kind,
-            draws=self.recipe.generation.draws,
-            most_train=self.recipe.generation.most_train,
-            threads=self.recipe.run.threads,
-            store=str((self.out / WORK / "features").resolve()),
-            seconds=self.recipe.budget.seconds,
-            memory_gb=self.recipe.budget.memory_gb,
-        )
 
 
 class Forecast:
@@ -182,21 +152,20 @@ class Forecast:
 
     def __init__(self, rows: Mapping[str, int]) -> None:
         self.rows = rows
-        self.seconds: dict[tuple[str, str], list[float]] = defaultdict(list)
-        self.by_method: dict[str, list[float]] = defaultdict(list)
+        self.known: dict[tuple[str, str], list[float]] = defaultdict(list)  # (dataset or "", method) -> seconds a row
 
     def add(self, cell: Cell, seconds: float) -> None:
         """Learn from a cell that ended."""
-        self.seconds[cell.dataset, cell.method].append(seconds)
-        self.by_method[cell.method].append(seconds / max(1, self.rows[cell.dataset]))
+        for dataset in (cell.dataset, ""):
+            self.known[dataset, cell.method].append(seconds / max(1, self.rows[cell.dataset]))
 
     def left(self, cells: Iterable[Cell], jobs: int) -> float:
         """Seconds until these cells are done, that many at once; 0 where nothing is known yet."""
-        same = {key: sum(found) / len(found) for key, found in self.seconds.items()}
-        method = {key: sum(found) / len(found) for key, found in self.by_method.items()}
-        dearest = max(method.values(), default=0.0)  # cheap methods come first: the others will hardly be cheaper
-        rates = ((c, method.get(c.method, dearest)) for c in cells)
-        return sum(same.get((c.dataset, c.method), rate * self.rows[c.dataset]) for c, rate in rates) / jobs
+        rates = {key: sum(found) / len(found) for key, found in self.known.items()}
+        # cheap methods come first: the others will hardly be cheaper
+        dearest = max((rate for (dataset, _), rate in rates.items() if not dataset), default=0.0)
+        each = ((c, rates.get(("", c.method), dearest)) for c in cells)
+        return sum(self.rows[c.dataset] * rates.get((c.dataset, c.method), rate) for c, rate in each) / jobs
 
 
 def in_words(seconds: float) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from molgraph.base.code import code_hash
-from molgraph.base.contracts import Method, Target
+from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError, UsageError, nearest
 from molgraph.base.paths import atomic_write
 from molgraph.base.registry import get
@@ -18,12 +21,11 @@ from molgraph.data.cards import card
 from molgraph.data.content import content_hash
 from molgraph.data.datasets import edition_names, load_dataset
 from molgraph.data.table import Table
-from molgraph.data.target_json import target_from_json
+from molgraph.data.table_parquet import write_table
 from molgraph.evaluate.benchmark.cells import Cell, cell_key
 from molgraph.evaluate.benchmark.frozen_splits import freeze, in_one_line
-from molgraph.evaluate.benchmark.job import maker
-from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
-from molgraph.evaluate.benchmark.table_parquet import write_table
+from molgraph.evaluate.benchmark.job import make_method
+from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.unused_rows import unused_rows
 from molgraph.evaluate.metrics import default_metrics, get_metric
 
@@ -64,12 +66,9 @@ class DatasetPlan:
         """Read a plan file."""
         try:
             raw = parse_json(path.read_text(encoding="utf-8"))
-            raw["targets"] = tuple(target_from_json(t) for t in raw["targets"])
-            raw["metrics"] = {name: tuple(each) for name, each in raw["metrics"].items()}
             raw["split_hash"] = {(a, b, c): value for a, b, c, value in raw["split_hash"]}
-            raw["cells"] = tuple(Cell(**cell) for cell in raw["cells"])
-            return cls(**raw)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            return TypeAdapter(cls).validate_python(raw)
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} is no plan of a benchmark: {error}", hint="run the recipe again") from error
 
     @property
@@ -121,11 +120,14 @@ class Planned:
         return tuple(line for problem in self.problems.values() for line in problem.refusals)
 
 
-def check_recipe(recipe: BenchRecipe, factory: Callable[..., Method], tables: Mapping[str, Table]) -> Resolved:
+def check_recipe(
+    recipe: BenchRecipe, factory: str, tables: Mapping[str, Table]
+) -> tuple[Resolved, dict[str, tuple[str, ...]]]:
     """Refuse what no run can do, before anything runs: unknown datasets, splits, metrics, methods and parameters.
 
     Returns:
-        Row of the board -> the parameters of its method, defaults included, as plain values, and a hash of its code.
+        Row of the board -> the parameters of its method, defaults included, as plain values, and a hash of its code;
+        and row -> the libraries that it needs.
     """
     for name in recipe.datasets:
         if name not in tables:
@@ -141,43 +143,32 @@ def check_recipe(recipe: BenchRecipe, factory: Callable[..., Method], tables: Ma
         known_split.settings(split.params)
         if split.folds is not None and known_split.group is None and known_split.own_folds is None:
             raise UsageError(f"the split {split.recipe!r} has no folds", hint="give it fractions and seeds")
-    for metric in (*recipe.metrics, *(t.metric for t in recipe.table if t.metric)):
+    for metric in (*recipe.metrics, *(t.metric for t in recipe.table if t.metric), *(q.metric for q in recipe.quoted)):
         get_metric(metric)
     for quoted in recipe.quoted:
-        _check_quoted(recipe, quoted)
-    resolved = {}
+        splits = [split.name for split in recipe.split_of(quoted.dataset)]
+        for what, name, near, of in (
+            ("dataset", quoted.dataset, recipe.datasets, "in the recipe"),
+            ("split", quoted.split, splits, f"of {quoted.dataset} in the recipe"),
+            ("metric", quoted.metric, recipe.metrics or (quoted.metric,), "of the recipe's"),
+        ):
+            if name not in near:
+                words = f"a [[quoted]] names the {what} {name!r}, which is none {of}"
+                raise UsageError(words, hint=nearest(name, near))
+    resolved, needs = {}, {}
     for method in recipe.method:
-        made = maker(method.kind, factory)(method.name, **method.params)
+        made = make_method(method, factory, method.params)
         if method.search is not None and not made.space():
             raise UsageError(f"{method.name} has no parameters to search", hint="leave its search out")
         plain = json.dumps(made.resolved_params(), default=lambda value: type(value).__qualname__)
         parts = [part for each in made.with_members for part in each.code_parts()]
         resolved[method.row] = {**json.loads(plain), "code": code_hash(parts)}
-    return resolved
-
-
-def _check_quoted(recipe: BenchRecipe, quoted: Quoted) -> None:
-    """Refuse a quoted number that no board of the recipe could show."""
-    get_metric(quoted.metric)
-    splits = [split.name for split in recipe.split_of(quoted.dataset)]
-    for what, name, known, of in (
-        ("dataset", quoted.dataset, recipe.datasets, "in the recipe"),
-        ("split", quoted.split, splits, f"of {quoted.dataset} in the recipe"),
-        ("metric", quoted.metric, recipe.metrics or (quoted.metric,), "of the recipe's"),
-    ):
-        if name not in known:
-            words = f"a [[quoted]] names the {what} {name!r}, which is none {of}"
-            raise UsageError(words, hint=nearest(name, known))
+        needs[method.row] = (*made.needs, *(["optuna"] if method.search else []))
+    return resolved, needs
 
 
 def prepare(
-    recipe: BenchRecipe,
-    out: Path,
-    name: str,
-    table: Table | None,
-    *,
-    resolved: Resolved | None = None,
-    write: bool = True,
+    recipe: BenchRecipe, out: Path, name: str, table: Table | None, resolved: Resolved, *, write: bool = True
 ) -> DatasetPlan:
     """Load a dataset, freeze its splits, and list its cells; what stands there already is used again."""
     try:
@@ -191,23 +182,20 @@ def prepare(
     if refused and not made:
         return DatasetPlan(name, refused="; ".join(dict.fromkeys(refused.values())))  # one reason of several, once
     methods = [method for method in recipe.method if name not in method.skip]
-    params = {method.row: (resolved or {}).get(method.row, method.params) for method in methods}
+    params = {method.row: resolved.get(method.row, {}) for method in methods}
     drawn = recipe.generation if recipe.generates else None
-    cells = [
-        Cell(
-            *part,
-            method.row,
-            seed,
-            cell_key(plan.data_hash, split.hash, method, seed, params[method.row], generation=drawn),
-        )
-        for part, split in (((name, *part), split) for part, split in made.items())
-        for method in methods
-        for seed in recipe.seeds_of(recipe.of_split(part[1]))
-    ]
-    hashes = {part: split.hash for part, split in made.items()}
-    left_out = unused_rows(table, made.values())
+    cells = []
+    for part, split in made.items():
+        for method, seed in product(methods, recipe.seeds_of(recipe.of_split(part[0]))):
+            key = cell_key(plan.data_hash, split.hash, method, seed, params[method.row], generation=drawn)
+            cells.append(Cell(name, *part, method.row, seed, key))
     return replace(
-        plan, split_hash=hashes, cells=tuple(cells), left_out=left_out, refused_splits=refused, resolved=params
+        plan,
+        split_hash={part: split.hash for part, split in made.items()},
+        cells=tuple(cells),
+        left_out=unused_rows(table, made.values()),
+        refused_splits=refused,
+        resolved=params,
     )
 
 
@@ -219,8 +207,6 @@ def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetP
     else:
         digest, edition = content_hash(table), "own"
         leading = next((t.metric for t in recipe.table if t.name == name), "")
-        if not table.targets and not recipe.generates:
-            raise DataError(f"{name} has no targets: read its table with them, as read_table(file, targets=[...])")
     if recipe.generates:
         if [each.kind for each in table.entities] != ["molecule"]:
             raise DataError(f"{name} has no single column of molecules", hint="generators learn from one")
@@ -228,7 +214,8 @@ def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetP
     if table.packed:
         raise DataError(f"{name} has targets of atoms or bonds", hint="benchmarks take targets of whole rows")
     if not table.row_targets or table.y is None:
-        raise DataError(f"{name} has no targets", hint="it is a set to generate from: leave it out")
+        way = "read its table with them, as read_table(file, targets=[...]); or leave out a set to generate from"
+        raise DataError(f"{name} has no targets: {way}")
     metrics = metrics_of(recipe, table.row_targets, leading, pairs=len(table.entities) > 1)
     return DatasetPlan(name, edition, digest, len(table), table.row_targets, metrics), table
 

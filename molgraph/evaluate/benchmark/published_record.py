@@ -14,8 +14,8 @@ from molgraph.base.paths import atomic_write, missing_file, storage_error
 from molgraph.evaluate.benchmark.board import Ceiling
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of, report_of
-from molgraph.evaluate.benchmark.run_folder import RECIPE, Records
-from molgraph.evaluate.benchmark.scoring import SCORES, read_scores
+from molgraph.evaluate.benchmark.run_folder import RECIPE, SCORES, Records
+from molgraph.evaluate.benchmark.scoring import read_scores
 from molgraph.evaluate.benchmark.unused_rows import RowCount
 
 FORMAT = "molgraph-record-1"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -27,9 +28,8 @@ def _of(signs: str) -> AfterValidator:
 
 
 def _once(values: tuple) -> tuple:
-    for value in values:
-        if values.count(value) > 1:
-            raise ValueError(f"{value!r} is given twice")
+    if twice := [value for value in values if values.count(value) > 1]:
+        raise ValueError(f"{twice[0]!r} is given twice")
     return values
 
 
@@ -85,9 +85,7 @@ class BenchSplit(Section):
     @property
     def parts(self) -> list[tuple[int, int]]:
         """Repeat and fold of each split that it stands for; a split without folds is fold 0 of its repeat."""
-        if self.folds is None:
-            return [(repeat, 0) for repeat in range(len(self.seeds))]
-        return [(repeat, fold) for repeat in range(self.repeats) for fold in range(self.folds)]
+        return [*product(range(self.repeats if self.folds else len(self.seeds)), range(self.folds or 1))]
 
 
 class OwnTable(Section):
@@ -110,8 +108,7 @@ class OwnTable(Section):
     @property
     def columns(self) -> dict[str, Any]:
         """What holds its entities, ids, weights and features, as ``read_table`` takes it."""
-        names = ("smiles", "sequence", "geometry", "id", "weight", "features", "qualifiers")
-        return {name: getattr(self, name) for name in names}
+        return self.model_dump(include={"smiles", "sequence", "geometry", "id", "weight", "features", "qualifiers"})
 
 
 class Search(Section):
@@ -223,22 +220,17 @@ class BenchRecipe(Section):
         return {k: v for k, v in values.items() if k != "generator"} | {"method": [*values.get("method", ()), *made]}
 
     @model_validator(mode="after")
-    def _kinds(self) -> Self:
+    def _fit_together(self) -> Self:
         if len({m.kind for m in self.method}) > 1:
             raise ValueError("methods and generators have boards of their own: give each a recipe")
         if self.generates and (self.metrics or self.quoted or any(m.search or m.inputs for m in self.method)):
             raise ValueError("generators have no metrics, quoted, search or inputs: leave them out")
         if not self.generates and (bare := [t.name for t in self.table if not t.targets]):
             raise ValueError(f"the [[table]] {bare[0]!r} names no targets, which methods learn")
-        return self
-
-    @model_validator(mode="after")
-    def _names(self) -> Self:
         splits, methods = [s.name for s in self.split], [m.row for m in self.method]
         for what, labels in (("splits", splits), ("methods", methods), ("tables", [t.name for t in self.table])):
-            for label in labels:
-                if labels.count(label) > 1:
-                    raise ValueError(f"two {what} are called {label!r}: give one of them another name")
+            if twice := [label for label in labels if labels.count(label) > 1]:
+                raise ValueError(f"two {what} are called {twice[0]!r}: give one of them another name")
         of_splits = [name for s in self.split for name in s.datasets or ()]
         for name in (*of_splits, *(name for m in self.method for name in m.skip), *(t.name for t in self.table)):
             if name not in self.datasets:

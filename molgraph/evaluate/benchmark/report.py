@@ -16,7 +16,6 @@ from molgraph.base.printable import count
 from molgraph.chem.draw import draw_molecule
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.board_overall import LEAST_DATASETS, Overall
-from molgraph.evaluate.benchmark.folder import lies_in
 from molgraph.evaluate.benchmark.published_record import ABOUT, PACKED, is_record, read_record, write_record
 from molgraph.evaluate.benchmark.report_data import BenchReport, gather
 from molgraph.evaluate.benchmark.report_figures import gallery
@@ -32,7 +31,7 @@ from molgraph.evaluate.benchmark.report_rows import (
     span,
 )
 from molgraph.evaluate.benchmark.report_slices import Slices
-from molgraph.evaluate.benchmark.run_folder import Records, read_records
+from molgraph.evaluate.benchmark.run_folder import Records, lies_in, read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.report_style import COLOURS, NONE, number, render
 

@@ -14,10 +14,10 @@ from molgraph.chem.tanimoto import find_nearest
 from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
+from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import file_of_split
 from molgraph.evaluate.benchmark.plan import DatasetPlan
 from molgraph.evaluate.benchmark.run_folder import Records
-from molgraph.evaluate.benchmark.table_parquet import read_handed
 
 EDGES = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 1.0)  # Tanimoto distance to the nearest training molecule
 MOST_ROWS = 2_000  # test molecules whose distance is measured

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
 from molgraph.base import progress
-from molgraph.base.contracts import Method
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.optional import how_to_install, missing
 from molgraph.base.paths import storage_error
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FAILED, Cell, in_order
 from molgraph.evaluate.benchmark.engine_ray import RayEngine
-from molgraph.evaluate.benchmark.folder import check_folder, check_unchanged, open_folder
-from molgraph.evaluate.benchmark.job import load_factory, maker
 from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.locks import Claims
 from molgraph.evaluate.benchmark.loop import NO_WRITING, Engine, Loop
-from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan, Planned, check_recipe, prepare
+from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan, Planned, Resolved, check_recipe, prepare
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.run_folder import SUBMITTED, read_records
+from molgraph.evaluate.benchmark.run_folder import SUBMITTED, check_unchanged, open_folder, read_records
 from molgraph.evaluate.benchmark.scoring import write_scores
 from molgraph.evaluate.benchmark.store import read_manifest
 
@@ -91,51 +88,52 @@ def run_benchmark(
     if isinstance(engine, str) and engine not in ENGINES:
         raise UsageError(f"no engine is named {engine!r}", hint=nearest(engine, ENGINES))
     _import(recipe.run.imports)
-    make = load_factory(factory)
-    resolved = check_recipe(recipe, make, tables)
+    resolved, needs = check_recipe(recipe, factory, tables)
     _check_only(recipe, only)
-    check_folder(out, recipe, source)
-    own: Engine | None = None
-    if not dry_run:
-        open_folder(out, recipe)
-        if isinstance(engine, str):
-            ahead, slots = [*imports, *recipe.run.imports], jobs or recipe.run.jobs
-            own = RayEngine(ahead, slots, recipe.run.threads) if engine == "ray" else LocalEngine(ahead, slots)
+    open_folder(out, recipe, source, write=not dry_run)
+    here = engine != "ray"  # the nodes of a cluster have environments of their own
     try:
-        problems = {}
-        for name in progress.track(recipe.datasets, label="reading and splitting"):
-            if name in only.get("dataset", recipe.datasets):
-                with _alone(out, name, not dry_run):  # another run may freeze the same splits
-                    problem = prepare(recipe, out, name, tables.get(name), resolved=resolved, write=not dry_run)
-                    if not dry_run:
-                        check_unchanged(out, recipe)
-                        problem.save(out)
-                problems[name] = problem
-                for line in problem.refusals:
+        with ExitStack() as opened:
+            if not dry_run and isinstance(engine, str):
+                ahead, slots = [*imports, *recipe.run.imports], jobs or recipe.run.jobs
+                made = LocalEngine(ahead, slots) if here else RayEngine(ahead, slots, recipe.run.threads)
+                engine = opened.enter_context(closing(made))
+            problems, wanted = {}, only.get("dataset", recipe.datasets)
+            for name in progress.track([n for n in recipe.datasets if n in wanted], label="reading and splitting"):
+                asked = (recipe, out, name, tables.get(name), resolved)
+                problems[name] = prepare(*asked, write=False) if dry_run else _prepare_alone(*asked)
+                for line in problems[name].refusals:
                     logger.warning("%s", line)
-        ran = Ran(out, recipe, 0, 0, problems=problems, stale=_stale(out, problems))
-        cells = [c for c in ran.cells if all(str(getattr(c, key)) in values for key, values in only.items())]
-        manifests = {c: read_manifest(out, c) for c in cells}
-        todo = [c for c, manifest in manifests.items() if manifest is None or manifest["status"] in again]
-        if engine != "ray":  # its nodes have environments of their own
-            _check_installed(recipe, make, {c.method for c in todo})
-        ran = replace(ran, wanted=len(cells), there=len(cells) - len(todo))
-        if dry_run:
-            return ran
-        loop = Loop(recipe, out, factory, problems, own or engine, again)  # type: ignore[arg-type] # no name is left
-        loop.run(in_order(recipe, todo, {name: p.rows for name, p in problems.items()}))
-        check_unchanged(out, recipe)
-        write_scores(read_records(out))
+            planned = [c for problem in problems.values() for c in problem.cells]
+            cells = [c for c in planned if all(str(getattr(c, key)) in values for key, values in only.items())]
+            manifests = {c: read_manifest(out, c) for c in cells}
+            todo = [c for c, manifest in manifests.items() if manifest is None or manifest["status"] in again]
+            if here:
+                _check_installed({row: needs[row] for row in needs if any(c.method == row for c in todo)})
+            ran = Ran(out, recipe, len(cells), len(cells) - len(todo), problems=problems, stale=_stale(out, problems))
+            if dry_run or isinstance(engine, str):  # none was opened
+                return ran
+            loop = Loop(recipe, out, factory, problems, engine)
+            loop.run(in_order(recipe, todo, {name: p.rows for name, p in problems.items()}))
+            check_unchanged(out, recipe)
+            write_scores(read_records(out))
     except OSError as error:
         if error.errno not in NO_WRITING:
             raise
         raise storage_error(f"cannot write the benchmark's folder {out}", error) from error
-    finally:
-        if own is not None:
-            own.close()
     seconds = time.perf_counter() - started
     lost = [(c, m["status"], m["reason"]) for c, m in manifests.items() if m and m["status"] not in ("ok", *again)]
     return replace(ran, made=dict(loop.made), failures=(*loop.failures, *lost), seconds=seconds)
+
+
+def _prepare_alone(recipe: BenchRecipe, out: Path, name: str, table: Table | None, resolved: Resolved) -> DatasetPlan:
+    """Prepare a dataset and write its plan, one run at a time, as another may freeze the same splits."""
+    with closing(Claims(out / WORK / "claims")) as claims:
+        claims.take(f"prepare-{name}", wait=True)
+        problem = prepare(recipe, out, name, table, resolved)
+        check_unchanged(out, recipe)
+        problem.save(out)
+    return problem
 
 
 def _import(modules: Sequence[str]) -> None:
@@ -169,21 +167,13 @@ def _check_only(recipe: BenchRecipe, only: Mapping[str, Collection[str]]) -> Non
                 raise UsageError(f"the recipe has no {key} {value!r}", hint=hint)
 
 
-def _check_installed(recipe: BenchRecipe, factory: Callable[..., Method], rows: Collection[str]) -> None:
+def _check_installed(needs: Mapping[str, Sequence[str]]) -> None:
     """Refuse, before the first cell, a run whose cells would be refused one by one for want of a library."""
-    lacks = {}
-    for method in recipe.method:
-        if method.row in rows:
-            needs = (
-                *maker(method.kind, factory)(method.name, **method.params).needs,
-                *(["optuna"] if method.search else []),
-            )
-            if gone := missing(needs):
-                lacks[method.row] = gone
+    lacks = {row: gone for row, libraries in needs.items() if (gone := missing(libraries))}
     if lacks:
         told = ", ".join(f"{row} needs {' and '.join(gone)}" for row, gone in lacks.items())
-        others = [m.row for m in recipe.method if m.row in rows and m.row not in lacks]
-        without = f"\nor leave them out: --only method={','.join(others)}" if others else ""
+        others = ",".join(row for row in needs if row not in lacks)
+        without = f"\nor leave them out: --only method={others}" if others else ""
         install = how_to_install(name for gone in lacks.values() for name in gone)
         raise UsageError(f"not installed here: {told}", hint=install + without)
 
@@ -191,22 +181,7 @@ def _check_installed(recipe: BenchRecipe, factory: Callable[..., Method], rows: 
 def _stale(out: Path, problems: Mapping[str, DatasetPlan]) -> int:
     """Folders of cells, in the datasets at hand, that the recipe does not ask for."""
     usable = {name: problem for name, problem in problems.items() if not problem.refused}  # of others nothing is known
+    wanted = {cell.folder(out) for problem in usable.values() for cell in problem.cells}
     rows = {path.stem for path in (out / SUBMITTED).glob("*.json")}
-    wanted = {c.folder(out) for p in usable.values() for c in p.cells}
-    return sum(
-        folder not in wanted and folder.parent.name not in rows
-        for name in usable
-        for folder in (out / "cells" / name).glob("*/*/*")
-    )
-
-
-@contextmanager
-def _alone(out: Path, name: str, write: bool) -> Iterator[None]:
-    """Let one run at a time prepare a dataset."""
-    claims = Claims(out / WORK / "claims")
-    while write and not claims.take(f"prepare-{name}"):
-        time.sleep(0.1)
-    try:
-        yield
-    finally:
-        claims.close()
+    there = [folder for name in usable for folder in (out / "cells" / name).glob("*/*/*")]
+    return sum(folder not in wanted and folder.parent.name not in rows for folder in there)

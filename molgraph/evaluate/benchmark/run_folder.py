@@ -1,8 +1,10 @@
-"""Read the manifests and predictions of a benchmark's cells."""
+"""Open a benchmark's folder to write into it, or read the manifests and predictions that it holds."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,31 +13,29 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import DataError, StorageError
-from molgraph.base.paths import missing_file
+from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError
+from molgraph.base.paths import atomic_write, missing_file, storage_error
 from molgraph.base.toml_config import parse_json
+from molgraph.data.splits.split import PARTS
 from molgraph.evaluate.benchmark.cells import PREDICTIONS, Cell
-from molgraph.evaluate.benchmark.plan import PLAN, DatasetPlan, Planned
+from molgraph.evaluate.benchmark.plan import PLAN, WORK, DatasetPlan, Planned
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
 from molgraph.evaluate.benchmark.store import read_manifest, sha256
 
-RECIPE, SUBMITTED = "recipe.toml", "submitted"
+RECIPE, SUBMITTED, SCORES = "recipe.toml", "submitted", "scores.csv"
+_WRITTEN = (RECIPE, SCORES, PLAN, "splits", "cells", "folds", SUBMITTED, WORK)
 
 
 class Predicted(NamedTuple):
     """A cell's stored predictions of n rows of the dataset, ascending.
 
-    ``y`` has the measured values by target; ``p`` the predicted columns by name (a target's, or ``target:class``), and
-    ``spread`` the same for the spread, where there is one; float64 [n].
+    ``y`` has the measured values by target, ``p`` the predicted columns by name (a target's, or ``target:class``);
+    float64 [n].
     """
 
     rows: np.ndarray
-    ids: np.ndarray
-    status: np.ndarray
-    reason: np.ndarray
     y: Mapping[str, np.ndarray]
     p: Mapping[str, np.ndarray]
-    spread: Mapping[str, np.ndarray]
 
 
 class Record(NamedTuple):
@@ -67,28 +67,38 @@ class Records(Planned):
     @property
     def frame(self) -> pd.DataFrame:
         """A row for each cell that was computed: what its manifest says, seconds by step."""
-        rows = []
-        for record in self.done:
-            plain = {
-                k: v
-                for k, v in record.manifest.items()
-                if k not in ("seconds", "search", "targets", "split", "resolved")
-            }
-            seconds = {f"seconds_{k}": v for k, v in record.manifest["seconds"].items()}
-            rows.append(plain | {"split": record.cell.split} | seconds)
-        return pd.DataFrame(rows)
+        rows = [{**m, "split": c.split} | {f"seconds_{k}": v for k, v in m["seconds"].items()} for c, m in self.done]
+        return pd.DataFrame(rows).drop(columns=["seconds", "search", "targets", "resolved"], errors="ignore")
 
     def path(self, cell: Cell) -> Path:
         """A cell's predictions."""
         return cell.folder(self.out) / PREDICTIONS
 
     def predictions(self, cell: Cell, manifest: Mapping[str, Any] | None = None) -> Predicted:
-        """The predictions of a cell that ended well; its manifest is read where it is not at hand."""
-        path = self.path(cell)
+        """The predictions of a cell that ended well; its manifest is read where it is not at hand.
+
+        Raises:
+            StorageError: there are none.
+            DataError: the file is damaged, or has another sha256 than the manifest states.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path, again = self.path(cell), "delete its folder and run the recipe again"
         manifest = manifest or read_manifest(self.out, cell)
         if manifest is None or not path.is_file():
             raise StorageError(f"{cell} has no predictions", hint="its manifest says why, where it was computed")
-        return read_predictions(path, str(manifest.get("predictions_sha256")))
+        try:
+            content = path.read_bytes()
+            made = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+            columns = {name: made[name].to_numpy() for name in made.column_names}
+            y, p = ({k[2:]: v for k, v in columns.items() if k.startswith(kind)} for kind in ("y:", "p:"))
+            found = Predicted(columns["row"], y, p)
+        except (OSError, KeyError, pa.ArrowException) as error:
+            raise DataError(f"{path} is damaged: {error}", hint=again) from error
+        if (digest := sha256(content)) != (stated := manifest["predictions_sha256"]):
+            raise DataError(f"predictions were changed: {path} has sha256 {digest}, the manifest {stated}", hint=again)
+        return found
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.done)
@@ -99,54 +109,81 @@ class Records(Planned):
 
 
 def read_records(out: str | Path) -> Records:
-    """Read what a benchmark's folder holds."""
+    """Read what a benchmark's folder holds, with the rows that were submitted for its splits as they stand."""
     out = Path(out)
     if not (out / RECIPE).is_file():
         raise missing_file(out / RECIPE, "recipe of a benchmark that was run")
     recipe = BenchRecipe.from_toml(out / RECIPE)
-    problems = {}
-    for name in recipe.datasets:
-        path = out / PLAN / f"{name}.json"
-        if path.is_file():
-            problems[name] = DatasetPlan.load(path)
-    return _with_submitted(Records(out, recipe, problems))
-
-
-def _with_submitted(records: Records) -> Records:
-    """With the rows that were submitted, where they are of the splits as they stand."""
-    recipe, problems = records.recipe, dict(records.problems)
-    for path in sorted((records.out / SUBMITTED).glob("*.json")):
+    plans = {name: out / PLAN / f"{name}.json" for name in recipe.datasets}
+    problems = {name: DatasetPlan.load(path) for name, path in plans.items() if path.is_file()}
+    rows = []
+    for path in sorted((out / SUBMITTED).glob("*.json")):
         try:
             cells = [Cell(**cell) for cell in parse_json(path.read_text(encoding="utf-8"))["cells"]]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} is damaged: {error}", hint="delete it and submit again") from error
         for cell in cells:
             problem = problems.get(cell.dataset)
-            if problem is not None and (cell.split, cell.repeat, cell.fold) in problem.split_hash:
+            if problem is not None and cell.part in problem.split_hash:
                 problems[cell.dataset] = replace(problem, cells=(*problem.cells, cell))
         lacks = tuple(name for name in recipe.datasets if name not in {cell.dataset for cell in cells})
-        row = BenchMethod(name=path.stem, kind="external", skip=lacks)
-        recipe = recipe.model_copy(update={"method": (*recipe.method, row)})
-    return Records(records.out, recipe, problems)
+        rows.append(BenchMethod(name=path.stem, kind="external", skip=lacks))
+    return Records(out, recipe.model_copy(update={"method": (*recipe.method, *rows)}), problems)
 
 
-def read_predictions(path: Path, stated: str) -> Predicted:
-    """Read a file that a cell wrote; one that is damaged, or has another sha256 than stated, raises ``DataError``."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def open_folder(out: Path, recipe: BenchRecipe, source: Path | None = None, *, write: bool = True) -> None:
+    """Make the folder, or go on in it, with the recipe that is to be run; without ``write``, look whether that can be.
 
-    again = "delete its folder and run the recipe again"
+    A folder that holds other things than a benchmark is refused, and so are files that a run would read and write over.
+    ``source`` is the file that the recipe was read from; the folder's own copy serves where it is still as it was.
+    """
+    path, text = out / RECIPE, recipe.to_toml().encode()
     try:
-        content = path.read_bytes()
-        made = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
-        numbers: dict[str, dict[str, np.ndarray]] = {"y": {}, "p": {}, "spread": {}}
-        for name in made.column_names:
-            kind, colon, rest = name.partition(":")
-            if colon:
-                numbers[kind][rest] = made[name].to_numpy()
-        rows, ids, status, reason = (made[name].to_numpy() for name in ("row", "id", "status", "reason"))
-    except (OSError, KeyError, pa.ArrowException) as error:
-        raise DataError(f"{path} is damaged: {error}", hint=again) from error
-    if (found := sha256(content)) != stated:
-        raise DataError(f"predictions were changed: {path} has sha256 {found}, the manifest {stated}", hint=again)
-    return Predicted(rows, ids, status, reason, numbers["y"], numbers["p"], numbers["spread"])
+        foreign = out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()) and not _is_own(out)
+    except OSError as error:
+        raise storage_error(f"cannot read the benchmark's folder {out}", error) from error
+    if foreign:
+        raise StorageError(
+            f"{out} holds other files, and no benchmark: they could be written over",
+            hint="name a folder that is new or empty, or that of an earlier run",
+        )
+    named = [split.params.get(key) for split in recipe.split for key in ("path", *PARTS)]
+    for read in [source, *(table.path for table in recipe.table), *(each for each in named if isinstance(each, str))]:
+        if read is not None and lies_in(out, read) and not (read is source and Path(read).read_bytes() == text):
+            raise UsageError(
+                f"{read} is read, and lies where the run writes", hint="name another folder, or move that file first"
+            )
+    if not write:
+        return
+    try:
+        (out / WORK).mkdir(parents=True, exist_ok=True)  # first: it is the mark that the folder is a benchmark's
+        if path.is_file() and path.read_bytes() == text:
+            return
+        (out / SCORES).unlink(missing_ok=True)  # of cells that the recipe no longer asks for
+    except OSError as error:
+        raise storage_error(f"cannot write the benchmark's folder {out}", error) from error
+    with atomic_write(path) as file:
+        file.write(text)
+
+
+def _is_own(out: Path) -> bool:
+    if (out / WORK).is_dir():
+        return True
+    with suppress(MolgraphError):  # one that was copied without its hidden folder
+        return bool(read_records(out).problems)
+    return False
+
+
+def lies_in(out: Path, path: str | Path, *more: str) -> bool:
+    """Whether a path is one of the files that a run writes into its folder, or of ``more``, links followed."""
+    asked = Path(os.path.normcase(os.path.realpath(path)))
+    return any(asked.is_relative_to(os.path.normcase(os.path.realpath(out / name))) for name in (*_WRITTEN, *more))
+
+
+def check_unchanged(out: Path, recipe: BenchRecipe) -> None:
+    """Raise ``StorageError`` where another run has begun in the folder with another recipe."""
+    if (out / RECIPE).read_bytes() != recipe.to_toml().encode():
+        raise StorageError(
+            f"another run has begun in {out} with another recipe",
+            hint="what is done is kept: wait for that run and give the command once more, or name another folder",
+        )

@@ -11,11 +11,9 @@ import pandas as pd
 
 from molgraph.base import progress
 from molgraph.base.csv_text import write_csv
-from molgraph.evaluate.benchmark.plan import DatasetPlan
-from molgraph.evaluate.benchmark.run_folder import Record, Records
+from molgraph.evaluate.benchmark.run_folder import SCORES, Record, Records
 from molgraph.evaluate.metrics import Score, get_metric, score_target
 
-SCORES = "scores.csv"
 COLUMNS = (
     "dataset", "edition", "data_hash", "split", "split_hash", "repeat", "fold", "seed", "method", "target", "metric",
     "value", "n", "measured", "note", "status", "reason", "seconds", "cpu_seconds", "peak_mb", "higher_is_better",
@@ -33,24 +31,19 @@ def score_records(records: Records, done: Sequence[Record] | None = None) -> pd.
         a row for each target and metric too, NaN and with its status and reason; a dataset that was refused has one
         for each split and method, without target and metric, and so has a split that cannot divide its dataset.
     """
-    rows: list[tuple] = []
-    for record in progress.track(records.done if done is None else done, label="scoring"):
-        if records.recipe.generates:
-            continue
-        rows.extend(score_cell(record, records.problems[record.cell.dataset], records))
+    done = records.done if done is None else done
     if records.recipe.generates:
         from molgraph.evaluate.benchmark.generation_scores import score_generators  # judges samples
 
-        rows.extend(score_generators(records, records.done if done is None else done))
-    rows.extend(_refused(records))
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+        rows = [*score_generators(records, done)]
+    else:
+        rows = [row for record in progress.track(done, label="scoring") for row in score_cell(record, records)]
+    return pd.DataFrame([*rows, *_refused(records)], columns=list(COLUMNS))
 
 
-def write_scores(records: Records) -> pd.DataFrame:
+def write_scores(records: Records) -> None:
     """Score every cell and write the frame into the benchmark's folder as csv, numbers with all their digits."""
-    scores = score_records(records)
-    write_csv(records.out / SCORES, scores)
-    return scores
+    write_csv(records.out / SCORES, score_records(records))
 
 
 def stored_scores(out: Path) -> pd.DataFrame | None:
@@ -67,9 +60,10 @@ def read_scores(path: Path) -> pd.DataFrame:
     return found.assign(**{name: found[name].fillna("") for name in _WORDS})
 
 
-def score_cell(record: Record, problem: DatasetPlan, records: Records) -> Iterator[tuple]:
+def score_cell(record: Record, records: Records) -> Iterator[tuple]:
     """Rows of the scores frame for one cell."""
     cell, manifest = record
+    problem = records.problems[cell.dataset]
     head = (
         cell.dataset, problem.edition, manifest["data_hash"], cell.split, manifest["split_hash"], cell.repeat,
         cell.fold, cell.seed, cell.method,

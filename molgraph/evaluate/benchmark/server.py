@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -37,15 +37,15 @@ _MAXRSS = 2**20 if sys.platform == "darwin" else 2**10  # the unit of the system
 
 @dataclass
 class _Running:
-    """The process of a cell."""
+    """The process of a cell, which begins to compute once its imports are done."""
 
     job: Job
     pid: int
     line: Connection
-    started: float
     process: Popen | None = None  # a fresh one; else a fork
-    begun: bool = True
+    began: float = field(default_factory=time.monotonic)
     peak_mb: float = 0.0
+    ahead: float = IMPORT_SECONDS  # that it may take more than its budget, until it says that it began
 
 
 def serve(line: Connection) -> NoReturn:
@@ -57,9 +57,7 @@ def serve(line: Connection) -> NoReturn:
     parent, imports, forks = line.recv()
     die_with(parent)
     for module in imports:
-        with contextlib.suppress(
-            Exception
-        ):  # an extra that is not installed, or a module that a cell names in its turn
+        with contextlib.suppress(Exception):  # an extra that is not installed, or one that a cell names in its turn
             import_module(module)
     versions(), machine()  # looked up once; the forks have them
     gc.collect()
@@ -74,7 +72,7 @@ def serve(line: Connection) -> NoReturn:
                 number, job = line.recv()
                 inherited = [line, *(each.line for each in running.values())]
                 try:
-                    running[number] = _fork(job, inherited) if forks and n_threads == 1 and job.on_cpu else _spawn(job)
+                    running[number] = _start(job, inherited, forks and n_threads == 1 and job.on_cpu)
                 except OSError as error:
                     status = "disk" if disk_full(error) else "crashed"
                     line.send((number, Outcome(status, f"its process did not start: {error.strerror}")))
@@ -84,19 +82,29 @@ def serve(line: Connection) -> NoReturn:
                     del running[number]
                     line.send((number, outcome))
     for each in running.values():
-        _kill_group(each.pid)
+        for kill in (os.killpg, os.kill):  # a group of its own it may not have made yet
+            with contextlib.suppress(OSError):
+                kill(each.pid, signal.SIGKILL)
     os._exit(0)  # the runner waits for it, and what was imported takes its time to end
 
 
-def _fork(job: Job, inherited: list[Connection]) -> _Running:
-    log, server, (ours, theirs) = _open_log(job), os.getpid(), Pipe()
-    started = time.monotonic()  # before the fork, which may run ahead of this process
-    pid = os.fork()
-    if pid == 0:
-        _become(job, theirs, log, server, inherited)
-    theirs.close()
+def _start(job: Job, inherited: list[Connection], fork: bool) -> _Running:
+    """Begin a cell as a fork, which closes what it inherited, or as a fresh process."""
+    log = os.open(Path(job.folder) / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    if fork:
+        server, (ours, theirs) = os.getpid(), Pipe()
+        pid = os.fork()
+        if pid == 0:
+            _become(job, theirs, log, server, inherited)
+        theirs.close()
+        made = _Running(job, pid, ours)
+    else:
+        env = dict(os.environ) | dict.fromkeys(THREADS, str(job.run.threads))
+        worker = start_worker(_fresh, stdout=log, stderr=log, env=env)
+        worker.line.send((job, os.getpid()))
+        made = _Running(job, worker.process.pid, worker.line, worker.process)
     os.close(log)
-    return _Running(job, pid, ours, started)
+    return made
 
 
 def _become(job: Job, line: Connection, log: int, server: int, inherited: list[Connection]) -> NoReturn:
@@ -116,24 +124,11 @@ def _become(job: Job, line: Connection, log: int, server: int, inherited: list[C
         os._exit(code)  # without the server's clean-up
 
 
-def _spawn(job: Job) -> _Running:
-    log = _open_log(job)
-    env = dict(os.environ) | dict.fromkeys(THREADS, str(job.threads))
-    worker = start_worker(_fresh, stdout=log, stderr=log, env=env)
-    os.close(log)
-    worker.line.send((job, os.getpid()))
-    return _Running(job, worker.process.pid, worker.line, time.monotonic(), worker.process, begun=False)
-
-
 def _fresh(line: Connection) -> None:
     """In a fresh process: compute the cell that comes in."""
     job, server = line.recv()
     die_with(server)
     compute(line, job)
-
-
-def _open_log(job: Job) -> int:
-    return os.open(Path(job.folder) / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
 
 def _look(each: _Running) -> Outcome | None:
@@ -144,46 +139,39 @@ def _look(each: _Running) -> Outcome | None:
     try:
         while not found and each.line.poll():
             found = json.loads(each.line.recv_bytes())
-            if not found:  # it begins: a fresh process's imports do not count
-                each.begun = True
-                each.started = each.started if each.process is None else time.monotonic()
+            if "began" in found:  # the imports of a fresh process do not count
+                each.began, each.ahead, found = found["began"], 0.0, {}
     except (EOFError, OSError):
         over = True
     each.peak_mb = max(each.peak_mb, memory_mb(each.pid))
-    seconds = time.monotonic() - each.started
-    exceeded = _exceeded(each, seconds)
-    if not (over or found or exceeded):
+    seconds, budget = time.monotonic() - each.began, each.job.budget
+    status, reason = found.get("status", ""), found.get("reason", "")
+    if not found and seconds > budget.seconds + each.ahead:
+        status, reason = "timeout", f"ran longer than its budget of {budget.seconds:g} s"
+    elif not found and each.peak_mb > budget.memory_gb * 1024:
+        held = f"held {each.peak_mb / 1024:.1f} GB of memory"
+        status, reason = "memory", f"{held}, more than its budget of {budget.memory_gb:g} GB"
+    if not (over or status):
         return None
-    _kill_group(each.pid, ended=bool(ended))
+    with contextlib.suppress(OSError):  # it has made no group of its own yet, or none is left
+        os.killpg(each.pid, signal.SIGKILL)
     if not ended:
+        os.kill(each.pid, signal.SIGKILL)
         _, code, usage = os.wait4(each.pid, 0)
     if each.process is not None:
         each.process.returncode = os.waitstatus_to_exitcode(code)
     each.line.close()
-    words = "; ".join(filter(None, (_ending(os.waitstatus_to_exitcode(code)), _last_line(each.job))))
-    status, reason = (found["status"], found["reason"]) if found else exceeded or ("crashed", words)
+    if not status:
+        log = Path(each.job.folder) / LOG
+        printed = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.is_file() else []
+        last = [line.strip()[:300] for line in printed if line.strip()][-1:]
+        status, reason = "crashed", "; ".join([_ending(os.waitstatus_to_exitcode(code)), *last])
     peak = max(each.peak_mb, usage.ru_maxrss / _MAXRSS)
     return Outcome(status, reason, found, seconds, usage.ru_utime + usage.ru_stime, peak)
 
 
-def _exceeded(each: _Running, seconds: float) -> tuple[str, str] | None:
-    """Status and reason of a cell that goes beyond its budget."""
-    job = each.job
-    if seconds > job.seconds + (0.0 if each.begun else IMPORT_SECONDS):
-        return "timeout", f"ran longer than its budget of {job.seconds:g} s"
-    if each.peak_mb > job.memory_gb * 1024:
-        held = f"held {each.peak_mb / 1024:.1f} GB of memory"
-        return "memory", f"{held}, more than its budget of {job.memory_gb:g} GB"
-    return None
-
-
 def memory_mb(pid: int) -> float:
-    """Resident memory of a process and everything that it started, in megabytes; pages that they share count twice.
-
-    Example:
-        >>> memory_mb(os.getpid()) > 1
-        True
-    """
+    """Resident memory of a process and everything that it started, in megabytes; pages that they share count twice."""
     held, todo = 0, [pid]
     if sys.platform != "linux":
         with contextlib.suppress(psutil.Error):
@@ -199,15 +187,6 @@ def memory_mb(pid: int) -> float:
     return held / 2**20
 
 
-def _kill_group(pid: int, *, ended: bool = False) -> None:
-    """End a process and its whole group; of one that has ended, what is left of its group."""
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except OSError:  # it has made no group of its own yet, or none is left
-        if not ended:
-            os.kill(pid, signal.SIGKILL)
-
-
 def _ending(code: int) -> str:
     """An exit code in words.
 
@@ -219,10 +198,3 @@ def _ending(code: int) -> str:
         return f"its process ended with exit code {code}"
     name = signal.Signals(-code).name
     return f"ended by {name}" + ", which the system sends where memory runs out" * (name == "SIGKILL")
-
-
-def _last_line(job: Job) -> str:
-    """The last line that the process of a cell printed."""
-    log = Path(job.folder) / LOG
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.is_file() else []
-    return next((line.strip()[:300] for line in reversed(lines) if line.strip()), "")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import shutil
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from molgraph.base.code import commit
 from molgraph.base.errors import DataError
 from molgraph.base.toml_config import parse_json
 from molgraph.evaluate.benchmark.cells import FORMAT, LOG, MANIFEST, PREDICTIONS, Cell
-from molgraph.evaluate.benchmark.job import Job, Outcome, machine, versions
+from molgraph.evaluate.benchmark.job import Outcome, machine, versions
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan
-from molgraph.evaluate.benchmark.recipe import BenchSplit
+from molgraph.evaluate.benchmark.recipe import BenchRecipe
 
 _NUMBER = int | float | None
 READ: dict[str, Any] = {  # what is read of every manifest
@@ -35,13 +35,12 @@ def work_folder(out: Path, cell: Cell) -> Path:
     return folder
 
 
-def keep(out: Path, cell: Cell, problem: DatasetPlan, split: BenchSplit, job: Job, outcome: Outcome) -> None:
-    """Write a cell's manifest, and move its folder to its place in one rename."""
-    folder, final = Path(job.folder), cell.folder(out)
-    predictions, log, ok = folder / PREDICTIONS, folder / LOG, outcome.status == "ok"
-    manifest = _manifest(cell, problem, split, job, outcome)
+def keep(out: Path, cell: Cell, folder: Path, manifest: dict[str, Any]) -> None:
+    """Write a cell's manifest beside its predictions or log, and move the folder to its place in one rename."""
+    final, log = cell.folder(out), folder / LOG
+    ok = manifest["status"] == "ok"
     if ok:
-        manifest["predictions_sha256"] = sha256(predictions.read_bytes())
+        manifest = {**manifest, "predictions_sha256": sha256((folder / PREDICTIONS).read_bytes())}
     elif log.is_file():
         log.write_text(log.read_text(encoding="utf-8", errors="replace")[-LONGEST_LOG:], encoding="utf-8")
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
@@ -49,47 +48,38 @@ def keep(out: Path, cell: Cell, problem: DatasetPlan, split: BenchSplit, job: Jo
         if each.name not in (MANIFEST, PREDICTIONS if ok else LOG):
             each.unlink() if each.is_file() else shutil.rmtree(each)
     final.parent.mkdir(parents=True, exist_ok=True)
-    old = folder.with_suffix(".old")
-    shutil.rmtree(old, ignore_errors=True)
-    if final.exists():  # it was to be computed again
-        os.rename(final, old)
-    with contextlib.suppress(FileExistsError):  # what stands there already was made by another run, and is as good
-        os.rename(folder, final)
-    for each in (old, folder):
-        shutil.rmtree(each, ignore_errors=True)
+    shutil.rmtree(final, ignore_errors=True)  # of a cell that was to be computed again
+    os.rename(folder, final)
 
 
-def _manifest(cell: Cell, problem: DatasetPlan, split: BenchSplit, job: Job, outcome: Outcome) -> dict[str, Any]:
-    found = outcome.found
+def make_manifest(cell: Cell, problem: DatasetPlan, recipe: BenchRecipe, outcome: Outcome) -> dict[str, Any]:
+    """What a cell's manifest says: on which rows and how it was computed, and how it ended."""
+    found, method, split = outcome.found, recipe.of_method(cell.method), recipe.of_split(cell.split)
     seed = split.seeds[0 if split.folds else cell.repeat]
     return {
         "format": FORMAT,
-        "key": cell.key,
         "status": outcome.status,
         "reason": outcome.reason,
-        "dataset": problem.dataset,
+        **asdict(cell),
         "edition": problem.edition,
         "data_hash": problem.data_hash,
         "split": {"label": cell.split, "recipe": split.recipe, "params": split.params, "seed": seed},
-        "repeat": cell.repeat,
-        "fold": cell.fold,
-        "split_hash": problem.split_hash[(cell.split, cell.repeat, cell.fold)],
-        "method": job.method,
+        "split_hash": problem.split_hash[cell.part],
+        "method": method.name,
         "label": cell.method,
-        "params": job.params,
-        "resolved": problem.resolved[cell.method],
-        **({} if job.inputs is None else {"inputs": job.inputs}),
+        "params": method.params,
+        "resolved": problem.resolved.get(cell.method, {}),
+        **({} if method.inputs is None else {"inputs": method.inputs}),
         "chosen": found.get("chosen", {}),
         "search": found.get("search"),
-        "seed": cell.seed,
         "notes": found.get("notes", []),
         "unlearned": found.get("unlearned", {}),
         "targets": [{"name": t.name, "kind": t.kind, "classes": t.classes} for t in problem.targets],
         "seconds": {k: round(v, 3) for k, v in (*found.get("seconds", {}).items(), ("total", outcome.seconds))},
         "cpu_seconds": None if outcome.cpu_seconds is None else round(outcome.cpu_seconds, 3),
         "peak_mb": None if outcome.peak_mb is None else round(outcome.peak_mb, 1),
-        "threads": job.threads,
-        "budget": {"seconds": job.seconds, "memory_gb": job.memory_gb},
+        "threads": recipe.run.threads,
+        "budget": recipe.budget.model_dump(),
         "versions": found.get("versions") or versions(),
         "machine": found.get("machine") or machine(),
         "commit": commit(),

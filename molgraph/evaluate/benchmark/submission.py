@@ -1,10 +1,8 @@
-"""Check the predictions that another program made for a benchmark's folds, and add them to its folder as cells."""
+"""Export the folds of a benchmark as csv files, and add the predictions that any program made for them as cells."""
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,27 +10,73 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from molgraph.base import progress
+from molgraph.base.contracts import Prediction
+from molgraph.base.csv_text import write_csv
 from molgraph.base.errors import DataError, UsageError
-from molgraph.base.paths import atomic_write, missing_file
+from molgraph.base.paths import atomic_write, missing_file, storage_error
 from molgraph.base.toml_config import Section, read_toml
 from molgraph.chem.inchi import inchikeys
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
-from molgraph.evaluate.benchmark.cells import FORMAT, MANIFEST, PREDICTIONS, Cell, file_of_split
-from molgraph.evaluate.benchmark.export import PART, split_mark
-from molgraph.evaluate.benchmark.plan import DatasetPlan
-from molgraph.evaluate.benchmark.recipe import Label
+from molgraph.data.table_parquet import OF_ARRAYS, read_handed
+from molgraph.evaluate.benchmark.cells import PREDICTIONS, Cell, file_of_split
+from molgraph.evaluate.benchmark.job import Outcome
+from molgraph.evaluate.benchmark.recipe import BenchMethod, Label
 from molgraph.evaluate.benchmark.run_folder import SUBMITTED, Records
-from molgraph.evaluate.benchmark.store import sha256
-from molgraph.evaluate.benchmark.table_parquet import read_handed
+from molgraph.evaluate.benchmark.store import keep, make_manifest, sha256, work_folder
+from molgraph.evaluate.benchmark.worker import write_predictions
 
-LARGEST_CARD = 100_000
+FOLDS = "folds"
 KEYS = ["dataset", "split", "repeat", "fold"]
+PART = [*KEYS, "split_hash"]  # which test rows a prediction belongs to
+DIGITS = 16  # of the split's hash, which depends on the rows' content too
 SHOWN = 3
 PERFECT = 0.98  # of at least 20 measured values of a fold equal to the predictions, or all of a class: these are labels
 LEAST = 20
-Part = tuple[str, int, int]
+
+
+def export_folds(records: Records) -> list[Path]:
+    """Write ``train.csv``, ``test.csv`` and, where there is one, ``valid.csv`` of every fold of a folder with its plan.
+
+    Test files have no labels. Their first columns say which fold they are of; ``molgraph bench submit`` takes test
+    files back with a column of predictions for each target.
+
+    Returns:
+        The folders of the folds, ``FOLDER/folds/DATASET/SPLIT/r0-f0``.
+
+    Raises:
+        UsageError: a dataset of graphs or geometries, which no csv file holds.
+    """
+    made = []
+    parts = [(name, *part) for name, problem in records.problems.items() for part in problem.split_hash]
+    for part in progress.track(parts, label="exporting"):
+        problem, split = records.problems[part[0]], Split.load(file_of_split(records.out, *part))
+        table = read_handed(problem.table_file(records.out))
+        if odd := [e.name for e in table.entities if e.kind in OF_ARRAYS]:
+            raise UsageError(f"{part[0]} has {odd[0]!r}, which is no text", hint="leave it out of the recipe")
+        folder = records.out / FOLDS / part[0] / part[1] / f"r{part[2]}-f{part[3]}"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, rows in (("train", split.train), ("valid", split.valid)):
+            if len(rows):
+                write_csv(folder / f"{name}.csv", pd.DataFrame(_columns(table, rows, labelled=True)))
+        head = dict(zip(PART, (*part, problem.split_hash[part[1:]][:DIGITS]), strict=True))
+        write_csv(folder / "test.csv", pd.DataFrame(head | _columns(table, split.test, labelled=False)))
+        made.append(folder)
+    return made
+
+
+def _columns(table: Table, rows: np.ndarray, *, labelled: bool) -> dict[str, Any]:
+    """Number, id, entities and features of rows, which a method may read, and with ``labelled`` what it learns from."""
+    part = table.take(rows)
+    made: dict[str, Any] = {"row": rows, "id": part.ids} | {e.name: e.values for e in part.entities}
+    if part.features is not None:
+        made |= dict(zip(part.feature_names, part.features.T, strict=True))
+    if labelled and part.y is not None:
+        made |= {target.name: y for target, y in zip(part.row_targets, part.y.T, strict=True)}
+        made |= {} if part.weights is None else {"weight": part.weights}
+    return made
 
 
 class Card(Section):
@@ -48,11 +92,6 @@ class Card(Section):
     hardware: str = ""
     seconds: Annotated[float, Field(ge=0)] | None = None  # of a fold, on that hardware
     reproduced: str = ""  # by whom, and how, its predictions were made again; else it is self-reported
-
-    @property
-    def badge(self) -> str:
-        """Whether somebody else got the same."""
-        return f"reproduced: {self.reproduced}" if self.reproduced else "self-reported"
 
 
 def submit(records: Records, predictions: Path, card: Path) -> list[Cell]:
@@ -77,54 +116,62 @@ def submit(records: Records, predictions: Path, card: Path) -> list[Cell]:
         raise UsageError(f"the run has a method called {about.name!r}", hint="give the card another name")
     if records.recipe.generates:
         raise UsageError("generators are not judged by predictions")
-    frame, content = _read(records, predictions)
-    cells, files = [], list[tuple[Path, bytes]]()
-    groups = dict(iter(frame.groupby(KEYS, sort=False)))
-    there = {name: records.problems[name] for name in frame["dataset"].unique() if name in records.problems}
-    tables = {name: read_handed(p.table_file(records.out)) for name, p in there.items() if p.split_hash}
-    checked = [
-        _check(records, tables, key, part) for key, part in groups.items()
-    ]  # all of them, before anything is written
-    _check_whole(records, groups)
-    known = _pretrained(about)
-    for (problem, part, rows), made in zip(checked, groups.values(), strict=True):
-        test = tables[problem.dataset].take(rows)
-        table = _parquet(problem, test, rows, made)
-        seen = len(known & set(inchikeys(test.smiles))) if known else 0
-        notes = [f"{seen} of its test molecules are in the pretraining data"] if known else []
-        digest = sha256(content + card.read_bytes() + repr((problem.dataset, part)).encode())
-        cell = Cell(problem.dataset, *part, about.name, 0, digest)
-        manifest = _manifest(cell, problem, about, notes, sha256(table))
-        folder = cell.folder(records.out)
-        files += [(folder / PREDICTIONS, table), (folder / MANIFEST, json.dumps(manifest, indent=1).encode())]
-        cells.append(cell)
-    for path, text in files:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            file.write(text)
-    entry = {"card": about.model_dump(mode="json"), "cells": [vars(cell) for cell in cells]}
-    path = records.out / SUBMITTED / f"{about.name}.json"
-    path.parent.mkdir(exist_ok=True)
-    with atomic_write(path, "w") as file:  # last: from now on they are read
-        json.dump(entry, file, indent=1)
+    parts = [(name, *part) for name, problem in records.problems.items() for part in problem.split_hash]
+    splits = {key: Split.load(file_of_split(records.out, *key)) for key in parts}
+    frame, content = _read(predictions, sum(len(split.test) for split in splits.values()))
+    known = {key[0]: records.problems[key[0]].table_file(records.out) for key in splits}
+    tables = {name: read_handed(known[name]) for name in frame["dataset"].unique() if name in known}
+    pretrained = set(inchikeys(read_table(about.pretraining).smiles)) - {""} if about.pretraining else set()
+    row = BenchMethod(name=about.name, kind="external")
+    recipe = records.recipe.model_copy(update={"method": (*records.recipe.method, row)})
+    badge = f"reproduced: {about.reproduced}" if about.reproduced else "self-reported"
+    checked = []  # all of them, before anything is written
+    for (dataset, label, repeat, fold), part in frame.groupby(KEYS, sort=False, dropna=False):
+        key, where = (dataset, label, int(repeat), int(fold)), f"{dataset} {label} r{repeat}-f{fold}"
+        if key not in splits:
+            raise DataError(f"the run has no fold {where}", hint="export its folds and predict those")
+        problem, test = records.problems[dataset], tables[dataset].take(splits[key].test)
+        mark = problem.split_hash[key[1:]][:DIGITS]
+        if (part["split_hash"] != mark).any():
+            raise DataError(f"{where} is another split: {part['split_hash'].iloc[0]}, the run has {mark}")
+        made = _check(splits[key], test, part, where)
+        seen = len(pretrained & set(inchikeys(test.smiles))) if pretrained else 0
+        notes = [badge, *([f"{seen} of its test molecules are in the pretraining data"] if pretrained else [])]
+        cell = Cell(*key, about.name, 0, sha256(content + card.read_bytes() + repr((dataset, key[1:])).encode()))
+        manifest = make_manifest(cell, problem, recipe, Outcome("ok", "", {"notes": notes}))
+        ours = dict.fromkeys(("threads", "budget", "commit"))  # nothing is known of the program that predicted
+        theirs = {"versions": {}, "machine": {}, "seconds": {"total": about.seconds}, "external": about.model_dump()}
+        checked.append((cell, test, made, manifest | ours | theirs))
+    there = {(cell.dataset, *cell.part) for cell, *_ in checked}
+    for dataset, label in sorted({key[:2] for key in there}):
+        asked = [key for key in splits if key[:2] == (dataset, label)]
+        if gone := [f"r{repeat}-f{fold}" for *_, repeat, fold in sorted({*asked} - there)]:
+            raise DataError(f"{dataset} {label} lacks {len(gone)} of {len(asked)} folds: {', '.join(gone[:SHOWN])}")
+    try:
+        for cell, test, made, manifest in checked:
+            folder = work_folder(records.out, cell)
+            write_predictions(folder / PREDICTIONS, splits[cell.dataset, *cell.part].test, test, made)
+            keep(records.out, cell, folder, manifest)
+        (records.out / SUBMITTED).mkdir(exist_ok=True)
+    except OSError as error:
+        raise storage_error(f"cannot write the benchmark's folder {records.out}", error) from error
+    cells = [cell for cell, *_ in checked]
+    with atomic_write(records.out / SUBMITTED / f"{about.name}.json", "w") as file:  # last: from now on they are read
+        json.dump({"card": about.model_dump(), "cells": [vars(cell) for cell in cells]}, file, indent=1)
     return cells
 
 
-def _read(records: Records, path: Path) -> tuple[pd.DataFrame, bytes]:
-    """The submitted rows, no more than the run tests, and the file's content."""
+def _read(path: Path, most: int) -> tuple[pd.DataFrame, bytes]:
+    """The submitted rows, no more than twice the run's ``most`` test rows, and the file's content."""
     if not path.is_file():
         raise missing_file(path, "file of predictions")
-    most = sum(len(rows) for rows in _tested(records).values())
-    with path.open("rb") as file:
-        lines = sum(1 for _ in zip(file, range(2 * most + 2), strict=False))
-    if lines > 2 * most:
-        raise DataError(
-            f"{path} has more than {lines - 2:,} rows, the run tests {most:,}", hint="one for each test row"
-        )
+    words = dict.fromkeys(("dataset", "split", "split_hash", "id"), str)
     try:
-        frame = pd.read_csv(path, dtype={"dataset": str, "split": str, "split_hash": str, "id": str}, low_memory=False)
+        frame = pd.read_csv(path, dtype=words, low_memory=False, nrows=2 * most + 1)
     except (ValueError, OSError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
+    if len(frame) > 2 * most:
+        raise DataError(f"{path} has more than {2 * most:,} rows, the run tests {most:,}", hint="one for each test row")
     if lacks := [name for name in (*PART, "row") if name not in frame]:
         raise DataError(f"{path} has no column {lacks[0]!r}", hint="keep the columns of the test.csv files")
     if not len(frame):
@@ -134,33 +181,11 @@ def _read(records: Records, path: Path) -> tuple[pd.DataFrame, bytes]:
         if (bad := ~(whole % 1 == 0)).any():
             raise DataError(f"{path} has {name} {frame[name][bad].iloc[0]!r}, no whole number", hint="keep that column")
         frame[name] = whole.astype(np.int64)
-    if frame[["dataset", "split"]].isna().any(axis=None):
-        raise DataError(f"{path} has rows without a dataset or split", hint="keep these columns")
     return frame, path.read_bytes()
 
 
-def _tested(records: Records) -> dict[tuple[str, Part], np.ndarray]:
-    """The test rows of each fold."""
-    found = {}
-    for name, problem in records.problems.items():
-        for part in problem.split_hash:
-            found[name, part] = Split.load(file_of_split(records.out, name, *part)).test
-    return found
-
-
-def _check(
-    records: Records, tables: Mapping[str, Table], key: tuple, frame: pd.DataFrame
-) -> tuple[DatasetPlan, Part, np.ndarray]:
-    """The dataset, part and test rows that the rows of a fold belong to; raise ``DataError`` for what is wrong."""
-    dataset, *rest = key
-    problem, part = records.problems.get(dataset), (str(rest[0]), rest[1], rest[2])
-    where = f"{dataset} {part[0]} r{part[1]}-f{part[2]}"
-    if problem is None or part not in problem.split_hash:
-        raise DataError(f"the run has no fold {where}", hint="export its folds and predict those")
-    mark = split_mark(problem, *part)
-    if (frame["split_hash"] != mark).any():
-        raise DataError(f"{where} is another split: {frame['split_hash'].iloc[0]}, the run has {mark}")
-    split = Split.load(file_of_split(records.out, dataset, *part))
+def _check(split: Split, test: Table, frame: pd.DataFrame, where: str) -> Prediction:
+    """The rows of a fold as a prediction for its test rows; raise ``DataError`` for what is wrong."""
     given = frame["row"]
     for rows, words in (
         (given[given.isin(split.train)], "of the training part"),
@@ -170,81 +195,31 @@ def _check(
     ):
         if len(rows):
             raise DataError(f"{where} has {len(rows):,} rows {words}: {_some(rows)}")
-    table = tables[dataset]
-    if "id" in frame and (bad := given[(frame["id"].fillna("") != table.ids[given])]).any():
+    frame = frame.set_index("row", drop=False).loc[split.test]
+    if "id" in frame and (bad := frame["row"][frame["id"].fillna("") != test.ids]).size:
         raise DataError(f"{where} has ids of other rows: {_some(bad)}")
-    for column in (name for target in problem.targets for name in target.columns):
+    values = {}
+    for column in (name for target in test.row_targets for name in target.columns):
         if column not in frame:
             raise DataError(f"{where} has no column {column!r}", hint="a column of predictions for each target")
-        values = pd.to_numeric(frame[column], errors="coerce")
-        if len(bad := given[~np.isfinite(values)]):
+        values[column] = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)
+        if len(bad := frame["row"][~np.isfinite(values[column])]):
             raise DataError(f"{where} has {len(bad):,} values of {column!r} that are no number: rows {_some(bad)}")
-    _check_learned(problem, frame, table.y, where)
-    return problem, part, split.test
-
-
-def _check_learned(problem: DatasetPlan, frame: pd.DataFrame, y: np.ndarray | None, where: str) -> None:
-    """Refuse probabilities beyond 0 to 1, and labels in the place of predictions."""
-    assert y is not None
-    for j, target in enumerate(problem.targets):
-        if target.kind in ("binary", "multiclass") and not frame[list(target.columns)].stack().between(0, 1).all():
+    assert test.y is not None
+    for target, y in zip(test.row_targets, test.y.T, strict=True):
+        p = np.stack([values[name] for name in target.columns])
+        if target.kind in ("binary", "multiclass") and (p.min() < 0 or p.max() > 1):
             raise DataError(f"{where} has scores of {target.name!r} outside 0 to 1", hint="give probabilities")
-        truth = y[frame["row"], j]
-        measured = np.isfinite(truth)
+        measured = np.isfinite(y)
         if target.kind == "multiclass" or measured.sum() < LEAST:
             continue
-        given = frame[target.columns[0]].to_numpy()[measured]
-        same, constant = (given == truth[measured]).mean(), len(np.unique(given)) == 1
+        same, constant = (p[0] == y)[measured].mean(), len(np.unique(p[0][measured])) == 1
         if same >= (1.0 if target.kind == "binary" else PERFECT) and not constant:
             raise DataError(
                 f"{where}: {same:.0%} of the predictions of {target.name!r} are the measured values themselves",
                 hint="predict the test rows from the training rows",
             )
-
-
-def _check_whole(records: Records, groups: dict) -> None:
-    """Refuse a dataset's split of which folds are missing."""
-    for dataset, label in dict.fromkeys((key[0], key[1]) for key in groups):
-        wanted = {part for part in records.problems[dataset].split_hash if part[0] == label}
-        there = {(key[1], key[2], key[3]) for key in groups if key[0] == dataset}
-        if gone := sorted(wanted - there):
-            names = ", ".join(f"r{repeat}-f{fold}" for _, repeat, fold in gone[:SHOWN])
-            raise DataError(f"{dataset} {label} lacks {len(gone)} of {len(wanted)} folds: {names}")
-
-
-def _pretrained(card: Card) -> set[str]:
-    """InChIKeys of the molecules that a method was pretrained on."""
-    return set(inchikeys(read_table(card.pretraining).smiles)) - {""} if card.pretraining else set()
-
-
-def _parquet(problem: DatasetPlan, test: Any, rows: np.ndarray, frame: pd.DataFrame) -> bytes:
-    """A cell's predictions as its own process would have written them."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    given = frame.set_index("row").loc[rows]
-    columns: dict[str, Any] = {"row": rows, "id": test.ids, "status": test.status, "reason": test.reason}
-    columns |= {f"y:{t.name}": test.y[:, j] for j, t in enumerate(problem.targets)}
-    names = [name for target in problem.targets for name in target.columns]
-    columns |= {f"p:{name}": given[name].to_numpy(np.float64) for name in names}
-    sink = pa.BufferOutputStream()
-    pq.write_table(
-        pa.table({k: pa.array(v, pa.string() if v.dtype == object else None) for k, v in columns.items()}), sink
-    )
-    return sink.getvalue().to_pybytes()
-
-
-def _manifest(cell: Cell, problem: DatasetPlan, card: Card, notes: list[str], digest: str) -> dict[str, Any]:
-    return {
-        "format": FORMAT, "key": cell.key, "status": "ok", "reason": "", "dataset": cell.dataset,
-        "edition": problem.edition, "data_hash": problem.data_hash, "repeat": cell.repeat, "fold": cell.fold,
-        "split_hash": problem.split_hash[cell.split, cell.repeat, cell.fold], "method": cell.method,
-        "label": cell.method, "params": {}, "resolved": {}, "external": card.model_dump(mode="json"),
-        "seed": cell.seed, "notes": [card.badge, *notes], "unlearned": {}, "search": None, "chosen": {},
-        "split": {"label": cell.split}, "versions": {}, "machine": {},
-        "seconds": {"total": card.seconds}, "cpu_seconds": None, "peak_mb": None,
-        "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "predictions_sha256": digest,
-    }  # fmt: skip
+    return Prediction(test.ids, test.row_targets, np.stack([*values.values()], axis=1), test.status, test.reason)
 
 
 def _some(rows: pd.Series) -> str:

@@ -55,26 +55,16 @@ def unused_rows(table: Table, splits: Iterable[Split]) -> dict[str, int]:
         >>> unused_rows(table, [split_table(table, "random", fractions=(0.5, 0.25, 0.25))])
         {'no molecule': 1, 'cannot be read': 1}
     """
-    lost, said, any_split = np.ones(len(table), dtype=bool), dict[int, str](), False
+    parts, said = [], dict[int, str]()
     for split in splits:
-        any_split = True
-        for part in (split.train, split.valid, split.test):
-            lost[part] = False
+        parts += [split.train, split.valid, split.test]
         said |= {out.row: out.reason for out in split.left_out if out.row not in said}
-    if not any_split:
+    if not parts:
         return {}
-    found = Counter[str]()
-    for row in np.flatnonzero(lost & ~table.ok):
-        found[{MISSING: EMPTY, UNREADABLE: UNREAD}[str(table.status[row])]] += 1
-    rows = np.flatnonzero(lost & table.ok)
-    unread = _unread(table, rows)
-    found[UNREAD] += int(unread.sum())
-    found.update(said.get(int(row), "in no part of its splits") for row in rows[~unread])
-    return {reason: n for reason, n in found.most_common() if n}
-
-
-def _unread(table: Table, rows: np.ndarray) -> np.ndarray:
-    """Which rows, fine as far as the table knows, RDKit cannot read: tables of text leave that to who needs it."""
-    if not len(rows) or [e.kind for e in table.entities] != ["molecule"]:
-        return np.zeros(len(rows), dtype=bool)
-    return np.array([bool(reason) for reason in stereo_free_parents(table.smiles[rows]).reasons], dtype=bool)
+    lost = np.setdiff1d(np.arange(len(table)), np.concatenate(parts))
+    found = Counter({MISSING: EMPTY, UNREADABLE: UNREAD}[str(status)] for status in table.status[lost[~table.ok[lost]]])
+    rows, unread = lost[table.ok[lost]], np.zeros(len(table), dtype=bool)
+    if len(rows) and [e.kind for e in table.entities] == ["molecule"]:  # tables of text leave that to who needs it
+        unread[rows] = [bool(reason) for reason in stereo_free_parents(table.smiles[rows]).reasons]
+    found.update(UNREAD if unread[row] else said.get(int(row), "in no part of its splits") for row in rows)
+    return dict(found.most_common())

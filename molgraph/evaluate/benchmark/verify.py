@@ -1,31 +1,36 @@
-"""Verify a benchmark's folder against its manifests, splits and datasets."""
+"""Verify a benchmark's folder against its manifests, splits and datasets, and compare it with a published record."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from molgraph.base import progress
 from molgraph.base.errors import MolgraphError
+from molgraph.base.paths import missing_file
 from molgraph.data.content import content_hash
 from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS, row_contents, split_hash
-from molgraph.data.table import Table
+from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import Cell, cell_key, file_of_split
 from molgraph.evaluate.benchmark.draws import read_draws
 from molgraph.evaluate.benchmark.plan import PLAN, DatasetPlan
-from molgraph.evaluate.benchmark.run_folder import Predicted, Record, Records, read_records
-from molgraph.evaluate.benchmark.scoring import SCORES, score_records, stored_scores
+from molgraph.evaluate.benchmark.run_folder import SCORES, Record, Records, read_records
+from molgraph.evaluate.benchmark.scoring import read_scores, score_records, stored_scores
 from molgraph.evaluate.benchmark.store import read_manifest
-from molgraph.evaluate.benchmark.table_parquet import read_handed
 
 SHOWN = 50  # faults that are printed
-OF_CELL = ["dataset", "split", "split_hash", "repeat", "fold", "method", "seed"]  # columns of scores that name a cell
+SAME = 1e-6  # of a score's size: what processors may make of the same computation
+CELL = ["dataset", "split", "repeat", "fold", "method", "seed"]  # what names a cell, in scores too
+SCORE = [*CELL, "target", "metric"]
+SHA256 = "predictions_sha256"
+Sound = dict[tuple[str, str, int, int], tuple[np.ndarray, np.ndarray | None]]  # dataset and part -> test rows, their y
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +44,7 @@ class Verified:
     wanted: int  # cells that the plans ask for
     begun: int  # datasets that have a plan
     datasets: int  # that the recipe names
+    whole: tuple[Record, ...] = ()  # cells without a fault of their own
 
     @property
     def ok(self) -> bool:
@@ -56,60 +62,44 @@ class Verified:
         return "\n".join([*lines, "; ".join(counts)])
 
 
-@dataclass
-class _Sound:
-    """Tables by dataset, and splits by dataset, label, repeat and fold, that are as the plans have them."""
-
-    tables: dict[str, Table] = field(default_factory=dict)
-    splits: dict[tuple[str, str, int, int], Split] = field(default_factory=dict)
-
-
 def verify_records(out: str | Path) -> Verified:
     """Hash data, splits and predictions once more, compare predictions' rows and measured values, score all anew."""
-    records, sound = read_records(out), _Sound()
-    stored, faults = None, list[tuple[str, str]]()
+    records = read_records(out)
+    faults, sound, stored = list[tuple[str, str]](), Sound(), None
     try:
         stored = stored_scores(records.out)
     except (OSError, ValueError, KeyError) as error:
         faults.append((SCORES, f"it cannot be read: {error}"))
-    faults += _gone(records, stored)
-    for problem in records.problems.values():
-        faults += _check_problem(records, problem, sound)
-    spoilt, whole = set[Cell | None](), []
-    there = [cell for cell in records.cells if cell.folder(records.out).is_dir()]
+    scored = set() if stored is None else set(stored["dataset"])
+    for name in records.recipe.datasets:
+        if name in records.problems:
+            faults += _check_dataset(records.out, records.problems[name], sound)
+        elif name in scored or any((records.out / folder / name).is_dir() for folder in ("cells", "splits")):
+            faults.append((name, f"its plan is gone ({PLAN}/{name}.json): run the recipe again"))
+    there, whole = [cell for cell in records.cells if cell.folder(records.out).is_dir()], []
     for cell in progress.track(there, label="verifying"):
+        found: list[str] = []
         try:
             manifest = read_manifest(records.out, cell)
-            found = ["its manifest is gone"] if manifest is None else list(_check_cell(records, cell, manifest, sound))
+            for fault in _check_cell(records, cell, manifest, sound):
+                found.append(fault)  # one by one, as its files may turn out to be damaged
         except MolgraphError as error:
-            found = [error.message]
+            found.append(error.message)
         faults += [(str(cell), fault) for fault in found]
-        if found or _split_of(cell) not in sound.splits:
-            spoilt.add(cell)
         if not found:
             whole.append(Record(cell, manifest or {}))
     scores = score_records(records, whole)  # what is damaged has no scores
     if stored is not None:
-        for judged, where, fault in _check_scores(records, there, scores, stored):
-            faults.append((where, fault))
-            spoilt.add(judged)
-    good = sum(record.cell not in spoilt for record in whole)
+        faults += _check_scores(records, there, scores, stored)
+    spoilt = {where for where, _ in faults}
+    good = sum(str(c) not in spoilt and (c.dataset, *c.part) in sound for c, _ in whole)
     counts = (len(there), records.wanted, len(records.problems), len(records.recipe.datasets))
-    return Verified(good, tuple(faults), scores, *counts)
+    return Verified(good, tuple(faults), scores, *counts, tuple(whole))
 
 
-def _gone(records: Records, stored: pd.DataFrame | None) -> Iterator[tuple[str, str]]:
-    """Datasets of the recipe that were begun, as something of them stands there, and whose plan does not."""
-    scored = set() if stored is None else set(stored["dataset"])
-    for name in records.recipe.datasets:
-        traces = [records.out / folder / name for folder in ("cells", "splits")]
-        if name not in records.problems and (name in scored or any(path.is_dir() for path in traces)):
-            yield name, f"its plan is gone ({PLAN}/{name}.json): run the recipe again"
-
-
-def _check_problem(records: Records, problem: DatasetPlan, sound: _Sound) -> Iterator[tuple[str, str]]:
-    """What is wrong with a dataset and its splits; those that are sound are added."""
-    name, path = problem.dataset, problem.table_file(records.out)
+def _check_dataset(out: Path, problem: DatasetPlan, sound: Sound) -> Iterator[tuple[str, str]]:
+    """What is wrong with a dataset and its splits; the test rows of those that are sound are added."""
+    name, path = problem.dataset, problem.table_file(out)
     if problem.refused:
         yield name, f"refused: {problem.refused}"
         return
@@ -118,50 +108,40 @@ def _check_problem(records: Records, problem: DatasetPlan, sound: _Sound) -> Ite
     except MolgraphError as error:
         yield name, error.message
         return
-    if (found := content_hash(table)) != problem.data_hash:
+    if changed := (found := content_hash(table)) != problem.data_hash:
         yield name, f"the dataset's hash is {found}, the plan has {problem.data_hash}"
-    else:
-        sound.tables[name] = table
     contents = row_contents(table)
     for part, stated in problem.split_hash.items():
-        path = file_of_split(records.out, name, *part)
+        file = file_of_split(out, name, *part)
         try:
-            split = Split.load(path)
-            fault = _check_split(split, contents, stated)
+            split = Split.load(file)
         except MolgraphError as error:
-            fault = error.message
-        if fault:
-            yield str(path), fault
-        elif name in sound.tables:
-            sound.splits[name, *part] = split
+            yield str(file), error.message
+            continue
+        settings = {key: getattr(split, key) for key in ("recipe", "seed", "fractions", "params")}
+        found = split_hash(contents, {key: getattr(split, key) for key in PARTS}, settings)
+        if found != split.hash:
+            yield str(file), f"the split's rows give the hash {found}, the file has {split.hash}"
+        elif found != stated:
+            yield str(file), f"the split's hash is {found}, the plan has {stated}"
+        elif not changed:
+            sound[name, *part] = split.test, None if table.y is None else table.y[split.test]
 
 
-def _check_split(split: Split, contents: list[str], stated: str) -> str:
-    settings = {
-        "recipe": split.recipe, "seed": split.seed, "fractions": list(split.fractions), "params": dict(split.params),
-    }  # fmt: skip
-    found = split_hash(contents, {name: getattr(split, name) for name in PARTS}, settings)
-    if found != split.hash:
-        return f"the split's rows give the hash {found}, the file has {split.hash}"
-    return "" if found == stated else f"the split's hash is {found}, the plan has {stated}"
-
-
-def _split_of(cell: Cell) -> tuple[str, str, int, int]:
-    return cell.dataset, cell.split, cell.repeat, cell.fold
-
-
-def _check_cell(records: Records, cell: Cell, manifest: dict, sound: _Sound) -> Iterator[str]:
+def _check_cell(records: Records, cell: Cell, manifest: Mapping[str, Any] | None, sound: Sound) -> Iterator[str]:
     """What is wrong with one cell; nothing where it is as it was written."""
+    if manifest is None:
+        yield "its manifest is gone"
+        return
     problem = records.problems[cell.dataset]
     method = next((m for m in records.recipe.method if m.row == cell.method), None)
-    stated = problem.split_hash.get((cell.split, cell.repeat, cell.fold), "")
+    stated = problem.split_hash.get(cell.part, "")
     if manifest["data_hash"] != problem.data_hash or manifest["split_hash"] != stated:
         yield "its manifest has another dataset's or split's hash than the plan"
     if method is None:
         yield "the recipe has no method of its name"
     elif method.kind != "external":
-        resolved = manifest.get("resolved", {})
-        version = manifest.get("versions", {}).get("molgraph", "")
+        resolved, version = manifest.get("resolved", {}), manifest.get("versions", {}).get("molgraph", "")
         drawn = records.recipe.generation if records.recipe.generates else None
         key = cell_key(problem.data_hash, stated, method, cell.seed, resolved, version, drawn)
         if cell.key != key or manifest.get("params") != method.params:
@@ -170,58 +150,58 @@ def _check_cell(records: Records, cell: Cell, manifest: dict, sound: _Sound) -> 
         return
     if not records.path(cell).is_file():
         yield "its predictions are gone"
-        return
-    try:
-        if records.recipe.generates:
-            read_draws(records.path(cell), str(manifest["predictions_sha256"]))
-            return
+    elif records.recipe.generates:
+        read_draws(records.path(cell), str(manifest["predictions_sha256"]))
+    else:
         predicted = records.predictions(cell, manifest)
-    except MolgraphError as error:
-        yield error.message
-        return
-    table, split = sound.tables.get(cell.dataset), sound.splits.get(_split_of(cell))
-    yield from _check_predicted(predicted, problem, table, split)
-
-
-def _check_predicted(
-    predicted: Predicted, problem: DatasetPlan, table: Table | None, split: Split | None
-) -> Iterator[str]:
-    """What is wrong with predictions that nobody touched since: their columns, rows and measured values."""
-    columns = [column for target in problem.targets for column in target.columns]
-    if not set(columns) <= set(predicted.p) or not {t.name for t in problem.targets} <= set(predicted.y):
-        yield "its predictions lack a target's column"
-    elif table is not None and table.y is not None and split is not None:
-        measured = zip(problem.targets, table.y[split.test].T, strict=True)
-        if not np.array_equal(predicted.rows, split.test):
+        rows, y = sound.get((cell.dataset, *cell.part), (predicted.rows, None))
+        names, columns = {t.name for t in problem.targets}, {name for t in problem.targets for name in t.columns}
+        if not names <= {*predicted.y} or not columns <= {*predicted.p}:
+            yield "its predictions lack a target's column"
+        elif not np.array_equal(predicted.rows, rows):
             yield "its rows are not the split's test rows"
-        elif not all(np.array_equal(predicted.y[t.name], y, equal_nan=True) for t, y in measured):
+        elif y is not None and not np.array_equal([predicted.y[t.name] for t in problem.targets], y.T, equal_nan=True):
             yield "its measured values are not the dataset's"
 
 
 def _check_scores(
     records: Records, there: list[Cell], scores: pd.DataFrame, stored: pd.DataFrame
-) -> Iterator[tuple[Cell | None, str, str]]:
-    """Rows of the stored scores without a cell, or that differ from those made anew: the cell, where, what is wrong."""
-    hashes = {name: problem.split_hash for name, problem in records.problems.items()}
-    cells = {
-        (c.dataset, c.split, hashes[c.dataset].get(_split_of(c)[1:], ""), c.repeat, c.fold, c.method, c.seed): c
-        for c in there
-    }
-    lost = dict[str, None]()
-    for key in stored[OF_CELL].drop_duplicates().itertuples(index=False, name=None):
-        dataset, label, _, repeat, fold, method, seed = key
-        problem = records.problems.get(dataset)
-        if problem is None and dataset in records.recipe.datasets:
-            continue  # its plan is gone, or it was not begun
-        refused = problem is not None and (problem.refused or label in problem.refused_splits)
-        if key not in cells and not refused:
-            lost[f"{dataset} {label} {method} r{repeat}-f{fold}-s{seed}"] = None
-    for where in lost:
-        yield None, where, f"{SCORES} has rows of it, and the cell is not there: run the recipe again"
-    keys = [*OF_CELL, "target", "metric"]
-    both = scores.merge(stored, on=keys, suffixes=("", "_stored"))
-    same = (both["value"] == both["value_stored"]) | (both["value"].isna() & both["value_stored"].isna())
-    for row in both[~same].to_dict("records"):
-        where = " ".join(str(row[key]) for key in keys if key != "split_hash")
-        judged = cells.get(tuple(row[key] for key in OF_CELL))
-        yield judged, where, f"scores {row['value']!r}, {SCORES} has {row['value_stored']!r}"
+) -> Iterator[tuple[str, str]]:
+    """Stored scores of cells that are not there, or that differ from those made anew."""
+    both = scores.merge(stored, how="outer", on=SCORE, suffixes=("", "_stored"), indicator=True)
+    lost = both.loc[both["_merge"] == "right_only", CELL].drop_duplicates()
+    known = {str(cell) for cell in there}
+    for key in lost.itertuples(index=False, name=None):
+        begun = key[0] in records.problems or key[0] not in records.recipe.datasets
+        if begun and _name(key) not in known:
+            yield _name(key), f"{SCORES} has rows of it, and the cell is not there: run the recipe again"
+    made, before = both["value"], both["value_stored"]
+    changed = (both["_merge"] == "both") & (made != before) & (made.notna() | before.notna())
+    for row in both[changed].to_dict("records"):
+        words = f"scores {row['value']!r}, {SCORES} has {row['value_stored']!r}"
+        yield _name(row[name] for name in CELL), f"{row['target']}, {row['metric']}: {words}"
+
+
+def _name(values: Iterable[Any]) -> str:
+    """What the cell with these values of ``CELL`` is called."""
+    return str(Cell(**dict(zip(CELL, values, strict=True)), key=""))
+
+
+def compare_with_record(found: Verified, record: str | Path) -> tuple[str, bool]:
+    """Compare the sound cells of a run with those of a published record: the result in a line, and if scores agree."""
+    path, columns = Path(record) / f"{SCORES}.gz", [*CELL, SHA256]
+    if not path.is_file():
+        raise missing_file(path, "record's file of scores")
+    theirs = read_scores(path).dropna(subset=SHA256)  # cells that failed have no predictions
+    ours = pd.DataFrame([vars(c) | {SHA256: m[SHA256]} for c, m in found.whole], columns=columns)
+    cells = ours.dropna().merge(theirs[columns].drop_duplicates(), "outer", CELL, indicator=True)
+    counts, both = cells["_merge"].value_counts(), cells[cells["_merge"] == "both"]
+    differ = both[both[f"{SHA256}_x"] != both[f"{SHA256}_y"]]
+    pairs = found.scores.merge(theirs, on=SCORE)[["value_x", "value_y"]]
+    apart = (pairs["value_x"] - pairs["value_y"]).abs() / pairs.abs().max(axis=1)
+    most = apart.mask(pairs.isna().sum(axis=1) == 1, np.inf).max()
+    words = f"{len(both) - len(differ):,} cells have the same bytes as in {path.parent.name}, {len(differ):,} differ"
+    if len(differ):
+        named = [_name(key) for key in differ[CELL].head(3).itertuples(index=False, name=None)]
+        words += f" ({', '.join(named)}{', ...' * (len(differ) > 3)}; scores by at most {most:.1g} of their size)"
+    return f"{words}, {counts['left_only']:,} are here only, {counts['right_only']:,} there only", not most > SAME

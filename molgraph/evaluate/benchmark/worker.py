@@ -20,22 +20,24 @@ from molgraph.base.contracts import Generator, Prediction, SamplesUnchecked
 from molgraph.base.errors import DataError, MolgraphError
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
+from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import PREDICTIONS
 from molgraph.evaluate.benchmark.draws import given_molecules, write_draws
-from molgraph.evaluate.benchmark.job import Job, fit, machine, strip_labels, versions
+from molgraph.evaluate.benchmark.job import Job, machine, versions
 from molgraph.evaluate.benchmark.search import search
-from molgraph.evaluate.benchmark.table_parquet import read_handed
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def compute(line: Connection, job: Job) -> None:
-    """Run a job and send what became of it as JSON, failures too; ``{}`` is sent first, where it begins."""
-    line.send_bytes(b"{}")
+    """Run a job and send as JSON when it began, by the system's clock, then what became of it, failures too."""
+    line.send_bytes(json.dumps({"began": time.monotonic()}).encode())
     try:
-        for module in job.imports:
+        for module in job.run.imports:
             import_module(module)
-        set_threads(job.threads)
+        os.environ |= dict.fromkeys(THREADS, str(job.run.threads))  # for libraries to come
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(job.run.threads)
         found = json.dumps(run_job(job) | {"versions": versions(), "machine": machine()})
     except BaseException as error:  # whatever a method raises is how its cell ended
         found = json.dumps(_failure(error))
@@ -54,21 +56,17 @@ def run_job(job: Job) -> dict[str, Any]:
     test = table.take(split.test)
     train, valid = table.take(split.train), table.take(split.valid)
     del table
-    seconds, found, params = {"search": 0.0}, {}, dict(job.params)
-    if job.search is not None:
-        started = time.perf_counter()
-        found = search(job, train, split)
-        params |= found["chosen"]
-        seconds["search"] = time.perf_counter() - started
-    method = job.make(params, job.seed)
+    began = time.perf_counter()
+    found = search(job, train, split) if job.method.search is not None else {}
+    searched = time.perf_counter()
+    method = job.make({**job.method.params, **found.get("chosen", {})}, job.seed)
     if isinstance(method, Generator):
-        return run_generator(job, method, given_molecules(train, job.most_train), valid, split)
-    started = time.perf_counter()
-    fit(method, train, valid, job.seed, split, job.inputs)
-    seconds["fit"] = time.perf_counter() - started
-    started = time.perf_counter()
-    prediction = method.predict(strip_labels(test, job.inputs))
-    seconds["predict"] = time.perf_counter() - started
+        return run_generator(job, method, given_molecules(train, job.generation.most_train), valid, split)
+    made = time.perf_counter()
+    job.fit(method, train, valid, split, job.seed)
+    fitted = time.perf_counter()
+    prediction = method.predict(job.hidden(test))
+    seconds = {"search": searched - began, "fit": fitted - made, "predict": time.perf_counter() - fitted}
     _check(prediction, test, job)
     write_predictions(Path(job.folder) / PREDICTIONS, split.test, test, prediction)
     notes = [*method.notes, *found.pop("notes", ())]
@@ -79,14 +77,14 @@ def run_job(job: Job) -> dict[str, Any]:
 def run_generator(job: Job, made: Generator, train: Table, valid: Table, split: Split) -> dict[str, Any]:
     """Learn from the training molecules and write what is drawn; the test molecules are never handed to it."""
     started = time.perf_counter()
-    fit(made, strip_labels(train), strip_labels(valid), job.seed, split)
-    fitted = time.perf_counter()
-    drawn = {"smiles": made.sample(job.draws, job.seed)}
+    job.fit(made, job.hidden(train), job.hidden(valid), split, job.seed)
+    fitted, n = time.perf_counter(), job.generation.draws
+    drawn = {"smiles": made.sample(n, job.seed)}
     seconds = {"fit": fitted - started, "sample": time.perf_counter() - fitted}
     if isinstance(made, SamplesUnchecked):
-        drawn["unchecked"] = made.sample_unchecked(job.draws, job.seed)
-    if len(drawn["smiles"]) != job.draws:
-        raise DataError(f"{job.method} drew {len(drawn['smiles'])} molecules", hint=f"asked for {job.draws}")
+        drawn["unchecked"] = made.sample_unchecked(n, job.seed)
+    if len(drawn["smiles"]) != n:
+        raise DataError(f"{job.method.name} drew {len(drawn['smiles'])} molecules", hint=f"asked for {n}")
     write_draws(Path(job.folder) / PREDICTIONS, drawn)
     return {"status": "ok", "reason": "", "seconds": seconds, "notes": list(made.notes)}
 
@@ -113,7 +111,7 @@ def _check(prediction: Prediction, test: Table, job: Job) -> None:
     wanted = [column for target in test.row_targets for column in target.columns]
     if len(prediction) != len(test) or list(prediction.columns) != wanted or (prediction.ids != test.ids).any():
         raise DataError(
-            f"{job.method} predicted {len(prediction)} rows of {list(prediction.columns)[:5]}",
+            f"{job.method.name} predicted {len(prediction)} rows of {list(prediction.columns)[:5]}",
             hint=f"asked for {len(test)} rows of {wanted[:5]}, in order",
         )
 
@@ -149,11 +147,3 @@ def disk_full(error: BaseException | None) -> bool:
             return True
         error = error.__cause__ or error.__context__
     return False
-
-
-def set_threads(n: int) -> None:
-    """Threads of this process: for libraries that are loaded already, and those that are to come."""
-    os.environ |= dict.fromkeys(THREADS, str(n))
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(n)

@@ -1,4 +1,4 @@
-"""Split a cell's training rows again as the outer split divided them, for early stopping and for searches."""
+"""Split training rows again as the outer split divided them, for early stopping and for searches."""
 
 from __future__ import annotations
 

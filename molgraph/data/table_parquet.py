@@ -1,4 +1,4 @@
-"""Write a table as one parquet file that a cell's process reads quickly."""
+"""Write a table as one parquet file, and read it back as it was."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OF_ARRAYS = ("graph", "geometry")  # kinds of entity that are no text
 
 
 def write_table(table: Table, path: Path) -> None:
-    """Write a table once for all cells of a dataset."""
+    """Write a table whole, with its entities, labels, weights and features; ``read_handed`` gives it back."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
