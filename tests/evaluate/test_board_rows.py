@@ -214,7 +214,7 @@ def test_errors_stand_beside_r2_spearman_and_the_fold_error_of_logarithms() -> N
     scores = pd.concat([made_up({"a": 0.4, "b": 0.5}, metrics=["mae", "rmse", "r2", "spearman"], dataset="adme_hlm")])
     boards = make_boards(scores, primary={"adme_hlm": "mae"})
     main = next(board for board in boards if board.primary)
-    assert all(not board.beside for board in boards if board is not main)
+    assert all(board.beside.empty for board in boards if board is not main)
     recipe_of = BenchRecipe.from_dict(
         {"name": "x", "datasets": ["adme_hlm"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
     )

@@ -100,15 +100,19 @@ class _Judge:
         path = self.records.out / WORK / "judged" / f"{digest}.json"
         try:
             return [
-                Row(*about, {each: Interval(*map(float, value)) for each, value in values.items()})
-                for *about, values in json.loads(path.read_text(encoding="utf-8"))
+                Row(name, kind, n, {each: Interval(*map(float, value)) for each, value in values.items()})
+                for name, kind, n, values in json.loads(path.read_text(encoding="utf-8"))
             ]
         except (OSError, ValueError, TypeError, AttributeError):
             pass
         train, reference = self.molecules
-        how = {"n": self.how.draws, "embedding": self.how.embedding, "controls": controls}
-        made = judge_samples({name: draws}, reference=reference, train=train, **how).rows
+        how, asked = self.how, {name: draws}
+        judged = judge_samples(
+            asked, reference=reference, train=train, n=how.draws, embedding=how.embedding, controls=controls
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(path, "w") as file:
-            json.dump([[row.name, row.kind, row.n, {k: [*v] for k, v in row.values.items()}] for row in made], file)
-        return list(made)
+            json.dump(
+                [[row.name, row.kind, row.n, {k: [*v] for k, v in row.values.items()}] for row in judged.rows], file
+            )
+        return list(judged.rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -53,10 +54,10 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
         "leading": {dataset: list(metrics) for dataset, metrics in leading.items()},
         "rows": {b.dataset: [b.rows.rows, dict(b.rows.left_out)] for b in report.boards},
         # the labels, which are not in the record, are needed for these
-        "ceilings": [
-            [b.dataset, b.split, b.metric, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings
+        "ceilings": [[*b.place, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings],
+        "errors": [
+            [*b.place, [*b.errors.index], b.errors.to_numpy().tolist()] for b in report.boards if b.errors is not None
         ],
-        "errors": [[*place, [*e.index], e.to_numpy().tolist()] for place, e in report.errors.items()],
         **{name: getattr(report, name) for name in _PLAIN},
         "refused_splits": [[*place, why] for place, why in report.refused_splits.items()],
     }
@@ -83,9 +84,7 @@ def read_record(folder: str | Path) -> BenchReport:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']!r}")
-        ceilings: dict[tuple[str, str, str], list[Ceiling]] = {}
-        for dataset, split, metric, value, sd, source in about["ceilings"]:
-            ceilings.setdefault((dataset, split, metric), []).append(Ceiling(value, sd, source))
+        ceilings = [((dataset, split, metric), Ceiling(*rest)) for dataset, split, metric, *rest in about["ceilings"]]
         errors = {  # later than leading
             (dataset, split, metric): pd.DataFrame(values, methods, methods)
             for dataset, split, metric, methods, values in about.get("errors", [])
@@ -93,9 +92,11 @@ def read_record(folder: str | Path) -> BenchReport:
         known = {key: about[key] for key in _PLAIN} | {"recipe_name": str(about["name"])}
         leading, scores = dict(about["leading"]), read_scores(folder / PACKED)
         rows = {dataset: RowCount(n, why) for dataset, (n, why) in about.get("rows", {}).items()}  # later than leading
-        refused_splits = {(dataset, split): why for dataset, split, why in about.get("refused_splits", [])}
+        known["refused_splits"] = {(dataset, split): why for dataset, split, why in about.get("refused_splits", [])}
     except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder} is no record of a benchmark: {error}", hint="was it written by molgraph?") from error
-    return report_of(
-        recipe, boards_of(recipe, scores, leading, rows), ceilings, errors, refused_splits=refused_splits, **known
-    )
+    boards = [
+        replace(b, ceilings=tuple(each for place, each in ceilings if place == b.place)).tested_by(errors.get(b.place))
+        for b in boards_of(recipe, scores, leading, rows)
+    ]
+    return report_of(recipe, boards, **known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,6 @@ from molgraph.base import progress
 from molgraph.base.errors import DataError, MolgraphError
 from molgraph.base.seeds import generator
 from molgraph.chem.identity import identities_of
-from molgraph.data.card_parts import Margin
 from molgraph.data.cards import Card, card
 from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
@@ -41,7 +41,6 @@ class BenchReport:
     title: str  # heading
     boards: tuple[Board, ...]  # one a dataset, split and metric
     slices: Mapping[tuple[str, str], Slices] = field(default_factory=dict)  # (dataset, split) -> where methods err
-    cards: Mapping[str, Card] = field(default_factory=dict)  # dataset -> its card, where it has one
     recipe: str = ""  # the recipe, as TOML
     recipe_name: str = "recipe"  # its file's stem
     facts: Mapping[str, str] = field(default_factory=dict)  # what a repeat needs: name -> text
@@ -51,8 +50,6 @@ class BenchReport:
     refused: Mapping[str, str] = field(default_factory=dict)  # dataset -> why
     # (dataset, split) -> why the split cannot divide it
     refused_splits: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    # (dataset, split, metric) -> bootstrap errors of the methods' differences, of boards of one split
-    errors: Mapping[tuple[str, str, str], pd.DataFrame] = field(default_factory=dict)
     unplaced: tuple[Quoted, ...] = ()  # quoted numbers that no board matches
 
     @cached_property
@@ -68,14 +65,12 @@ class BenchReport:
 
     def sections(self) -> list[list[Board]]:
         """Each primary board, followed by those of other metrics for its targets."""
-        leaders = [board for board in self.boards if board.primary]
-        others: dict[int, list[Board]] = {id(board): [] for board in leaders}
+        found = [[board] for board in self.boards if board.primary]
         for board in self.boards:
-            peers = [b for b in leaders if (b.name, b.split) == (board.name, board.split)]
             if not board.primary:
-                nearest = max(peers, key=lambda b: len({*board.scores.tasks} & {*b.scores.tasks}))
-                others[id(nearest)].append(board)
-        return [[board, *others[id(board)]] for board in leaders]
+                peers = [each for each in found if (each[0].name, each[0].split) == (board.name, board.split)]
+                max(peers, key=lambda each: len({*board.scores.tasks} & {*each[0].scores.tasks})).append(board)
+        return found
 
     @property
     def refusals(self) -> list[str]:
@@ -105,34 +100,21 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
     recipe, problems = records.recipe, records.problems
     leading = {name: [m[0] for m in p.metrics.values()] for name, p in problems.items() if p.metrics}
     rows = {name: RowCount(problem.rows, problem.left_out) for name, problem in problems.items()}
-    entered = entered_rows(records)
-    boards = [
-        replace(b, notes=(*b.notes, *(words for (name, at), words in entered.items() if at == b.dataset)))
-        for b in boards_of(recipe, scores, leading, rows)
-    ]
-    single = [b for b in boards if b.primary and b.ranking.n_folds == 1] if not recipe.generates else []
-    errors = {
-        (b.dataset, b.split, b.metric): bootstrap_errors(records, b) for b in progress.track(single, label="bootstrap")
-    }
-    found: dict[tuple[str, str], Slices] = {}
-    places = list(dict.fromkeys((board.dataset, board.split) for board in boards))
-    for dataset, split in progress.track(places, label="slices") if slices else ():
-        made = slice_records(records, problems[dataset], split)
-        if made is not None:
-            found[dataset, split] = made
-    cards = {name: known for name in problems if (known := _card(name)) is not None}
-    ceilings = {
-        (b.dataset, b.split, b.metric): _ceilings(b, cards.get(b.dataset), found.get((b.dataset, b.split)))
-        for b in boards
-    }
+    boards = boards_of(recipe, scores, leading, rows)
+    places = list(dict.fromkeys((board.dataset, board.split) for board in boards)) if slices else []
+    made = ((p, slice_records(records, problems[p[0]], p[1])) for p in progress.track(places, label="slices"))
+    found = {place: each for place, each in made if each is not None}
+    entered, whole = entered_rows(records), []
+    for b in progress.track(boards, label="bootstrap"):
+        notes = (words for (_, dataset), words in entered.items() if dataset == b.dataset)
+        b = replace(b, notes=(*b.notes, *notes), ceilings=_ceilings(b, found.get((b.dataset, b.split))))
+        single = b.primary and b.ranking.n_folds == 1 and not recipe.generates
+        whole.append(b.tested_by(bootstrap_errors(records, b)) if single else b)
     status = Counter(str(record.manifest["status"]) for record in records.done)
     return report_of(
         recipe,
-        boards,
-        ceilings,
-        errors={place: each for place, each in errors.items() if each is not None},
+        whole,
         slices=found,
-        cards=cards,
         recipe_name=recipe.name,
         facts=facts_of(records),
         done=len(records.done),
@@ -143,21 +125,12 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
     )
 
 
-def report_of(
-    recipe: BenchRecipe,
-    boards: Sequence[Board],
-    ceilings: Mapping[tuple[str, str, str], Sequence[Ceiling]],
-    errors: Mapping[tuple[str, str, str], pd.DataFrame],
-    **known: Any,
-) -> BenchReport:
-    """The report of a recipe's boards, with ceilings and bootstrap errors by dataset, split and metric."""
-    made = tuple(replace(b, ceilings=tuple(ceilings.get((b.dataset, b.split, b.metric), ()))) for b in boards)
-    tested = (errors.get((b.dataset, b.split, b.metric)) for b in made)
-    made = tuple(b if each is None else b.tested_by(each) for b, each in zip(made, tested, strict=True))
-    placed = {(b.dataset, b.split, b.metric) for b in boards}
+def report_of(recipe: BenchRecipe, boards: Sequence[Board], **known: Any) -> BenchReport:
+    """The report of a recipe's boards; ``known`` are its other fields."""
+    placed = {board.place for board in boards}
     unplaced = tuple(q for q in recipe.quoted if (q.dataset, q.split, q.metric) not in placed)
     title = recipe.title or known["recipe_name"]
-    return BenchReport(title, made, recipe=recipe.to_toml(), unplaced=unplaced, errors=errors, **known)
+    return BenchReport(title, tuple(boards), recipe=recipe.to_toml(), unplaced=unplaced, **known)
 
 
 def boards_of(
@@ -168,66 +141,50 @@ def boards_of(
 ) -> list[Board]:
     """The boards of a recipe's scores; ``leading`` are the metrics that count in the summary, by dataset."""
     labels = {method.name: method.row for method in reversed(recipe.method)}
-    boards = make_boards(
+    return make_boards(
         scores,
         primary=leading,
         reference=labels.get("random_forest"),
         quoted=recipe.quoted,
         shares={s.name: s.fractions[2] / (s.fractions[0] + s.fractions[1]) for s in recipe.split if s.folds is None},
-        margins=margins_of(scores["dataset"].astype(str).unique()),
+        cards=_cards(recipe.datasets),
+        rows=rows,
         expected={
             name: {m.row: "left out by the recipe" if name in m.skip else "not run" for m in recipe.method}
             for name in recipe.datasets
         },
     )
-    cards = {board.dataset: _card(board.dataset) for board in boards}
-    return [
-        replace(board, rows=rows.get(board.dataset, board.rows), **_measured(cards[board.dataset], board))
-        for board in boards
-    ]
 
 
-def _measured(known: Card | None, board: Board) -> dict[str, Any]:
-    """What a card says of a board's measured values: unit and censored share, where its tasks have one of each."""
-    groups = [] if known is None else [g for g in known.target if set(g.names) & set(board.scores.tasks)]
-    if len(groups) != 1:
-        return {}
-    return {"unit": groups[0].unit, "censored": groups[0].censored}
+def _cards(names: Iterable[str]) -> dict[str, Card]:
+    """The cards of those datasets that have one; a table of one's own has none."""
+    found = {}
+    for name in names:
+        with suppress(MolgraphError):
+            found[name] = card(name)
+    return found
 
 
-def margins_of(datasets: Iterable[str]) -> dict[tuple[str, str], Margin]:
-    """(dataset, metric) -> the smallest difference that matters, of the datasets whose card says one."""
-    found = {name: known for name in datasets if (known := _card(name)) is not None}
-    return {(n, c.metric): c.margin for n, c in found.items() if c.margin is not None and c.margin.value is not None}
-
-
-def _card(name: str) -> Card | None:
-    try:
-        return card(name)
-    except MolgraphError:  # a table of one's own has none
-        return None
-
-
-def _ceilings(board: Board, known: Card | None, slices: Slices | None) -> list[Ceiling]:
+def _ceilings(board: Board, slices: Slices | None) -> tuple[Ceiling, ...]:
     """What the labels' noise allows, from the set's own replicates and from its card."""
-    if board.metric not in NOISY or slices is None or len(slices.targets) != 1 or not slices.tested:
-        return []
-    tested = max(slices.tested.values(), key=lambda each: len(each.rows))
-    y, folds = tested.y[:, 0], max(sum(name.startswith("r0-") for name in board.split_hashes), 1)
+    if board.metric not in NOISY or slices is None or len(slices.targets) != 1:
+        return ()
+    rows = np.flatnonzero(np.isfinite(slices.y[:, 0]))
+    y, folds = slices.y[rows, 0], max(sum(name.startswith("r0-") for name in board.scores.hashes), 1)
     noise: list[tuple[float, str]] = []
-    if len(slices.smiles):
-        kinds = identities_of(slices.smiles[tested.rows].tolist())
+    if slices.smiles is not None:
+        kinds = identities_of(slices.smiles[rows].tolist())
         sd, df = replicate_sd([each.written or f"row {i}" for i, each in enumerate(kinds)], y)
         if df >= LEAST_REPLICATES:
             noise.append((sd, f"replicates in the set ({df} degrees of freedom)"))
-    if known is not None and known.noise.sd is not None:
-        noise.append((known.noise.sd, known.noise.source or "the set's card"))
+    if board.card is not None and board.card.noise.sd is not None:
+        noise.append((board.card.noise.sd, board.card.noise.source or "the set's card"))
     made = [Ceiling(noise_ceiling(y, sd, board.metric, rows=len(y) // folds), sd, source) for sd, source in noise]
-    return [c for c in made if np.isfinite(c.value)]
+    return tuple(c for c in made if np.isfinite(c.value))
 
 
 def noise_ceiling(y: np.ndarray, sd: float, metric: str, *, rows: int = 0, n: int = 200, seed: int = 0) -> float:
-    """The mean score of a model that knows every true value, judged by labels with noise (Brown et al. 2009).
+    """The mean score of a model that knows every true value, judged by labels with noise.
 
     RMSE and MAE are those of the noise itself. For the others (Brown, Muchmore and Hajduk 2009, Drug Discov. Today
     14:420) true values are the measured ones, drawn to their mean until noise restores the measured spread, and new

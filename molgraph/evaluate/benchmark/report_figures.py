@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter
 
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.ranking import Ranking
@@ -48,12 +49,12 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
         (boxes(folds, colour, label, lines, key=f"{key}-folds"), FOLDS),
         (cost(board.to_frame(), colour, label, ranking.higher_is_better, key=f"{key}-cost"), COST),
     ]
-    if slices is not None and slices.tested:
-        names = [m for m in board.methods if m in slices.tested]
+    if slices is not None:
+        names = [m for m in board.methods if m in slices.p]
         must = [m for m in (board.reference, "mean") if m in names]
         best = [m for m in names if m not in must][: LINES - len(must)]
         names = [m for m in names if m in best or m in must]
-        if len(slices.distance):
+        if slices.distance is not None:
             error = "Brier score" if slices.binary else "mean absolute error"
             if any(target.kind == "multiclass" for target in slices.targets):
                 error = "1 less the probability of the class"
@@ -61,7 +62,7 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
                 error += ", in standard deviations"
             out.append((distance(*slices.by_distance(names), colour, error, key=f"{key}-distance"), DISTANCE))
         if slices.binary:
-            curves = {m: reliability(slices.tested[m].y, slices.tested[m].p) for m in names}
+            curves = {m: reliability(slices.y, slices.p[m]) for m in names}
             out.append((calibration(curves, colour, key=f"{key}-calibration"), CALIBRATION))
     return [(svg, caption) for svg, caption in out if svg]
 
@@ -99,19 +100,17 @@ def boxes(folds: pd.DataFrame, colour: Mapping[str, str], label: str, lines: Map
         return None
     figure = Figure(figsize=(WIDTH, 0.8 + 0.3 * k + 0.15 * len(lines)), layout="constrained")
     axis = figure.subplots()
-    rng = np.random.default_rng(0)
     axis.grid(axis="x")
-    point = {"linestyle": "", "marker": "o", "markersize": 3.6, "markeredgecolor": CARD, "zorder": 4}
-    for i, name in enumerate(folds.columns):
-        values, own = folds[name].dropna().to_numpy(), colour[str(name)]
-        look = {"color": own, "linewidth": 1.2, "alpha": 0.6}
-        axis.boxplot(
-            values, positions=[i], orientation="horizontal", widths=0.6, showfliers=False, boxprops=look,
-            whiskerprops=look, capprops=look, medianprops=look | {"linewidth": 2}, zorder=2,
-        )  # fmt: skip
-        jitter = i + rng.uniform(-0.22, 0.22, len(values))
-        axis.plot(values, jitter, color=own, markeredgewidth=0.5, **point)
-        axis.plot([values.mean()], [i], color=INK, **point | {"marker": "D", "markersize": 4, "zorder": 5})
+    values = [folds[name].dropna().to_numpy() for name in folds.columns]
+    look, point = {"color": SOFT, "linewidth": 1}, {"markeredgecolor": CARD, "markersize": 4, "zorder": 4}
+    axis.boxplot(
+        values, positions=range(k), orientation="horizontal", widths=0.6, showfliers=False, boxprops=look,
+        whiskerprops=look, capprops=look, medianprops=look | {"linewidth": 2}, showmeans=True,
+        meanprops=point | {"marker": "D", "markerfacecolor": INK, "zorder": 5},
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    for i, (name, each) in enumerate(zip(folds.columns, values, strict=True)):
+        axis.plot(each, i + rng.uniform(-0.22, 0.22, len(each)), "o", color=colour[str(name)], **point)
     for i, (words, x) in enumerate(lines.items()):
         axis.axvline(x, **DASHED)
         at = (x, -0.85 - 0.5 * i)
@@ -137,48 +136,13 @@ def cost(frame: pd.DataFrame, colour: Mapping[str, str], label: str, higher: boo
     front = front[front["mean"] == best]
     axis.plot(front["cpu_minutes"], front["mean"], color=LINE, linewidth=4, zorder=1)
     for row in frame.itertuples():
-        own = colour[str(row.Index)]
-        axis.plot([row.cpu_minutes] * 2, [row.low, row.high], color=own, linewidth=1, alpha=0.6)
-        axis.plot([row.cpu_minutes], [row.mean], marker="o", markersize=6, color=own, markeredgecolor=CARD)
+        name, room = str(row.Index), [[row.mean - row.low], [row.high - row.mean]]
+        look = {"color": colour[name], "elinewidth": 1, "markeredgecolor": CARD, "label": short(name)}
+        axis.errorbar(row.cpu_minutes, row.mean, room, marker="o", linestyle="", **look)
     axis.set(xlabel="CPU-minutes of a cell (fit and predict)", ylabel=label)
-    axis.margins(x=0.2, y=0.12)
     axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    wide = frame["cpu_minutes"].max() > 50 * frame["cpu_minutes"].min()
-    axis.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
-    axis.xaxis.set_minor_locator(NullLocator())
-    figure.draw_without_rendering()
-    for name, at, side in _places(frame, axis):
-        point = tuple(frame.loc[name, ["cpu_minutes", "mean"]])
-        look = {"xytext": at, "textcoords": "offset points", "ha": side, "va": "center", "fontsize": 8}
-        axis.annotate(short(name, 18), point, **look)
+    axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
     return figure
-
-
-def _places(frame: pd.DataFrame, axis: Axes) -> list[tuple[str, tuple[int, int], str]]:
-    """Where each point's name goes: the first of eight places that covers no name, no point, and stays inside."""
-    assert axis.figure is not None
-    scale = 72 / axis.figure.dpi
-    points = axis.transData.transform(frame[["cpu_minutes", "mean"]].to_numpy()) * scale
-    box = axis.get_window_extent().get_points().ravel() * scale
-    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in points]
-    out = []
-    for name, (x, y) in zip(map(str, frame.index), points, strict=True):
-        width, choices = 4.6 * len(short(name, 18)), []
-        for dx, dy in ((6, 0), (-6, 0), (6, 8), (-6, 8), (6, -8), (-6, -8), (6, 17), (-6, -17)):
-            left = x + dx if dx > 0 else x + dx - width
-            mine = (left, y + dy - 4.5, left + width, y + dy + 4.5)
-            lost = sum(_overlap(mine, other) for other in taken)
-            lost += 9 * (max(box[0] - mine[0], 0) + max(mine[2] - box[2], 0) + max(mine[3] - box[3], 0))
-            choices.append((lost, mine, (dx, dy)))
-        _, mine, (dx, dy) = min(choices, key=lambda choice: choice[0])
-        taken.append(mine)
-        out.append((name, (dx, dy), "left" if dx > 0 else "right"))
-    return out
-
-
-def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
-    """Area that two boxes (left, bottom, right, top) share."""
-    return max(min(a[2], b[2]) - max(a[0], b[0]), 0.0) * max(min(a[3], b[3]) - max(a[1], b[1]), 0.0)
 
 
 @drawn
@@ -214,12 +178,10 @@ def calibration(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], colour: Map
     _lines(axis, curves, colour)
     ends = (-0.02, 1.02)
     axis.set(xlim=ends, ylim=ends, aspect="equal", xlabel="predicted probability", ylabel="observed share of 1")
-    return figure if curves else None
+    return figure
 
 
-def _lines(
-    axis: Axes, curves: Mapping[str, tuple[Sequence | np.ndarray, np.ndarray]], colour: Mapping[str, str]
-) -> None:
+def _lines(axis: Axes, curves: Mapping[str, tuple[Any, np.ndarray]], colour: Mapping[str, str]) -> None:
     for name, (x, y) in curves.items():
         axis.plot(x, y, marker="o", markersize=4, linewidth=1.6, color=colour[name], label=short(name))
     axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
