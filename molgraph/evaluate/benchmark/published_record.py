@@ -14,7 +14,7 @@ from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
 from molgraph.evaluate.benchmark.board import Ceiling
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of, report_of
+from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of
 from molgraph.evaluate.benchmark.run_folder import RECIPE, Records
 from molgraph.evaluate.benchmark.scoring import SCORES, read_scores
 from molgraph.evaluate.benchmark.unused_rows import RowCount
@@ -45,13 +45,14 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
         columns=[*_CELL, "key", "predictions_sha256"],
     )
     packed = scores.merge(done, on=_CELL, how="left", validate="many_to_one")
-    leading: dict[str, dict[str, None]] = {}
-    for board in (b for b in report.boards if b.primary):
-        leading.setdefault(board.dataset, {})[board.metric] = None
+    leading: dict[str, list[str]] = {}
+    for board in report.boards:
+        found = leading.setdefault(board.dataset, [])
+        found += [board.metric] if board.primary and board.metric not in found else []
     about = {
         "format": FORMAT,
         "name": report.recipe_name,
-        "leading": {dataset: list(metrics) for dataset, metrics in leading.items()},
+        "leading": leading,
         "rows": {b.dataset: [b.rows.rows, dict(b.rows.left_out)] for b in report.boards},
         # the labels, which are not in the record, are needed for these
         "ceilings": [[*b.place, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings],
@@ -61,7 +62,7 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
         **{name: getattr(report, name) for name in _PLAIN},
         "refused_splits": [[*place, why] for place, why in report.refused_splits.items()],
     }
-    texts = {RECIPE: report.recipe.encode(), ABOUT: (json.dumps(about, indent=1) + "\n").encode()}
+    texts = {RECIPE: records.recipe.to_toml().encode(), ABOUT: (json.dumps(about, indent=1) + "\n").encode()}
     for name, content in (texts | {PACKED: gzip.compress(csv_text(packed).encode(), mtime=0)}).items():
         with atomic_write(folder / name) as file:
             file.write(content)
@@ -89,7 +90,7 @@ def read_record(folder: str | Path) -> BenchReport:
             (dataset, split, metric): pd.DataFrame(values, methods, methods)
             for dataset, split, metric, methods, values in about.get("errors", [])
         }
-        known = {key: about[key] for key in _PLAIN} | {"recipe_name": str(about["name"])}
+        known = {key: about[key] for key in _PLAIN}
         leading, scores = dict(about["leading"]), read_scores(folder / PACKED)
         rows = {dataset: RowCount(n, why) for dataset, (n, why) in about.get("rows", {}).items()}  # later than leading
         known["refused_splits"] = {(dataset, split): why for dataset, split, why in about.get("refused_splits", [])}
@@ -99,4 +100,4 @@ def read_record(folder: str | Path) -> BenchReport:
         replace(b, ceilings=tuple(each for place, each in ceilings if place == b.place)).tested_by(errors.get(b.place))
         for b in boards_of(recipe, scores, leading, rows)
     ]
-    return report_of(recipe, boards, **known)
+    return BenchReport(recipe.title or recipe.name, tuple(boards), recipe=recipe, **known)

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -41,8 +40,7 @@ class BenchReport:
     title: str  # heading
     boards: tuple[Board, ...]  # one a dataset, split and metric
     slices: Mapping[tuple[str, str], Slices] = field(default_factory=dict)  # (dataset, split) -> where methods err
-    recipe: str = ""  # the recipe, as TOML
-    recipe_name: str = "recipe"  # its file's stem
+    recipe: BenchRecipe | None = None
     facts: Mapping[str, str] = field(default_factory=dict)  # what a repeat needs: name -> text
     done: int = 0  # cells
     wanted: int = 0  # cells
@@ -50,7 +48,18 @@ class BenchReport:
     refused: Mapping[str, str] = field(default_factory=dict)  # dataset -> why
     # (dataset, split) -> why the split cannot divide it
     refused_splits: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    unplaced: tuple[Quoted, ...] = ()  # quoted numbers that no board matches
+
+    @property
+    def recipe_name(self) -> str:
+        """The recipe's name, of which its file and folders are called."""
+        return self.recipe.name if self.recipe is not None else "recipe"
+
+    @property
+    def unplaced(self) -> list[Quoted]:
+        """Quoted numbers that no board matches."""
+        placed = {board.place for board in self.boards}
+        quoted = self.recipe.quoted if self.recipe is not None else ()
+        return [q for q in quoted if (q.dataset, q.split, q.metric) not in placed]
 
     @cached_property
     def overall(self) -> list[Overall]:
@@ -75,15 +84,15 @@ class BenchReport:
     @property
     def refusals(self) -> list[str]:
         """What was refused, a sentence each."""
-        of_split = [f"{name} was refused under the split {s}: {why}" for (name, s), why in self.refused_splits.items()]
-        return [*(f"{name} was refused: {why}" for name, why in self.refused.items()), *of_split]
+        whole = [f"{name} was refused: {why}" for name, why in self.refused.items()]
+        parts = self.refused_splits.items()
+        return whole + [f"{name} was refused under the split {split}: {why}" for (name, split), why in parts]
 
     @property
     def commands(self) -> list[str]:
         """How to do it again."""
-        name = self.recipe_name
-        run = f"molgraph bench run {name}.toml -o bench/{name}"
-        return [run, f"molgraph bench report bench/{name} --leaderboard LEADERBOARD.md"]
+        run = f"molgraph bench run {self.recipe_name}.toml -o bench/{self.recipe_name}"
+        return [run, f"molgraph bench report bench/{self.recipe_name} --leaderboard LEADERBOARD.md"]
 
 
 def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, slices: bool = True) -> BenchReport:
@@ -104,33 +113,25 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
     places = list(dict.fromkeys((board.dataset, board.split) for board in boards)) if slices else []
     made = ((p, slice_records(records, problems[p[0]], p[1])) for p in progress.track(places, label="slices"))
     found = {place: each for place, each in made if each is not None}
-    entered, whole = entered_rows(records), []
+    whole = []
     for b in progress.track(boards, label="bootstrap"):
-        notes = (words for (_, dataset), words in entered.items() if dataset == b.dataset)
-        b = replace(b, notes=(*b.notes, *notes), ceilings=_ceilings(b, found.get((b.dataset, b.split))))
+        notes = (*b.notes, *entered_rows(records, b.dataset))
+        b = replace(b, notes=notes, ceilings=_ceilings(b, found.get((b.dataset, b.split))))
         single = b.primary and b.ranking.n_folds == 1 and not recipe.generates
         whole.append(b.tested_by(bootstrap_errors(records, b)) if single else b)
-    status = Counter(str(record.manifest["status"]) for record in records.done)
-    return report_of(
-        recipe,
-        whole,
+    status = Counter(str(record.manifest["status"]) for record in records.done if record.manifest["status"] != "ok")
+    return BenchReport(
+        recipe.title or recipe.name,
+        tuple(whole),
         slices=found,
-        recipe_name=recipe.name,
+        recipe=recipe,
         facts=facts_of(records),
         done=len(records.done),
         wanted=records.wanted,
-        failed={name: n for name, n in status.items() if name != "ok"},
+        failed=dict(status),
         refused=records.refused,
         refused_splits=records.refused_splits,
     )
-
-
-def report_of(recipe: BenchRecipe, boards: Sequence[Board], **known: Any) -> BenchReport:
-    """The report of a recipe's boards; ``known`` are its other fields."""
-    placed = {board.place for board in boards}
-    unplaced = tuple(q for q in recipe.quoted if (q.dataset, q.split, q.metric) not in placed)
-    title = recipe.title or known["recipe_name"]
-    return BenchReport(title, tuple(boards), recipe=recipe.to_toml(), unplaced=unplaced, **known)
 
 
 def boards_of(

@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+import pandas as pd
+
 from molgraph.base.contracts import RUN_ONLY
 from molgraph.evaluate.benchmark.run_folder import Records
 
@@ -17,21 +19,17 @@ def facts_of(records: Records) -> dict[str, str]:
     days = sorted(str(m["made"])[:10] for m in manifests if m.get("made"))
     if days:
         out["computed"] = " to ".join(dict.fromkeys((days[0], days[-1])))
-    named: dict[str, dict[str, None]] = {}
-    for m in manifests:
-        for name, value in dict(m.get("versions") or {}).items():
-            named.setdefault(name, {})[str(value)] = None
-    out |= {f"version of {name}": ", ".join(values) for name, values in named.items()}
+    versions = pd.DataFrame([dict(m.get("versions") or {}) for m in manifests])
+    for name, each in versions.items():
+        out[f"version of {name}"] = ", ".join(each.dropna().astype(str).unique())
     out["machine"] = "; ".join(filter(None, dict.fromkeys(_machine(m.get("machine") or {}) for m in manifests)))
     budgets, budget = {str(m["budget"]) for m in manifests if m.get("budget")}, recipe.budget
     out["budget of a cell"] = f"{budget.seconds:g} s, {budget.memory_gb:g} GB" + "; mixed" * (len(budgets) > 1)
     cpu = sum(float(m["cpu_seconds"]) for m in manifests if m.get("cpu_seconds"))
     out["CPU time of all cells"] = f"{cpu / 3600:.1f} h" if cpu >= 3600 else f"{cpu / 60:.1f} min"
-    resolved = {row: each for problem in records.problems.values() for row, each in problem.resolved.items()}
-    searched = {method.row: method.search for method in recipe.method}
-    for row, each in resolved.items():
-        tuned = f"; {search.trials} trials of a search" if (search := searched.get(row)) is not None else ""
-        out[f"settings of {row}"] = in_words(each) + tuned
+    trials = {m.row: f"; {m.search.trials} trials of a search" for m in recipe.method if m.search is not None}
+    for row, each in {row: e for problem in records.problems.values() for row, e in problem.resolved.items()}.items():
+        out[f"settings of {row}"] = in_words(each) + trials.get(row, "")
     return out | {f"data hash of {name}": problem.data_hash for name, problem in records.problems.items()}
 
 
@@ -52,19 +50,15 @@ def in_words(params: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def entered_rows(records: Records) -> dict[tuple[str, str], str]:
-    """(row, dataset) -> how a row that others submitted came about, in their words."""
+def entered_rows(records: Records, dataset: str) -> list[str]:
+    """How the rows of a dataset that others submitted came about, in their words."""
     found = {}
-    for record in records.done:
-        if (about := record.manifest.get("external")) is not None:
-            said = {
-                key: about[key] for key in ("code", "commit", "tuning", "pretraining", "hardware") if about.get(key)
-            }
-            words = "; ".join([*record.manifest["notes"], *(f"{key} {value}" for key, value in said.items())])
-            found[record.cell.method, record.cell.dataset] = (
-                f"{record.cell.method} was entered by its predictions: {words}"
-            )
-    return found
+    for cell, manifest in records.done:
+        if cell.dataset == dataset and (about := manifest.get("external")) is not None:
+            keys = ("code", "commit", "tuning", "pretraining", "hardware")
+            words = [*manifest["notes"], *(f"{key} {about[key]}" for key in keys if about.get(key))]
+            found[cell.method] = f"{cell.method} was entered by its predictions: {'; '.join(words)}"
+    return list(found.values())
 
 
 def _machine(machine: Mapping[str, Any]) -> str:
