@@ -171,7 +171,7 @@ def _ceilings(board: Board, slices: Slices | None) -> tuple[Ceiling, ...]:
     if board.metric not in NOISY or slices is None or len(slices.targets) != 1:
         return ()
     rows = np.flatnonzero(np.isfinite(slices.y[:, 0]))
-    y, folds = slices.y[rows, 0], max(sum(name.startswith("r0-") for name in board.scores.hashes), 1)
+    y, folds = slices.y[rows, 0], max(sum(name.startswith("r0-") for name in board.scores.folds.index), 1)
     noise: list[tuple[float, str]] = []
     if slices.smiles is not None:
         kinds = identities_of(slices.smiles[rows].tolist())

@@ -13,7 +13,6 @@ from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.report_rows import (
     beside_texts,
     board_rows,
-    cost_unit,
     error_label,
     sentences,
     span,
@@ -95,8 +94,8 @@ def board_lines(board: Board) -> list[str]:
     used = f" {board.rows}." if str(board.rows) else ""
     out = [f"{label}, {arrow} is better.{used} **{text(board.sentence)}.**", "", text(" ".join(sentences(board))), ""]
     shown, others = board_rows(board), beside_texts(board)
-    cost = f"CPU a cell, {cost_unit(shown['cpu_minutes'])[0]}"
-    head = ["rank", "method", label, *others, "groups", "to the first", "folds", cost, "failed", "against the forest"]
+    head = ["rank", "method", label, *others, "groups", "to the first", "folds", "CPU a cell, s", "failed"]
+    head.append("against the forest")
     rows = []
     for r, beside in zip(shown.itertuples(), others.to_numpy(), strict=True):
         name = text(r.Index) + (f" ({text(r.note)})" if r.note else "")

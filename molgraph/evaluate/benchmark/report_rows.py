@@ -13,6 +13,12 @@ from molgraph.evaluate.metrics import get_metric
 from molgraph.evaluate.report_style import NONE, number
 
 MINUS = "\N{MINUS SIGN}"
+FOREST = {
+    "better": "beats the forest",
+    "worse": "loses to the forest",
+    "equivalent": "equivalent to it",
+    "undecided": "undecided",
+}
 
 
 def metric_label(name: str) -> str:
@@ -55,22 +61,11 @@ def span(low: float, high: float) -> str:
     return f"{number(low)} to {number(high)}" if np.isfinite(low) else ""
 
 
-def cost_unit(minutes: pd.Series) -> tuple[str, float]:
-    """The unit of a column of CPU-minutes, the largest in which half of them are 1 or more, and its minutes.
-
-    Example:
-        >>> cost_unit(pd.Series([0.1, 0.145])), cost_unit(pd.Series([0.5, 90, float("nan"), 300]))
-        (('s', 0.016666666666666666), ('h', 60.0))
-    """
-    typical = minutes.median()
-    return ("h", 60.0) if typical >= 60 else ("min", 1.0) if typical >= 1 else ("s", 1 / 60)
-
-
 def board_rows(board: Board) -> pd.DataFrame:
-    """The board's frame, a row a method, with the texts ``place``, ``score``, ``step``, ``span``, ``cpu``, ``forest``.
+    """The board's frame, a row a method, with texts.
 
-    ``place`` is the rank, ``step`` the difference to the first, ``span`` its interval, ``cpu`` the cost in the unit of
-    ``cost_unit``, ``forest`` the verdict against the forest.
+    They are ``place`` (the rank), ``score``, ``step`` and ``span`` (the difference to the first and its interval),
+    ``cpu`` (seconds of a cell) and ``forest`` (the verdict against the forest).
     """
     frame, digits = board.to_frame(), decimals(board)
     half = (frame["high"] - frame["low"]) / 2
@@ -79,8 +74,9 @@ def board_rows(board: Board) -> pd.DataFrame:
     frame["score"] = [scored(mean, digits) + room for mean, room in zip(frame["mean"], rooms, strict=True)]
     frame["step"] = frame["to_best"].map(signed)
     frame["span"] = [span(*ends) for ends in frame[["to_best_low", "to_best_high"]].to_numpy()]
-    frame["cpu"] = (frame["cpu_minutes"] / cost_unit(frame["cpu_minutes"])[1]).map(number)
-    frame["forest"] = [_against_forest(board, str(name), mean) for name, mean in frame["mean"].items()]
+    frame["cpu"] = (60 * frame["cpu_minutes"]).map(number)
+    untested = {"": "not tested" if board.reference and not board.tested else ""}
+    frame["forest"] = frame["reference"].map(FOREST | untested).where(frame.index != board.reference, "the forest")
     frame["groups"] = frame["groups"] if board.tested else ""
     return frame
 
@@ -103,21 +99,6 @@ def error_label(board: Board) -> str:
         'MAE, log10(mol/L)'
     """
     return metric_label(board.metric) + (f", {board.unit}" if board.unit and board.metric in ERRORS else "")
-
-
-def _against_forest(board: Board, method: str, mean: float) -> str:
-    """Whether a method beats the forest, in a word or two."""
-    if method == board.reference:
-        return "the forest"
-    verdict = board.against_reference(method)
-    said = {"better": "beats the forest", "worse": "loses to the forest", "equivalent": "equivalent to it"}
-    if verdict in said:
-        return said[verdict]
-    ranking = board.ranking
-    if not verdict:
-        return "not tested" if not board.tested and board.reference and method in ranking.ranked else ""
-    ahead = (mean - ranking.table.loc[board.reference, "mean"]) * (1 if ranking.higher_is_better else -1)
-    return "undecided" + (" (worse mean)" if ahead < 0 else "")
 
 
 def sentences(board: Board) -> list[str]:
