@@ -20,7 +20,7 @@ from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.published_record import ABOUT, read_record
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.report import report_page, write_bench_report
-from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of, gather
+from molgraph.evaluate.benchmark.report_data import BenchReport, gather
 from molgraph.evaluate.benchmark.report_markdown import board_lines, leaderboard
 from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run import Ran
@@ -219,7 +219,7 @@ def test_errors_stand_beside_r2_spearman_and_the_fold_error_of_logarithms() -> N
         {"name": "x", "datasets": ["adme_hlm"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
     )
     target = "LOG HLM_CLint (mL/min/kg)"
-    found = boards_of(recipe_of, scores.assign(target=target), {"adme_hlm": ["mae"]}, {})
+    found = make_boards(scores.assign(target=target), recipe_of, primary={"adme_hlm": ["mae"]})
     main = next(board for board in found if board.primary)
     assert main.unit == "log10(mL/min/kg)" and main.censored == 0.31
     frame = main.to_frame()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from html import escape
 
 import numpy as np
 import pandas as pd
 
+from molgraph.base.errors import MolgraphError
 from molgraph.base.printable import count
-from molgraph.data.cards import Card
+from molgraph.data.cards import Card, card
 from molgraph.evaluate.benchmark.board_folds import FoldScores, check_hashes, fold_scores
 from molgraph.evaluate.benchmark.ranking import Ranking, rank_methods
-from molgraph.evaluate.benchmark.recipe import Quoted
+from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 from molgraph.evaluate.benchmark.unused_rows import RowCount
 
 PLACE, CELL = ["dataset", "edition", "split"], ["repeat", "fold", "seed", "method"]
@@ -162,14 +164,10 @@ class Board:
 
 def make_boards(
     scores: pd.DataFrame,
+    recipe: BenchRecipe | None = None,
     *,
     primary: Mapping[str, str | Sequence[str]] | None = None,
-    reference: str | None = None,
-    quoted: Iterable[Quoted] = (),
-    shares: Mapping[str, float] | None = None,
-    cards: Mapping[str, Card] | None = None,
     rows: Mapping[str, RowCount] | None = None,
-    expected: Mapping[str, Mapping[str, str]] | None = None,
 ) -> list[Board]:
     """Turn scores into boards, one a dataset, edition, split and metric, in the frame's order.
 
@@ -179,13 +177,10 @@ def make_boards(
 
     Args:
         scores: the frame of ``score_records``.
+        recipe: what was asked for: methods that have no cell at all, the forest's row, quoted numbers, and the
+            datasets whose cards say the unit and the smallest difference that matters.
         primary: dataset -> the metrics that count in the summary; by default the first that each target has.
-        reference: the method that the others are held against; by default the forest, where there is one.
-        quoted: numbers from papers, as a recipe has them.
-        shares: split -> test rows over training rows, where it has no folds that tell it; else 1/4.
-        cards: dataset -> its card, which names the smallest difference that matters, and the unit.
         rows: dataset -> its rows, and those that no method could use.
-        expected: dataset -> method -> why it has no cell at all.
 
     Raises:
         DataError: rows of one board differ in the hash of their data, or of their fold's split.
@@ -201,48 +196,53 @@ def make_boards(
     """
     scores = scores[scores["metric"].astype(str) != ""]  # a dataset that was refused has no board
     check_hashes(scores)
-    quotes, boards = list(quoted), []
-    for place, here in scores.groupby(PLACE, sort=False):
-        dataset, edition, split = map(str, place)
+    methods, splits, quoted = (recipe.method, recipe.split, recipe.quoted) if recipe is not None else ((), (), ())
+    forest = [method.row for method in methods if method.name == FOREST[0]] or FOREST
+    boards = []
+    for (dataset, edition, split), here in scores.groupby(PLACE, sort=False):
+        expected = {m.row: "left out by the recipe" if dataset in m.skip else "not run" for m in methods}
+        k, single = here["fold"].nunique(), [s.fractions for s in splits if s.name == split and s.folds is None]
+        ratio = single[0][2] / (single[0][0] + single[0][1]) if single else 1 / (k - 1) if k > 1 else 0.25
+        known = _card(dataset) if recipe is not None else None
+        margin = known.margin.value if known is not None and known.margin is not None else None
         leading = _leading(here, np.atleast_1d((primary or {}).get(dataset, [])))
         parts = {str(metric): part for metric, part in here.groupby("metric", sort=False)}
-        folds = {metric: fold_scores(part, (expected or {}).get(dataset, {})) for metric, part in parts.items()}
-        means = pd.DataFrame({metric: each.folds.mean() for metric, each in folds.items()})
-        k, known, names = here["fold"].nunique(), (cards or {}).get(dataset), [reference] if reference else FOREST
-        for metric, of in folds.items():
-            groups = [g for g in (known.target if known is not None else ()) if {*g.names} & {*of.tasks}]
+        found = {metric: fold_scores(part, expected) for metric, part in parts.items()}
+        means = pd.DataFrame({metric: each.folds.mean() for metric, each in found.items()})
+        cost, failures = _costs(here)
+        for metric, each in found.items():
+            higher = bool(parts[metric]["higher_is_better"].iloc[0])
+            least = margin if known is not None and known.metric == metric else None
+            groups = [g for g in (known.target if known is not None else ()) if {*g.names} & {*each.tasks}]
             others = ["r2", "spearman", "mae"] if metric in ERRORS and metric in leading else []
-            cost, failures = _costs(parts[metric])
             board = Board(
                 dataset,
                 edition,
                 split,
                 metric,
-                ranking=rank_methods(
-                    of.folds,
-                    bool(parts[metric]["higher_is_better"].iloc[0]),
-                    test_over_train=(shares or {}).get(split, 1 / (k - 1) if k > 1 else 0.25),
-                    margin=known.margin.value
-                    if known is not None and known.margin and known.metric == metric
-                    else None,
-                    why=of.why,
-                ),
-                scores=of,
-                cost=cost,
-                failures=failures,
-                beside=means[[name for name in others if name in means]],
+                rank_methods(each.folds, higher, test_over_train=ratio, margin=least, why=each.why),
+                each,
+                cost,
+                failures,
+                means[[name for name in others if name in means]],
                 card=known,
                 unit=groups[0].unit if len(groups) == 1 else "",
                 censored=groups[0].censored if len(groups) == 1 else 0.0,
-                reference=next((name for name in names if name in of.folds), ""),
-                quoted=tuple(q for q in quotes if (q.dataset, q.split, q.metric) == (dataset, split, metric)),
+                reference=next((name for name in forest if name in each.folds), ""),
+                quoted=tuple(q for q in quoted if (q.dataset, q.split, q.metric) == (dataset, split, metric)),
                 primary=metric in leading,
                 alone=len(leading) == 1,
-                notes=of.notes,
+                notes=each.notes,
                 rows=(rows or {}).get(dataset, RowCount()),
             )
             boards.append(board)
     return boards
+
+
+def _card(name: str) -> Card | None:
+    with suppress(MolgraphError):  # a table of one's own has none
+        return card(name)
+    return None
 
 
 def _leading(scores: pd.DataFrame, asked: Iterable[str]) -> list[str]:

@@ -12,9 +12,9 @@ import pandas as pd
 from molgraph.base.csv_text import csv_text
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
-from molgraph.evaluate.benchmark.board import Ceiling
+from molgraph.evaluate.benchmark.board import Ceiling, make_boards
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of
+from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.run_folder import RECIPE, Records
 from molgraph.evaluate.benchmark.scoring import SCORES, read_scores
 from molgraph.evaluate.benchmark.unused_rows import RowCount
@@ -98,6 +98,6 @@ def read_record(folder: str | Path) -> BenchReport:
         raise DataError(f"{folder} is no record of a benchmark: {error}", hint="was it written by molgraph?") from error
     boards = [
         replace(b, ceilings=tuple(each for place, each in ceilings if place == b.place)).tested_by(errors.get(b.place))
-        for b in boards_of(recipe, scores, leading, rows)
+        for b in make_boards(scores, recipe, primary=leading, rows=rows)
     ]
     return BenchReport(recipe.title or recipe.name, tuple(boards), recipe=recipe, **known)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +12,9 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base import progress
-from molgraph.base.errors import DataError, MolgraphError
+from molgraph.base.errors import DataError
 from molgraph.base.seeds import generator
 from molgraph.chem.identity import identities_of
-from molgraph.data.cards import Card, card
 from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
 from molgraph.evaluate.benchmark.board_overall import Overall, summarise
@@ -109,7 +107,7 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
     recipe, problems = records.recipe, records.problems
     leading = {name: [m[0] for m in p.metrics.values()] for name, p in problems.items() if p.metrics}
     rows = {name: RowCount(problem.rows, problem.left_out) for name, problem in problems.items()}
-    boards = boards_of(recipe, scores, leading, rows)
+    boards = make_boards(scores, recipe, primary=leading, rows=rows)
     places = list(dict.fromkeys((board.dataset, board.split) for board in boards)) if slices else []
     made = ((p, slice_records(records, problems[p[0]], p[1])) for p in progress.track(places, label="slices"))
     found = {place: each for place, each in made if each is not None}
@@ -132,38 +130,6 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
         refused=records.refused,
         refused_splits=records.refused_splits,
     )
-
-
-def boards_of(
-    recipe: BenchRecipe,
-    scores: pd.DataFrame,
-    leading: Mapping[str, str | Sequence[str]],
-    rows: Mapping[str, RowCount],
-) -> list[Board]:
-    """The boards of a recipe's scores; ``leading`` are the metrics that count in the summary, by dataset."""
-    labels = {method.name: method.row for method in reversed(recipe.method)}
-    return make_boards(
-        scores,
-        primary=leading,
-        reference=labels.get("random_forest"),
-        quoted=recipe.quoted,
-        shares={s.name: s.fractions[2] / (s.fractions[0] + s.fractions[1]) for s in recipe.split if s.folds is None},
-        cards=_cards(recipe.datasets),
-        rows=rows,
-        expected={
-            name: {m.row: "left out by the recipe" if name in m.skip else "not run" for m in recipe.method}
-            for name in recipe.datasets
-        },
-    )
-
-
-def _cards(names: Iterable[str]) -> dict[str, Card]:
-    """The cards of those datasets that have one; a table of one's own has none."""
-    found = {}
-    for name in names:
-        with suppress(MolgraphError):
-            found[name] = card(name)
-    return found
 
 
 def _ceilings(board: Board, slices: Slices | None) -> tuple[Ceiling, ...]:
