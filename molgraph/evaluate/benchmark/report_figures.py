@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,19 +23,17 @@ from molgraph.evaluate.report_style import CARD, COLOURS, DASHED, INK, LINE, SOF
 WIDTH = 5.6  # inches
 LINES = 6  # methods in a figure of lines
 FILLS = {"better": COLOURS[2], "equivalent": COLOURS[0]}
-PAIRS = (
-    "Mean of the row's method less that of the column's; green where it is better, blue where the two are equivalent."
-)
-FOLDS = (
-    "A point a fold; box, quartiles and whiskers; the diamond is the mean. A fold is easy or hard for all methods"
-    " alike, so compare them within folds, as the test does."
-)
-COST = "Score against cost, with the interval of the mean. The broad line joins methods that none beats at their price."
-DISTANCE = (
-    "Error against distance to the nearest training molecule (1 less the Tanimoto similarity of ECFP4); test rows of"
-    " the first repeat."
-)
-CALIBRATION = "Calibration, all tasks, first repeat: on the dashed line a probability is the share of ones."
+CAPTIONS = {
+    "pairs": "Mean of the row's method less that of the column's; green where it is better, blue where the two are "
+    "equivalent.",
+    "folds": "A point a fold; box, quartiles and whiskers; the diamond is the mean. A fold is easy or hard for all "
+    "methods alike, so compare them within folds, as the test does.",
+    "cost": "Score against cost, with the interval of the mean. The broad line joins methods that none beats at their "
+    "price.",
+    "distance": "Error against distance to the nearest training molecule (1 less the Tanimoto similarity of ECFP4); "
+    "test rows of the first repeat.",
+    "calibration": "Calibration, all tasks, first repeat: on the dashed line a probability is the share of ones.",
+}
 
 
 def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key: str) -> list[tuple[Markup, str]]:
@@ -43,28 +41,23 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
     ranking, label = board.ranking, metric_label(board.metric)
     lines = {f"noise ceiling {number(c.value)}": c.value for c in board.ceilings[:1]}
     lines |= {f"{q.method}, quoted": q.value for q in board.quoted[:2]}
-    folds = board.scores.folds[board.methods].dropna(axis=1, how="all")
-    out = [
-        (pairs(ranking, key=f"{key}-pairs"), PAIRS),
-        (boxes(folds, colour, label, lines, key=f"{key}-folds"), FOLDS),
-        (cost(board.to_frame(), colour, label, ranking.higher_is_better, key=f"{key}-cost"), COST),
-    ]
+    figures: dict[str, tuple[Any, ...]] = {
+        "pairs": (pairs, ranking),
+        "folds": (boxes, board.scores.folds[board.methods].dropna(axis=1, how="all"), colour, label, lines),
+        "cost": (cost, board.to_frame(), colour, label, ranking.higher_is_better),
+    }
     if slices is not None:
         names = [m for m in board.methods if m in slices.p]
         must = [m for m in (board.reference, "mean") if m in names]
         best = [m for m in names if m not in must][: LINES - len(must)]
         names = [m for m in names if m in best or m in must]
         if slices.distance is not None:
-            error = "Brier score" if slices.binary else "mean absolute error"
-            if any(target.kind == "multiclass" for target in slices.targets):
-                error = "1 less the probability of the class"
-            elif not slices.binary and len(slices.targets) > 1:
-                error += ", in standard deviations"
-            out.append((distance(*slices.by_distance(names), colour, error, key=f"{key}-distance"), DISTANCE))
+            figures["distance"] = (distance, *slices.by_distance(names), colour, slices.error_label)
         if slices.binary:
             curves = {m: reliability(slices.y, slices.p[m]) for m in names}
-            out.append((calibration(curves, colour, key=f"{key}-calibration"), CALIBRATION))
-    return [(svg, caption) for svg, caption in out if svg]
+            figures["calibration"] = (calibration, curves, colour)
+    made = ((make(*values, key=f"{key}-{name}"), CAPTIONS[name]) for name, (make, *values) in figures.items())
+    return [(svg, caption) for svg, caption in made if svg]
 
 
 @drawn
@@ -73,13 +66,11 @@ def pairs(ranking: Ranking) -> Figure | None:
     names = ranking.ranked
     if not ranking.tested:
         return None
-    figure = Figure(figsize=(WIDTH, 0.5 + 0.27 * len(names)), layout="constrained")
-    axis = figure.subplots()
+    figure, axis = _blank(0.5 + 0.27 * len(names))
     place = {name: i for i, name in enumerate(names)}
     for row in ranking.pairs.itertuples():
-        at, colour = (place[row.b], place[row.a]), FILLS.get(row.verdict, LINE)
-        alpha = 0.5 if row.verdict in FILLS else 0.45
-        axis.add_patch(Rectangle((at[0] - 0.48, at[1] - 0.46), 0.96, 0.92, facecolor=colour, alpha=alpha))
+        at, fill = (place[row.b], place[row.a]), FILLS.get(row.verdict, LINE)
+        axis.add_patch(Rectangle((at[0] - 0.48, at[1] - 0.46), 0.96, 0.92, facecolor=fill, alpha=0.5))
         text = f"{row.difference:+.2g}".replace("-", MINUS)
         axis.text(*at, text, ha="center", va="center", fontsize=min(8.0, 62 / len(names)))
     axis.set(xlim=(0.5, len(names) - 0.5), ylim=(len(names) - 1.5, -0.5))
@@ -98,9 +89,7 @@ def boxes(folds: pd.DataFrame, colour: Mapping[str, str], label: str, lines: Map
     k = folds.shape[1]
     if not k:
         return None
-    figure = Figure(figsize=(WIDTH, 0.8 + 0.3 * k + 0.15 * len(lines)), layout="constrained")
-    axis = figure.subplots()
-    axis.grid(axis="x")
+    figure, axis = _blank(0.8 + 0.3 * k + 0.15 * len(lines), grid="x")
     values = [folds[name].dropna().to_numpy() for name in folds.columns]
     look, point = {"color": SOFT, "linewidth": 1}, {"markeredgecolor": CARD, "markersize": 4, "zorder": 4}
     axis.boxplot(
@@ -113,8 +102,7 @@ def boxes(folds: pd.DataFrame, colour: Mapping[str, str], label: str, lines: Map
         axis.plot(each, i + rng.uniform(-0.22, 0.22, len(each)), "o", color=colour[str(name)], **point)
     for i, (words, x) in enumerate(lines.items()):
         axis.axvline(x, **DASHED)
-        at = (x, -0.85 - 0.5 * i)
-        axis.annotate(words, at, xytext=(4, 0), textcoords="offset points", fontsize=8, color=SOFT, va="center")
+        axis.text(x, -0.85 - 0.5 * i, f" {words}", fontsize=8, color=SOFT, va="center")
     axis.set_yticks(range(k), [short(str(name)) for name in folds.columns])
     axis.set_ylim(k - 0.4, -0.6 - 0.5 * len(lines))
     axis.set_xlabel(label)
@@ -127,9 +115,7 @@ def cost(frame: pd.DataFrame, colour: Mapping[str, str], label: str, higher: boo
     frame = frame[np.isfinite(frame["mean"]) & (frame["cpu_minutes"] > 0)]
     if frame.empty:
         return None
-    figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
-    axis = figure.subplots()
-    axis.grid()
+    figure, axis = _blank(3.4, grid="both")
     axis.set_xscale("log")
     front = frame.sort_values("cpu_minutes")
     best = front["mean"].cummax() if higher else front["mean"].cummin()
@@ -153,9 +139,7 @@ def distance(
     shown = np.flatnonzero(np.isfinite([*errors.values()]).any(axis=0))
     if len(shown) < 2:
         return None
-    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
-    axis = figure.subplots()
-    axis.grid(axis="y")
+    figure, axis = _blank(3.2, grid="y")
     middle = [(a + b) / 2 for a, b in pairwise(EDGES)]
     _lines(axis, {name: (middle, error) for name, error in errors.items()}, colour)
     axis.set_xticks(EDGES, [f"{edge:g}" for edge in EDGES])
@@ -171,14 +155,20 @@ def distance(
 @drawn
 def calibration(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], colour: Mapping[str, str]) -> Figure | None:
     """Observed share of ones against predicted probability, a line a method."""
-    figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
-    axis = figure.subplots()
-    axis.grid()
+    figure, axis = _blank(3.4, grid="both")
     axis.plot([0, 1], [0, 1], **DASHED)
     _lines(axis, curves, colour)
     ends = (-0.02, 1.02)
     axis.set(xlim=ends, ylim=ends, aspect="equal", xlabel="predicted probability", ylabel="observed share of 1")
     return figure
+
+
+def _blank(height: float, grid: Literal["x", "y", "both", ""] = "") -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axis = figure.subplots()
+    if grid:
+        axis.grid(axis=grid)
+    return figure, axis
 
 
 def _lines(axis: Axes, curves: Mapping[str, tuple[Any, np.ndarray]], colour: Mapping[str, str]) -> None:

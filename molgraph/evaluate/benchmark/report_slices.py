@@ -50,6 +50,14 @@ class Slices:
         """Whether all targets are."""
         return all(target.kind == "binary" for target in self.targets)
 
+    @property
+    def error_label(self) -> str:
+        """What ``by_distance`` gives means of."""
+        if any(target.kind == "multiclass" for target in self.targets):
+            return "1 less the probability of the class"
+        many = len(self.targets) > 1
+        return "Brier score" if self.binary else "mean absolute error" + ", in standard deviations" * many
+
     def errors(self, method: str) -> np.ndarray:
         """float [rows, targets]: absolute error; of a class, 1 less its probability.
 
