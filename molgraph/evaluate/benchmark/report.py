@@ -17,7 +17,6 @@ from molgraph.base.printable import count
 from molgraph.chem.draw import draw_molecule
 from molgraph.evaluate.benchmark import report_rows
 from molgraph.evaluate.benchmark.board import Board
-from molgraph.evaluate.benchmark.board_overall import LEAST_DATASETS
 from molgraph.evaluate.benchmark.folder import lies_in
 from molgraph.evaluate.benchmark.published_record import ABOUT, PACKED, is_record, read_record, write_record
 from molgraph.evaluate.benchmark.report_data import BenchReport, gather
@@ -29,7 +28,6 @@ from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.report_style import COLOURS, NONE, number, render
 
 NO_MOLECULES = "Distances to training molecules, pictures and replicates need one molecule a row: none are shown here."
-MOST_FAILURES = 50
 
 
 def write_bench_report(
@@ -91,8 +89,6 @@ def report_page(report: BenchReport) -> str:
         summary=", ".join(words) + ".",
         warnings=warnings(report),
         sections=[section(report, boards, colour) for boards in progress.track(report.sections(), label="figures")],
-        most_failures=MOST_FAILURES,
-        least_datasets=LEAST_DATASETS,
         anchor=anchor,
         breakable=breakable,
         heat=heat,

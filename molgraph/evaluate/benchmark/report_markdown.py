@@ -8,15 +8,9 @@ import numpy as np
 
 from molgraph.base.version import __version__
 from molgraph.evaluate.benchmark.board import Board
-from molgraph.evaluate.benchmark.board_overall import LEAST_DATASETS, Overall
+from molgraph.evaluate.benchmark.board_overall import Overall
 from molgraph.evaluate.benchmark.report_data import BenchReport
-from molgraph.evaluate.benchmark.report_rows import (
-    beside_texts,
-    board_rows,
-    error_label,
-    sentences,
-    span,
-)
+from molgraph.evaluate.benchmark.report_rows import beside_texts, board_rows, error_label, sentences, span
 from molgraph.evaluate.report_style import NONE, number
 
 
@@ -74,8 +68,7 @@ def _summary(overall: Overall) -> list[str]:
         percents = frame[["percent", "percent_low", "percent_high"]].to_numpy()
         texts = [number(each) + (f" ({span(low, high)})" if low < high else "") for each, low, high in percents]
         columns["% of the forest's error"] = texts
-    places = overall.datasets >= LEAST_DATASETS
-    if places:
+    if places := frame["mean_place"].notna().any():
         columns["mean place"] = [number(each) for each in frame["mean_place"]]
     for head, name in (("first (shared)", "first"), ("first alone", "alone"), ("loses to the forest", "loses")):
         columns[head] = [f"{n:.0f}" for n in frame[name]]

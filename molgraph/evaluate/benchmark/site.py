@@ -36,7 +36,7 @@ def write_site(reports: Sequence[BenchReport], out: Path) -> list[Path]:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"two benchmarks are called {name!r}", hint="give one recipe another name")
-    pages = {f"board-{file_name(report.recipe_name)}.html": report for report in reports}
+    pages = {page_of(report.recipe_name, "board"): report for report in reports}
     boards = [(b, _rows(page, report, b)) for page, report in pages.items() for b in report.boards if b.primary]
     rows = pd.concat([each for _, each in boards])
     verdicts = {
@@ -66,19 +66,14 @@ def write_site(reports: Sequence[BenchReport], out: Path) -> list[Path]:
     return [out / name for name in texts]
 
 
-def file_name(name: str) -> str:
-    """A name as part of a file's.
+def page_of(name: str, kind: str = "method") -> str:
+    """The file of a method's page, or of a benchmark's (``board``).
 
     Example:
-        >>> file_name("dmpnn+deepdta @1")
-        'dmpnn-deepdta--1'
+        >>> page_of("dmpnn+deepdta @1")
+        'method-dmpnn-deepdta--1.html'
     """
-    return re.sub(r"[^A-Za-z0-9_.-]", "-", name)
-
-
-def page_of(method: str) -> str:
-    """The file of a method's page."""
-    return f"method-{file_name(method)}.html"
+    return f"{kind}-{re.sub(r'[^A-Za-z0-9_.-]', '-', name)}.html"
 
 
 def _rows(page: str, report: BenchReport, board: Board) -> pd.DataFrame:
