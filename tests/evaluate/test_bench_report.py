@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, StorageError
 from molgraph.evaluate.benchmark.report import report_page, write_bench_report
-from molgraph.evaluate.benchmark.report_data import BenchReport, gather
+from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.report_markdown import leaderboard
 from molgraph.evaluate.benchmark.report_slices import EDGES, Slices
 from tests.evaluate.bench_scores import failed, made_up
@@ -87,7 +87,7 @@ def test_the_page_is_whole_and_says_who_failed(page: Path) -> None:
 
 def test_the_leaderboard_says_the_same_in_markdown(run: Path, page: Path) -> None:
     text = page.with_suffix(".md").read_text("utf-8")
-    assert text == leaderboard(gather(run)) and NASTY not in text and "\\| \\*b\\*" in text
+    assert text == leaderboard(write_bench_report(run)) and NASTY not in text and "\\| \\*b\\*" in text
     table = [line for line in text.splitlines() if line.startswith("|")]
     for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         assert len({line.replace("\\|", "").count("|") for line in block.splitlines()}) == 1, block
@@ -122,19 +122,19 @@ def in_memory(scores: pd.DataFrame) -> BenchReport:
 
 def test_a_folder_without_cells_and_one_that_is_none(run: Path, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="recipe of a benchmark"):
-        gather(tmp_path)
+        write_bench_report(tmp_path)
     shutil.copytree(run, tmp_path / "half")
     shutil.rmtree(tmp_path / "half" / "cells" / "small" / "random-1x5" / "noise1")
-    made = gather(tmp_path / "half", slices=False)
+    made = write_bench_report(tmp_path / "half", slices=False)
     board = next(b for b in made.boards if b.dataset == "small")
     assert board.ranking.left_out["noise1"] == "0 of 5 folds: not run" and made.done == made.wanted - 5
     shutil.rmtree(tmp_path / "half" / "cells")
     with pytest.raises(DataError, match="no cell that was computed"):
-        gather(tmp_path / "half")
+        write_bench_report(tmp_path / "half")
 
 
 def test_errors_by_distance_are_those_of_the_rows_in_the_bin(run: Path) -> None:
-    made = gather(run)
+    made = write_bench_report(run)
     slices = made.slices["small", "random-1x5"]
     assert set(slices.p) == {"random_forest", "noise1", "noise3"} and np.isfinite(slices.distance).all()
     counts, errors = slices.by_distance(["noise1"])

@@ -84,7 +84,8 @@ def consistent(found: Ranking) -> None:
     assert (pairs["different"] == (pairs["p"] < ALPHA)).all() and pairs["p"].between(0, 1).all()
     assert (sign * pairs["difference"] > -1e-12).all(), "a pair's first has the better mean"
     assert (np.diff(sign * table["mean"]) < 1e-12).all() and table["rank"].is_monotonic_increasing
-    assert (table["rank"] >= 1 + table["worse_than"]).all() and table["rank"].iloc[0] == 1
+    worse = pairs[pairs["verdict"] == "better"].groupby("b").size().reindex(table.index, fill_value=0)
+    assert (table["rank"] >= 1 + worse).all() and table["rank"].iloc[0] == 1
     margin = found.margin or 0.0
     within = (pairs["low"] > -margin) & (pairs["high"] < margin)
     assert (

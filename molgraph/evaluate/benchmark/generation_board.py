@@ -48,7 +48,6 @@ class GenerationBoard:
     dataset: str
     split: str
     embedding: str
-    draws: int
     rows: tuple[GeneratorRow, ...]
 
     @property
@@ -85,10 +84,11 @@ class GenerationBoard:
         """A row a generator or control: kind, cells, the measures' means, seconds of training and sampling."""
         rows = []
         for row in self.rows:
-            means = {m.name: row.values[m.name].value if m.name in row.values else np.nan for m in self.measures}
+            means = {name: found.value for name, found in row.values.items()}
             seconds = {"fit_seconds": row.fit_seconds, "sample_seconds": row.sample_seconds}
             rows.append({"generator": row.name, "kind": row.kind, "cells": row.cells} | means | seconds)
-        return pd.DataFrame(rows).set_index("generator")
+        columns = ["kind", "cells", *(each.name for each in self.measures), "fit_seconds", "sample_seconds"]
+        return pd.DataFrame(rows).set_index("generator")[columns]
 
     def to_markdown(self) -> str:
         """The tables as Markdown, controls in italics."""
@@ -123,7 +123,7 @@ def generation_boards(records: Records) -> list[GenerationBoard]:
         for name in dict.fromkeys(row.name for row in here if row.kind == "control"):
             found = [row for row in here if row.name == name and row.kind == "control"]
             rows.append(GeneratorRow(name, "control", len(found), _mean(found)))
-        boards.append(GenerationBoard(*place, how.embedding, how.draws, tuple(rows)))
+        boards.append(GenerationBoard(*place, how.embedding, tuple(rows)))
     return boards
 
 

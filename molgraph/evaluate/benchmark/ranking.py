@@ -26,8 +26,7 @@ class Ranking:
 
     # indexed by method, by mean, those that lack folds last: ``rank``, ``mean``, ``low``, ``high`` (interval of
     # the mean with Nadeau and Bengio's variance, each by itself), ``sd``, ``folds``, ``groups`` (letters: two
-    # methods share one exactly where neither is better), ``worse_than`` (number of methods that are better).
-    # ``rank`` is NaN where nothing was tested
+    # methods share one exactly where neither is better). ``rank`` is NaN where nothing was tested
     table: pd.DataFrame
     # a row a pair of ranked methods, in the table's order: ``difference`` (mean of a less mean of b), ``low``,
     # ``high`` (at the level of Holm's step, so that 0 lies outside exactly where ``different``), ``d``,
@@ -116,8 +115,8 @@ def rank_methods(
     order = mean.sort_values(ascending=not higher_is_better, kind="stable").index
     order = order[np.argsort(order.isin(list(left_out)), kind="stable")]
     whole = [name for name in order if name not in left_out]
-    bootstrap = n == 1 and errors is not None and {*whole} <= {*errors.index}
-    spread = errors.loc[whole, whole].to_numpy() if bootstrap and errors is not None else None
+    known = n == 1 and errors is not None and {*whole} <= {*errors.index}
+    spread = errors.loc[whole, whole].to_numpy() if known and errors is not None else None
     pairs = _pairs(kept[whole], test_over_train, margin, spread)
     above = np.zeros((len(whole), len(whole)), dtype=bool)
     if len(pairs):
@@ -128,12 +127,11 @@ def rank_methods(
     table = pd.DataFrame(index=order.rename("method"), columns=["rank"], dtype=np.float64)
     table = table.assign(mean=mean, low=mean[order] - half, high=mean[order] + half, sd=kept.std(), folds=has)
     table["groups"] = [*letter_groups(above | above.T), *[""] * len(left_out)]
-    table["worse_than"] = [*above.sum(axis=0), *[0] * len(left_out)]
     if len(pairs):
         table.loc[whole, "rank"] = 1.0 + np.maximum.accumulate(above.sum(axis=0))
-    untested = n == 1 and len(whole) > 1 and not bootstrap
+    untested = n == 1 and len(whole) > 1 and spread is None
     notes = ("one fold cannot tell methods apart, so none has a rank",) if untested else ()
-    return Ranking(table, pairs, n, higher_is_better, test_over_train, margin, bootstrap, left_out, notes)
+    return Ranking(table, pairs, n, higher_is_better, test_over_train, margin, spread is not None, left_out, notes)
 
 
 def _half_width(sd: np.ndarray, n: np.ndarray | float, alpha: float | np.ndarray, ratio: float) -> np.ndarray:

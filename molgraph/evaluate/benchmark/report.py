@@ -66,7 +66,7 @@ def write_bench_report(
     else:
         records = source if isinstance(source, Records) else read_records(source)
         scores = score_records(records)
-        report = gather(records, scores=scores, slices=slices)
+        report = gather(records, scores, slices)
         if record is not None:
             write_record(records, scores, report, record)
     for path, made in ((out, report_page), (markdown, leaderboard)):

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,7 @@ from molgraph.evaluate.benchmark.board_overall import Overall, summarise
 from molgraph.evaluate.benchmark.bootstrap import bootstrap_errors
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 from molgraph.evaluate.benchmark.report_slices import Slices, slice_records
-from molgraph.evaluate.benchmark.run_folder import Records, read_records
-from molgraph.evaluate.benchmark.scoring import score_records
+from molgraph.evaluate.benchmark.run_folder import Records
 from molgraph.evaluate.benchmark.unused_rows import RowCount
 from molgraph.evaluate.metrics import evaluate_metric, get_metric
 
@@ -95,11 +93,8 @@ class BenchReport:
         return [run, f"molgraph bench report bench/{self.recipe_name} --leaderboard LEADERBOARD.md"]
 
 
-def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, slices: bool = True) -> BenchReport:
-    """Read a benchmark's folder, score what stands in it, rank, and look where methods err."""
-    records = source if isinstance(source, Records) else read_records(source)
-    if scores is None:
-        scores = score_records(records)
+def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
+    """Rank the methods of a benchmark's folder by their scores, and look where they err."""
     if not records.done:
         whys = dict.fromkeys([*records.refused.values(), *records.refused_splits.values()])
         raise DataError(
@@ -205,7 +200,7 @@ def _ceilings(board: Board, slices: Slices | None) -> tuple[Ceiling, ...]:
     return tuple(c for c in made if np.isfinite(c.value))
 
 
-def noise_ceiling(y: np.ndarray, sd: float, metric: str, *, rows: int = 0, n: int = 200, seed: int = 0) -> float:
+def noise_ceiling(y: np.ndarray, sd: float, metric: str, *, rows: int = 0, n: int = 200) -> float:
     """The mean score of a model that knows every true value, judged by labels with noise.
 
     RMSE and MAE are those of the noise itself. For the others (Brown, Muchmore and Hajduk 2009, Drug Discov. Today
@@ -231,7 +226,7 @@ def noise_ceiling(y: np.ndarray, sd: float, metric: str, *, rows: int = 0, n: in
     if kept <= 0:
         return float("nan")
     true = y.mean() + (y - y.mean()) * np.sqrt(kept)
-    rng, judge = generator(seed, "noise ceiling"), get_metric(metric)
+    rng, judge = generator(0, "noise ceiling"), get_metric(metric)
     size = min(rows or len(true), len(true))
     found = []
     for _ in range(n):

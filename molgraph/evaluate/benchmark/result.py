@@ -65,7 +65,7 @@ class BenchmarkResult:
     @cached_property
     def boards(self) -> list[Board]:
         """Ranked boards, one a dataset, split and metric; each has ``to_frame`` and says who can be told from whom."""
-        return list(gather(self.records, scores=self.scores, slices=False).boards)
+        return list(gather(self.records, self.scores, slices=False).boards)
 
     def report(self, out: str | Path, leaderboard: str | Path | None = None) -> Path:
         """Write the page that ``molgraph bench report`` writes, and the leaderboard where it is named."""
