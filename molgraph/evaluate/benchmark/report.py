@@ -129,24 +129,23 @@ def breakable(name: str) -> Markup:
     return Markup(re.sub("([_/-])", r"\1<wbr>", str(escape(name))))
 
 
-def heat(board: Board, methods: Sequence[str]) -> list[dict[str, str]]:
+def heat(board: Board, methods: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """A board's cells in the overview: text, colour, what is said on hovering, and the mean score."""
     frame, found = report_rows.board_rows(board), []
+    lost = board.failures.drop_duplicates("method").set_index("method")["status"]
     for name in methods:
-        cell = {"text": NONE, "tone": "none", "says": "not on this board", "mean": ""}
-        if name in frame.index:
-            row, cell = frame.loc[name], cell | {"says": frame["note"][name]}
-            if name in board.ranking.left_out:
-                lost = board.failures.loc[board.failures["method"] == name, "status"]
-                cell |= {"text": lost.iloc[0], "tone": "none lost"} if len(lost) else {}
-            elif not board.tested:
-                cell |= {"tone": "untested", "says": report_rows.how_tested(board), "mean": row["score"]}
-            else:
-                third = int(min(3 * (row["rank"] - 1) // len(board.ranking.ranked), 2))
-                tone = "first" if row["rank"] == 1 else ("high", "middle", "low")[third]
-                says = f"{name}: {report_rows.metric_label(board.metric)} {row['score']}"
-                cell = {"text": row["place"], "tone": tone, "says": says, "mean": row["score"]}
-        found.append(cell)
+        row = frame.loc[name] if name in frame.index else None
+        if row is None:
+            found.append((NONE, "none", "not on this board", ""))
+        elif row["note"]:
+            found.append((lost.get(name, NONE), "none lost" if name in lost else "none", row["note"], ""))
+        elif not board.tested:
+            found.append((NONE, "untested", report_rows.how_tested(board), row["score"]))
+        else:
+            third = int(min(3 * (row["rank"] - 1) // len(board.ranking.ranked), 2))
+            tone = "first" if row["rank"] == 1 else ("high", "middle", "low")[third]
+            says = f"{name}: {report_rows.metric_label(board.metric)} {row['score']}"
+            found.append((row["place"], tone, says, row["score"]))
     return found
 
 

@@ -139,7 +139,11 @@ def facts_of(records: Records) -> dict[str, str]:
     versions = pd.DataFrame([dict(m.get("versions") or {}) for m in manifests])
     for name, each in versions.items():
         out[f"version of {name}"] = ", ".join(each.dropna().astype(str).unique())
-    out["machine"] = "; ".join(filter(None, dict.fromkeys(_machine(m.get("machine") or {}) for m in manifests)))
+    machines = [
+        {k: f"{v} cores" if k == "cores" and v else v for k, v in (m.get("machine") or {}).items()} for m in manifests
+    ]
+    texts = (", ".join(str(value) for value in machine.values() if value) for machine in machines)
+    out["machine"] = "; ".join(filter(None, dict.fromkeys(texts)))
     budgets, budget = {str(m["budget"]) for m in manifests if m.get("budget")}, recipe.budget
     out["budget of a cell"] = f"{budget.seconds:g} s, {budget.memory_gb:g} GB" + "; mixed" * (len(budgets) > 1)
     cpu = sum(float(m["cpu_seconds"]) for m in manifests if m.get("cpu_seconds"))
@@ -176,10 +180,6 @@ def entered_rows(records: Records, dataset: str) -> list[str]:
             words = [*manifest["notes"], *(f"{key} {about[key]}" for key in keys if about.get(key))]
             found[cell.method] = f"{cell.method} was entered by its predictions: {'; '.join(words)}"
     return list(found.values())
-
-
-def _machine(machine: Mapping[str, Any]) -> str:
-    return ", ".join(f"{value} cores" if key == "cores" else str(value) for key, value in machine.items() if value)
 
 
 def _ceilings(board: Board, slices: Slices | None) -> tuple[Ceiling, ...]:

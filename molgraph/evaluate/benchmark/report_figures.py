@@ -21,7 +21,7 @@ from molgraph.evaluate.benchmark.report_slices import EDGES, Slices
 from molgraph.evaluate.report_style import CARD, COLOURS, DASHED, INK, LINE, SOFT, drawn, number, reliability, short
 
 WIDTH = 5.6  # inches
-LINES = 6  # methods in a figure of lines
+LINES = 6  # methods in a figure of lines, beside the forest and the mean
 FILLS = {"better": COLOURS[2], "equivalent": COLOURS[0]}
 CAPTIONS = {
     "pairs": "Mean of the row's method less that of the column's; green where it is better, blue where the two are "
@@ -47,10 +47,8 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
         "cost": (cost, board.to_frame(), colour, label, ranking.higher_is_better),
     }
     if slices is not None:
-        names = [m for m in board.methods if m in slices.p]
-        must = [m for m in (board.reference, "mean") if m in names]
-        best = [m for m in names if m not in must][: LINES - len(must)]
-        names = [m for m in names if m in best or m in must]
+        there = [m for m in board.methods if m in slices.p]
+        names = [m for i, m in enumerate(there) if i < LINES or m in (board.reference, "mean")]
         if slices.distance is not None:
             figures["distance"] = (distance, *slices.by_distance(names), colour, slices.error_label)
         if slices.binary:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import MolgraphError
@@ -77,17 +78,15 @@ class Slices:
         Returns:
             Labels in each bin, int [bins], and by method float [bins].
         """
-        bins, out = len(EDGES) - 1, {}
-        counts = np.zeros(bins, dtype=np.int64)
         distance = np.full(len(self.y), np.nan) if self.distance is None else self.distance
+        bins, n, out = range(len(EDGES) - 1), pd.Series(0, range(len(EDGES) - 1)), {}
+        at = np.where(np.isfinite(distance), np.digitize(distance, EDGES[1:-1]), np.nan)
         for method in methods:
-            error = self.errors(method) ** (2 if self.binary else 1)
-            use = np.isfinite(error) & np.isfinite(distance)[:, None]
-            at = np.broadcast_to(np.digitize(distance, EDGES[1:-1])[:, None], error.shape)[use]
-            n, total = np.bincount(at, minlength=bins), np.bincount(at, error[use], minlength=bins)
-            out[method] = np.where(n >= LEAST_ROWS, total / np.maximum(n, 1), np.nan)
-            counts = np.maximum(counts, n)
-        return counts, out
+            error = pd.DataFrame(self.errors(method) ** (2 if self.binary else 1), at).stack().groupby(level=0)
+            found = error.agg(["count", "mean"]).reindex(bins)
+            n = np.maximum(n, found["count"].fillna(0).astype(int))
+            out[method] = found["mean"].where(found["count"] >= LEAST_ROWS).to_numpy()
+        return n.to_numpy(), out
 
     def worst(self, method: str, n: int = 8) -> list[tuple[int, int, float]]:
         """Row, target and error of the largest errors, a molecule once, largest first."""
