@@ -19,9 +19,9 @@ from typer.testing import CliRunner
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, StorageError
 from molgraph.evaluate.benchmark.report import report_page, write_bench_report
-from molgraph.evaluate.benchmark.report_data import BenchReport, gather
+from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.report_markdown import leaderboard
-from molgraph.evaluate.benchmark.report_slices import EDGES, Answers, Slices
+from molgraph.evaluate.benchmark.report_slices import EDGES, Slices
 from tests.evaluate.bench_scores import failed, made_up
 from tests.evaluate.bench_tables import small, three_and_a_failure
 
@@ -87,7 +87,7 @@ def test_the_page_is_whole_and_says_who_failed(page: Path) -> None:
 
 def test_the_leaderboard_says_the_same_in_markdown(run: Path, page: Path) -> None:
     text = page.with_suffix(".md").read_text("utf-8")
-    assert text == leaderboard(gather(run)) and NASTY not in text and "\\| \\*b\\*" in text
+    assert text == leaderboard(write_bench_report(run)) and NASTY not in text and "\\| \\*b\\*" in text
     table = [line for line in text.splitlines() if line.startswith("|")]
     for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         assert len({line.replace("\\|", "").count("|") for line in block.splitlines()}) == 1, block
@@ -122,48 +122,47 @@ def in_memory(scores: pd.DataFrame) -> BenchReport:
 
 def test_a_folder_without_cells_and_one_that_is_none(run: Path, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="recipe of a benchmark"):
-        gather(tmp_path)
+        write_bench_report(tmp_path)
     shutil.copytree(run, tmp_path / "half")
     shutil.rmtree(tmp_path / "half" / "cells" / "small" / "random-1x5" / "noise1")
-    made = gather(tmp_path / "half", slices=False)
+    made = write_bench_report(tmp_path / "half", slices=False)
     board = next(b for b in made.boards if b.dataset == "small")
     assert board.ranking.left_out["noise1"] == "0 of 5 folds: not run" and made.done == made.wanted - 5
     shutil.rmtree(tmp_path / "half" / "cells")
     with pytest.raises(DataError, match="no cell that was computed"):
-        gather(tmp_path / "half")
+        write_bench_report(tmp_path / "half")
 
 
 def test_errors_by_distance_are_those_of_the_rows_in_the_bin(run: Path) -> None:
-    made = gather(run)
+    made = write_bench_report(run)
     slices = made.slices["small", "random-1x5"]
-    assert set(slices.tested) == {"random_forest", "noise1", "noise3"} and np.isfinite(slices.distance).all()
+    assert set(slices.p) == {"random_forest", "noise1", "noise3"} and np.isfinite(slices.distance).all()
     counts, errors = slices.by_distance(["noise1"])
-    answers = slices.tested["noise1"]
-    assert answers.rows.tolist() == list(range(100)) and counts.sum() == 100
+    y, p = slices.y, slices.p["noise1"]
+    assert np.isfinite(p).all() and np.isfinite(y).all() and len(p) == len(y) == 100 and counts.sum() == 100
     for b, (low, high) in enumerate(pairwise(EDGES)):
         rows = (slices.distance >= low) & (slices.distance < high + (b == len(EDGES) - 2))
-        mean = np.abs(answers.p - answers.y)[rows[answers.rows]].mean() if rows.sum() >= 10 else np.nan
+        mean = np.abs(p - y)[rows].mean() if rows.sum() >= 10 else np.nan
         assert errors["noise1"][b] == pytest.approx(mean, nan_ok=True)
     worst = slices.worst("noise3", 3)
-    assert worst[0][2] == pytest.approx(np.abs(slices.tested["noise3"].p - slices.tested["noise3"].y).max())
+    assert worst[0][2] == pytest.approx(np.abs(slices.p["noise3"] - y).max())
 
 
 def test_errors_of_several_targets_are_in_their_own_spread() -> None:
     y = np.array([[0.0, 0.0], [2.0, 200.0]])
     targets = (Target("a"), Target("b"))
-    slices = Slices(targets, {"m": Answers(np.arange(2), y, y + np.array([1.0, 100.0]))})
+    slices = Slices(targets, y, {"m": y + np.array([1.0, 100.0])})
     assert slices.errors("m") == pytest.approx(np.ones((2, 2)))
     lone = np.array([[np.nan], [1.0]])
-    assert Slices((Target("a"),), {"m": Answers(np.arange(2), lone, lone + 2)}).worst("m") == [(1, 0, 2.0)]
+    assert Slices((Target("a"),), lone, {"m": lone + 2}).worst("m") == [(1, 0, 2.0)]
 
 
 def test_a_class_is_named_and_its_error_is_what_its_probability_lacks() -> None:
-    answers = Answers(np.array([4, 7]), np.array([[0.0], [2.0]]), np.array([[0.9], [0.2]]))
+    y, p = np.full((2, 8, 1), np.nan)
+    y[[4, 7], 0], p[[4, 7], 0] = [0.0, 2.0], [0.9, 0.2]
     smiles = np.array(["C"] * 8, dtype=object)
-    slices = Slices(
-        (Target("c", "multiclass", classes=("lo", "mid", "hi")),), {"a": answers}, smiles, smiles, np.ones(8)
-    )
-    assert slices.errors("a").ravel() == pytest.approx([0.1, 0.8]) and slices.worst("a", 1)[0][:2] == (7, 0)
+    slices = Slices((Target("c", "multiclass", classes=("lo", "mid", "hi")),), y, {"a": p}, smiles, smiles, np.ones(8))
+    assert slices.errors("a")[[4, 7]].ravel() == pytest.approx([0.1, 0.8]) and slices.worst("a", 1)[0][:2] == (7, 0)
     made = in_memory(made_up({"a": 1.0, "b": 1.1}))
     page = report_page(replace(made, slices={("esol", "random-5x5"): slices}))
     assert "<dd>hi</dd>" in page and "<dt>P(that), a</dt><dd>0.200</dd>" in page

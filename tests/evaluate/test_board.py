@@ -13,13 +13,20 @@ from molgraph.base.errors import DataError
 from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.board_overall import summarise
-from molgraph.evaluate.benchmark.recipe import Quoted
+from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.report_data import noise_ceiling
 from molgraph.evaluate.benchmark.report_markdown import board_lines
 from tests.evaluate.bench_scores import failed, made_up
 
 METHODS = {"mean": 1.9, "rf": 1.0, "catboost": 0.9, "gp": 0.905}
 NAN = float("nan")
+
+
+def asked(*methods: str, **more: object) -> BenchRecipe:
+    """A recipe of those methods on the dataset of the made-up scores."""
+    split = [{"recipe": "random", "folds": 5, "repeats": 5}]
+    values = {"name": "x", "datasets": ["esol"], "split": split, "method": [{"name": name} for name in methods]}
+    return BenchRecipe.from_dict(values | more)
 
 
 @pytest.mark.parametrize(("column", "what"), [("split_hash", "splits"), ("data_hash", "datasets")])
@@ -58,7 +65,7 @@ def test_failed_cells_are_rows_and_their_method_is_not_ranked() -> None:
     scores = made_up(METHODS)
     scores = failed(scores, (scores["method"] == "gp") & (scores["fold"] == 2) & (scores["repeat"] > 2))
     scores = scores[~((scores["method"] == "mean") & (scores["repeat"] == 4))]  # not run yet
-    (board,) = make_boards(scores, expected={"esol": {"dmpnn": "not run", "gp": "not run"}, "bace": {"mpnn": ""}})
+    (board,) = make_boards(scores, asked("dmpnn", "gp"))
     assert board.ranking.ranked == ["catboost", "rf"] and set(board.methods) == {*METHODS, "dmpnn"}
     frame = board.to_frame()
     assert frame.loc["gp", "note"] == "23 of 25 folds: timeout: over 600 s (r3-f2)" and frame.loc["gp", "failures"] == 2
@@ -108,7 +115,7 @@ def test_the_same_split_drawn_again_is_no_new_fold() -> None:
 def test_quoted_numbers_stand_on_their_board_and_are_not_ranked() -> None:
     quote = {"dataset": "esol", "split": "random-5x5", "method": "MPNN", "metric": "rmse", "value": 0.1}
     quote |= {"protocol": "one random split, 3 seeds", "source": "Wu et al. 2018"}
-    first, second = make_boards(made_up(METHODS, metrics=["rmse", "r2"]), quoted=[Quoted(**quote)])
+    first, second = make_boards(made_up(METHODS, metrics=["rmse", "r2"]), asked("mean", quoted=[quote]))
     assert first.quoted[0].value == 0.1 and not second.quoted and "MPNN" not in first.methods
     assert first.primary and not second.primary
     chosen = make_boards(made_up(METHODS, metrics=["rmse", "r2"]), primary={"esol": "r2"})

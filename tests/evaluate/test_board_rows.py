@@ -20,7 +20,7 @@ from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.published_record import ABOUT, read_record
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.report import report_page, write_bench_report
-from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of, gather
+from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.report_markdown import board_lines, leaderboard
 from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run import Ran
@@ -45,7 +45,7 @@ def predicted(scores: pd.DataFrame, method: str, n: int, of: int, fold: int = 0,
 def test_a_method_that_declines_its_hard_rows_is_not_ranked(tmp_path: Path) -> None:
     shy = {"name": "odd", "label": "shy", "params": {"how": "declines"}}
     go(tmp_path, recipe("ridge", {"name": "ridge", "label": "noise", "params": {"noise": 1.0}}, shy))
-    made = gather(tmp_path, slices=False)
+    made = write_bench_report(tmp_path, slices=False)
     for board in made.boards:
         assert set(board.ranking.ranked) == {"ridge", "noise"}
         assert board.ranking.left_out == {"shy": "0 of 5 folds: predicts 3 of 12 measured rows in r0-f0"}
@@ -149,7 +149,7 @@ def test_a_metric_that_is_asked_for_leads_its_kind_and_no_other() -> None:
 @pytest.fixture(scope="module")
 def shown(run: Path, record: Path) -> list[tuple[BenchReport, str, str]]:
     """The run's report and its record's, each with leaderboard and page."""
-    return [(made, leaderboard(made), report_page(made)) for made in (gather(run), read_record(record))]
+    return [(made, leaderboard(made), report_page(made)) for made in (write_bench_report(run), read_record(record))]
 
 
 def test_numbers_and_classes_of_one_dataset_lead_a_board_each(ran: Ran, shown) -> None:
@@ -214,12 +214,12 @@ def test_errors_stand_beside_r2_spearman_and_the_fold_error_of_logarithms() -> N
     scores = pd.concat([made_up({"a": 0.4, "b": 0.5}, metrics=["mae", "rmse", "r2", "spearman"], dataset="adme_hlm")])
     boards = make_boards(scores, primary={"adme_hlm": "mae"})
     main = next(board for board in boards if board.primary)
-    assert all(not board.beside for board in boards if board is not main)
+    assert all(board.beside.empty for board in boards if board is not main)
     recipe_of = BenchRecipe.from_dict(
         {"name": "x", "datasets": ["adme_hlm"], "split": [{"recipe": "random"}], "method": [{"name": "mean"}]}
     )
     target = "LOG HLM_CLint (mL/min/kg)"
-    found = boards_of(recipe_of, scores.assign(target=target), {"adme_hlm": ["mae"]}, {})
+    found = make_boards(scores.assign(target=target), recipe_of, primary={"adme_hlm": ["mae"]})
     main = next(board for board in found if board.primary)
     assert main.unit == "log10(mL/min/kg)" and main.censored == 0.31
     frame = main.to_frame()

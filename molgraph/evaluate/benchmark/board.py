@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from molgraph.base.errors import DataError
+from molgraph.base.errors import MolgraphError
 from molgraph.base.printable import count
-from molgraph.data.card_parts import Margin
+from molgraph.data.cards import Card, card
 from molgraph.evaluate.benchmark.board_folds import FoldScores, check_hashes, fold_scores
-from molgraph.evaluate.benchmark.ranking import ALPHA, Ranking, rank_methods
-from molgraph.evaluate.benchmark.recipe import Quoted
+from molgraph.evaluate.benchmark.ranking import Ranking, rank_methods
+from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 from molgraph.evaluate.benchmark.unused_rows import RowCount
 
 PLACE, CELL = ["dataset", "edition", "split"], ["repeat", "fold", "seed", "method"]
 ERRORS = ("rmse", "mae")  # in the unit of the measured values
 LOGARITHMS = ("log10(", "-log10(", "pIC50", "logD")  # units of which a difference is a fold
 FOREST = ("random_forest", "forest", "rf")  # names that the reference goes by, where nobody says another
+SHOWN = [
+    "rank", "mean", "low", "high", "groups", "to_best", "to_best_low", "to_best_high", "cpu_minutes", "failures",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,31 +40,34 @@ class Ceiling:
 class Board:
     """One table: methods on the same folds of one dataset under one metric."""
 
-    dataset: str  # what it is about
-    edition: str  # what it is about
-    split: str  # what it is about
-    metric: str  # what it is about
-    data_hash: str  # of the dataset's content
-    split_hashes: Mapping[str, str]  # of each fold
+    dataset: str
+    edition: str
+    split: str
+    metric: str
     ranking: Ranking  # the statistics over ``scores.folds``
     scores: FoldScores  # macro means over tasks, a row a fold, with the tasks that they stand on
     # by method: ``cpu_minutes`` and ``seconds`` of a cell (means over those that ended well), ``peak_mb``
-    # (largest), ``cells``, ``total_cpu_minutes`` (failed cells too)
+    # (largest), ``total_cpu_minutes`` (of all cells, failed ones too)
     cost: pd.DataFrame
     failures: pd.DataFrame  # a row a failed cell: method, fold, seed, status, reason
+    beside: pd.DataFrame  # means of the metrics that people read beside a leading error, a row a method
+    card: Card | None = None  # what is known of the dataset, where it has a card
+    unit: str = ""  # of the measured values, from the card
+    censored: float = 0.0  # share of them that stand at a limit of the assay, from the card
     reference: str = ""  # the forest that every other method is held against, or empty
     quoted: tuple[Quoted, ...] = ()  # numbers from papers: shown in grey, never ranked
-    margin: Margin | None = None  # the smallest difference of this metric that matters, where the card says one
     ceilings: tuple[Ceiling, ...] = ()  # what the labels' noise allows, as far as it is known
+    errors: pd.DataFrame | None = None  # of one split, the bootstrap errors by which its methods are tested
     primary: bool = False  # whether it leads: the summary over datasets counts this metric of these targets
     # whether no other board leads on this dataset and split; one with numbers and classes has two that do
     alone: bool = True
     notes: tuple[str, ...] = ()  # what else a reader should know
     rows: RowCount = field(default_factory=RowCount)  # the dataset's rows, and those that no method could use
-    unit: str = ""  # of the measured values, from the card
-    censored: float = 0.0  # share of them that stand at a limit of the assay, from the card
-    # other metric -> method -> its mean over folds, beside errors of numbers
-    beside: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Dataset, split and metric."""
+        return self.dataset, self.split, self.metric
 
     @property
     def name(self) -> str:
@@ -87,12 +94,20 @@ class Board:
         """``better``, ``worse``, ``equivalent`` or ``undecided``; empty where the two were not tested."""
         return self.ranking.verdict(method, self.reference)
 
-    def tested_by(self, errors: pd.DataFrame) -> Board:
-        """The board of one split, its methods tested by the standard errors of their differences."""
-        old = self.ranking
-        how: dict[str, Any] = {"alpha": old.alpha, "test_over_train": old.test_over_train, "margin": old.margin}
-        how |= {"why": self.scores.why, "errors": errors}
-        return replace(self, ranking=rank_methods(self.scores.folds, old.higher_is_better, **how))
+    def tested_by(self, errors: pd.DataFrame | None) -> Board:
+        """The board of one split, its methods tested by the standard errors of their differences, where there are."""
+        if errors is None:
+            return self
+        old, of = self.ranking, self.scores
+        ranking = rank_methods(
+            of.folds,
+            old.higher_is_better,
+            test_over_train=old.test_over_train,
+            margin=old.margin,
+            errors=errors,
+            why=of.why,
+        )
+        return replace(self, ranking=ranking, errors=errors)
 
     def to_frame(self) -> pd.DataFrame:
         """A row a method: the ranking's table, the difference from the first with its interval, cost, failures.
@@ -109,35 +124,25 @@ class Board:
         out = ranking.table.join(steps).join(self.cost[["cpu_minutes", "seconds", "peak_mb"]])
         out["failures"] = self.failures.groupby("method").size().reindex(out.index).fillna(0).astype(int)
         out["reference"] = [self.against_reference(str(name)) for name in out.index]
-        for name, values in self.beside.items():
-            out[name] = [values.get(str(method), float("nan")) for method in out.index]
+        out = out.join(self.beside)
         if "mae" in out and self.unit.startswith(LOGARITHMS):
             out["fold_error"] = 10.0 ** out["mae"]
         out["note"] = [ranking.left_out.get(str(name), "") for name in out.index]
         return out
 
     def __repr__(self) -> str:
-        head = f"Board {self.name}, {self.split}, {self.metric}: {self.sentence}"
-        return "\n".join([head, *self._said(), self._shown().to_string(na_rep="-")])
+        shown = self.to_frame()[SHOWN].to_string(float_format="{:.4g}".format, na_rep="-")
+        return "\n".join([*self._about(), shown])
 
     def _repr_html_(self) -> str:
-        head = f"{escape(self.name)}</b>, {escape(self.split)}, {escape(self.metric)}: {escape(self.sentence)}"
-        said = "".join(f"<br>{escape(text)}" for text in self._said())
-        return f"<p><b>{head}{said}</p>{self._shown().to_html(na_rep='-', border=0)}"
+        shown = self.to_frame()[SHOWN].to_html(float_format="{:.4g}".format, na_rep="-", border=0)
+        return f"<p>{'<br>'.join(map(escape, self._about()))}</p>{shown}"
 
-    def _said(self) -> list[str]:
-        """The lines above the table: rows, notes, and why a method has no rank."""
+    def _about(self) -> list[str]:
+        """The lines above the table: the outcome, rows, notes, and why a method has no rank."""
+        head = f"Board {self.name}, {self.split}, {self.metric}: {self.sentence}"
         unranked = (f"{name} is not ranked: {why}" for name, why in self.ranking.left_out.items())
-        return [text for text in (str(self.rows), *self.notes, *unranked) if text]
-
-    def _shown(self) -> pd.DataFrame:
-        """The columns that fit on a screen, as text."""
-        frame = self.to_frame()
-        columns = ["rank", "mean", "low", "high", "groups", "to_best", "to_best_low", "to_best_high", "cpu_minutes"]
-        shown = frame[[*columns, "failures"]].map(lambda v: f"{v:.3g}" if isinstance(v, float) and v == v else v)
-        for name in ("mean", "low", "high"):
-            shown[name] = [f"{v:.3f}" if v == v else v for v in frame[name]]
-        return shown
+        return [text for text in (head, str(self.rows), *self.notes, *unranked) if text]
 
     @property
     def sentence(self) -> str:
@@ -159,14 +164,10 @@ class Board:
 
 def make_boards(
     scores: pd.DataFrame,
+    recipe: BenchRecipe | None = None,
     *,
     primary: Mapping[str, str | Sequence[str]] | None = None,
-    reference: str | None = None,
-    quoted: Iterable[Quoted] = (),
-    shares: Mapping[str, float] | None = None,
-    margins: Mapping[tuple[str, str], Margin] | None = None,
-    expected: Mapping[str, Mapping[str, str]] | None = None,
-    alpha: float = ALPHA,
+    rows: Mapping[str, RowCount] | None = None,
 ) -> list[Board]:
     """Turn scores into boards, one a dataset, edition, split and metric, in the frame's order.
 
@@ -176,13 +177,10 @@ def make_boards(
 
     Args:
         scores: the frame of ``score_records``.
+        recipe: what was asked for: methods that have no cell at all, the forest's row, quoted numbers, and the
+            datasets whose cards say the unit and the smallest difference that matters.
         primary: dataset -> the metrics that count in the summary; by default the first that each target has.
-        reference: the method that the others are held against; by default the forest, where there is one.
-        quoted: numbers from papers, as a recipe has them.
-        shares: split -> test rows over training rows, where it has no folds that tell it; else 1/4.
-        margins: (dataset, metric) -> the smallest difference that matters.
-        expected: dataset -> method -> why it has no cell at all.
-        alpha: family-wise error rate of a board.
+        rows: dataset -> its rows, and those that no method could use.
 
     Raises:
         DataError: rows of one board differ in the hash of their data, or of their fold's split.
@@ -196,89 +194,72 @@ def make_boards(
         >>> make_boards(pd.DataFrame(rows))[0].sentence
         'rf leads alone, over 8 folds'
     """
-    wanted = [*PLACE, "metric", *CELL, "target", "value", "status", "split_hash", "data_hash"]
-    missing = [column for column in wanted if column not in scores]
-    if missing:
-        raise DataError(f"the frame of scores lacks {', '.join(missing)}", hint="it is what score_records makes")
     scores = scores[scores["metric"].astype(str) != ""]  # a dataset that was refused has no board
     check_hashes(scores)
-    quotes, leading, found = list(quoted), _leading_metrics(scores, primary), []
-    for place, part in scores.groupby([*PLACE, "metric"], sort=False):
-        dataset, edition, split, metric = map(str, place)
-        folds = fold_scores(part, (expected or {}).get(dataset, {}))
-        k = int(part["fold"].nunique())
-        share = (shares or {}).get(split, 1 / (k - 1) if k > 1 else 0.25)
-        higher = bool(part["higher_is_better"].iloc[0])
-        margin = (margins or {}).get((dataset, metric))
-        least = None if margin is None else margin.value
-        how: dict[str, Any] = {"alpha": alpha, "test_over_train": share, "margin": least}
-        ranking = rank_methods(folds.folds, higher, **how, why=folds.why)
-        cost, failures = _costs(part)
-        names = FOREST if reference is None else (reference,)
-        board = Board(
-            dataset=dataset,
-            edition=edition,
-            split=split,
-            metric=metric,
-            data_hash=str(part["data_hash"].iloc[0]),
-            split_hashes=folds.hashes,
-            ranking=ranking,
-            scores=folds,
-            cost=cost,
-            failures=failures,
-            reference=next((name for name in names if name in ranking.table.index), ""),
-            quoted=tuple(q for q in quotes if (q.dataset, q.split, q.metric) == (dataset, split, metric)),
-            margin=margin,
-            primary=metric in leading[dataset, edition, split],
-            alone=len(leading[dataset, edition, split]) == 1,
-            notes=folds.notes,
-        )
-        found.append(board)
-    return [_with_others(board, found) for board in found]
+    methods, splits, quoted = (recipe.method, recipe.split, recipe.quoted) if recipe is not None else ((), (), ())
+    forest = [method.row for method in methods if method.name == FOREST[0]] or FOREST
+    boards = []
+    for (dataset, edition, split), here in scores.groupby(PLACE, sort=False):
+        expected = {m.row: "left out by the recipe" if dataset in m.skip else "not run" for m in methods}
+        k, single = here["fold"].nunique(), [s.fractions for s in splits if s.name == split and s.folds is None]
+        ratio = single[0][2] / (single[0][0] + single[0][1]) if single else 1 / (k - 1) if k > 1 else 0.25
+        known = _card(dataset) if recipe is not None else None
+        margin = known.margin.value if known is not None and known.margin is not None else None
+        leading = _leading(here, np.atleast_1d((primary or {}).get(dataset, [])))
+        parts = {str(metric): part for metric, part in here.groupby("metric", sort=False)}
+        found = {metric: fold_scores(part, expected) for metric, part in parts.items()}
+        means = pd.DataFrame({metric: each.folds.mean() for metric, each in found.items()})
+        cost, failures = _costs(here)
+        for metric, each in found.items():
+            higher = bool(parts[metric]["higher_is_better"].iloc[0])
+            least = margin if known is not None and known.metric == metric else None
+            groups = [g for g in (known.target if known is not None else ()) if {*g.names} & {*each.tasks}]
+            others = ["r2", "spearman", "mae"] if metric in ERRORS and metric in leading else []
+            board = Board(
+                dataset,
+                edition,
+                split,
+                metric,
+                rank_methods(each.folds, higher, test_over_train=ratio, margin=least, why=each.why),
+                each,
+                cost,
+                failures,
+                means[[name for name in others if name in means]],
+                card=known,
+                unit=groups[0].unit if len(groups) == 1 else "",
+                censored=groups[0].censored if len(groups) == 1 else 0.0,
+                reference=next((name for name in forest if name in each.folds), ""),
+                quoted=tuple(q for q in quoted if (q.dataset, q.split, q.metric) == (dataset, split, metric)),
+                primary=metric in leading,
+                alone=len(leading) == 1,
+                notes=each.notes,
+                rows=(rows or {}).get(dataset, RowCount()),
+            )
+            boards.append(board)
+    return boards
 
 
-def _with_others(board: Board, boards: Sequence[Board]) -> Board:
-    """A leading board of errors with the means of the metrics that people read beside them."""
-    if board.metric not in ERRORS or not board.primary:
-        return board
-    place = (board.dataset, board.edition, board.split)
-    same = {b.metric: b.ranking.table["mean"].to_dict() for b in boards if (b.dataset, b.edition, b.split) == place}
-    return replace(board, beside={name: same[name] for name in ("r2", "spearman", "mae") if name in same})
+def _card(name: str) -> Card | None:
+    with suppress(MolgraphError):  # a table of one's own has none
+        return card(name)
+    return None
 
 
-def _leading_metrics(
-    scores: pd.DataFrame, asked: Mapping[str, str | Sequence[str]] | None
-) -> dict[tuple[str, ...], list[str]]:
-    """(dataset, edition, split) -> one metric for each kind of target: the first asked for that judges it, or its own.
-
-    Numbers and classes of one dataset have a board each that leads.
-    """
-    found: dict[tuple[str, ...], list[str]] = {}
-    known = scores[[*PLACE, "target", "metric"]].drop_duplicates()
-    for (*place, _), metrics in known.groupby([*PLACE, "target"], sort=False)["metric"]:
-        wanted = (asked or {}).get(str(place[0]), ())
-        wanted = [wanted] if isinstance(wanted, str) else wanted
-        own = metrics.tolist()
-        chosen = next((name for name in wanted if name in own), own[0])
-        leads = found.setdefault(tuple(map(str, place)), [])
-        leads += [] if chosen in leads else [chosen]
-    return found
+def _leading(scores: pd.DataFrame, asked: Iterable[str]) -> list[str]:
+    """One metric for each kind of target of a dataset: the first asked for that judges it, or its own first."""
+    metrics = scores.groupby("target", sort=False)["metric"].unique()
+    return list(dict.fromkeys(next((name for name in asked if name in own), str(own[0])) for own in metrics))
 
 
 def _costs(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Cost by method, and failed cells, from the rows of one metric."""
     cells = part.drop_duplicates(CELL)
     well = cells["status"] == "ok"
-    good, every = cells[well].groupby("method", sort=False), cells.groupby("method", sort=False)
-    cost = pd.DataFrame(
-        {
-            "cpu_minutes": good["cpu_seconds"].mean() / 60,
-            "seconds": good["seconds"].mean(),
-            "peak_mb": good["peak_mb"].max(),
-            "cells": every.size(),
-            "total_cpu_minutes": every["cpu_seconds"].sum() / 60,
-        }
-    )
+    good = cells[well].groupby("method", sort=False)
+    cost = good.agg(cpu_minutes=("cpu_seconds", "mean"), seconds=("seconds", "mean"), peak_mb=("peak_mb", "max"))
+    cost = cost.reindex(cells["method"].unique())
+    cost["cpu_minutes"] /= 60
+    cost["total_cpu_minutes"] = cells.groupby("method")["cpu_seconds"].sum() / 60
     named = "r" + cells["repeat"].astype(str) + "-f" + cells["fold"].astype(str)
     bad = cells.assign(fold=named)[~well]
     return cost, bad[["method", "fold", "seed", "status", "reason"]].reset_index(drop=True)

@@ -23,7 +23,6 @@ class FoldScores:
     counted: Mapping[str, int]  # tasks counted in each fold
     left_out: Mapping[str, str]  # task -> in how many folds it was left out, and the first reason
     why: Mapping[str, str]  # method -> why it lacks the first fold that it lacks
-    hashes: Mapping[str, str]  # fold -> hash of its split
     notes: tuple[str, ...] = ()  # what else a reader should know
 
 
@@ -43,39 +42,39 @@ def check_hashes(scores: pd.DataFrame) -> None:
             )
 
 
-def fold_scores(part: pd.DataFrame, expected: Mapping[str, str] | None = None) -> FoldScores:
+def fold_scores(part: pd.DataFrame, expected: Mapping[str, str]) -> FoldScores:
     """Average one board's rows over seeds and tasks.
 
     Tasks are counted in a fold where every method that will be ranked has a score; a method that has none, or fewer
     than half of the fold's tasks, lacks the fold instead; so does one whose score of a task stands on fewer than 99%
-    of the rows that another method predicted there. Folds with the same split hash are one fold.
+    of the rows that another method predicted there. Folds with the same split hash are one fold. ``expected`` says
+    why a method that has no row has none.
     """
     rows, notes = _rows(part)
-    tasks = rows["target"].unique().tolist()
-    keys = rows.groupby(["place", "target", "method"])
-    x = keys["value"].mean().where(keys["good"].all()).unstack("method")[rows["method"].unique()]
+    tasks, methods = rows["target"].unique(), rows["method"].unique()
+    keys = rows.groupby(["fold", "target", "method"], observed=True)
+    x = keys["value"].mean().where(keys["good"].all()).unstack("method")[methods]
     there = x.notna()
     any_method = there.any(axis=1)
-    live = any_method.groupby("place").any()
-    has = there[any_method].groupby("place").mean().reindex(live.index, fill_value=0.0) >= LEAST_TASKS
-    for place, method in rows.loc[rows["short"], ["place", "method"]].itertuples(index=False):
-        has.loc[place, method] = False
+    live = any_method.groupby("fold", observed=True).any()
+    has = there[any_method].groupby("fold", observed=True).mean().reindex(live.index, fill_value=0.0) >= LEAST_TASKS
+    for fold, method in rows.loc[rows["short"], ["fold", "method"]].itertuples(index=False):
+        has.loc[fold, method] = False
     ranked = has[live].all() & live.any()
     judges = ranked if ranked.any() else has.any()
     common = there.loc[:, judges].all(axis=1) if judges.any() else any_method
-    fold = common[common].groupby("place")
-    means = x[common].groupby("place").mean().where(there[common].groupby("place").all())
-    folds = means.reindex(live.index).where(has)
-    counted = fold.size().reindex(live.index, fill_value=0)
-
-    name = rows.drop_duplicates("place").set_index("place")["fold"].sort_index()
+    means = x[common].groupby("fold", observed=True).mean()
+    means = means.where(there[common].groupby("fold", observed=True).all())
+    folds = means.reindex(live.index).where(has).rename_axis(columns=None)
     bad = rows[~rows["good"] | rows["short"]]
     why = {}
     asked = live if live.any() else ~live
     for method in has.columns[~has[asked].all()]:
         lacking = has.index[asked & ~has[method]]
-        found = bad[(bad["method"] == method) & bad["place"].isin(lacking)]
-        why[method] = _reason(found.iloc[0]) if len(found) else f"not run in {name[lacking[0]]}"
+        found = bad[(bad["method"] == method) & bad["fold"].isin(lacking)]
+        why[method] = _reason(found.iloc[0]) if len(found) else f"not run in {lacking[0]}"
+    for method in [name for name in expected if name not in folds]:
+        folds[method], why[method] = np.nan, expected[method]
     left_out = {}
     for task in tasks if len(tasks) > 1 else ():
         lost = live & ~common.xs(task, level="target").reindex(live.index, fill_value=True)
@@ -85,55 +84,41 @@ def fold_scores(part: pd.DataFrame, expected: Mapping[str, str] | None = None) -
             left_out[task] = f"left out in {lost.sum()} of {live.sum()} folds: {reason}"
     dead = list(live.index[~live])
     if dead:
-        first = bad[bad["place"] == dead[0]]
-        named = ", ".join(name[dead[:3]]) + f" and {len(dead) - 3} more" * (len(dead) > 3)
-        notes.append(f"No method has a score in {named}: {_reason(first.iloc[0])}.")
+        named = ", ".join(dead[:3]) + f" and {len(dead) - 3} more" * (len(dead) > 3)
+        notes.append(f"No method has a score in {named}: {_reason(bad[bad['fold'] == dead[0]].iloc[0])}.")
     notes += _unpredicted(rows[rows["good"] & rows["method"].map(ranked)], int(ranked.sum()))
-    folds = folds.set_axis(pd.Index(name[folds.index], name="fold")).rename_axis(columns=None)
-    for method in (expected or {}).keys() - set(folds.columns):
-        why[method] = (expected or {})[method]
-    folds[[m for m in expected or {} if m not in folds.columns]] = np.nan
-    hashes = rows.drop_duplicates("place").set_index("fold")["split_hash"]
-    return FoldScores(
-        folds=folds,
-        tasks=tuple(tasks),
-        counted={name[place]: int(n) for place, n in counted.items()},
-        left_out=left_out,
-        why=why,
-        hashes={fold: hashes[fold] for fold in name[live.index]},
-        notes=tuple(notes),
-    )
+    counted = common.groupby("fold", observed=True).sum()
+    return FoldScores(folds, tuple(tasks), counted.to_dict(), left_out, why, tuple(notes))
 
 
 def _rows(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """A board's rows with their fold, its place in the order, and whether they have a score and enough predictions."""
+    """A board's rows with the label of their fold, and whether they have a score and enough predictions."""
     texts = ("method", "target", "split_hash", "status", "reason", "note")
-    rows = part.assign(**{c: part[c].fillna("").astype(str) if c in part else "" for c in texts})
-    rows["place"] = rows["repeat"].astype(int) * 10_000 + rows["fold"].astype(int)
-    rows["fold"] = "r" + rows["repeat"].astype(str) + "-f" + rows["fold"].astype(str)
-    known = rows.loc[rows["split_hash"] != "", ["place", "fold", "split_hash"]].drop_duplicates("place")
-    first = known.drop_duplicates("split_hash").set_index("split_hash")
-    notes = []
-    if len(first) < len(known):
-        notes = [f"{len(known)} folds are {len(first)} different splits: those that are the same were averaged."]
-        to_one = known.assign(one=known["split_hash"].map(first["place"])).set_index("place")["one"]
-        rows["place"] = rows["place"].map(to_one).fillna(rows["place"]).astype(int)
-        rows["fold"] = rows["place"].map(known.set_index("place")["fold"]).fillna(rows["fold"])
+    rows, notes = part.assign(**{name: part[name].fillna("").astype(str) for name in texts}), []
+    rows["fold"] = "r" + part["repeat"].astype(str) + "-f" + part["fold"].astype(str)
+    order = rows.assign(f=part["fold"].astype(int)).sort_values(["repeat", "f"], kind="stable")["fold"].unique()
+    known = rows[rows["split_hash"] != ""].drop_duplicates("fold").set_index("fold")["split_hash"]
+    if (many := known.nunique()) < len(known):
+        notes = [f"{len(known)} folds are {many} different splits: those that are the same were averaged."]
+        first = known.reset_index().groupby("split_hash")["fold"].first()
+        rows["fold"] = rows["fold"].map(known.map(first)).fillna(rows["fold"])
+    rows["fold"] = pd.Categorical(rows["fold"], order, ordered=True)
     rows["good"] = np.isfinite(rows["value"].astype(np.float64)) & (rows["status"] == "ok")
-    rows["n"] = rows["n"].fillna(0).astype(int) if "n" in rows else 0
-    most = rows["n"].where(rows["good"], 0).groupby([rows["place"], rows["target"]]).transform("max")
+    rows["n"] = rows["n"].fillna(0).astype(int)
+    most = rows["n"].where(rows["good"], 0).groupby([rows["fold"], rows["target"]], observed=True).transform("max")
     rows["measured"] = np.maximum(rows["measured"].fillna(0) if "measured" in rows else 0, most).astype(int)
     rows["short"] = rows["good"] & (rows["n"] < np.minimum(LEAST_ROWS * most, most - 1))
     rows["said"] = [f"{n:,} of {of:,} measured rows" for n, of in zip(rows["n"], rows["measured"], strict=True)]
     if rows["target"].nunique() > 1:
         rows["said"] += " of " + rows["target"]
+    rows["said"] += " in " + rows["fold"].astype(str)
     return rows, notes
 
 
 def _reason(row: pd.Series) -> str:
     """Why a cell's row counts for nothing."""
     if row["short"]:
-        return f"predicts {row['said']} in {row['fold']}"
+        return f"predicts {row['said']}"
     words = [row["status"] if row["status"] != "ok" else "", row["reason"] or row["note"]]
     return f"{': '.join(filter(None, words)) or 'no score'} ({row['fold']})"
 
@@ -142,13 +127,12 @@ def _unpredicted(rows: pd.DataFrame, ranked: int) -> list[str]:
     """How many rows ranked methods left unpredicted where they left most, a sentence for those that left the same."""
     lacking = rows[rows["n"] < rows["measured"]]
     worst = lacking.assign(share=lacking["n"] / lacking["measured"]).sort_values("share", kind="stable")
-    worst = worst.drop_duplicates("method").assign(said=lambda w: w["said"] + " in " + w["fold"])
+    said = worst.drop_duplicates("method").set_index("method")["said"].reindex(rows["method"].unique()).dropna()
     out = []
-    order = {method: i for i, method in enumerate(rows["method"].unique())}
-    for said, names in worst.sort_values("method", key=lambda m: m.map(order)).groupby("said", sort=False)["method"]:
+    for words, names in said.groupby(said, sort=False).groups.items():
         if len(names) == ranked > 1:
-            out.append(f"Every ranked method predicts {said}.")
+            out.append(f"Every ranked method predicts {words}.")
         else:
-            named = " and ".join(filter(None, (", ".join(names[:-1]), names.iloc[-1])))
-            out.append(f"{named} predict{'s' * (len(names) == 1)} {said}.")
+            named = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+            out.append(f"{named} predict{'s' * (len(names) == 1)} {words}.")
     return out

@@ -13,13 +13,13 @@ from molgraph.chem.scaffold import scaffolds
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.report_slices import handed_table
 from molgraph.evaluate.benchmark.run_folder import Predicted, Records
-from molgraph.evaluate.metrics import evaluate_metric, get_metric
+from molgraph.evaluate.metrics import get_metric, score_target
 
 RESAMPLES = 400
 LEAST_CLUSTERS = 20
 
 
-def bootstrap_errors(records: Records, board: Board, n: int = RESAMPLES, seed: int = 0) -> pd.DataFrame | None:
+def bootstrap_errors(records: Records, board: Board) -> pd.DataFrame | None:
     """Standard errors of the differences of methods on a board of one split, and of each score on the diagonal.
 
     Molecules of one Murcko scaffold are drawn together, because their errors are alike (a cluster bootstrap, Davison
@@ -30,8 +30,6 @@ def bootstrap_errors(records: Records, board: Board, n: int = RESAMPLES, seed: i
     Args:
         records: with the predictions.
         board: one of its boards.
-        n: draws.
-        seed: of the draws.
 
     Returns:
         A row and a column for each ranked method; None where fewer than two methods are ranked, or the test part has
@@ -41,18 +39,16 @@ def bootstrap_errors(records: Records, board: Board, n: int = RESAMPLES, seed: i
     problem = records.problems[board.dataset]
     targets = [each for each in problem.targets if each.name in board.scores.tasks]
     answers: dict[str, list[Predicted]] = {name: [] for name in methods}
-    for record in records.done:
-        if (record.cell.dataset, record.cell.split) == (board.dataset, board.split) and record.cell.method in answers:
-            answers[record.cell.method].append(records.predictions(record.cell, record.manifest))
+    for cell, manifest in records.done:
+        if (cell.dataset, cell.split) == (board.dataset, board.split) and cell.method in answers:
+            answers[cell.method].append(records.predictions(cell, manifest))
     if len(methods) < 2:
         return None
-    rows = answers[methods[0]][0].rows
-    clusters = _clusters(records, board, rows)
+    clusters = _clusters(records, board, answers[methods[0]][0].rows)
     if len(clusters) < LEAST_CLUSTERS:
         return None
-    rng = generator(seed, "bootstrap of scaffolds")
-    scores = np.empty((n, len(methods)))
-    for i in range(n):
+    rng, scores = generator(0, "bootstrap of scaffolds"), np.empty((RESAMPLES, len(methods)))
+    for i in range(RESAMPLES):
         drawn = np.concatenate([clusters[k] for k in rng.integers(0, len(clusters), len(clusters))])
         scores[i] = [np.mean([_score(each, drawn, targets, board.metric) for each in answers[m]]) for m in methods]
     apart = scores[:, :, None] - scores[:, None, :]
@@ -65,11 +61,9 @@ def _score(found: Predicted, drawn: np.ndarray, targets: Sequence[Target], metri
     """The mean over targets of a method's score on the drawn rows; NaN where one has none."""
     values = []
     for target in targets:
-        columns = [found.p[name] for name in target.columns]
+        columns = [found.p[name][drawn] for name in target.columns]
         p = np.stack(columns, axis=1) if target.kind == "multiclass" else columns[0]
-        y, p = found.y[target.name][drawn], p[drawn]
-        use = np.isfinite(y) & np.isfinite(p).reshape(len(p), -1).all(axis=1)
-        values.append(evaluate_metric(get_metric(metric), y[use], p[use])[0])
+        values.append(score_target(target, found.y[target.name][drawn], p, [get_metric(metric)])[0].value)
     return float(np.mean(values))
 
 

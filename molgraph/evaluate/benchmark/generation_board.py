@@ -1,20 +1,19 @@
-"""Make the boards of a benchmark of generators, beside the control rows, as frames, Markdown and a page."""
+"""Compare the generators of a benchmark, each over its seeds, beside control rows: as frames, Markdown and a page."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
-from molgraph.evaluate.benchmark.cells import Cell
 from molgraph.evaluate.benchmark.generation_scores import judge_cells
-from molgraph.evaluate.benchmark.run_folder import Record, Records, read_records
+from molgraph.evaluate.benchmark.run_folder import Records, read_records
 from molgraph.evaluate.generation.embeddings import EMBEDDINGS
 from molgraph.evaluate.generation.generation_report import Row, cell_text, direction, label_of
 from molgraph.evaluate.generation.measures import MEASURES, Measure
@@ -25,23 +24,21 @@ TELLING = ("valid", "valid_unchecked", "unique", "novel", "frechet", "snn", "int
 
 @dataclass(frozen=True)
 class GeneratorRow:
-    """One line of the board: a generator over its seeds, or a control.
+    """One line of the board: a generator over its seeds, or a control."""
 
-    Args:
-        name: as the recipe calls it.
-        kind: ``sample`` or ``control``.
-        cells: how many seeds and folds it stands on.
-        values: measure -> mean over them, with its interval: of one cell its own, of several 1.96 standard deviations.
-        seconds: mean time of training and of sampling; NaN for a control.
-        note: cells that failed, and why.
-    """
+    name: str  # as the recipe calls it
+    kind: str  # ``sample`` or ``control``
+    cells: int  # seeds and folds that it stands on
+    values: dict[str, Interval]  # measure -> mean with 1.96 standard deviations; of one cell its own interval
+    fit_seconds: float = float("nan")  # mean time of training
+    sample_seconds: float = float("nan")  # mean time of drawing
+    note: str = ""  # cells that failed, and why
 
-    name: str
-    kind: str
-    cells: int
-    values: dict[str, Interval]
-    seconds: tuple[float, float] = (float("nan"), float("nan"))
-    note: str = ""
+    @property
+    def distance(self) -> float:
+        """Fréchet's distance to the test molecules; infinite where it is not known."""
+        found = self.values["frechet"].value if "frechet" in self.values else np.inf
+        return found if np.isfinite(found) else np.inf
 
 
 @dataclass(frozen=True)
@@ -51,7 +48,6 @@ class GenerationBoard:
     dataset: str
     split: str
     embedding: str
-    draws: int
     rows: tuple[GeneratorRow, ...]
 
     @property
@@ -61,39 +57,50 @@ class GenerationBoard:
         return sorted(there, key=lambda each: TELLING.index(each.name) if each.name in TELLING else len(TELLING))
 
     @property
-    def tables(self) -> list[tuple[list[str], list[list[str]]]]:
-        """The telling measures with the times, then the others: heads, and the texts of each row."""
+    def tables(self) -> list[pd.DataFrame]:
+        """A row a generator, as text: the telling measures with times and cells, then the other measures."""
         made = []
         for telling in (True, False):
             chosen = [each for each in self.measures if (each.name in TELLING) == telling]
             heads = [f"{label_of(each, self.embedding)} {direction(each)}" for each in chosen]
-            rows = [[cell_text(row.values.get(each.name)) for each in chosen] for row in self.rows]
-            if telling:
-                heads += ["train, s", "sample, s", "cells"]
-                rows = [[*cells, *_costs(row)] for cells, row in zip(rows, self.rows, strict=True)]
-            if chosen:
-                made.append((heads, rows))
-        return made
+            texts = [[cell_text(row.values.get(each.name)) for each in chosen] for row in self.rows]
+            made.append(pd.DataFrame(texts, [row.name for row in self.rows], heads))
+        for name, key in (("train, s", "fit_seconds"), ("sample, s", "sample_seconds"), ("cells", "cells")):
+            times = [getattr(row, key) for row in self.rows]
+            made[0][name] = ["" if np.isnan(each) else f"{each:,.0f}" for each in times]
+        return [table for table in made if len(table.columns)]
 
     @property
     def sentence(self) -> str:
         """Which generator is nearest to the test molecules, beside the controls."""
-        known = [row for row in self.rows if row.kind == "sample" and np.isfinite(_distance(row))]
+        known = [row for row in self.rows if row.kind == "sample" and np.isfinite(row.distance)]
         if not known:
             return "no generator drew molecules"
-        others = ", ".join(f"{row.name} {_distance(row):.3g}" for row in self.rows if row.kind == "control")
-        near = f"{known[0].name} is nearest to the test molecules, {_distance(known[0]):.3g} in {self.embedding}"
+        others = ", ".join(f"{row.name} {row.distance:.3g}" for row in self.rows if row.kind == "control")
+        near = f"{known[0].name} is nearest to the test molecules, {known[0].distance:.3g} in {self.embedding}"
         return f"{near} ({others})" if others else near
 
     def to_frame(self) -> pd.DataFrame:
         """A row a generator or control: kind, cells, the measures' means, seconds of training and sampling."""
-        columns = {"kind": [r.kind for r in self.rows], "cells": [r.cells for r in self.rows]}
-        names = [row.name for row in self.rows]
-        made = pd.DataFrame(columns, index=pd.Index(names, name="generator"))
-        for each in self.measures:
-            made[each.name] = [row.values[each.name].value if each.name in row.values else np.nan for row in self.rows]
-        made["fit_seconds"], made["sample_seconds"] = zip(*(row.seconds for row in self.rows), strict=True)
-        return made
+        rows = []
+        for row in self.rows:
+            means = {name: found.value for name, found in row.values.items()}
+            seconds = {"fit_seconds": row.fit_seconds, "sample_seconds": row.sample_seconds}
+            rows.append({"generator": row.name, "kind": row.kind, "cells": row.cells} | means | seconds)
+        columns = ["kind", "cells", *(each.name for each in self.measures), "fit_seconds", "sample_seconds"]
+        return pd.DataFrame(rows).set_index("generator")[columns]
+
+    def to_markdown(self) -> str:
+        """The tables as Markdown, controls in italics."""
+        from molgraph.evaluate.benchmark.report_markdown import table  # with matplotlib, which few runs need
+
+        lines = [f"## {self.dataset}, {self.split}", "", f"{self.sentence}.", ""]
+        names = [f"*{row.name}*" if row.kind == "control" else row.name for row in self.rows]
+        for texts in self.tables:
+            rows = [[name, *cells] for name, cells in zip(names, texts.to_numpy(), strict=True)]
+            heads = ["generator", *texts.columns]
+            lines += [*table(heads, rows, right=range(1, len(heads))), ""]
+        return "\n".join([*lines, *(f"- {row.name}: {row.note}" for row in self.rows if row.note), ""])
 
 
 def generation_boards(records: Records) -> list[GenerationBoard]:
@@ -104,25 +111,19 @@ def generation_boards(records: Records) -> list[GenerationBoard]:
     """
     if not records.done:
         raise DataError(f"nothing was computed in {records.out} yet", hint="run the recipe first")
-    judged = judge_cells(records, records.done)
-    cells: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for record in records.done:
-        cells[record.cell.dataset, record.cell.split].append(record)
-    boards = []
-    for (dataset, split), members in cells.items():
+    judged, how, boards = judge_cells(records, records.done), records.recipe.generation, []
+    for place in dict.fromkeys((record.cell.dataset, record.cell.split) for record in records.done):
+        here = [each.row for each in judged if each.part[:2] == place]
         rows = []
-        for method in records.recipe.method:
-            mine = [record for record in members if record.cell.method == method.row]
-            if mine:
-                rows.append(_row(method.row, mine, [judged[r.cell] for r in mine if r.cell in judged]))
-        rows.sort(key=lambda row: (not np.isfinite(_distance(row)), _distance(row)))
-        controls: dict[str, list[Row]] = defaultdict(list)
-        for key, row in judged.items():
-            if not isinstance(key, Cell) and key[0][:2] == (dataset, split):
-                controls[row.name].append(row)
-        rows += [GeneratorRow(name, "control", len(found), _mean(found)) for name, found in controls.items()]
-        how = records.recipe.generation
-        boards.append(GenerationBoard(dataset, split, how.embedding, how.draws, tuple(rows)))
+        for name in (method.row for method in records.recipe.method):
+            ran = [r.manifest for r in records.done if (r.cell.dataset, r.cell.split, r.cell.method) == (*place, name)]
+            if ran:
+                rows.append(_generator(name, ran, [row for row in here if (row.kind, row.name) == ("sample", name)]))
+        rows.sort(key=lambda row: row.distance)
+        for name in dict.fromkeys(row.name for row in here if row.kind == "control"):
+            found = [row for row in here if row.name == name and row.kind == "control"]
+            rows.append(GeneratorRow(name, "control", len(found), _mean(found)))
+        boards.append(GenerationBoard(*place, how.embedding, tuple(rows)))
     return boards
 
 
@@ -142,7 +143,7 @@ def write_generation_report(
         "Rows in italics generate nothing: half of training against the other half, a training sample, and training "
         "molecules with one carbon put in (AddCarbon)."
     )
-    text = "\n".join([f"# {title}", "", about, "", *(_markdown(board) for board in boards)])
+    text = "\n".join([f"# {title}", "", about, "", *(board.to_markdown() for board in boards)])
     html = render("generation_board.html.jinja", title=title, about=about, boards=boards, recipe=recipe.to_toml())
     for path, content in ((page, html), (markdown, text)):
         if path is not None:
@@ -151,27 +152,12 @@ def write_generation_report(
     return boards
 
 
-def _markdown(board: GenerationBoard) -> str:
-    lines = [f"## {board.dataset}, {board.split}", "", f"{board.sentence}.", ""]
-    names = [f"*{row.name}*" if row.kind == "control" else row.name for row in board.rows]
-    for heads, rows in board.tables:
-        lines += ["| generator | " + " | ".join(heads) + " |", "|---|" + "---:|" * len(heads)]
-        lines += [f"| {name} | " + " | ".join(cells) + " |" for name, cells in zip(names, rows, strict=True)]
-        lines.append("")
-    return "\n".join([*lines, *(f"- {row.name}: {row.note}" for row in board.rows if row.note), ""])
-
-
-def _costs(row: GeneratorRow) -> list[str]:
-    return [*("" if np.isnan(each) else f"{each:,.0f}" for each in row.seconds), f"{row.cells}"]
-
-
-def _row(name: str, members: Sequence[Record], judged: Sequence[Row]) -> GeneratorRow:
-    ended = [record.manifest for record in members if record.manifest["status"] == "ok"]
-    times = [[float(m["seconds"].get(key, np.nan)) for m in ended] for key in ("fit", "sample")]
-    fit, sample = (float(np.mean(each)) if each else float("nan") for each in times)
-    lost = [record.manifest for record in members if record.manifest["status"] != "ok"]
-    note = "" if not lost else f"{len(lost)} of {len(members)} cells failed: {lost[0]['status']}, {lost[0]['reason']}"
-    return GeneratorRow(name, "sample", len(judged), _mean(judged), (fit, sample), note)
+def _generator(name: str, ran: Sequence[Mapping[str, Any]], judged: Sequence[Row]) -> GeneratorRow:
+    """A generator's line, from the manifests of its cells and what was drawn in those that ended well."""
+    seconds = pd.DataFrame([m["seconds"] for m in ran if m["status"] == "ok"], columns=["fit", "sample"]).mean()
+    lost = [manifest for manifest in ran if manifest["status"] != "ok"]
+    note = f"{len(lost)} of {len(ran)} cells failed: {lost[0]['status']}, {lost[0]['reason']}" if lost else ""
+    return GeneratorRow(name, "sample", len(judged), _mean(judged), seconds["fit"], seconds["sample"], note)
 
 
 def _mean(rows: Sequence[Row]) -> dict[str, Interval]:
@@ -184,7 +170,3 @@ def _mean(rows: Sequence[Row]) -> dict[str, Interval]:
         mean, half = float(values.mean()), 1.96 * float(values.std(ddof=1))
         found[name] = Interval(mean, mean - half, mean + half)
     return found
-
-
-def _distance(row: GeneratorRow) -> float:
-    return row.values["frechet"].value if "frechet" in row.values else float("nan")

@@ -6,9 +6,9 @@ import hashlib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
+from typing import NamedTuple
 
 from molgraph.base.paths import atomic_write
 from molgraph.base.version import __version__
@@ -31,9 +31,17 @@ Part = tuple[str, str, int, int]  # dataset, split, repeat, fold
 MEASURED = f"generation-1 molgraph {__version__}"  # what judged; other values of it are judged anew
 
 
+class Judged(NamedTuple):
+    """A cell that ended well and the measures of what it drew; a control of its fold has no cell."""
+
+    part: Part
+    cell: Cell | None
+    row: Row
+
+
 def score_generators(records: Records, done: Sequence[Record]) -> Iterator[tuple]:
     """Rows of the frame of scores: one a cell and metric; a cell that failed has them too, without a value."""
-    judged = {cell: row for cell, row in judge_cells(records, done).items() if isinstance(cell, Cell)}
+    judged = {each.cell: each.row for each in judge_cells(records, done)}
     ordered = sorted(MEASURES, key=lambda each: each.name != FIRST)
     for cell, manifest in done:
         problem, row = records.problems[cell.dataset], judged.get(cell)
@@ -47,86 +55,64 @@ def score_generators(records: Records, done: Sequence[Record]) -> Iterator[tuple
                 yield (*head, TARGET, each.name, value, n, n, "", *ended, *cost, bool(each.higher))
 
 
-def judge_cells(records: Records, done: Sequence[Record]) -> dict[Cell | tuple[Part, str], Row]:
-    """The row of each cell that ended well, and the control rows of each part, by part and name.
+def judge_cells(records: Records, done: Sequence[Record]) -> list[Judged]:
+    """Judge each cell that ended well, then the controls of its fold.
 
     What was judged is kept in the folder, under the sha256 of the draws and all else that it depends on.
     """
-    parts: dict[Part, list[Record]] = defaultdict(list)
+    folds: dict[Part, list[Record]] = defaultdict(list)
     for record in done:
         if record.manifest["status"] == "ok":
             cell = record.cell
-            parts[cell.dataset, cell.split, cell.repeat, cell.fold].append(record)
-    found: dict[Cell | tuple[Part, str], Row] = {}
-    for part, members in parts.items():
+            folds[cell.dataset, cell.split, cell.repeat, cell.fold].append(record)
+    found = []
+    for part, members in folds.items():
         judge = _Judge(records, part)
-        found |= {record.cell: judge.sample(record) for record in members}
-        found |= {(part, row.name): row for row in judge.controls()}
+        for cell, manifest in members:
+            stated = str(manifest["predictions_sha256"])
+            (row,) = judge.rows(stated, cell.method, read_draws(records.path(cell), stated))
+            found.append(Judged(part, cell, row))
+        rows = judge.rows("controls", "", Draws(["C"] * judge.how.draws), controls=True)
+        found += [Judged(part, None, row) for row in rows if row.kind == "control"]
     return found
 
 
 class _Judge:
-    """Judges the cells of one fold; its molecules are described when the first of them was not judged before."""
+    """Judges the draws of one fold; its molecules are described when the first of them was not judged before."""
 
     def __init__(self, records: Records, part: Part) -> None:
         self.records, self.part, self.how = records, part, records.recipe.generation
-        problem = records.problems[part[0]]
-        self.base = [MEASURED, problem.data_hash, problem.split_hash[part[1:]], self.how.model_dump()]
+        self.problem = records.problems[part[0]]
 
     @cached_property
     def molecules(self) -> tuple[list[str], Sample]:
         """Those that were given to the generators, and the test ones."""
-        path = self.records.problems[self.part[0]].table_file(self.records.out)
+        path = self.problem.table_file(self.records.out)
         table = read_handed(path) if path.is_file() else load_dataset(self.part[0]).table
         split = Split.load(file_of_split(self.records.out, *self.part))
         train = given_molecules(table.take(split.train), self.how.most_train)
         return train.smiles.tolist(), reference_sample(table.take(split.test).smiles.tolist())
 
-    def sample(self, record: Record) -> Row:
-        """The row of one cell."""
-        stated = str(record.manifest["predictions_sha256"])
-        draws = read_draws(self.records.path(record.cell), stated)
-        return self._kept(stated, lambda: self._judged({record.cell.method: draws}))[0]
-
-    def controls(self) -> list[Row]:
-        """The rows of the trivial generators."""
-        return self._kept("controls", lambda: self._judged({"": Draws(["C"] * self.how.draws)}, controls=True)[1:])
-
-    def _judged(self, samples: dict[str, Draws], controls: bool = False) -> list[Row]:
-        train, reference = self.molecules
-        judged = judge_samples(
-            samples,
-            reference=reference,
-            train=train,
-            n=self.how.draws,
-            embedding=self.how.embedding,
-            controls=controls,
-        )
-        return list(judged.rows)
-
-    def _kept(self, what: str, make: Callable[[], list[Row]]) -> list[Row]:
-        digest = hashlib.sha256(json.dumps([*self.base, what], sort_keys=True).encode()).hexdigest()
+    def rows(self, key: str, name: str, draws: Draws, controls: bool = False) -> list[Row]:
+        """Judge draws, or read what was judged of the same ``key`` before; a file that is damaged is made anew."""
+        known = [MEASURED, self.problem.data_hash, self.problem.split_hash[self.part[1:]], self.how.model_dump(), key]
+        digest = hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
         path = self.records.out / WORK / "judged" / f"{digest}.json"
-        if (rows := _read(path)) is None:
-            rows = make()
-            _write(path, rows)
-        return rows
-
-
-def _write(path: Path, rows: Sequence[Row]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    plain = [[row.name, row.kind, row.n, {name: [*value] for name, value in row.values.items()}] for row in rows]
-    with atomic_write(path, "w") as file:
-        json.dump(plain, file)
-
-
-def _read(path: Path) -> list[Row] | None:
-    """Rows that were judged before; None where there are none, or the file is damaged."""
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        return [
-            Row(name, kind, n, {key: Interval(*map(float, value)) for key, value in values.items()})
-            for name, kind, n, values in raw
-        ]
-    except (OSError, ValueError, TypeError, AttributeError):
-        return None
+        try:
+            return [
+                Row(name, kind, n, {each: Interval(*map(float, value)) for each, value in values.items()})
+                for name, kind, n, values in json.loads(path.read_text(encoding="utf-8"))
+            ]
+        except (OSError, ValueError, TypeError, AttributeError):
+            pass
+        train, reference = self.molecules
+        how, asked = self.how, {name: draws}
+        judged = judge_samples(
+            asked, reference=reference, train=train, n=how.draws, embedding=how.embedding, controls=controls
+        )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path, "w") as file:
+            json.dump(
+                [[row.name, row.kind, row.n, {k: [*v] for k, v in row.values.items()}] for row in judged.rows], file
+            )
+        return list(judged.rows)

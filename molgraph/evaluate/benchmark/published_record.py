@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,9 +12,9 @@ import pandas as pd
 from molgraph.base.csv_text import csv_text
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
-from molgraph.evaluate.benchmark.board import Ceiling
+from molgraph.evaluate.benchmark.board import Ceiling, make_boards
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.report_data import BenchReport, boards_of, report_of
+from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.run_folder import RECIPE, SCORES, Records
 from molgraph.evaluate.benchmark.scoring import read_scores
 from molgraph.evaluate.benchmark.unused_rows import RowCount
@@ -44,23 +45,24 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
         columns=[*_CELL, "key", "predictions_sha256"],
     )
     packed = scores.merge(done, on=_CELL, how="left", validate="many_to_one")
-    leading: dict[str, dict[str, None]] = {}
-    for board in (b for b in report.boards if b.primary):
-        leading.setdefault(board.dataset, {})[board.metric] = None
+    leading: dict[str, list[str]] = {}
+    for board in report.boards:
+        found = leading.setdefault(board.dataset, [])
+        found += [board.metric] if board.primary and board.metric not in found else []
     about = {
         "format": FORMAT,
         "name": report.recipe_name,
-        "leading": {dataset: list(metrics) for dataset, metrics in leading.items()},
+        "leading": leading,
         "rows": {b.dataset: [b.rows.rows, dict(b.rows.left_out)] for b in report.boards},
         # the labels, which are not in the record, are needed for these
-        "ceilings": [
-            [b.dataset, b.split, b.metric, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings
+        "ceilings": [[*b.place, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings],
+        "errors": [
+            [*b.place, [*b.errors.index], b.errors.to_numpy().tolist()] for b in report.boards if b.errors is not None
         ],
-        "errors": [[*place, [*e.index], e.to_numpy().tolist()] for place, e in report.errors.items()],
         **{name: getattr(report, name) for name in _PLAIN},
         "refused_splits": [[*place, why] for place, why in report.refused_splits.items()],
     }
-    texts = {RECIPE: report.recipe.encode(), ABOUT: (json.dumps(about, indent=1) + "\n").encode()}
+    texts = {RECIPE: records.recipe.to_toml().encode(), ABOUT: (json.dumps(about, indent=1) + "\n").encode()}
     for name, content in (texts | {PACKED: gzip.compress(csv_text(packed).encode(), mtime=0)}).items():
         with atomic_write(folder / name) as file:
             file.write(content)
@@ -83,19 +85,19 @@ def read_record(folder: str | Path) -> BenchReport:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']!r}")
-        ceilings: dict[tuple[str, str, str], list[Ceiling]] = {}
-        for dataset, split, metric, value, sd, source in about["ceilings"]:
-            ceilings.setdefault((dataset, split, metric), []).append(Ceiling(value, sd, source))
+        ceilings = [((dataset, split, metric), Ceiling(*rest)) for dataset, split, metric, *rest in about["ceilings"]]
         errors = {  # later than leading
             (dataset, split, metric): pd.DataFrame(values, methods, methods)
             for dataset, split, metric, methods, values in about.get("errors", [])
         }
-        known = {key: about[key] for key in _PLAIN} | {"recipe_name": str(about["name"])}
+        known = {key: about[key] for key in _PLAIN}
         leading, scores = dict(about["leading"]), read_scores(folder / PACKED)
         rows = {dataset: RowCount(n, why) for dataset, (n, why) in about.get("rows", {}).items()}  # later than leading
-        refused_splits = {(dataset, split): why for dataset, split, why in about.get("refused_splits", [])}
+        known["refused_splits"] = {(dataset, split): why for dataset, split, why in about.get("refused_splits", [])}
     except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder} is no record of a benchmark: {error}", hint="was it written by molgraph?") from error
-    return report_of(
-        recipe, boards_of(recipe, scores, leading, rows), ceilings, errors, refused_splits=refused_splits, **known
-    )
+    boards = [
+        replace(b, ceilings=tuple(each for place, each in ceilings if place == b.place)).tested_by(errors.get(b.place))
+        for b in make_boards(scores, recipe, primary=leading, rows=rows)
+    ]
+    return BenchReport(recipe.title or recipe.name, tuple(boards), recipe=recipe, **known)

@@ -26,8 +26,7 @@ class Ranking:
 
     # indexed by method, by mean, those that lack folds last: ``rank``, ``mean``, ``low``, ``high`` (interval of
     # the mean with Nadeau and Bengio's variance, each by itself), ``sd``, ``folds``, ``groups`` (letters: two
-    # methods share one exactly where neither is better), ``better_than``, ``worse_than`` (numbers of methods).
-    # ``rank`` is NaN where nothing was tested
+    # methods share one exactly where neither is better). ``rank`` is NaN where nothing was tested
     table: pd.DataFrame
     # a row a pair of ranked methods, in the table's order: ``difference`` (mean of a less mean of b), ``low``,
     # ``high`` (at the level of Holm's step, so that 0 lies outside exactly where ``different``), ``d``,
@@ -39,7 +38,6 @@ class Ranking:
     n_folds: int  # folds that were compared
     higher_is_better: bool
     test_over_train: float  # test rows over training rows of a fold
-    alpha: float = ALPHA
     margin: float | None = None  # the smallest difference that matters, in the metric's unit
     bootstrap: bool = False  # whether one split was tested by draws of its test molecules, in the place of folds
     left_out: Mapping[str, str] = field(default_factory=dict)  # why a method has no rank, by name
@@ -62,11 +60,9 @@ class Ranking:
 
     def verdict(self, a: str, b: str) -> str:
         """``better``, ``worse``, ``equivalent`` or ``undecided``, of ``a`` against ``b``; empty where not tested."""
-        for first, second, turned in ((a, b, False), (b, a, True)):
-            found = self.pairs.loc[(self.pairs["a"] == first) & (self.pairs["b"] == second), "verdict"]
-            if len(found):
-                said = str(found.iloc[0])
-                return "worse" if turned and said == "better" else said
+        found = self.pairs[self.pairs["a"].isin([a, b]) & self.pairs["b"].isin([a, b])]
+        for first, verdict in found[["a", "verdict"]].itertuples(index=False):
+            return "worse" if verdict == "better" and first == b else str(verdict)
         return ""
 
 
@@ -74,7 +70,6 @@ def rank_methods(
     folds: pd.DataFrame,
     higher_is_better: bool,
     *,
-    alpha: float = ALPHA,
     test_over_train: float = 0.25,
     margin: float | None = None,
     errors: pd.DataFrame | None = None,
@@ -92,7 +87,6 @@ def rank_methods(
         folds: a row a fold, a column a method; NaN where a method has no score. A method that lacks a fold is shown
             and not ranked; a fold that no method has counts for nobody.
         higher_is_better: the metric's direction.
-        alpha: family-wise error rate of the board.
         test_over_train: test rows over training rows of a fold; 1/4 with five folds, 0 for folds that share nothing.
         margin: the smallest difference that matters; without one no two methods are equivalent.
         errors: of one fold, the standard errors of the methods' differences (of ``bootstrap_errors``), by which they
@@ -121,34 +115,23 @@ def rank_methods(
     order = mean.sort_values(ascending=not higher_is_better, kind="stable").index
     order = order[np.argsort(order.isin(list(left_out)), kind="stable")]
     whole = [name for name in order if name not in left_out]
-    bootstrap = n == 1 and errors is not None and {*whole} <= {*errors.index}
-    spread = errors.loc[whole, whole].to_numpy() if bootstrap and errors is not None else None
-    pairs = _pairs(kept[whole], alpha, test_over_train, margin, spread)
+    known = n == 1 and errors is not None and {*whole} <= {*errors.index}
+    spread = errors.loc[whole, whole].to_numpy() if known and errors is not None else None
+    pairs = _pairs(kept[whole], test_over_train, margin, spread)
     above = np.zeros((len(whole), len(whole)), dtype=bool)
     if len(pairs):
         above[np.triu_indices(len(whole), 1)] = pairs["verdict"] == "better"
-    better, worse, rest = above.sum(axis=1), above.sum(axis=0), len(order) - len(whole)
-    half = _half_width(kept.std()[order].to_numpy(), has[order].to_numpy(), alpha, test_over_train)
+    half = _half_width(kept.std()[order].to_numpy(), has[order].to_numpy(), ALPHA, test_over_train)
     if spread is not None:
-        half[: len(whole)] = _half_width(np.diag(spread), np.inf, alpha, 1.0)
-    ranks = 1.0 + np.maximum.accumulate(worse) if len(pairs) else np.full(len(whole), np.nan)
-    table = pd.DataFrame(
-        {
-            "rank": np.append(ranks, [np.nan] * rest),
-            "mean": mean[order],
-            "low": mean[order] - half,
-            "high": mean[order] + half,
-            "sd": kept.std()[order],
-            "folds": has[order],
-            "groups": [*letter_groups(above | above.T), *[""] * rest],
-            "better_than": np.append(better, np.zeros(rest, dtype=int)),
-            "worse_than": np.append(worse, np.zeros(rest, dtype=int)),
-        },
-        index=order.rename("method"),
-    )
-    untested = n == 1 and len(whole) > 1 and not bootstrap
+        half[: len(whole)] = _half_width(np.diag(spread), np.inf, ALPHA, 1.0)
+    table = pd.DataFrame(index=order.rename("method"), columns=["rank"], dtype=np.float64)
+    table = table.assign(mean=mean, low=mean[order] - half, high=mean[order] + half, sd=kept.std(), folds=has)
+    table["groups"] = [*letter_groups(above | above.T), *[""] * len(left_out)]
+    if len(pairs):
+        table.loc[whole, "rank"] = 1.0 + np.maximum.accumulate(above.sum(axis=0))
+    untested = n == 1 and len(whole) > 1 and spread is None
     notes = ("one fold cannot tell methods apart, so none has a rank",) if untested else ()
-    return Ranking(table, pairs, n, higher_is_better, test_over_train, alpha, margin, bootstrap, left_out, notes)
+    return Ranking(table, pairs, n, higher_is_better, test_over_train, margin, spread is not None, left_out, notes)
 
 
 def _half_width(sd: np.ndarray, n: np.ndarray | float, alpha: float | np.ndarray, ratio: float) -> np.ndarray:
@@ -159,9 +142,7 @@ def _half_width(sd: np.ndarray, n: np.ndarray | float, alpha: float | np.ndarray
         return np.asarray(stdtrit(np.maximum(n - 1, 1), 1 - np.asarray(alpha) / 2) * sd * np.sqrt(1 / n + ratio))
 
 
-def _pairs(
-    x: pd.DataFrame, alpha: float, ratio: float, margin: float | None, spread: np.ndarray | None
-) -> pd.DataFrame:
+def _pairs(x: pd.DataFrame, ratio: float, margin: float | None, spread: np.ndarray | None) -> pd.DataFrame:
     """Test every pair of columns; no row where there are fewer than two methods, or two folds without errors."""
     from scipy.special import nctdtrinc, stdtr
     from scipy.stats import wilcoxon
@@ -184,25 +165,25 @@ def _pairs(
         t = np.where(difference == 0, 0.0, np.abs(difference) / (sd * np.sqrt(1 / m + ratio)))
         d = np.where((sd > 0) & (n > 1), difference / sd, np.nan)
     raw = 2 * stdtr(m - 1, -t)
-    p, step = holm(raw, alpha)
-    half = _half_width(sd, m, alpha / step, ratio)
+    p, step = holm(raw)
+    half = _half_width(sd, m, ALPHA / step, ratio)
     size = np.abs(d) * np.sqrt(n)
     size = np.where(size < 1e3, size, np.nan)  # of larger ones the limits take long, and say nothing
     near, far = (nctdtrinc(n - 1, q, size) / np.sqrt(n) for q in (0.975, 0.025))  # Cumming and Finch 2001
-    names, different, rank_p = x.columns.to_numpy(), p < alpha, np.full(len(i), np.nan)
+    names, different, rank_p = x.columns.to_numpy(), p < ALPHA, np.full(len(i), np.nan)
     if n >= LEAST_WILCOXON:
-        rank_p = holm(wilcoxon(apart, zero_method="zsplit", method="asymptotic").pvalue, alpha)[0]
+        rank_p = holm(wilcoxon(apart, zero_method="zsplit", method="asymptotic").pvalue)[0]
     within = np.abs(difference) + half < (margin or 0.0)
     verdict = np.where(within, "equivalent", np.where(different, "better", "undecided"))
     columns = (
         names[i], names[j], difference, difference - half, difference + half,
         d, np.where(d < 0, -far, near), np.where(d < 0, -near, far), p, different, verdict,
-        rank_p, np.isfinite(rank_p) & (different != (rank_p < alpha)), _tukey(values, np.abs(difference), alpha),
+        rank_p, np.isfinite(rank_p) & (different != (rank_p < ALPHA)), _tukey(values, np.abs(difference)),
     )  # fmt: skip
     return pd.DataFrame(dict(zip(PAIR, columns, strict=True)))
 
 
-def _tukey(x: np.ndarray, apart: np.ndarray, alpha: float) -> np.ndarray:
+def _tukey(x: np.ndarray, apart: np.ndarray) -> np.ndarray:
     """Whether Tukey's test tells pairs apart whose means differ by ``apart``, after an ANOVA over folds and methods.
 
     The protocol of Ash et al. (2025, J. Chem. Inf. Model. 65:9398), beside which results of the literature stand.
@@ -212,7 +193,7 @@ def _tukey(x: np.ndarray, apart: np.ndarray, alpha: float) -> np.ndarray:
         return np.zeros(len(apart), dtype=bool)
     rest = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
     df = (n - 1) * (k - 1)
-    return np.asarray(apart > _studentized_range(1 - alpha, k, df) * np.sqrt((rest**2).sum() / df / n))
+    return np.asarray(apart > _studentized_range(1 - ALPHA, k, df) * np.sqrt((rest**2).sum() / df / n))
 
 
 @lru_cache
@@ -223,12 +204,12 @@ def _studentized_range(q: float, k: int, df: int) -> float:
     return float(studentized_range.ppf(q, k, df))
 
 
-def holm(p: np.ndarray, alpha: float = ALPHA) -> tuple[np.ndarray, np.ndarray]:
+def holm(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Adjust p-values by Holm's step-down rule (1979, Scand. J. Stat. 6:65).
 
     Returns:
-        The adjusted values, and by how much alpha was divided where each was decided: what comes after the first
-        that is not significant was decided there.
+        The adjusted values, and by how much the level was divided where each was decided: what comes after the
+        first that is not significant was decided there.
 
     Example:
         >>> p, step = holm(np.array([0.01, 0.04, 0.03]))
@@ -238,7 +219,7 @@ def holm(p: np.ndarray, alpha: float = ALPHA) -> tuple[np.ndarray, np.ndarray]:
     ordered = np.sort(p)
     place = np.searchsorted(ordered, p)  # equal ones share a step
     adjusted = np.minimum(np.maximum.accumulate(ordered * np.arange(len(p), 0, -1)), 1.0)
-    first = min(int((adjusted < alpha).sum()), len(p) - 1)
+    first = min(int((adjusted < ALPHA).sum()), len(p) - 1)
     return adjusted[place], len(p) - np.minimum(place, first)
 
 

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from molgraph.base import progress
-from molgraph.base.errors import DataError, MolgraphError
+from molgraph.base.contracts import RUN_ONLY
+from molgraph.base.errors import DataError
 from molgraph.base.seeds import generator
 from molgraph.chem.identity import identities_of
-from molgraph.data.card_parts import Margin
-from molgraph.data.cards import Card, card
 from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
 from molgraph.evaluate.benchmark.board_overall import Overall, summarise
 from molgraph.evaluate.benchmark.bootstrap import bootstrap_errors
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
-from molgraph.evaluate.benchmark.report_facts import entered_rows, facts_of
 from molgraph.evaluate.benchmark.report_slices import Slices, slice_records
-from molgraph.evaluate.benchmark.run_folder import Records, read_records
-from molgraph.evaluate.benchmark.scoring import score_records
+from molgraph.evaluate.benchmark.run_folder import Records
 from molgraph.evaluate.benchmark.unused_rows import RowCount
 from molgraph.evaluate.metrics import evaluate_metric, get_metric
 
@@ -41,9 +38,7 @@ class BenchReport:
     title: str  # heading
     boards: tuple[Board, ...]  # one a dataset, split and metric
     slices: Mapping[tuple[str, str], Slices] = field(default_factory=dict)  # (dataset, split) -> where methods err
-    cards: Mapping[str, Card] = field(default_factory=dict)  # dataset -> its card, where it has one
-    recipe: str = ""  # the recipe, as TOML
-    recipe_name: str = "recipe"  # its file's stem
+    recipe: BenchRecipe | None = None
     facts: Mapping[str, str] = field(default_factory=dict)  # what a repeat needs: name -> text
     done: int = 0  # cells
     wanted: int = 0  # cells
@@ -51,9 +46,18 @@ class BenchReport:
     refused: Mapping[str, str] = field(default_factory=dict)  # dataset -> why
     # (dataset, split) -> why the split cannot divide it
     refused_splits: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    # (dataset, split, metric) -> bootstrap errors of the methods' differences, of boards of one split
-    errors: Mapping[tuple[str, str, str], pd.DataFrame] = field(default_factory=dict)
-    unplaced: tuple[Quoted, ...] = ()  # quoted numbers that no board matches
+
+    @property
+    def recipe_name(self) -> str:
+        """The recipe's name, of which its file and folders are called."""
+        return self.recipe.name if self.recipe is not None else "recipe"
+
+    @property
+    def unplaced(self) -> list[Quoted]:
+        """Quoted numbers that no board matches."""
+        placed = {board.place for board in self.boards}
+        quoted = self.recipe.quoted if self.recipe is not None else ()
+        return [q for q in quoted if (q.dataset, q.split, q.metric) not in placed]
 
     @cached_property
     def overall(self) -> list[Overall]:
@@ -68,34 +72,29 @@ class BenchReport:
 
     def sections(self) -> list[list[Board]]:
         """Each primary board, followed by those of other metrics for its targets."""
-        leaders = [board for board in self.boards if board.primary]
-        others: dict[int, list[Board]] = {id(board): [] for board in leaders}
+        found = [[board] for board in self.boards if board.primary]
         for board in self.boards:
-            peers = [b for b in leaders if (b.name, b.split) == (board.name, board.split)]
             if not board.primary:
-                nearest = max(peers, key=lambda b: len({*board.scores.tasks} & {*b.scores.tasks}))
-                others[id(nearest)].append(board)
-        return [[board, *others[id(board)]] for board in leaders]
+                peers = [each for each in found if (each[0].name, each[0].split) == (board.name, board.split)]
+                max(peers, key=lambda each: len({*board.scores.tasks} & {*each[0].scores.tasks})).append(board)
+        return found
 
     @property
     def refusals(self) -> list[str]:
         """What was refused, a sentence each."""
-        of_split = [f"{name} was refused under the split {s}: {why}" for (name, s), why in self.refused_splits.items()]
-        return [*(f"{name} was refused: {why}" for name, why in self.refused.items()), *of_split]
+        whole = [f"{name} was refused: {why}" for name, why in self.refused.items()]
+        parts = self.refused_splits.items()
+        return whole + [f"{name} was refused under the split {split}: {why}" for (name, split), why in parts]
 
     @property
     def commands(self) -> list[str]:
         """How to do it again."""
-        name = self.recipe_name
-        run = f"molgraph bench run {name}.toml -o bench/{name}"
-        return [run, f"molgraph bench report bench/{name} --leaderboard LEADERBOARD.md"]
+        run = f"molgraph bench run {self.recipe_name}.toml -o bench/{self.recipe_name}"
+        return [run, f"molgraph bench report bench/{self.recipe_name} --leaderboard LEADERBOARD.md"]
 
 
-def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, slices: bool = True) -> BenchReport:
-    """Read a benchmark's folder, score what stands in it, rank, and look where methods err."""
-    records = source if isinstance(source, Records) else read_records(source)
-    if scores is None:
-        scores = score_records(records)
+def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
+    """Rank the methods of a benchmark's folder by their scores, and look where they err."""
     if not records.done:
         whys = dict.fromkeys([*records.refused.values(), *records.refused_splits.values()])
         raise DataError(
@@ -105,129 +104,104 @@ def gather(source: str | Path | Records, *, scores: pd.DataFrame | None = None, 
     recipe, problems = records.recipe, records.problems
     leading = {name: [m[0] for m in p.metrics.values()] for name, p in problems.items() if p.metrics}
     rows = {name: RowCount(problem.rows, problem.left_out) for name, problem in problems.items()}
-    entered = entered_rows(records)
-    boards = [
-        replace(b, notes=(*b.notes, *(words for (name, at), words in entered.items() if at == b.dataset)))
-        for b in boards_of(recipe, scores, leading, rows)
-    ]
-    single = [b for b in boards if b.primary and b.ranking.n_folds == 1] if not recipe.generates else []
-    errors = {
-        (b.dataset, b.split, b.metric): bootstrap_errors(records, b) for b in progress.track(single, label="bootstrap")
-    }
-    found: dict[tuple[str, str], Slices] = {}
-    places = list(dict.fromkeys((board.dataset, board.split) for board in boards))
-    for dataset, split in progress.track(places, label="slices") if slices else ():
-        made = slice_records(records, problems[dataset], split)
-        if made is not None:
-            found[dataset, split] = made
-    cards = {name: known for name in problems if (known := _card(name)) is not None}
-    ceilings = {
-        (b.dataset, b.split, b.metric): _ceilings(b, cards.get(b.dataset), found.get((b.dataset, b.split)))
-        for b in boards
-    }
-    status = Counter(str(record.manifest["status"]) for record in records.done)
-    return report_of(
-        recipe,
-        boards,
-        ceilings,
-        errors={place: each for place, each in errors.items() if each is not None},
+    boards = make_boards(scores, recipe, primary=leading, rows=rows)
+    places = list(dict.fromkeys((board.dataset, board.split) for board in boards)) if slices else []
+    made = ((p, slice_records(records, problems[p[0]], p[1])) for p in progress.track(places, label="slices"))
+    found = {place: each for place, each in made if each is not None}
+    whole = []
+    for b in progress.track(boards, label="bootstrap"):
+        notes = (*b.notes, *entered_rows(records, b.dataset))
+        b = replace(b, notes=notes, ceilings=_ceilings(b, found.get((b.dataset, b.split))))
+        single = b.primary and b.ranking.n_folds == 1 and not recipe.generates
+        whole.append(b.tested_by(bootstrap_errors(records, b)) if single else b)
+    status = Counter(str(record.manifest["status"]) for record in records.done if record.manifest["status"] != "ok")
+    return BenchReport(
+        recipe.title or recipe.name,
+        tuple(whole),
         slices=found,
-        cards=cards,
-        recipe_name=recipe.name,
+        recipe=recipe,
         facts=facts_of(records),
         done=len(records.done),
         wanted=records.wanted,
-        failed={name: n for name, n in status.items() if name != "ok"},
+        failed=dict(status),
         refused=records.refused,
         refused_splits=records.refused_splits,
     )
 
 
-def report_of(
-    recipe: BenchRecipe,
-    boards: Sequence[Board],
-    ceilings: Mapping[tuple[str, str, str], Sequence[Ceiling]],
-    errors: Mapping[tuple[str, str, str], pd.DataFrame],
-    **known: Any,
-) -> BenchReport:
-    """The report of a recipe's boards, with ceilings and bootstrap errors by dataset, split and metric."""
-    made = tuple(replace(b, ceilings=tuple(ceilings.get((b.dataset, b.split, b.metric), ()))) for b in boards)
-    tested = (errors.get((b.dataset, b.split, b.metric)) for b in made)
-    made = tuple(b if each is None else b.tested_by(each) for b, each in zip(made, tested, strict=True))
-    placed = {(b.dataset, b.split, b.metric) for b in boards}
-    unplaced = tuple(q for q in recipe.quoted if (q.dataset, q.split, q.metric) not in placed)
-    title = recipe.title or known["recipe_name"]
-    return BenchReport(title, made, recipe=recipe.to_toml(), unplaced=unplaced, errors=errors, **known)
-
-
-def boards_of(
-    recipe: BenchRecipe,
-    scores: pd.DataFrame,
-    leading: Mapping[str, str | Sequence[str]],
-    rows: Mapping[str, RowCount],
-) -> list[Board]:
-    """The boards of a recipe's scores; ``leading`` are the metrics that count in the summary, by dataset."""
-    labels = {method.name: method.row for method in reversed(recipe.method)}
-    boards = make_boards(
-        scores,
-        primary=leading,
-        reference=labels.get("random_forest"),
-        quoted=recipe.quoted,
-        shares={s.name: s.fractions[2] / (s.fractions[0] + s.fractions[1]) for s in recipe.split if s.folds is None},
-        margins=margins_of(scores["dataset"].astype(str).unique()),
-        expected={
-            name: {m.row: "left out by the recipe" if name in m.skip else "not run" for m in recipe.method}
-            for name in recipe.datasets
-        },
-    )
-    cards = {board.dataset: _card(board.dataset) for board in boards}
-    return [
-        replace(board, rows=rows.get(board.dataset, board.rows), **_measured(cards[board.dataset], board))
-        for board in boards
+def facts_of(records: Records) -> dict[str, str]:
+    """What a repeat needs, from the cells' manifests."""
+    manifests, recipe = [record.manifest for record in records.done], records.recipe
+    out = {"recipe": f"{recipe.name}.toml", "recipe sha256": hashlib.sha256(recipe.to_toml().encode()).hexdigest()}
+    days = sorted(str(m["made"])[:10] for m in manifests if m.get("made"))
+    if days:
+        out["computed"] = " to ".join(dict.fromkeys((days[0], days[-1])))
+    versions = pd.DataFrame([dict(m.get("versions") or {}) for m in manifests])
+    for name, each in versions.items():
+        out[f"version of {name}"] = ", ".join(each.dropna().astype(str).unique())
+    machines = [
+        {k: f"{v} cores" if k == "cores" and v else v for k, v in (m.get("machine") or {}).items()} for m in manifests
     ]
+    texts = (", ".join(str(value) for value in machine.values() if value) for machine in machines)
+    out["machine"] = "; ".join(filter(None, dict.fromkeys(texts)))
+    budgets, budget = {str(m["budget"]) for m in manifests if m.get("budget")}, recipe.budget
+    out["budget of a cell"] = f"{budget.seconds:g} s, {budget.memory_gb:g} GB" + "; mixed" * (len(budgets) > 1)
+    cpu = sum(float(m["cpu_seconds"]) for m in manifests if m.get("cpu_seconds"))
+    out["CPU time of all cells"] = f"{cpu / 3600:.1f} h" if cpu >= 3600 else f"{cpu / 60:.1f} min"
+    trials = {m.row: f"; {m.search.trials} trials of a search" for m in recipe.method if m.search is not None}
+    for row, each in {row: e for problem in records.problems.values() for row, e in problem.resolved.items()}.items():
+        out[f"settings of {row}"] = in_words(each) + trials.get(row, "")
+    return out | {f"data hash of {name}": problem.data_hash for name, problem in records.problems.items()}
 
 
-def _measured(known: Card | None, board: Board) -> dict[str, Any]:
-    """What a card says of a board's measured values: unit and censored share, where its tasks have one of each."""
-    groups = [] if known is None else [g for g in known.target if set(g.names) & set(board.scores.tasks)]
-    if len(groups) != 1:
-        return {}
-    return {"unit": groups[0].unit, "censored": groups[0].censored}
+def in_words(params: Mapping[str, Any]) -> str:
+    """Hyper-parameters on one line, without the machine's and those that nobody set.
+
+    Example:
+        >>> in_words({"depth": 3, "threads": None, "store": None, "code": "1f", "defaults": {"gin": {"depth": 5}}})
+        'depth 3, gin depth 5'
+    """
+    words = []
+    for name, value in params.items():
+        if isinstance(value, Mapping):
+            inner = in_words(value)
+            words += [] if not inner else [inner if name in ("defaults", "params") else f"{name} {inner}"]
+        elif value is not None and value != "" and name not in (*RUN_ONLY, "code", "seed"):
+            words.append(f"{name} {value}")
+    return ", ".join(words)
 
 
-def margins_of(datasets: Iterable[str]) -> dict[tuple[str, str], Margin]:
-    """(dataset, metric) -> the smallest difference that matters, of the datasets whose card says one."""
-    found = {name: known for name in datasets if (known := _card(name)) is not None}
-    return {(n, c.metric): c.margin for n, c in found.items() if c.margin is not None and c.margin.value is not None}
+def entered_rows(records: Records, dataset: str) -> list[str]:
+    """How the rows of a dataset that others submitted came about, in their words."""
+    found = {}
+    for cell, manifest in records.done:
+        if cell.dataset == dataset and (about := manifest.get("external")) is not None:
+            keys = ("code", "commit", "tuning", "pretraining", "hardware")
+            words = [*manifest["notes"], *(f"{key} {about[key]}" for key in keys if about.get(key))]
+            found[cell.method] = f"{cell.method} was entered by its predictions: {'; '.join(words)}"
+    return list(found.values())
 
 
-def _card(name: str) -> Card | None:
-    try:
-        return card(name)
-    except MolgraphError:  # a table of one's own has none
-        return None
-
-
-def _ceilings(board: Board, known: Card | None, slices: Slices | None) -> list[Ceiling]:
+def _ceilings(board: Board, slices: Slices | None) -> tuple[Ceiling, ...]:
     """What the labels' noise allows, from the set's own replicates and from its card."""
-    if board.metric not in NOISY or slices is None or len(slices.targets) != 1 or not slices.tested:
-        return []
-    tested = max(slices.tested.values(), key=lambda each: len(each.rows))
-    y, folds = tested.y[:, 0], max(sum(name.startswith("r0-") for name in board.split_hashes), 1)
+    if board.metric not in NOISY or slices is None or len(slices.targets) != 1:
+        return ()
+    rows = np.flatnonzero(np.isfinite(slices.y[:, 0]))
+    y, folds = slices.y[rows, 0], max(sum(name.startswith("r0-") for name in board.scores.folds.index), 1)
     noise: list[tuple[float, str]] = []
-    if len(slices.smiles):
-        kinds = identities_of(slices.smiles[tested.rows].tolist())
+    if slices.smiles is not None:
+        kinds = identities_of(slices.smiles[rows].tolist())
         sd, df = replicate_sd([each.written or f"row {i}" for i, each in enumerate(kinds)], y)
         if df >= LEAST_REPLICATES:
             noise.append((sd, f"replicates in the set ({df} degrees of freedom)"))
-    if known is not None and known.noise.sd is not None:
-        noise.append((known.noise.sd, known.noise.source or "the set's card"))
+    if board.card is not None and board.card.noise.sd is not None:
+        noise.append((board.card.noise.sd, board.card.noise.source or "the set's card"))
     made = [Ceiling(noise_ceiling(y, sd, board.metric, rows=len(y) // folds), sd, source) for sd, source in noise]
-    return [c for c in made if np.isfinite(c.value)]
+    return tuple(c for c in made if np.isfinite(c.value))
 
 
-def noise_ceiling(y: np.ndarray, sd: float, metric: str, *, rows: int = 0, n: int = 200, seed: int = 0) -> float:
-    """The mean score of a model that knows every true value, judged by labels with noise (Brown et al. 2009).
+def noise_ceiling(y: np.ndarray, sd: float, metric: str, *, rows: int = 0, n: int = 200) -> float:
+    """The mean score of a model that knows every true value, judged by labels with noise.
 
     RMSE and MAE are those of the noise itself. For the others (Brown, Muchmore and Hajduk 2009, Drug Discov. Today
     14:420) true values are the measured ones, drawn to their mean until noise restores the measured spread, and new
@@ -252,7 +226,7 @@ def noise_ceiling(y: np.ndarray, sd: float, metric: str, *, rows: int = 0, n: in
     if kept <= 0:
         return float("nan")
     true = y.mean() + (y - y.mean()) * np.sqrt(kept)
-    rng, judge = generator(seed, "noise ceiling"), get_metric(metric)
+    rng, judge = generator(0, "noise ceiling"), get_metric(metric)
     size = min(rows or len(true), len(true))
     found = []
     for _ in range(n):

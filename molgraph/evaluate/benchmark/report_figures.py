@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter
 
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.ranking import Ranking
@@ -20,21 +21,19 @@ from molgraph.evaluate.benchmark.report_slices import EDGES, Slices
 from molgraph.evaluate.report_style import CARD, COLOURS, DASHED, INK, LINE, SOFT, drawn, number, reliability, short
 
 WIDTH = 5.6  # inches
-LINES = 6  # methods in a figure of lines
+LINES = 6  # methods in a figure of lines, beside the forest and the mean
 FILLS = {"better": COLOURS[2], "equivalent": COLOURS[0]}
-PAIRS = (
-    "Mean of the row's method less that of the column's; green where it is better, blue where the two are equivalent."
-)
-FOLDS = (
-    "A point a fold; box, quartiles and whiskers; the diamond is the mean. A fold is easy or hard for all methods"
-    " alike, so compare them within folds, as the test does."
-)
-COST = "Score against cost, with the interval of the mean. The broad line joins methods that none beats at their price."
-DISTANCE = (
-    "Error against distance to the nearest training molecule (1 less the Tanimoto similarity of ECFP4); test rows of"
-    " the first repeat."
-)
-CALIBRATION = "Calibration, all tasks, first repeat: on the dashed line a probability is the share of ones."
+CAPTIONS = {
+    "pairs": "Mean of the row's method less that of the column's; green where it is better, blue where the two are "
+    "equivalent.",
+    "folds": "A point a fold; box, quartiles and whiskers; the diamond is the mean. A fold is easy or hard for all "
+    "methods alike, so compare them within folds, as the test does.",
+    "cost": "Score against cost, with the interval of the mean. The broad line joins methods that none beats at their "
+    "price.",
+    "distance": "Error against distance to the nearest training molecule (1 less the Tanimoto similarity of ECFP4); "
+    "test rows of the first repeat.",
+    "calibration": "Calibration, all tasks, first repeat: on the dashed line a probability is the share of ones.",
+}
 
 
 def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key: str) -> list[tuple[Markup, str]]:
@@ -42,28 +41,21 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
     ranking, label = board.ranking, metric_label(board.metric)
     lines = {f"noise ceiling {number(c.value)}": c.value for c in board.ceilings[:1]}
     lines |= {f"{q.method}, quoted": q.value for q in board.quoted[:2]}
-    folds = board.scores.folds[board.methods].dropna(axis=1, how="all")
-    out = [
-        (pairs(ranking, key=f"{key}-pairs"), PAIRS),
-        (boxes(folds, colour, label, lines, key=f"{key}-folds"), FOLDS),
-        (cost(board.to_frame(), colour, label, ranking.higher_is_better, key=f"{key}-cost"), COST),
-    ]
-    if slices is not None and slices.tested:
-        names = [m for m in board.methods if m in slices.tested]
-        must = [m for m in (board.reference, "mean") if m in names]
-        best = [m for m in names if m not in must][: LINES - len(must)]
-        names = [m for m in names if m in best or m in must]
-        if len(slices.distance):
-            error = "Brier score" if slices.binary else "mean absolute error"
-            if any(target.kind == "multiclass" for target in slices.targets):
-                error = "1 less the probability of the class"
-            elif not slices.binary and len(slices.targets) > 1:
-                error += ", in standard deviations"
-            out.append((distance(*slices.by_distance(names), colour, error, key=f"{key}-distance"), DISTANCE))
+    figures: dict[str, tuple[Any, ...]] = {
+        "pairs": (pairs, ranking),
+        "folds": (boxes, board.scores.folds[board.methods].dropna(axis=1, how="all"), colour, label, lines),
+        "cost": (cost, board.to_frame(), colour, label, ranking.higher_is_better),
+    }
+    if slices is not None:
+        there = [m for m in board.methods if m in slices.p]
+        names = [m for i, m in enumerate(there) if i < LINES or m in (board.reference, "mean")]
+        if slices.distance is not None:
+            figures["distance"] = (distance, *slices.by_distance(names), colour, slices.error_label)
         if slices.binary:
-            curves = {m: reliability(slices.tested[m].y, slices.tested[m].p) for m in names}
-            out.append((calibration(curves, colour, key=f"{key}-calibration"), CALIBRATION))
-    return [(svg, caption) for svg, caption in out if svg]
+            curves = {m: reliability(slices.y, slices.p[m]) for m in names}
+            figures["calibration"] = (calibration, curves, colour)
+    made = ((make(*values, key=f"{key}-{name}"), CAPTIONS[name]) for name, (make, *values) in figures.items())
+    return [(svg, caption) for svg, caption in made if svg]
 
 
 @drawn
@@ -72,13 +64,11 @@ def pairs(ranking: Ranking) -> Figure | None:
     names = ranking.ranked
     if not ranking.tested:
         return None
-    figure = Figure(figsize=(WIDTH, 0.5 + 0.27 * len(names)), layout="constrained")
-    axis = figure.subplots()
+    figure, axis = _blank(0.5 + 0.27 * len(names))
     place = {name: i for i, name in enumerate(names)}
     for row in ranking.pairs.itertuples():
-        at, colour = (place[row.b], place[row.a]), FILLS.get(row.verdict, LINE)
-        alpha = 0.5 if row.verdict in FILLS else 0.45
-        axis.add_patch(Rectangle((at[0] - 0.48, at[1] - 0.46), 0.96, 0.92, facecolor=colour, alpha=alpha))
+        at, fill = (place[row.b], place[row.a]), FILLS.get(row.verdict, LINE)
+        axis.add_patch(Rectangle((at[0] - 0.48, at[1] - 0.46), 0.96, 0.92, facecolor=fill, alpha=0.5))
         text = f"{row.difference:+.2g}".replace("-", MINUS)
         axis.text(*at, text, ha="center", va="center", fontsize=min(8.0, 62 / len(names)))
     axis.set(xlim=(0.5, len(names) - 0.5), ylim=(len(names) - 1.5, -0.5))
@@ -97,25 +87,20 @@ def boxes(folds: pd.DataFrame, colour: Mapping[str, str], label: str, lines: Map
     k = folds.shape[1]
     if not k:
         return None
-    figure = Figure(figsize=(WIDTH, 0.8 + 0.3 * k + 0.15 * len(lines)), layout="constrained")
-    axis = figure.subplots()
+    figure, axis = _blank(0.8 + 0.3 * k + 0.15 * len(lines), grid="x")
+    values = [folds[name].dropna().to_numpy() for name in folds.columns]
+    look, point = {"color": SOFT, "linewidth": 1}, {"markeredgecolor": CARD, "markersize": 4, "zorder": 4}
+    axis.boxplot(
+        values, positions=range(k), orientation="horizontal", widths=0.6, showfliers=False, boxprops=look,
+        whiskerprops=look, capprops=look, medianprops=look | {"linewidth": 2}, showmeans=True,
+        meanprops=point | {"marker": "D", "markerfacecolor": INK, "zorder": 5},
+    )  # fmt: skip
     rng = np.random.default_rng(0)
-    axis.grid(axis="x")
-    point = {"linestyle": "", "marker": "o", "markersize": 3.6, "markeredgecolor": CARD, "zorder": 4}
-    for i, name in enumerate(folds.columns):
-        values, own = folds[name].dropna().to_numpy(), colour[str(name)]
-        look = {"color": own, "linewidth": 1.2, "alpha": 0.6}
-        axis.boxplot(
-            values, positions=[i], orientation="horizontal", widths=0.6, showfliers=False, boxprops=look,
-            whiskerprops=look, capprops=look, medianprops=look | {"linewidth": 2}, zorder=2,
-        )  # fmt: skip
-        jitter = i + rng.uniform(-0.22, 0.22, len(values))
-        axis.plot(values, jitter, color=own, markeredgewidth=0.5, **point)
-        axis.plot([values.mean()], [i], color=INK, **point | {"marker": "D", "markersize": 4, "zorder": 5})
+    for i, (name, each) in enumerate(zip(folds.columns, values, strict=True)):
+        axis.plot(each, i + rng.uniform(-0.22, 0.22, len(each)), "o", color=colour[str(name)], **point)
     for i, (words, x) in enumerate(lines.items()):
         axis.axvline(x, **DASHED)
-        at = (x, -0.85 - 0.5 * i)
-        axis.annotate(words, at, xytext=(4, 0), textcoords="offset points", fontsize=8, color=SOFT, va="center")
+        axis.text(x, -0.85 - 0.5 * i, f" {words}", fontsize=8, color=SOFT, va="center")
     axis.set_yticks(range(k), [short(str(name)) for name in folds.columns])
     axis.set_ylim(k - 0.4, -0.6 - 0.5 * len(lines))
     axis.set_xlabel(label)
@@ -128,57 +113,20 @@ def cost(frame: pd.DataFrame, colour: Mapping[str, str], label: str, higher: boo
     frame = frame[np.isfinite(frame["mean"]) & (frame["cpu_minutes"] > 0)]
     if frame.empty:
         return None
-    figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
-    axis = figure.subplots()
-    axis.grid()
+    figure, axis = _blank(3.4, grid="both")
     axis.set_xscale("log")
     front = frame.sort_values("cpu_minutes")
     best = front["mean"].cummax() if higher else front["mean"].cummin()
     front = front[front["mean"] == best]
     axis.plot(front["cpu_minutes"], front["mean"], color=LINE, linewidth=4, zorder=1)
     for row in frame.itertuples():
-        own = colour[str(row.Index)]
-        axis.plot([row.cpu_minutes] * 2, [row.low, row.high], color=own, linewidth=1, alpha=0.6)
-        axis.plot([row.cpu_minutes], [row.mean], marker="o", markersize=6, color=own, markeredgecolor=CARD)
+        name, room = str(row.Index), [[row.mean - row.low], [row.high - row.mean]]
+        look = {"color": colour[name], "elinewidth": 1, "markeredgecolor": CARD, "label": short(name)}
+        axis.errorbar(row.cpu_minutes, row.mean, room, marker="o", linestyle="", **look)
     axis.set(xlabel="CPU-minutes of a cell (fit and predict)", ylabel=label)
-    axis.margins(x=0.2, y=0.12)
     axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    wide = frame["cpu_minutes"].max() > 50 * frame["cpu_minutes"].min()
-    axis.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
-    axis.xaxis.set_minor_locator(NullLocator())
-    figure.draw_without_rendering()
-    for name, at, side in _places(frame, axis):
-        point = tuple(frame.loc[name, ["cpu_minutes", "mean"]])
-        look = {"xytext": at, "textcoords": "offset points", "ha": side, "va": "center", "fontsize": 8}
-        axis.annotate(short(name, 18), point, **look)
+    axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
     return figure
-
-
-def _places(frame: pd.DataFrame, axis: Axes) -> list[tuple[str, tuple[int, int], str]]:
-    """Where each point's name goes: the first of eight places that covers no name, no point, and stays inside."""
-    assert axis.figure is not None
-    scale = 72 / axis.figure.dpi
-    points = axis.transData.transform(frame[["cpu_minutes", "mean"]].to_numpy()) * scale
-    box = axis.get_window_extent().get_points().ravel() * scale
-    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in points]
-    out = []
-    for name, (x, y) in zip(map(str, frame.index), points, strict=True):
-        width, choices = 4.6 * len(short(name, 18)), []
-        for dx, dy in ((6, 0), (-6, 0), (6, 8), (-6, 8), (6, -8), (-6, -8), (6, 17), (-6, -17)):
-            left = x + dx if dx > 0 else x + dx - width
-            mine = (left, y + dy - 4.5, left + width, y + dy + 4.5)
-            lost = sum(_overlap(mine, other) for other in taken)
-            lost += 9 * (max(box[0] - mine[0], 0) + max(mine[2] - box[2], 0) + max(mine[3] - box[3], 0))
-            choices.append((lost, mine, (dx, dy)))
-        _, mine, (dx, dy) = min(choices, key=lambda choice: choice[0])
-        taken.append(mine)
-        out.append((name, (dx, dy), "left" if dx > 0 else "right"))
-    return out
-
-
-def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
-    """Area that two boxes (left, bottom, right, top) share."""
-    return max(min(a[2], b[2]) - max(a[0], b[0]), 0.0) * max(min(a[3], b[3]) - max(a[1], b[1]), 0.0)
 
 
 @drawn
@@ -189,9 +137,7 @@ def distance(
     shown = np.flatnonzero(np.isfinite([*errors.values()]).any(axis=0))
     if len(shown) < 2:
         return None
-    figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
-    axis = figure.subplots()
-    axis.grid(axis="y")
+    figure, axis = _blank(3.2, grid="y")
     middle = [(a + b) / 2 for a, b in pairwise(EDGES)]
     _lines(axis, {name: (middle, error) for name, error in errors.items()}, colour)
     axis.set_xticks(EDGES, [f"{edge:g}" for edge in EDGES])
@@ -207,19 +153,23 @@ def distance(
 @drawn
 def calibration(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], colour: Mapping[str, str]) -> Figure | None:
     """Observed share of ones against predicted probability, a line a method."""
-    figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
-    axis = figure.subplots()
-    axis.grid()
+    figure, axis = _blank(3.4, grid="both")
     axis.plot([0, 1], [0, 1], **DASHED)
     _lines(axis, curves, colour)
     ends = (-0.02, 1.02)
     axis.set(xlim=ends, ylim=ends, aspect="equal", xlabel="predicted probability", ylabel="observed share of 1")
-    return figure if curves else None
+    return figure
 
 
-def _lines(
-    axis: Axes, curves: Mapping[str, tuple[Sequence | np.ndarray, np.ndarray]], colour: Mapping[str, str]
-) -> None:
+def _blank(height: float, grid: Literal["x", "y", "both", ""] = "") -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axis = figure.subplots()
+    if grid:
+        axis.grid(axis=grid)
+    return figure, axis
+
+
+def _lines(axis: Axes, curves: Mapping[str, tuple[Any, np.ndarray]], colour: Mapping[str, str]) -> None:
     for name, (x, y) in curves.items():
         axis.plot(x, y, marker="o", markersize=4, linewidth=1.6, color=colour[name], label=short(name))
     axis.legend(loc="upper left", bbox_to_anchor=(1, 1))

@@ -8,9 +8,9 @@ import numpy as np
 
 from molgraph.base.version import __version__
 from molgraph.evaluate.benchmark.board import Board
-from molgraph.evaluate.benchmark.board_overall import LEAST_DATASETS, Overall
+from molgraph.evaluate.benchmark.board_overall import Overall
 from molgraph.evaluate.benchmark.report_data import BenchReport
-from molgraph.evaluate.benchmark.report_rows import board_rows, error_label, percent_of_forest, sentences
+from molgraph.evaluate.benchmark.report_rows import beside_texts, board_rows, error_label, sentences, span
 from molgraph.evaluate.report_style import NONE, number
 
 
@@ -63,25 +63,21 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[in
 
 
 def _summary(overall: Overall) -> list[str]:
-    places = overall.datasets >= LEAST_DATASETS
-    percent, rows = bool(overall.table["percent"].notna().any()), []
-    for row in overall.table.itertuples():
-        ranks = overall.ranks.loc[row.Index]
-        cells = [f"**{r:.0f}**" if r == 1 else f"{r:.0f}" if np.isfinite(r) else NONE for r in ranks]
-        place = [percent_of_forest(row)] if percent else []
-        place += [number(row.mean_place)] if places else []
-        rows.append([text(row.Index), *place, *(f"{n:.0f}" for n in (row.first, row.alone, row.loses)), *cells])
-    head = [
-        "method",
-        *["% of the forest's error"] * percent,
-        *["mean place"] * places,
-        "first (shared)",
-        "first alone",
-        "loses to the forest",
-    ]
-    head += map(text, overall.boards)
+    frame, columns = overall.table, {}
+    if frame["percent"].notna().any():
+        percents = frame[["percent", "percent_low", "percent_high"]].to_numpy()
+        texts = [number(each) + (f" ({span(low, high)})" if low < high else "") for each, low, high in percents]
+        columns["% of the forest's error"] = texts
+    if places := frame["mean_place"].notna().any():
+        columns["mean place"] = [number(each) for each in frame["mean_place"]]
+    for head, name in (("first (shared)", "first"), ("first alone", "alone"), ("loses to the forest", "loses")):
+        columns[head] = [f"{n:.0f}" for n in frame[name]]
+    for title, ranks in overall.ranks.items():
+        columns[text(title)] = [f"**{r:.0f}**" if r == 1 else f"{r:.0f}" if np.isfinite(r) else NONE for r in ranks]
+    rows = [[text(method), *cells] for method, *cells in zip(frame.index, *columns.values(), strict=True)]
     said = f"Mean place: by mean score among methods that each of the {overall.over} ranks."
-    return [*table(head, rows, right=range(1, len(head))), *(["", said] if places else []), ""]
+    lines = table(["method", *columns], rows, right=range(1, len(columns) + 1))
+    return [*lines, *(["", said] if places else []), ""]
 
 
 def board_lines(board: Board) -> list[str]:
@@ -90,18 +86,16 @@ def board_lines(board: Board) -> list[str]:
     arrow = "higher" if board.ranking.higher_is_better else "lower"
     used = f" {board.rows}." if str(board.rows) else ""
     out = [f"{label}, {arrow} is better.{used} **{text(board.sentence)}.**", "", text(" ".join(sentences(board))), ""]
-    unit, shown = board_rows(board)
-    others = [name for name, _, _ in shown[0]["beside"]] if shown else []
-    head = ["rank", "method", label, *others, "groups", "to the first", "folds", f"CPU a cell, {unit}", "failed"]
+    shown, others = board_rows(board), beside_texts(board)
+    head = ["rank", "method", label, *others, "groups", "to the first", "folds", "CPU a cell, s", "failed"]
+    head.append("against the forest")
     rows = []
-    for r in shown:
-        name = text(r["method"]) + (f" ({text(r['note'])})" if r["note"] else "")
-        step = f"{r['step']} ({r['span']})" if r["span"] else NONE
-        beside = [text for _, text, _ in r["beside"]]
-        cells = [r["rank"], name, r["score"], *beside, r["groups"], step, r["folds"], r["cpu"], str(r["failures"])]
-        rows.append([*cells, r["forest"]])
+    for r, beside in zip(shown.itertuples(), others.to_numpy(), strict=True):
+        name = text(r.Index) + (f" ({text(r.note)})" if r.note else "")
+        step = f"{r.step} ({r.span})" if r.span else NONE
+        rows.append([r.place, name, r.score, *beside, r.groups, step, str(r.folds), r.cpu, str(r.failures), r.forest])
     for q in board.quoted:
         name = f"*{text(q.method)}, quoted, never ranked: {text(q.protocol)}; {text(q.source)}*"
-        rows.append(["", name, f"*{q.value:g}*", *[""] * (6 + len(others))])
-    right = [i for i, name in enumerate(head) if name not in ("method", "groups")]
-    return [*out, *table([*head, "against the forest"], rows, right=right), ""]
+        rows.append(["", name, f"*{q.value:g}*", *[""] * (len(head) - 3)])
+    right = [i for i, name in enumerate(head) if name not in ("method", "groups", "against the forest")]
+    return [*out, *table(head, rows, right=right), ""]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import MolgraphError
@@ -25,49 +26,49 @@ LEAST_ROWS = 10  # in a bin
 
 
 @dataclass(frozen=True)
-class Answers:
-    """One method's predictions of the first repeat's test rows, every molecule at most once."""
-
-    rows: np.ndarray  # int64 [n], rows of the dataset
-    y: np.ndarray  # float64 [n, targets], measured, the code of a class; NaN where not
-    p: np.ndarray  # float64 [n, targets], predicted; of a target with classes, the probability of the measured one
-
-
-@dataclass(frozen=True)
 class Slices:
-    """Where the methods of one dataset and split err."""
+    """Measured and predicted values of the first repeat's test rows, for one dataset and split.
 
-    targets: tuple[Target, ...]  # the columns of ``tested``
-    tested: Mapping[str, Answers]  # method -> its predictions
-    # by row of the dataset; empty where a row is no single molecule
-    smiles: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))
-    ids: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=object))  # by row of the dataset
-    # float [dataset's rows]: 1 - Tanimoto similarity of ECFP4 to the nearest training molecule of the row's
-    # fold; NaN where not measured
-    distance: np.ndarray = field(default_factory=lambda: np.empty(0))
+    Rows are those of the dataset; what was not tested or not measured is NaN.
+    """
+
+    targets: tuple[Target, ...]  # the columns of ``y`` and ``p``
+    y: np.ndarray  # float64 [rows, targets], measured; the code of a class
+    p: Mapping[str, np.ndarray]  # method -> float64 [rows, targets]; of classes the probability of the measured one
+    smiles: np.ndarray | None = None  # object [rows]; None where a row is no single molecule
+    ids: np.ndarray | None = None  # object [rows]; None where the table is not at hand
+    # float64 [rows]: 1 - Tanimoto similarity of ECFP4 to the nearest training molecule of the row's fold
+    distance: np.ndarray | None = None
 
     def of(self, targets: Collection[str]) -> Slices:
         """The same for those targets alone."""
         kept = [j for j, target in enumerate(self.targets) if target.name in targets]
-        tested = {name: Answers(each.rows, each.y[:, kept], each.p[:, kept]) for name, each in self.tested.items()}
-        return replace(self, targets=tuple(self.targets[j] for j in kept), tested=tested)
+        p = {name: each[:, kept] for name, each in self.p.items()}
+        return replace(self, targets=tuple(self.targets[j] for j in kept), y=self.y[:, kept], p=p)
 
     @property
     def binary(self) -> bool:
         """Whether all targets are."""
         return all(target.kind == "binary" for target in self.targets)
 
+    @property
+    def error_label(self) -> str:
+        """What ``by_distance`` gives means of."""
+        if any(target.kind == "multiclass" for target in self.targets):
+            return "1 less the probability of the class"
+        many = len(self.targets) > 1
+        return "Brier score" if self.binary else "mean absolute error" + ", in standard deviations" * many
+
     def errors(self, method: str) -> np.ndarray:
-        """float [n, targets]: absolute error; of a class, 1 less its probability.
+        """float [rows, targets]: absolute error; of a class, 1 less its probability.
 
         Of several numbers, each in its target's standard deviation.
         """
-        tested = self.tested[method]
         classes = np.array([target.kind == "multiclass" for target in self.targets])
-        error = np.abs(tested.p - np.where(classes & np.isfinite(tested.y), 1.0, tested.y))
+        error = np.abs(self.p[method] - np.where(classes & np.isfinite(self.y), 1.0, self.y))
         for j, target in enumerate(self.targets):
             if len(self.targets) > 1 and target.kind in ("regression", "bounded"):
-                known = tested.y[np.isfinite(tested.y[:, j]), j]
+                known = self.y[np.isfinite(self.y[:, j]), j]
                 error[:, j] /= (float(known.std()) or 1.0) if len(known) > 1 else 1.0
         return error
 
@@ -77,25 +78,22 @@ class Slices:
         Returns:
             Labels in each bin, int [bins], and by method float [bins].
         """
-        bins, out = len(EDGES) - 1, {}
-        counts = np.zeros(bins, dtype=np.int64)
+        distance = np.full(len(self.y), np.nan) if self.distance is None else self.distance
+        bins, n, out = range(len(EDGES) - 1), pd.Series(0, range(len(EDGES) - 1)), {}
+        at = np.where(np.isfinite(distance), np.digitize(distance, EDGES[1:-1]), np.nan)
         for method in methods:
-            distance = self.distance[self.tested[method].rows]
-            error = self.errors(method) ** (2 if self.binary else 1)
-            use = np.isfinite(error) & np.isfinite(distance)[:, None]
-            at = np.broadcast_to(np.digitize(distance, EDGES[1:-1])[:, None], error.shape)[use]
-            n, total = np.bincount(at, minlength=bins), np.bincount(at, error[use], minlength=bins)
-            out[method] = np.where(n >= LEAST_ROWS, total / np.maximum(n, 1), np.nan)
-            counts = np.maximum(counts, n)
-        return counts, out
+            error = pd.DataFrame(self.errors(method) ** (2 if self.binary else 1), at).stack().groupby(level=0)
+            found = error.agg(["count", "mean"]).reindex(bins)
+            n = np.maximum(n, found["count"].fillna(0).astype(int))
+            out[method] = found["mean"].where(found["count"] >= LEAST_ROWS).to_numpy()
+        return n.to_numpy(), out
 
     def worst(self, method: str, n: int = 8) -> list[tuple[int, int, float]]:
         """Row, target and error of the largest errors, a molecule once, largest first."""
         error = np.nan_to_num(self.errors(method), nan=-1.0)
         most = error.max(axis=1, initial=-1.0)
-        order = np.argsort(-most, kind="stable")[:n]
-        rows = self.tested[method].rows
-        return [(int(rows[i]), int(error[i].argmax()), float(most[i])) for i in order if most[i] >= 0]
+        rows = np.argsort(-most, kind="stable")[:n]
+        return [(int(i), int(error[i].argmax()), float(most[i])) for i in rows if most[i] >= 0]
 
 
 def slice_records(records: Records, problem: DatasetPlan, split: str) -> Slices | None:
@@ -103,35 +101,31 @@ def slice_records(records: Records, problem: DatasetPlan, split: str) -> Slices 
 
     None where no cell of the first repeat ended well.
     """
-    parts: dict[str, list[Answers]] = {}
-    for record in records.done:
-        cell = record.cell
-        if (cell.dataset, cell.split, cell.repeat) != (problem.dataset, split, 0) or record.manifest["status"] != "ok":
+    y, p = np.full((problem.rows, len(problem.targets)), np.nan), dict[str, np.ndarray]()
+    for cell, manifest in records.done:
+        if (cell.dataset, cell.split, cell.repeat) != (problem.dataset, split, 0) or manifest["status"] != "ok":
             continue
         if cell.seed != min(c.seed for c in problem.cells if (c.split, c.method) == (split, cell.method)):
             continue
-        found = records.predictions(cell)
-        y = np.column_stack([found.y[t.name] for t in problem.targets])
-        p = np.column_stack([_column(t, found.p, found.y[t.name]) for t in problem.targets])
-        parts.setdefault(cell.method, []).append(Answers(found.rows, y, p))
-    if not parts:
+        found, own = records.predictions(cell), p.setdefault(cell.method, np.full_like(y, np.nan))
+        for j, target in enumerate(problem.targets):
+            y[found.rows, j] = found.y[target.name]
+            own[found.rows, j] = _column(target, found.p, found.y[target.name])
+    if not p:
         return None
-    tested = {name: _joined(each) for name, each in parts.items()}
     table = handed_table(records, problem)
     if table is None:
-        return Slices(problem.targets, tested)
-    distance = np.full(len(table), np.nan)
-    kinds = [entity.kind for entity in table.entities if entity.kind != "geometry"]
-    if kinds != ["molecule"]:  # no molecules, or pairs of them with something else
-        return Slices(problem.targets, tested, ids=table.ids, distance=distance)
-    x = morgan(table.smiles.tolist())
+        return Slices(problem.targets, y, p)
+    if [entity.kind for entity in table.entities if entity.kind != "geometry"] != ["molecule"]:
+        return Slices(problem.targets, y, p, ids=table.ids)  # no molecules, or pairs of them with something else
+    distance, x = np.full(len(table), np.nan), morgan(table.smiles.tolist())
     folds = sorted({c.fold for c in problem.cells if c.split == split and c.repeat == 0})
     for fold in folds:
         part = Split.load(file_of_split(records.out, problem.dataset, split, 0, fold))
         rows = part.test[:: max(-(-len(part.test) * len(folds) // MOST_ROWS), 1)]
         rows, train = rows[x.ok[rows]], part.train[x.ok[part.train]]
         distance[rows] = 1 - find_nearest(x.x[rows], x.x[train]).similarity
-    return Slices(problem.targets, tested, table.smiles, table.ids, distance)
+    return Slices(problem.targets, y, p, table.smiles, table.ids, distance)
 
 
 def _column(target: Target, p: Mapping[str, np.ndarray], y: np.ndarray) -> np.ndarray:
@@ -139,13 +133,6 @@ def _column(target: Target, p: Mapping[str, np.ndarray], y: np.ndarray) -> np.nd
         return p[target.name]
     each = np.column_stack([p[name] for name in target.columns])
     return each[np.arange(len(y)), np.where(np.isfinite(y), y, 0).astype(np.int64)]
-
-
-def _joined(parts: Sequence[Answers]) -> Answers:
-    rows = np.concatenate([part.rows for part in parts])
-    _, first = np.unique(rows, return_index=True)
-    y, p = np.concatenate([part.y for part in parts]), np.concatenate([part.p for part in parts])
-    return Answers(rows[first], y[first], p[first])
 
 
 def handed_table(records: Records, problem: DatasetPlan) -> Table | None:

@@ -19,13 +19,9 @@ from molgraph.evaluate.benchmark.verify import Verified, verify_records
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """A benchmark that was run.
+    """A benchmark that was run."""
 
-    Args:
-        ran: what the run did: cells that were there, made, failed.
-    """
-
-    ran: Ran
+    ran: Ran  # what the run did: cells that were there, made, failed
 
     @property
     def out(self) -> Path:
@@ -69,7 +65,7 @@ class BenchmarkResult:
     @cached_property
     def boards(self) -> list[Board]:
         """Ranked boards, one a dataset, split and metric; each has ``to_frame`` and says who can be told from whom."""
-        return list(gather(self.records, scores=self.scores, slices=False).boards)
+        return list(gather(self.records, self.scores, slices=False).boards)
 
     def report(self, out: str | Path, leaderboard: str | Path | None = None) -> Path:
         """Write the page that ``molgraph bench report`` writes, and the leaderboard where it is named."""
@@ -82,17 +78,10 @@ class BenchmarkResult:
         """Hash and score everything once more."""
         return verify_records(self.out)
 
-    @property
-    def _about(self) -> list[str]:
-        """What was run, and what was refused, a line each."""
-        problems = self.records.problems.values()
-        return [repr(self.records), *(line for problem in problems for line in problem.refusals)]
-
     def __repr__(self) -> str:
-        first, *refused = self._about
-        head = "\n".join([f"BenchmarkResult({first})", *refused])
-        return f"{head}\n{self.summary.to_string(float_format='{:.3f}'.format, na_rep='-')}"
+        shown = self.summary.to_string(float_format="{:.3f}".format, na_rep="-")
+        return "\n".join([f"BenchmarkResult({self.records!r})", *self.records.refusals, shown])
 
     def _repr_html_(self) -> str:
-        about = "<br>".join(map(escape, self._about))
+        about = "<br>".join(map(escape, [repr(self.records), *self.records.refusals]))
         return f"<p>{about}</p>{self.summary.to_html(float_format='{:.3f}'.format, na_rep='-', border=0)}"

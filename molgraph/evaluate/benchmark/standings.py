@@ -9,7 +9,6 @@ import pandas as pd
 
 from molgraph.base.errors import StorageError
 from molgraph.base.resources import shipped_dir
-from molgraph.data.cards import card, card_names
 from molgraph.evaluate.benchmark.report_data import BenchReport
 
 FILE = "standings.csv"
@@ -35,19 +34,13 @@ QUESTIONS = {
 
 
 class Question(NamedTuple):
-    """Boards that ask the same of a method.
+    """Boards that ask the same of a method."""
 
-    Args:
-        words: kind of entity, size and split.
-        boards: their datasets.
-        table: by method, the best first: ``boards`` that it is on, ``first`` (on how many nothing is
-            better, where the board tells its best from the mean at all), ``behind`` (on how many the forest is
-            better; NaN where none was measured), ``place`` (mean, by score), ``cpu_seconds`` (median,
-            of a fold).
-    """
-
-    words: str
-    boards: list[str]
+    words: str  # kind of entity, size and split
+    boards: list[str]  # their datasets
+    # by method, the best first: ``boards`` that it is on, ``first`` (on how many nothing is better, where the board
+    # tells its best from the mean at all), ``behind`` (on how many the forest is better; NaN where none was
+    # measured), ``place`` (mean, by score), ``cpu_seconds`` (median, of a fold)
     table: pd.DataFrame
 
 
@@ -61,17 +54,14 @@ def make_standings(reports: Iterable[BenchReport]) -> pd.DataFrame:
     rows = []
     for report in reports:
         for board in (b for b in report.boards if b.primary and b.tested and b.ranking.n_folds > 1):
-            ranking = board.ranking
-            name = board.dataset.partition("@")[0]
-            for place, method in enumerate(ranking.ranked, 1):
+            frame, entity = board.to_frame(), "molecule" if board.card is None else board.card.entity
+            for place, (method, row) in enumerate(frame.loc[board.ranking.ranked].iterrows(), 1):
                 rows.append({
-                    "recipe": report.recipe_name, "dataset": board.name,
-                    "entity": card(name).entity if name in card_names() else "molecule",
-                    "split": board.split, "metric": board.metric, "higher_is_better": ranking.higher_is_better,
-                    "rows": board.rows.rows, "method": method, "rank": int(ranking.table["rank"][method]),
-                    "place": place, "score": float(f"{ranking.table['mean'][method]:.4g}"),
-                    "against": board.against_reference(method),
-                    "cpu_seconds": float(f"{60 * board.cost['cpu_minutes'][method]:.3g}"),
+                    "recipe": report.recipe_name, "dataset": board.name, "entity": entity, "split": board.split,
+                    "metric": board.metric, "higher_is_better": board.ranking.higher_is_better,
+                    "rows": board.rows.rows, "method": method, "rank": int(row["rank"]), "place": place,
+                    "score": float(f"{row['mean']:.4g}"), "against": row["reference"],
+                    "cpu_seconds": float(f"{60 * row['cpu_minutes']:.3g}"),
                 })  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -97,7 +87,7 @@ def questions(standings: pd.DataFrame) -> list[Question]:
         ('Molecules, fewer than 2,000, rows at random', ['boards', 'first', 'behind', 'place', 'cpu_seconds'])
     """
     found = []
-    entity = standings["entity"].map({each: i for i, each in enumerate(ENTITIES)})
+    entity = standings["entity"].map([*ENTITIES].index)
     board = pd.Index(zip(*(standings[key] for key in BOARD), strict=True))
     tells = ~board.isin(board[(standings["method"] == "mean") & (standings["rank"] == 1)])
     standings = standings.assign(first=(standings["rank"] == 1) & tells, lost=standings["against"] == "worse")
