@@ -197,3 +197,21 @@ def data_dir() -> Path | None:
     named = os.environ.get("MOLGRAPH_DATA")
     folder = expanded(named) if named else None
     return folder if folder is not None and folder.is_dir() else None
+
+
+def disk_full(error: BaseException | None) -> bool:
+    """Whether an error, or one that led to it, tells that a disk or quota is used up; libraries do so in their words.
+
+    Example:
+        >>> disk_full(OSError(errno.ENOSPC, "")), disk_full(RuntimeError("write: No space left on device"))
+        (True, True)
+        >>> disk_full(OSError(errno.EACCES, "permission denied"))
+        False
+    """
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if "no space left on device" in str(error).lower():
+            return True
+        error = error.__cause__ or error.__context__
+    return False

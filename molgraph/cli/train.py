@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from molgraph.base.errors import StorageError, UsageError
+from molgraph.base.locks import Claims
 from molgraph.base.paths import check_names_file, storage_error
 from molgraph.base.recipe_keys import KEYWORDS
 from molgraph.cli.options import argument, check_word, check_writable
 from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
-from molgraph.evaluate.benchmark.locks import Claims
 
 if TYPE_CHECKING:
     from molgraph.base.run_config import RunConfig

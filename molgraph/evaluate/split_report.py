@@ -22,8 +22,8 @@ from molgraph.data.datasets import Dataset
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split, one_class, split_table
 from molgraph.data.splits.split import PARTS
+from molgraph.data.splits.unused_rows import RowCount, unused_rows
 from molgraph.data.table_reader import Targets
-from molgraph.evaluate.benchmark.unused_rows import RowCount, unused_rows
 from molgraph.evaluate.split_summary import SplitXray, find_shifts
 
 RECIPES = (

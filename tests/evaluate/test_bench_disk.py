@@ -129,7 +129,7 @@ def test_a_disk_that_fills_between_cells_stops_the_run_and_keeps_what_is_done(na
     run(tmp_path, first, forking)
     real = Path.write_text
     if name == "claim":
-        monkeypatch.setattr("molgraph.evaluate.benchmark.locks.Claims.take", refuse_cells)
+        monkeypatch.setattr("molgraph.base.locks.Claims.take", refuse_cells)
     monkeypatch.setattr(Path, "write_text", lambda p, *a, **k: (refuse if p.name == name else real)(p, *a, **k))
     with pytest.raises(StorageError, match=r"cannot write the benchmark's folder .*: no space left on device") as e:
         run(tmp_path, both, forking)
@@ -176,7 +176,7 @@ def test_a_folder_that_may_not_be_written_is_said_too(tmp_path, monkeypatch):
     def forbid(*_: Any, **__: Any) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("molgraph.evaluate.benchmark.locks.Claims.take", forbid)
+    monkeypatch.setattr("molgraph.base.locks.Claims.take", forbid)
     with pytest.raises(StorageError, match=r"permission denied\n.*choose another folder"):
         go(tmp_path, recipe("ridge"))
 

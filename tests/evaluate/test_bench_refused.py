@@ -11,10 +11,10 @@ import pytest
 from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
 from molgraph.data.splits import LeftOut, split_table
+from molgraph.data.splits.unused_rows import unused_rows
 from molgraph.data.table import make_table
 from molgraph.evaluate.benchmark.loop import Loop
 from molgraph.evaluate.benchmark.run_folder import read_records
-from molgraph.evaluate.benchmark.unused_rows import unused_rows
 from molgraph.evaluate.benchmark.verify import verify_records
 from tests.evaluate.bench_tables import go, recipe, small
 

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from molgraph.base.contracts import Target
 from molgraph.cli.main import app
+from molgraph.data.splits.unused_rows import RowCount
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate.benchmark.board import Board, make_boards
 from molgraph.evaluate.benchmark.board_overall import summarise
@@ -24,7 +25,6 @@ from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.report_markdown import board_lines, leaderboard
 from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.run import Ran
-from molgraph.evaluate.benchmark.unused_rows import RowCount
 from tests.evaluate.bench_scores import failed, made_up
 from tests.evaluate.bench_tables import go, recipe
 

@@ -13,10 +13,10 @@ import pandas as pd
 from molgraph.base.errors import MolgraphError
 from molgraph.base.printable import count
 from molgraph.data.cards import Card, card
+from molgraph.data.splits.unused_rows import RowCount
 from molgraph.evaluate.benchmark.board_folds import FoldScores, check_hashes, fold_scores
 from molgraph.evaluate.benchmark.ranking import Ranking, rank_methods
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
-from molgraph.evaluate.benchmark.unused_rows import RowCount
 
 PLACE, CELL = ["dataset", "edition", "split"], ["repeat", "fold", "seed", "method"]
 ERRORS = ("rmse", "mae")  # in the unit of the measured values

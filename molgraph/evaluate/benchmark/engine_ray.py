@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.base.optional import need
+from molgraph.base.paths import disk_full
 from molgraph.evaluate.benchmark.job import Job, Outcome
 from molgraph.evaluate.benchmark.local import LocalEngine
-from molgraph.evaluate.benchmark.worker import disk_full
 
 LEAVE = 10.0  # seconds for the nodes to tidy up
 

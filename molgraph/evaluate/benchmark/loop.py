@@ -13,12 +13,12 @@ from pathlib import Path
 
 from molgraph.base import progress
 from molgraph.base.errors import StorageError
+from molgraph.base.locks import Claims
 from molgraph.base.paths import storage_error
 from molgraph.evaluate.benchmark.cells import Cell, file_of_split
 from molgraph.evaluate.benchmark.engine_ray import RayEngine
 from molgraph.evaluate.benchmark.job import Job, Outcome
 from molgraph.evaluate.benchmark.local import LocalEngine
-from molgraph.evaluate.benchmark.locks import Claims
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.store import keep, make_manifest, read_manifest, work_folder

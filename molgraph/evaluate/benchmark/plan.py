@@ -20,13 +20,13 @@ from molgraph.base.toml_config import parse_json
 from molgraph.data.cards import card
 from molgraph.data.content import content_hash
 from molgraph.data.datasets import edition_names, load_dataset
+from molgraph.data.splits.unused_rows import unused_rows
 from molgraph.data.table import Table
 from molgraph.data.table_parquet import write_table
 from molgraph.evaluate.benchmark.cells import Cell, cell_key
 from molgraph.evaluate.benchmark.frozen_splits import freeze, in_one_line
 from molgraph.evaluate.benchmark.job import make_method
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.unused_rows import unused_rows
 from molgraph.evaluate.metrics import default_metrics, get_metric
 
 WORK, PLAN = ".work", "plan"

@@ -12,12 +12,12 @@ import pandas as pd
 from molgraph.base.csv_text import csv_text
 from molgraph.base.errors import DataError, StorageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
+from molgraph.data.splits.unused_rows import RowCount
 from molgraph.evaluate.benchmark.board import Ceiling, make_boards
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.run_folder import RECIPE, SCORES, Records
 from molgraph.evaluate.benchmark.scoring import read_scores
-from molgraph.evaluate.benchmark.unused_rows import RowCount
 
 FORMAT = "molgraph-record-1"
 ABOUT, PACKED = "about.json", f"{SCORES}.gz"

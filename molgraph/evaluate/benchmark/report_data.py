@@ -18,13 +18,13 @@ from molgraph.base.errors import DataError
 from molgraph.base.seeds import generator
 from molgraph.chem.identity import identities_of
 from molgraph.data.replicates import replicate_sd
+from molgraph.data.splits.unused_rows import RowCount
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
 from molgraph.evaluate.benchmark.board_overall import Overall, summarise
 from molgraph.evaluate.benchmark.bootstrap import bootstrap_errors
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 from molgraph.evaluate.benchmark.report_slices import Slices, slice_records
 from molgraph.evaluate.benchmark.run_folder import Records
-from molgraph.evaluate.benchmark.unused_rows import RowCount
 from molgraph.evaluate.metrics import evaluate_metric, get_metric
 
 LEAST_REPLICATES = 10  # degrees of freedom that the replicates' noise has to stand on

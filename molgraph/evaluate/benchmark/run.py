@@ -12,13 +12,13 @@ from pathlib import Path
 
 from molgraph.base import progress
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.locks import Claims
 from molgraph.base.optional import how_to_install, missing
 from molgraph.base.paths import storage_error
 from molgraph.data.table import Table
 from molgraph.evaluate.benchmark.cells import FAILED, Cell, in_order
 from molgraph.evaluate.benchmark.engine_ray import RayEngine
 from molgraph.evaluate.benchmark.local import LocalEngine
-from molgraph.evaluate.benchmark.locks import Claims
 from molgraph.evaluate.benchmark.loop import NO_WRITING, Engine, Loop
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan, Planned, Resolved, check_recipe, prepare
 from molgraph.evaluate.benchmark.recipe import BenchRecipe

@@ -24,10 +24,11 @@ from typing import Any, NoReturn
 
 import psutil
 
+from molgraph.base.paths import disk_full
 from molgraph.base.worker import die_with, start_worker
 from molgraph.evaluate.benchmark.cells import LOG
 from molgraph.evaluate.benchmark.job import Job, Outcome, machine, versions
-from molgraph.evaluate.benchmark.worker import THREADS, compute, disk_full
+from molgraph.evaluate.benchmark.worker import THREADS, compute
 
 TICK = 0.05  # seconds between two looks at what runs
 IMPORT_SECONDS = 300.0  # that a fresh process may take before its cell begins

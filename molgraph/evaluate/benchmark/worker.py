@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import sys
@@ -18,6 +17,7 @@ import numpy as np
 
 from molgraph.base.contracts import Generator, Prediction, SamplesUnchecked
 from molgraph.base.errors import DataError, MolgraphError
+from molgraph.base.paths import disk_full
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
 from molgraph.data.table_parquet import read_handed
@@ -129,21 +129,3 @@ def _failure(error: BaseException) -> dict[str, str]:
     with contextlib.suppress(OSError, ValueError):
         traceback.print_exc()
     return {"status": "crashed", "reason": words}
-
-
-def disk_full(error: BaseException | None) -> bool:
-    """Whether an error, or one that led to it, tells that a disk or quota is used up; libraries do so in their words.
-
-    Example:
-        >>> disk_full(OSError(errno.ENOSPC, "")), disk_full(RuntimeError("write: No space left on device"))
-        (True, True)
-        >>> disk_full(OSError(errno.EACCES, "permission denied"))
-        False
-    """
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return True
-        if "no space left on device" in str(error).lower():
-            return True
-        error = error.__cause__ or error.__context__
-    return False

@@ -9,7 +9,7 @@ from pathlib import Path
 import filelock
 import pytest
 
-from molgraph.evaluate.benchmark.locks import Claims
+from molgraph.base.locks import Claims
 
 
 def contend(folder: Path, rounds: int, clashes: multiprocessing.Queue) -> None:

@@ -1,4 +1,4 @@
-"""Lock cells, so that several runs into one folder share the work."""
+"""Claim pieces of work by lock files, so that several processes that share a folder share the work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP)  # of file systems where nobody can 
 
 
 class Claims:
-    """Locks of cells, one file each; the system lets go of them when the process that holds them ends, however it does.
+    """Locks, one file each; the system lets go of them when the process that holds them ends, however it does.
 
     Args:
         folder: where the files stand.
