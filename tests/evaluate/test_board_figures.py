@@ -6,11 +6,12 @@ from inspect import unwrap
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
 from molgraph.evaluate.benchmark.board import Board, make_boards
 from molgraph.evaluate.benchmark.report import report_page
 from molgraph.evaluate.benchmark.report_data import BenchReport
-from molgraph.evaluate.benchmark.report_figures import distance, gallery, pairs
+from molgraph.evaluate.benchmark.report_figures import cost, distance, gallery, pairs
 from molgraph.evaluate.benchmark.report_markdown import board_lines, leaderboard
 from molgraph.evaluate.benchmark.report_slices import EDGES
 from tests.evaluate.bench_scores import made_up
@@ -43,6 +44,21 @@ def test_labels_of_the_distance_do_not_run_into_each_other() -> None:
     assert [label.get_text() for label in axis.get_xticklabels()] == [f"{edge:g}" for edge in EDGES]
     under = axis.xaxis.label.get_window_extent()
     assert under.x0 >= 0 and under.y1 <= min(b.y0 for b in boxes) and under.x1 <= figure.bbox.x1
+
+
+@pytest.mark.parametrize("spread", [1.01, 3.0, 1000.0])
+def test_the_axis_of_costs_has_numbers_that_do_not_run_into_each_other(spread: float) -> None:
+    (board,) = make_boards(made_up({"a": 1.0, "b": 1.3}))
+    frame = board.to_frame().assign(cpu_minutes=[0.0003, 0.0003 * spread])
+    figure = unwrap(cost)(frame, dict.fromkeys("ab", "#000000"), "RMSE", False)
+    figure.draw_without_rendering()
+    axis = figure.axes[0]
+    low, high = axis.get_xlim()
+    shown = [label for label in axis.get_xticklabels() if low <= label.get_position()[0] <= high]
+    boxes = [label.get_window_extent() for label in shown]
+    assert all(float(label.get_text()) > 0 for label in shown) and not axis.get_xticklabels(minor=True)
+    assert 1 <= len(shown) <= 8 and all(a.x1 < b.x0 for a, b in pairwise(boxes))
+    assert {text.get_text() for text in axis.get_legend().get_texts()} == {"a", "b"}
 
 
 def in_memory(*boards: Board) -> BenchReport:

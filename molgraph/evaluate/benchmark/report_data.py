@@ -22,7 +22,7 @@ from molgraph.data.splits.unused_rows import RowCount
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
 from molgraph.evaluate.benchmark.board_overall import Overall, summarise
 from molgraph.evaluate.benchmark.bootstrap import bootstrap_errors
-from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
+from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.report_slices import Slices, slice_records
 from molgraph.evaluate.benchmark.run_folder import Records
 from molgraph.evaluate.metrics import evaluate_metric, get_metric
@@ -51,13 +51,6 @@ class BenchReport:
     def recipe_name(self) -> str:
         """The recipe's name, of which its file and folders are called."""
         return self.recipe.name if self.recipe is not None else "recipe"
-
-    @property
-    def unplaced(self) -> list[Quoted]:
-        """Quoted numbers that no board matches."""
-        placed = {board.place for board in self.boards}
-        quoted = self.recipe.quoted if self.recipe is not None else ()
-        return [q for q in quoted if (q.dataset, q.split, q.metric) not in placed]
 
     @cached_property
     def overall(self) -> list[Overall]:

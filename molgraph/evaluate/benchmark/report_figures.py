@@ -12,7 +12,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.ranking import Ranking
@@ -109,22 +109,26 @@ def boxes(folds: pd.DataFrame, colour: Mapping[str, str], label: str, lines: Map
 
 @drawn
 def cost(frame: pd.DataFrame, colour: Mapping[str, str], label: str, higher: bool) -> Figure | None:
-    """Mean score against CPU-minutes of a cell on a log axis; the line joins methods that none beats at their price."""
-    frame = frame[np.isfinite(frame["mean"]) & (frame["cpu_minutes"] > 0)]
+    """Mean score against CPU seconds of a cell on a log axis; the line joins methods that none beats at their price."""
+    frame = frame[np.isfinite(frame["mean"]) & (frame["cpu_minutes"] > 0)].assign(cpu=60 * frame["cpu_minutes"])
     if frame.empty:
         return None
     figure, axis = _blank(3.4, grid="both")
     axis.set_xscale("log")
-    front = frame.sort_values("cpu_minutes")
+    front = frame.sort_values("cpu")
     best = front["mean"].cummax() if higher else front["mean"].cummin()
     front = front[front["mean"] == best]
-    axis.plot(front["cpu_minutes"], front["mean"], color=LINE, linewidth=4, zorder=1)
+    axis.plot(front["cpu"], front["mean"], color=LINE, linewidth=4, zorder=1)
     for row in frame.itertuples():
         name, room = str(row.Index), [[row.mean - row.low], [row.high - row.mean]]
         look = {"color": colour[name], "elinewidth": 1, "markeredgecolor": CARD, "label": short(name)}
-        axis.errorbar(row.cpu_minutes, row.mean, room, marker="o", linestyle="", **look)
-    axis.set(xlabel="CPU-minutes of a cell (fit and predict)", ylabel=label)
+        axis.errorbar(row.cpu, row.mean, room, marker="o", linestyle="", **look)
+    axis.set(xlabel="CPU seconds of a cell (fit and predict)", ylabel=label)
+    low, high = frame["cpu"].min() / 2, frame["cpu"].max() * 2
+    axis.set_xlim(low, high)
+    axis.xaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
     axis.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axis.xaxis.set_minor_locator(NullLocator())
     axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
     return figure
 
