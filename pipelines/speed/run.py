@@ -129,7 +129,7 @@ def about_bench(results: dict[str, Any]) -> list[str]:
     """Seconds of the benchmark's own work, in words."""
     return [
         f"{row['what']}: {row['seconds']:.3g} s (asked: under {row['limit']:g} s"
-        f"{')' if row['seconds'] < row['limit'] else ', above)'}."
+        f"{')' if row['seconds'] < row['limit'] else ', above)'}{f', {cpu}' if (cpu := row.get('cpu')) else ''}."
         for row in results.get("bench") or ()
     ]
 
@@ -192,7 +192,7 @@ def main() -> None:
     if "bench" in groups:
         from bench_speed import bench_speed
 
-        bench = bench_speed()
+        bench = [{**row, "cpu": machine()["cpu"]} for row in bench_speed()]
     if "jtvae" in groups:
         measured |= jtvae_rates()
     if "jtvae-size" in groups:
@@ -204,7 +204,7 @@ def main() -> None:
         loading = gin_loading()
     rows = {**kept.get("rows", {}), **measured}
     results = {
-        "machine": machine(),
+        "machine": machine() if measured or not kept else kept["machine"],  # of the rows beside peers
         "bfloat16": moved,
         "butina": butina,
         "bench": bench,
