@@ -18,6 +18,7 @@ from molgraph.data.pyg import store_of_edges
 
 MAX_DEGREE = 64
 MAX_NODES = 10_000_000
+ARTICLE = {"node": "a", "edge": "an"}
 MAX_LABEL = 9_999  # a label is a column of features
 NONE = Graph(0, np.zeros((0, 2), np.int64))
 PATH = Graph(3, np.array([[0, 1], [1, 0], [1, 2], [2, 1]], np.int32))
@@ -86,7 +87,7 @@ def _read(value: Any) -> tuple[Graph, str]:
             if (label := getattr(value, f"{name}_label")) is not None:
                 arrays[f"{name}_label"] = own = numbers_of(label, f"{name} labels", (rows,), np.int64)
                 if len(odd := own[(own < 0) | (own > MAX_LABEL)]):
-                    raise ValueError(f"a {name} label of {odd[0]}, expected 0 to {MAX_LABEL:,}")
+                    raise ValueError(f"{ARTICLE[name]} {name} label of {odd[0]}, expected 0 to {MAX_LABEL:,}")
             if (features := getattr(value, f"{name}_features")) is not None:
                 arrays[f"{name}_features"] = numbers_of(features, f"{name} features", (rows, "d"), np.float32)
     except ValueError as error:
@@ -119,7 +120,7 @@ def _unfit(graph: Graph, settings: dict[str, int], paired: bool) -> str:
         if (label is None) != (n == 0) or (features is None) != (width == 0):
             return f"its {name}s lack labels or features that the others have, or have more"
         if label is not None and label.max(initial=0) >= n:
-            return f"a {name} label of {int(label.max())}, where {n} are known (0 to {n - 1})"
+            return f"{ARTICLE[name]} {name} label of {int(label.max())}, where {n} are known (0 to {n - 1})"
         if features is not None and features.shape[1] != width:
             return f"{features.shape[1]} features a {name}, where the others have {width}"
     return ""
