@@ -130,7 +130,7 @@ def test_draws_that_were_changed_are_found(ran: Path) -> None:
     try:
         write_draws(path, {"smiles": ["CCO"] * 60})
         done = CliRunner().invoke(app, ["bench", "verify", str(ran)])
-        assert done.exit_code == 1 and "draws were changed" in done.output, done.output
+        assert done.exit_code == 1 and "predictions were changed" in done.output, done.output
     finally:
         path.write_bytes(before)
 

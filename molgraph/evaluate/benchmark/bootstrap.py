@@ -61,15 +61,14 @@ def _score(found: Predicted, drawn: np.ndarray, targets: Sequence[Target], metri
     """The mean over targets of a method's score on the drawn rows; NaN where one has none."""
     values = []
     for target in targets:
-        columns = [found.p[name][drawn] for name in target.columns]
-        p = np.stack(columns, axis=1) if target.kind == "multiclass" else columns[0]
-        values.append(score_target(target, found.y[target.name][drawn], p, [get_metric(metric)])[0].value)
+        y, p = found.y[target.name][drawn], found.of(target)[drawn]
+        values.append(score_target(target, y, p, [get_metric(metric)])[0].value)
     return float(np.mean(values))
 
 
 def _clusters(records: Records, board: Board, rows: np.ndarray) -> list[np.ndarray]:
     """Places in ``rows`` of the molecules of each scaffold."""
-    table = handed_table(records, records.problems[board.dataset])
+    table = handed_table(records, board.dataset)
     keys = np.arange(len(rows)).astype(str).astype(object)
     if table is not None and [entity.kind for entity in table.entities] == ["molecule"]:
         found = scaffolds(table.smiles[rows].tolist()).values

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from molgraph.base.errors import DataError
 from molgraph.base.seeds import generator
 from molgraph.data.table import Table
-from molgraph.evaluate.benchmark.store import sha256
+from molgraph.evaluate.benchmark.store import read_stored
 from molgraph.evaluate.generation.judge import Draws
 
 
@@ -31,22 +30,6 @@ def write_draws(path: Path, drawn: Mapping[str, Sequence[str]]) -> None:
 
 
 def read_draws(path: Path, stated: str) -> Draws:
-    """Read a cell's draws.
-
-    Raises:
-        DataError: the file is damaged, or its sha256 is not the one that the manifest states.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    again = "delete its folder and run the recipe again"
-    try:
-        content = path.read_bytes()
-        table = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
-        columns = {name: table[name].to_pylist() for name in table.column_names}
-        drawn = Draws(columns["smiles"], columns.get("unchecked"))
-    except (OSError, KeyError, pa.ArrowException) as error:
-        raise DataError(f"{path} is damaged: {error}", hint=again) from error
-    if (found := sha256(content)) != stated:
-        raise DataError(f"draws were changed: {path} has sha256 {found}, the manifest {stated}", hint=again)
-    return drawn
+    """Read a cell's draws, whose sha256 its manifest states."""
+    texts = {name: column.to_pylist() for name, column in read_stored(path, stated).items()}
+    return Draws(texts["smiles"], texts.get("unchecked"))

@@ -12,9 +12,7 @@ from typing import NamedTuple
 
 from molgraph.base.paths import atomic_write
 from molgraph.base.version import __version__
-from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import Split
-from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import Cell, file_of_split
 from molgraph.evaluate.benchmark.draws import given_molecules, read_draws
 from molgraph.evaluate.benchmark.plan import WORK
@@ -87,8 +85,7 @@ class _Judge:
     @cached_property
     def molecules(self) -> tuple[list[str], Sample]:
         """Those that were given to the generators, and the test ones."""
-        path = self.problem.table_file(self.records.out)
-        table = read_handed(path) if path.is_file() else load_dataset(self.part[0]).table
+        table = self.records.table(self.part[0])
         split = Split.load(file_of_split(self.records.out, *self.part))
         train = given_molecules(table.take(split.train), self.how.most_train)
         return train.smiles.tolist(), reference_sample(table.take(split.test).smiles.tolist())

@@ -12,13 +12,11 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import MolgraphError
 from molgraph.chem.fingerprints import morgan
 from molgraph.chem.tanimoto import find_nearest
-from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
-from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import file_of_split
 from molgraph.evaluate.benchmark.plan import DatasetPlan
-from molgraph.evaluate.benchmark.run_folder import Records
+from molgraph.evaluate.benchmark.run_folder import Predicted, Records
 
 EDGES = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75, 1.0)  # Tanimoto distance to the nearest training molecule
 MOST_ROWS = 2_000  # test molecules whose distance is measured
@@ -110,10 +108,10 @@ def slice_records(records: Records, problem: DatasetPlan, split: str) -> Slices 
         found, own = records.predictions(cell), p.setdefault(cell.method, np.full_like(y, np.nan))
         for j, target in enumerate(problem.targets):
             y[found.rows, j] = found.y[target.name]
-            own[found.rows, j] = _column(target, found.p, found.y[target.name])
+            own[found.rows, j] = _column(target, found)
     if not p:
         return None
-    table = handed_table(records, problem)
+    table = handed_table(records, problem.dataset)
     if table is None:
         return Slices(problem.targets, y, p)
     if [entity.kind for entity in table.entities if entity.kind != "geometry"] != ["molecule"]:
@@ -128,19 +126,15 @@ def slice_records(records: Records, problem: DatasetPlan, split: str) -> Slices 
     return Slices(problem.targets, y, p, table.smiles, table.ids, distance)
 
 
-def _column(target: Target, p: Mapping[str, np.ndarray], y: np.ndarray) -> np.ndarray:
-    if target.kind != "multiclass":
-        return p[target.name]
-    each = np.column_stack([p[name] for name in target.columns])
-    return each[np.arange(len(y)), np.where(np.isfinite(y), y, 0).astype(np.int64)]
+def _column(target: Target, found: Predicted) -> np.ndarray:
+    """The predictions of a target; of several classes, the probability of the measured one."""
+    p, y = found.of(target), found.y[target.name]
+    return p if p.ndim == 1 else p[np.arange(len(y)), np.where(np.isfinite(y), y, 0).astype(np.int64)]
 
 
-def handed_table(records: Records, problem: DatasetPlan) -> Table | None:
-    """The dataset's rows: as the cells were handed them, else loaded anew; None where neither is there."""
-    if problem.table_file(records.out).is_file():
-        return read_handed(problem.table_file(records.out))
+def handed_table(records: Records, dataset: str) -> Table | None:
+    """The dataset's rows, or None where they are not at hand."""
     try:
-        loaded = load_dataset(problem.dataset)
+        return records.table(dataset)
     except (MolgraphError, OSError):  # a report without pictures is still a report
         return None
-    return loaded.table if loaded.hash == problem.data_hash else None

@@ -13,14 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
 from molgraph.base.toml_config import parse_json
+from molgraph.data.datasets import load_dataset
 from molgraph.data.splits.split import PARTS
+from molgraph.data.table import Table
+from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import PREDICTIONS, Cell
 from molgraph.evaluate.benchmark.plan import PLAN, WORK, DatasetPlan, Planned
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
-from molgraph.evaluate.benchmark.store import read_manifest, sha256
+from molgraph.evaluate.benchmark.store import read_manifest, read_stored
 
 RECIPE, SUBMITTED, SCORES = "recipe.toml", "submitted", "scores.csv"
 _WRITTEN = (RECIPE, SCORES, PLAN, "splits", "cells", "folds", SUBMITTED, WORK)
@@ -36,6 +40,11 @@ class Predicted(NamedTuple):
     rows: np.ndarray
     y: Mapping[str, np.ndarray]
     p: Mapping[str, np.ndarray]
+
+    def of(self, target: Target) -> np.ndarray:
+        """The predictions of a target: float64 [n], or [n, classes] of several classes."""
+        columns = [self.p[name] for name in target.columns]
+        return np.stack(columns, axis=1) if target.kind == "multiclass" else columns[0]
 
 
 class Record(NamedTuple):
@@ -70,6 +79,20 @@ class Records(Planned):
         rows = [{**m, "split": c.split} | {f"seconds_{k}": v for k, v in m["seconds"].items()} for c, m in self.done]
         return pd.DataFrame(rows).drop(columns=["seconds", "search", "targets", "resolved"], errors="ignore")
 
+    def table(self, dataset: str) -> Table:
+        """A dataset's rows, as its cells were handed them, or loaded anew where that file is gone.
+
+        Raises:
+            DataError: what is loaded now is another table.
+        """
+        problem = self.problems[dataset]
+        if problem.table_file(self.out).is_file():
+            return read_handed(problem.table_file(self.out))
+        loaded = load_dataset(dataset)
+        if loaded.hash != problem.data_hash:
+            raise DataError(f"{dataset} has the hash {loaded.hash}, the plan {problem.data_hash}")
+        return loaded.table
+
     def path(self, cell: Cell) -> Path:
         """A cell's predictions."""
         return cell.folder(self.out) / PREDICTIONS
@@ -81,24 +104,12 @@ class Records(Planned):
             StorageError: there are none.
             DataError: the file is damaged, or has another sha256 than the manifest states.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        path, again = self.path(cell), "delete its folder and run the recipe again"
-        manifest = manifest or read_manifest(self.out, cell)
+        path, manifest = self.path(cell), manifest or read_manifest(self.out, cell)
         if manifest is None or not path.is_file():
             raise StorageError(f"{cell} has no predictions", hint="its manifest says why, where it was computed")
-        try:
-            content = path.read_bytes()
-            made = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
-            columns = {name: made[name].to_numpy() for name in made.column_names}
-            y, p = ({k[2:]: v for k, v in columns.items() if k.startswith(kind)} for kind in ("y:", "p:"))
-            found = Predicted(columns["row"], y, p)
-        except (OSError, KeyError, pa.ArrowException) as error:
-            raise DataError(f"{path} is damaged: {error}", hint=again) from error
-        if (digest := sha256(content)) != (stated := manifest["predictions_sha256"]):
-            raise DataError(f"predictions were changed: {path} has sha256 {digest}, the manifest {stated}", hint=again)
-        return found
+        columns = read_stored(path, manifest["predictions_sha256"])
+        y, p = ({k[2:]: v.to_numpy() for k, v in columns.items() if k.startswith(kind)} for kind in ("y:", "p:"))
+        return Predicted(columns["row"].to_numpy(), y, p)
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.done)

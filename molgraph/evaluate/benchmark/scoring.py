@@ -75,9 +75,10 @@ def score_cell(record: Record, records: Records) -> Iterator[tuple]:
         metrics, measured = [get_metric(name) for name in problem.metrics[target.name]], 0
         scores = [Score(target.name, metric.name, math.nan, 0) for metric in metrics]
         if predicted is not None:
-            y, columns = predicted.y[target.name], [predicted.p[name] for name in target.columns]
-            p = np.stack(columns, axis=1) if target.kind == "multiclass" else columns[0]
-            scores = score_target(target, y, p, metrics, manifest.get("unlearned", {}).get(target.name, ""))
+            y = predicted.y[target.name]
+            scores = score_target(
+                target, y, predicted.of(target), metrics, manifest.get("unlearned", {}).get(target.name, "")
+            )
             measured = int(np.isfinite(y).sum())
         for metric, s in zip(metrics, scores, strict=True):
             counts = (s.value, s.n, measured, s.note, status, reason)

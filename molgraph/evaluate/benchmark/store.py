@@ -105,6 +105,26 @@ def read_manifest(out: Path, cell: Cell) -> dict[str, Any] | None:
     return manifest
 
 
+def read_stored(path: Path, stated: str) -> dict[str, Any]:
+    """The columns of a parquet file that a cell wrote, as Arrow's arrays by name.
+
+    Raises:
+        DataError: the file is damaged, or has another sha256 than its manifest states.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    again = "delete its folder and run the recipe again"
+    try:
+        content = path.read_bytes()
+        made = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path} is damaged: {error}", hint=again) from error
+    if (found := sha256(content)) != stated:
+        raise DataError(f"predictions were changed: {path} has sha256 {found}, the manifest {stated}", hint=again)
+    return {name: made[name] for name in made.column_names}
+
+
 def sha256(content: bytes) -> str:
     """Of a file's content, as manifests have it."""
     return hashlib.sha256(content).hexdigest()
