@@ -228,9 +228,9 @@ def report(
     if folder.is_dir():
         check_writable(page, leaderboard)
     from molgraph.cli.show import say, steps
-    from molgraph.evaluate.benchmark.generation_board import write_generation_report
     from molgraph.evaluate.benchmark.report import warnings, write_bench_report
     from molgraph.evaluate.benchmark.run_folder import RECIPE, read_records
+    from molgraph.evaluate.generation.board import write_generation_report
 
     if (folder / RECIPE).is_file() and (records := read_records(folder)).recipe.generates:
         if record is not None:

@@ -14,12 +14,12 @@ from molgraph.base.registry import names
 from molgraph.cli.main import app
 from molgraph.data.splits import Split
 from molgraph.data.table_parquet import read_handed, write_table
-from molgraph.evaluate.benchmark.draws import read_draws, write_draws
-from molgraph.evaluate.benchmark.generation_board import write_generation_report
 from molgraph.evaluate.benchmark.job import Job, make_generator
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe, Generation
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.worker import run_job
+from molgraph.evaluate.generation.board import write_generation_report
+from molgraph.evaluate.generation.draws import read_draws, write_draws
 from molgraph.evaluate.generation.judge import Draws, judge_samples
 from molgraph.generate.ngram import NgramGenerator
 from tests.tiny import series

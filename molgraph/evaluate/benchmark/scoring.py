@@ -33,7 +33,7 @@ def score_records(records: Records, done: Sequence[Record] | None = None) -> pd.
     """
     done = records.done if done is None else done
     if records.recipe.generates:
-        from molgraph.evaluate.benchmark.generation_scores import score_generators  # judges samples
+        from molgraph.evaluate.generation.board_scores import score_generators  # judges samples
 
         rows = [*score_generators(records, done)]
     else:

@@ -19,11 +19,11 @@ from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS, row_contents, split_hash
 from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import Cell, cell_key, file_of_split
-from molgraph.evaluate.benchmark.draws import read_draws
 from molgraph.evaluate.benchmark.plan import PLAN, DatasetPlan
 from molgraph.evaluate.benchmark.run_folder import SCORES, Record, Records, read_records
 from molgraph.evaluate.benchmark.scoring import read_scores, score_records, stored_scores
 from molgraph.evaluate.benchmark.store import read_manifest
+from molgraph.evaluate.generation.draws import read_draws
 
 SHOWN = 50  # faults that are printed
 SAME = 1e-6  # of a score's size: what processors may make of the same computation

@@ -22,9 +22,9 @@ from molgraph.data.splits import Split
 from molgraph.data.table import Table
 from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import PREDICTIONS
-from molgraph.evaluate.benchmark.draws import given_molecules, write_draws
 from molgraph.evaluate.benchmark.job import Job, machine, versions
 from molgraph.evaluate.benchmark.search import search
+from molgraph.evaluate.generation.draws import given_molecules, write_draws
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 

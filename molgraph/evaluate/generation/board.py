@@ -12,8 +12,8 @@ import pandas as pd
 
 from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
-from molgraph.evaluate.benchmark.generation_scores import judge_cells
 from molgraph.evaluate.benchmark.run_folder import Records, read_records
+from molgraph.evaluate.generation.board_scores import judge_cells
 from molgraph.evaluate.generation.embeddings import EMBEDDINGS
 from molgraph.evaluate.generation.generation_report import Row, cell_text, direction, label_of
 from molgraph.evaluate.generation.measures import MEASURES, Measure

@@ -14,9 +14,9 @@ from molgraph.base.paths import atomic_write
 from molgraph.base.version import __version__
 from molgraph.data.splits import Split
 from molgraph.evaluate.benchmark.cells import Cell, file_of_split
-from molgraph.evaluate.benchmark.draws import given_molecules, read_draws
 from molgraph.evaluate.benchmark.plan import WORK
 from molgraph.evaluate.benchmark.run_folder import Record, Records
+from molgraph.evaluate.generation.draws import given_molecules, read_draws
 from molgraph.evaluate.generation.generation_report import Row
 from molgraph.evaluate.generation.judge import Draws, judge_samples, reference_sample
 from molgraph.evaluate.generation.measures import MEASURES
