@@ -87,7 +87,7 @@ def test_models_says_when_to_use_one_and_how(words: list[str], said: list[str]) 
         (["group"], "molgraph models group --kind norm\n  the split of that name: molgraph models group --kind split"),
         (["dmpnn", "--kind", "readout"], "molgraph models dmpnn --kind encoder"),
         (["forset"], "did you mean 'random_forest'?"),
-        (["structpool", "--why"], "your own table: molgraph train assay.csv -t Y -m structpool"),
+        (["schnet", "--why"], "your own table: molgraph train assay.csv -t Y -m schnet"),
     ],
 )
 def test_models_says_what_to_type_instead(words: list[str], said: str) -> None:
