@@ -1,4 +1,4 @@
-"""Compare the generators of a benchmark, each over its seeds, beside control rows: as frames, Markdown and a page."""
+"""Rank the generators of a benchmark by how near their molecules are to the test set; write the tables and the page."""
 
 from __future__ import annotations
 
