@@ -2,8 +2,9 @@
 
     MOLGRAPH_DATA=... python pipelines/tu/best_epoch.py                       # all sets; stopped, it goes on
     MOLGRAPH_DATA=... python pipelines/tu/best_epoch.py --sets enzymes --methods structpool-released --epochs 200
+    MOLGRAPH_DATA=... python pipelines/tu/best_epoch.py --recipe pipelines/tu-large.toml --epochs 30    # D&D, COLLAB
 
-The networks and folds are those of ``pipelines/tu-graphs.toml``, whose board chooses the epoch by a validation part.
+The networks and folds are those of the recipe, whose board chooses the epoch by a validation part.
 Here a network learns from nine folds, is tested on the tenth after every epoch, and the best of those accuracies
 counts, as in the authors' main.py. The last epoch's accuracy stands beside it: their difference is the choice alone.
 """
@@ -39,7 +40,7 @@ OBJECTIVE = "supervised_accuracy"
 METHODS = ("structpool", "structpool-released", "diffpool", "gcn")
 WORDS = (
     "Optimistic: the epoch is chosen by the fold that is tested, as in the code of Yuan & Ji 2020. The honest numbers, "
-    "with the epoch chosen by a validation part, are on the board of `pipelines/tu-graphs.toml`."
+    "with the epoch chosen by a validation part, are on the boards of `tu-graphs.toml` and `tu-large.toml`."
 )
 
 
@@ -107,16 +108,19 @@ def main() -> int:
     register("objective", OBJECTIVE, summary="supervised, with the accuracy as a column of the curves")(
         SupervisedAccuracy
     )
-    recipe = BenchRecipe.from_toml(RECIPE)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", default=list(recipe.datasets), choices=recipe.datasets)
-    parser.add_argument("--methods", nargs="+", default=METHODS, choices=[method.row for method in recipe.method])
+    parser.add_argument("--recipe", type=Path, default=RECIPE)
+    parser.add_argument("--sets", nargs="+", help="the recipe's")
+    parser.add_argument("--methods", nargs="+", default=METHODS, metavar="ROW", help="rows of the recipe")
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--folds", type=int, default=10, help="the first folds of ten")
     asked = parser.parse_args()
+    recipe = BenchRecipe.from_toml(asked.recipe)
+    if unknown := sorted({*asked.methods} - {method.row for method in recipe.method}):
+        parser.error(f"{recipe.title!r} has no row {', '.join(unknown)}")
     cells = Cells(RESULTS)
     (split,) = recipe.split
-    for name in asked.sets:
+    for name in asked.sets or recipe.datasets:
         table = load_dataset(name).table
         folds = repeated_kfold(table, split.repeats, split.folds or 10, split.recipe, split.seeds[0])
         for row in asked.methods:
