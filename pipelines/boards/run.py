@@ -26,6 +26,8 @@ from pipelines.boards.picture import write_picture  # noqa: E402
 from pipelines.readme.block import replace_block  # noqa: E402
 
 NAMES = (
+    "moleculenet",
+    "adme",
     "moleculenet-small",
     "adme-fang",
     "zoo",

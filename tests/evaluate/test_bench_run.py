@@ -62,6 +62,16 @@ def test_a_cell_that_ends_badly_is_a_row_that_says_how(ended, how):
         assert record.manifest["peak_mb"] > 512
 
 
+def test_a_method_may_leave_out_a_split(tmp_path):
+    splits = [{"recipe": "random", "folds": 2, "label": label} for label in ("a", "b")]
+    ran = go(tmp_path, recipe("ridge", {"name": "ridge", "label": "other", "skip": ["b"]}, split=splits))
+    scores = score_records(read_records(tmp_path))
+    assert {*zip(scores["split"], scores["method"], strict=True)} == {("a", "ridge"), ("a", "other"), ("b", "ridge")}
+    boards = [board for board in make_boards(scores, read_records(tmp_path).recipe) if board.primary]
+    found = [board.ranking.left_out for board in boards]
+    assert ran.wanted == 6 and found == [{}, {"other": "0 of 2 folds: left out by the recipe"}]
+
+
 def test_the_board_goes_on(ended):
     scores = score_records(read_records(ended))
     good = scores[scores["status"] == "ok"]

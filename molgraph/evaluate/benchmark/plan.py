@@ -181,11 +181,11 @@ def prepare(
     made, refused = freeze(recipe, out, name, table, write=write)
     if refused and not made:
         return DatasetPlan(name, refused="; ".join(dict.fromkeys(refused.values())))  # one reason of several, once
-    methods = [method for method in recipe.method if name not in method.skip]
-    params = {method.row: resolved.get(method.row, {}) for method in methods}
+    params = {method.row: resolved.get(method.row, {}) for method in recipe.method if name not in method.skip}
     drawn = recipe.generation if recipe.generates else None
     cells = []
     for part, split in made.items():
+        methods = [method for method in recipe.method if not method.skips(name, part[0])]
         for method, seed in product(methods, recipe.seeds_of(recipe.of_split(part[0]))):
             key = cell_key(plan.data_hash, split.hash, method, seed, params[method.row], generation=drawn)
             cells.append(Cell(name, *part, method.row, seed, key))

@@ -130,7 +130,7 @@ class BenchMethod(Section):
     params: Params = Field(default_factory=dict)
     inputs: Annotated[tuple[str, ...], Field(min_length=1)] | None = None  # the entity columns that it is given, or all
     search: Search | None = None
-    skip: tuple[str, ...] = ()  # datasets that it is not run on; the recipe's comments say why
+    skip: tuple[str, ...] = ()  # datasets, or labels of splits, that it is not run on; the recipe's comments say why
 
     @model_validator(mode="before")
     @classmethod
@@ -148,6 +148,10 @@ class BenchMethod(Section):
     def row(self) -> str:
         """Its name on the board and in paths."""
         return self.label or self.name
+
+    def skips(self, dataset: str, split: str) -> bool:
+        """Whether it is not run on a dataset under a split."""
+        return dataset in self.skip or split in self.skip
 
 
 class Generation(Section):
@@ -232,9 +236,13 @@ class BenchRecipe(Section):
             if twice := [label for label in labels if labels.count(label) > 1]:
                 raise ValueError(f"two {what} are called {twice[0]!r}: give one of them another name")
         of_splits = [name for s in self.split for name in s.datasets or ()]
-        for name in (*of_splits, *(name for m in self.method for name in m.skip), *(t.name for t in self.table)):
+        for name in (*of_splits, *(t.name for t in self.table)):
             if name not in self.datasets:
                 raise ValueError(f"{name!r} is none of the recipe's datasets; {nearest(name, self.datasets)}")
+        known = (*self.datasets, *splits)
+        for name in (name for m in self.method for name in m.skip):
+            if name not in known:
+                raise ValueError(f"{name!r} is none of the recipe's datasets or splits; {nearest(name, known)}")
         return self
 
     @classmethod

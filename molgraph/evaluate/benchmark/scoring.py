@@ -92,6 +92,6 @@ def _refused(records: Records) -> Iterator[tuple]:
         for split in records.recipe.split_of(name):
             why = problem.refused or problem.refused_splits.get(split.name, "")
             for method in records.recipe.method if why else ():
-                if name not in method.skip:
+                if not method.skips(name, split.name):
                     head = (*known, split.name, "", 0, 0, 0, method.row, "", "")
                     yield (*head, math.nan, 0, 0, "", "refused", why, math.nan, math.nan, math.nan, False)
