@@ -200,7 +200,9 @@ def make_boards(
     forest = [method.row for method in methods if method.name == FOREST[0]] or FOREST
     boards = []
     for (dataset, edition, split), here in scores.groupby(PLACE, sort=False):
-        expected = {m.row: "left out by the recipe" if m.skips(str(dataset), str(split)) else "not run" for m in methods}
+        expected = {
+            m.row: "left out by the recipe" if m.skips(str(dataset), str(split)) else "not run" for m in methods
+        }
         k, single = here["fold"].nunique(), [s.fractions for s in splits if s.name == split and s.folds is None]
         ratio = single[0][2] / (single[0][0] + single[0][1]) if single else 1 / (k - 1) if k > 1 else 0.25
         known = _card(dataset) if recipe is not None else None
