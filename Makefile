@@ -11,7 +11,7 @@ WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(RUN) -m pytest -q -n $(WORKERS) $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check format speed quality boards systems clean
+.PHONY: help demo test test-all check format speed boards systems clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -38,9 +38,6 @@ format: $(DEV)  ## put the code into the house's shape
 
 speed: $(DEV)  ## measure molgraph and its peers side by side; write docs/speed.md
 	$(RUN) pipelines/speed/run.py
-
-quality: $(DEV)  ## five seeds on five tables (MOLGRAPH_DATA); write docs/quality.md
-	$(RUN) pipelines/quality/run.py
 
 boards: $(DEV)  ## pages, leaderboard and picture of the benchmarks that were run into bench/
 	$(RUN) pipelines/boards/run.py

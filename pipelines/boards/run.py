@@ -25,13 +25,14 @@ from molgraph.evaluate.benchmark.standings import FILE, make_standings  # noqa: 
 from pipelines.boards.picture import write_picture  # noqa: E402
 from pipelines.readme.block import replace_block  # noqa: E402
 
+PEERS = "quality"  # dmpnn and chemprop at the same sizes
 NAMES = (
     "moleculenet",
     "adme",
     "moleculenet-small",
     "adme-fang",
     "zoo",
-    "quality",
+    PEERS,
     "hiv",
     "tdc-admet",
     "tu-graphs",
@@ -72,12 +73,26 @@ def block(reports: list[BenchReport]) -> str:
 
 
 def headline(reports: list[BenchReport]) -> str:
-    """The README's line on the boards of molecules, which rank a forest."""
-    boards = [b for r in reports for b in r.boards if b.primary and b.tested and "random_forest" in b.ranking.ranked]
+    """The README's line on the boards of molecules, which rank a forest; that beside peers has a line of its own."""
+    found = [b for r in reports if r.recipe_name != PEERS for b in r.boards if b.primary and b.tested]
+    boards = [b for b in found if "random_forest" in b.ranking.ranked]
     leads = Counter(name for b in boards for name in b.ranking.ranked if b.ranking.table["rank"][name] == 1)
     said = ", ".join(f"{name} on {n}" for name, n in leads.most_common())
     words = f"nothing is significantly better, of {len(boards)} boards of molecules, than {said}"
     return f"- **Honest**: {words} ([all](docs/benchmarks.md))."
+
+
+def peers(reports: list[BenchReport]) -> str:
+    """The README's line on dmpnn beside chemprop and the forest at the same sizes, of ``pipelines/quality.toml``."""
+    boards = [b for r in reports if r.recipe_name == PEERS for b in r.boards if b.primary]
+    said = []
+    for other in ("chemprop", "random_forest"):
+        found: dict[str, list[str]] = {}
+        for board in boards:
+            found.setdefault(board.ranking.verdict("dmpnn", other) or "not tested", []).append(text(board.name))
+        verdicts = "; ".join(f"{verdict} on {', '.join(names)}" for verdict, names in found.items())
+        said.append(f"dmpnn against {text(other)}: {verdicts}")
+    return f"- **Measured**: new scaffolds, five draws: {'. '.join(said)} ([all](docs/benchmarks.md))."
 
 
 def write(reports: list[BenchReport]) -> None:
@@ -89,6 +104,7 @@ def write(reports: list[BenchReport]) -> None:
     write_picture(reports, ROOT / PICTURE)
     replace_block("board", block(reports))
     replace_block("headline-board", headline(reports))
+    replace_block("headline-peers", peers(reports))
 
 
 def main() -> int:

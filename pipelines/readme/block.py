@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {"speed": "docs/speed.md", "quality": "docs/quality.md", "board": "docs/benchmarks.md"}
+PAGES = {"speed": "docs/speed.md", "board": "docs/benchmarks.md"}
 
 
 def page_of(name: str) -> Path:

@@ -11,8 +11,6 @@ from types import ModuleType
 
 import pytest
 
-from pipelines.quality.study import read_study
-from pipelines.quality.table import headline, write_table
 from pipelines.readme.block import page_of, replace_block
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,18 +62,11 @@ def test_the_speed_block_is_made_of_the_stored_figures(speed: ModuleType, tmp_pa
         assert new == page
 
 
-def test_the_quality_block_is_made_of_the_stored_cells(tmp_path: Path) -> None:
-    table = write_table(read_study(), ROOT / "pipelines" / "quality" / "results")
-    for name, text in (("quality", table), ("headline-quality", headline(table))):
-        new, page = rewritten(name, text, tmp_path)
-        assert new == page, "cells are newer than the page: python pipelines/quality/run.py table"
-
-
 def test_a_block_that_is_not_there_is_an_error_and_changes_nothing(tmp_path: Path) -> None:
     page = tmp_path / "README.md"
     page.write_text("<!-- speed:begin -->\nold\n<!-- speed:end -->\n", "utf-8")
-    with pytest.raises(SystemExit, match="no block 'quality'"):
-        replace_block("quality", "new", page)
+    with pytest.raises(SystemExit, match="no block 'board'"):
+        replace_block("board", "new", page)
     assert "old" in page.read_text("utf-8")
     replace_block("speed", r"one\1 \g<0>", page)  # text, not a pattern
     assert page.read_text("utf-8") == "<!-- speed:begin -->\none\\1 \\g<0>\n<!-- speed:end -->\n"
