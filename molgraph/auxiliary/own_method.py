@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
+from sklearn.base import clone
 
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import DataError, UsageError, nearest
@@ -53,12 +54,12 @@ def load_object(path: str) -> Any:
         found = getattr(import_module(module), name)
     except AttributeError as error:
         raise UsageError(f"{module} has no {name!r}", hint=nearest(name, dir(sys.modules[module]))) from error
-    except Exception as error:  # it is somebody else's code, which may raise anything
+    except (Exception, SystemExit) as error:  # it is somebody else's code, which may raise anything
         raise UsageError(
             f"{path!r} cannot be imported: {error}", hint=f"looked in {here} and installed ones"
         ) from error
-    if not callable(found):
-        raise UsageError(f"{path!r} is a {type(found).__name__}", hint="name a class or a function")
+    if not callable(found) and not (hasattr(found, "fit") and hasattr(found, "predict")):
+        raise UsageError(f"{path!r} is a {type(found).__name__}", hint="name an estimator, a class or a function")
     return found
 
 
@@ -66,14 +67,15 @@ class OwnMethod(Method):
     """A scikit-learn estimator or a function, fitted to each target by itself, for benchmarks alone.
 
     A class is made with the parameters and has ``fit(x, y)`` and ``predict(x)``, for targets of classes
-    ``predict_proba(x)`` where it has one. A function is called as ``f(x_train, y_train, x_test, **params)`` and returns
+    ``predict_proba(x)`` where it has one; an estimator, such as a ``Pipeline``, is cloned. A function is called as
+    ``f(x_train, y_train, x_test, **params)`` and returns
     a value for each test row. Rows without a label are not learned from; what is handed over are copies.
 
     Args:
         path: where it can be imported, ``module:object``.
         params: of its constructor, or keyword arguments of the function.
-        reads: ``fingerprints`` (Morgan bits of radius 2, uint8 [n, 2048]; the default of a class), or ``smiles``, a
-            list of texts (that of a function).
+        reads: ``fingerprints`` (Morgan bits of radius 2, uint8 [n, 2048]; the default of a class or an estimator), or
+            ``smiles``, a list of texts (that of a function).
         seed: given as ``random_state`` or ``seed``, where it takes one.
     """
 
@@ -84,6 +86,7 @@ class OwnMethod(Method):
         self.path, self.params, self.reads, self.seed = path, params, reads, seed
         self.object = load_object(path)
         self.is_class = isinstance(self.object, type)
+        self.is_made = not self.is_class and hasattr(self.object, "fit")  # an estimator of scikit-learn
         lacks = [
             verb for verb in ("fit", "predict") if self.is_class and not callable(getattr(self.object, verb, None))
         ]
@@ -101,6 +104,11 @@ class OwnMethod(Method):
         )
 
     def _arguments(self) -> list[inspect.Parameter]:
+        if self.is_made:
+            kept = self.object.get_params()
+            return [
+                inspect.Parameter(k, inspect.Parameter.KEYWORD_ONLY, default=kept[k]) for k in kept if k.isidentifier()
+            ]
         try:
             return [*inspect.signature(self.object).parameters.values()]
         except ValueError:  # of a class written in C
@@ -112,8 +120,8 @@ class OwnMethod(Method):
         return {"path": self.path, "reads": self._reads, **defaults, **(self.params or {})}
 
     def code_parts(self) -> tuple[Any, ...]:
-        """The object at the path too."""
-        return (*super().code_parts(), self.object)
+        """The module of the path too, and the object at it."""
+        return (*super().code_parts(), self.object, sys.modules[self.path.partition(":")[0]])
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Fit a copy to each target; a function learns when it predicts."""
@@ -150,7 +158,7 @@ class OwnMethod(Method):
 
     @property
     def _reads(self) -> str:
-        return self.reads or ("fingerprints" if self.is_class else "smiles")
+        return self.reads or ("fingerprints" if self.is_class or self.is_made else "smiles")
 
     def _read(self, table: Table) -> tuple[Any, np.ndarray, Table]:
         """What the object reads of each row, which rows can be read, and the table that says why others cannot."""
@@ -163,9 +171,9 @@ class OwnMethod(Method):
     def _learn(self, x: Any, y: np.ndarray, target: Target) -> Callable[[Any], np.ndarray]:
         params = {**(self.params or {}), **({self.seed_name: self.seed} if self.seed_name else {})}
         labels = y if target.kind in ("regression", "bounded") else y.astype(np.int64)
-        if not self.is_class:
+        if not self.is_class and not self.is_made:
             return lambda asked: self.object(x, labels, asked, **params)
-        made = self.object(**params)
+        made = clone(self.object).set_params(**params) if self.is_made else self.object(**params)
         made.fit(x, labels)
         if target.kind in ("regression", "bounded") or not callable(getattr(made, "predict_proba", None)):
             return made.predict

@@ -10,6 +10,7 @@ import sysconfig
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -17,27 +18,38 @@ _INSTALLED = tuple({str(Path(sysconfig.get_paths()[name])) for name in ("stdlib"
 
 
 def code_hash(objects: Iterable[Any]) -> str:
-    """sha256 of the files that define classes, their bases, and functions; of molgraph and of one's own alone.
+    """sha256 of the files that define classes, their bases, functions and modules; of molgraph and of one's own alone.
 
-    Installed packages count by their version; imports, and the contracts of ``molgraph.base``, do not count.
+    Of one's own package all files count, of a module by itself its own. Installed packages count by their version;
+    imports, and the contracts of ``molgraph.base``, do not count.
 
     Example:
         >>> from pathlib import Path
         >>> len(code_hash([Path])), code_hash([Path]) == code_hash([dict])
         (64, True)
     """
-    files = {}
+    files, packages = {}, set[str]()
     for each in objects:
         for part in each.__mro__ if isinstance(each, type) else (each,):
-            name = getattr(part, "__module__", "")
+            name = part.__name__ if isinstance(part, ModuleType) else getattr(part, "__module__", "")
             if name.startswith("molgraph.base."):
                 continue
             path = getattr(sys.modules.get(name), "__file__", None)
             if path and (path.startswith(str(_ROOT)) or not path.startswith(_INSTALLED)):
                 files[name] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+                if not path.startswith(str(_ROOT)) and (top := name.partition(".")[0]) not in packages:
+                    packages.add(top)
+                    for file in (
+                        f for folder in getattr(sys.modules.get(top), "__path__", ()) for f in _python(folder)
+                    ):
+                        files[str(file)] = hashlib.sha256(file.read_bytes()).hexdigest()
             elif not path and name == "__main__":  # of a notebook or a prompt
                 files[part.__qualname__] = hashlib.sha256(inspect.getsource(part).encode()).hexdigest()
     return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
+
+
+def _python(folder: str) -> list[Path]:
+    return sorted(Path(folder).rglob("*.py"))
 
 
 @cache

@@ -46,6 +46,9 @@ def submit(
     run: Annotated[Path, argument("The folder of a benchmark that was exported or run.")],
     predictions: Annotated[Path, argument("A csv file: the rows of test.csv files with a column for each target.")],
     card: Annotated[Path, option("FILE", "How they were made: a toml file, see below.", "--card")],
+    reproduced: Annotated[
+        str, option("WORDS", "By whom, and how, you made them again; else the row is self-reported.", "--reproduced")
+    ] = "",
 ) -> None:
     """Enter the predictions of another program into a benchmark.
 
@@ -63,7 +66,6 @@ def submit(
         tuning = "20 trials inside each training part"
         hardware = "one GPU"
         seconds = 40.0                     # of a fold
-        reproduced = "by whom, and how"    # else the row is marked self-reported
 
     Examples:
         molgraph bench submit bench/quick predictions.csv --card method.toml
@@ -74,7 +76,7 @@ def submit(
     from molgraph.evaluate.benchmark.submission import submit as enter
 
     with steps():
-        cells = enter(read_records(run), predictions, card)
+        cells = enter(read_records(run), predictions, card, reproduced=reproduced)
         write_scores(read_records(run))
     say(f"{count(len(cells), 'cell')} of {cells[0].method} entered and scored in {run}")
     command(["molgraph", "bench", "report", run], "the board, ranked, as a page")

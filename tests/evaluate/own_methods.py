@@ -7,6 +7,9 @@ import time
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 
 def carbons(train: list[str], y: np.ndarray, test: list[str], slope: float = 1.0) -> np.ndarray:
@@ -59,3 +62,12 @@ def words(train: list[str], y: np.ndarray, test: list[str]) -> list[str]:
 
 
 number = 3
+
+
+def floods(x: list[str], y: np.ndarray, asked: list[str]) -> np.ndarray:
+    """Prints without end."""
+    while True:
+        os.write(2, b"x" * 1_000_000)
+
+
+pipeline = make_pipeline(StandardScaler(), Ridge(alpha=3.0))

@@ -59,7 +59,7 @@ def test_a_cell_that_ends_badly_is_a_row_that_says_how(ended, how):
     files = {path.name for path in record.cell.folder(ended).iterdir()}
     assert files == {MANIFEST, "stderr.txt"}
     if how in ("hog", "child_hogs"):
-        assert record.manifest["peak_mb"] > 512
+        assert record.manifest["peak_mb"] >= 512
 
 
 def test_a_method_may_leave_out_a_split(tmp_path):

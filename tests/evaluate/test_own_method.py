@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from molgraph.auxiliary.own_method import OwnMethod, make_any, make_own
+from molgraph.base.code import code_hash
 from molgraph.base.contracts import Target
 from molgraph.base.errors import MolgraphError, UsageError
 from molgraph.chem.fingerprints import morgan
@@ -18,6 +20,7 @@ from molgraph.evaluate.benchmark.recipe import BenchMethod
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from tests.evaluate.bench_tables import go, recipe
+from tests.evaluate.own_methods import pipeline
 
 FACTORY = "molgraph.auxiliary.own_method:make_any"
 HERE = "tests.evaluate.own_methods"
@@ -56,6 +59,34 @@ def test_an_estimator_learns_fingerprints_and_each_target_by_itself() -> None:
     np.testing.assert_allclose(found.value[[0, 3], 0], own.predict_proba(x[[0, 3]])[:, 1])
 
 
+def test_an_estimator_that_is_made_is_cloned() -> None:
+    smiles = ["CCO", "CCN", "c1ccccc1", "CCCC"]
+    table = make_table(smiles, targets=(Target("a"),), y=np.array([[1.0], [2], [3], [5]]))
+    made = make_own(f"{HERE}:pipeline", ridge__alpha=1.0)
+    found, x = made.fit(table).predict(table), morgan(smiles).x.astype(float)
+    own = clone(pipeline).set_params(ridge__alpha=1.0).fit(x, table.y[:, 0])
+    np.testing.assert_allclose(found.value[:, 0], own.predict(x))
+    assert not hasattr(pipeline[-1], "coef_") and made.resolved_params()["ridge__alpha"] == 1.0
+    with pytest.raises(UsageError, match="has no parameter 'alpha'"):
+        make_own(f"{HERE}:pipeline", alpha=1.0)
+
+
+def test_any_file_of_ones_own_package_changes_the_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "ownpackage"
+    folder.mkdir()
+    for name, text in {
+        "__init__": "",
+        "helper": "A = 1",
+        "model": "from ownpackage.helper import A\ndef f(): ...",
+    }.items():
+        (folder / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    parts = make_own("ownpackage.model:f").code_parts()
+    before = code_hash(parts)
+    (folder / "helper.py").write_text("A = 2")
+    assert code_hash(parts) != before
+
+
 def test_classes_that_a_fold_lacks_have_probability_0() -> None:
     kind = Target("k", "multiclass", classes=("a", "b", "c"))
     table = make_table(["C", "CC", "CCC", "CCCC"], targets=(kind,), y=[0.0, 2, 0, 2])
@@ -65,13 +96,15 @@ def test_classes_that_a_fold_lacks_have_probability_0() -> None:
 
 
 def test_odd_methods_end_as_cells_that_say_why(tmp_path: Path) -> None:
-    names = ("Spoils", "raises", "hangs", "forks", "short", "words")
+    names = ("Spoils", "raises", "hangs", "forks", "short", "words", "floods")
     methods = [{"path": f"{HERE}:{name}"} for name in ("Nearest", *names)]
     found = run(tmp_path, *methods, budget={"seconds": 6})
     assert {row: status for row, (status, _) in found.items()} == {
         "Nearest": "ok", "Spoils": "ok", "raises": "crashed", "hangs": "timeout", "forks": "ok", "short": "refused",
-        "words": "refused",
+        "words": "refused", "floods": "crashed",
     }  # fmt: skip
+    assert "printed more than 100 MB" in found["floods"][1]
+    assert all(path.stat().st_size < 21_000 for path in tmp_path.rglob("stderr.txt"))
     assert "no idea" in found["raises"][1] and "for 12 rows" in found["short"][1] and "no numbers" in found["words"][1]
     records = read_records(tmp_path)
     same = [records.predictions(r.cell).p["y"] for r in records if r.cell.method in ("Nearest", "Spoils")]

@@ -88,9 +88,8 @@ def consistent(found: Ranking) -> None:
     assert (table["rank"] >= 1 + worse).all() and table["rank"].iloc[0] == 1
     margin = found.margin or 0.0
     within = (pairs["low"] > -margin) & (pairs["high"] < margin)
-    assert (
-        pairs["verdict"] == np.where(within, "equivalent", np.where(pairs["different"], "better", "undecided"))
-    ).all()
+    better = pairs["different"] & (pairs["difference"].abs() >= margin)
+    assert (pairs["verdict"] == np.where(within, "equivalent", np.where(better, "better", "undecided"))).all()
     for row in pairs.itertuples():
         better = row.verdict == "better"
         assert bool(set(table.loc[row.a, "groups"]) & set(table.loc[row.b, "groups"])) == (not better)

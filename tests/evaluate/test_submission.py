@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +15,15 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 
-from molgraph.base.errors import MolgraphError
+from molgraph.base.errors import MolgraphError, UsageError
 from molgraph.chem.fingerprints import morgan
 from molgraph.data.splits import Split
 from molgraph.evaluate.benchmark.cells import file_of_split
 from molgraph.evaluate.benchmark.report import write_bench_report
+from molgraph.evaluate.benchmark.report_data import entered_rows
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
-from molgraph.evaluate.benchmark.submission import export_folds, submit
+from molgraph.evaluate.benchmark.submission import _perfect, export_folds, submit
 from molgraph.evaluate.benchmark.verify import verify_records
 from tests.evaluate.bench_tables import go, recipe, small
 
@@ -48,9 +50,9 @@ def predicted(out: Path) -> pd.DataFrame:
     return pd.concat(found)
 
 
-def enter(out: Path, frame: pd.DataFrame) -> None:
+def enter(out: Path, frame: pd.DataFrame, **options: str) -> None:
     frame.to_csv(out.parent / "predictions.csv", index=False)
-    submit(read_records(out), out.parent / "predictions.csv", out.parent / "card.toml")
+    submit(read_records(out), out.parent / "predictions.csv", out.parent / "card.toml", **options)
 
 
 def test_predictions_are_scored_as_computed_ones_are(out: Path) -> None:
@@ -73,12 +75,27 @@ def test_predictions_are_scored_as_computed_ones_are(out: Path) -> None:
 
 
 def test_pretraining_data_is_searched_for_test_molecules(out: Path) -> None:
-    (out.parent / "corpus.smi").write_text("OC\nc1ccccc1I\n")  # CO is in the set, written otherwise
+    (out.parent / "corpus.smi").write_text(
+        "OCC\nc1ccccc1I\n[Na+].CC(=O)[O-]\n"
+    )  # two of the set, one of them as a salt
     path = out.parent / "corpus.smi"
-    (out.parent / "card.toml").write_text(f'name = "mine"\npretraining = "{path}"\nreproduced = "by us"\n')
+    (out.parent / "card.toml").write_text(f'name = "mine"\npretraining = "{path}"\nlicence = "MIT"\n')
+    enter(out, predicted(out), reproduced="by us")
+    (line,) = entered_rows(read_records(out), "small")
+    assert "2 of 60 test molecules are in the pretraining data" in line
+    assert "reproduced: by us" in line and "licence MIT" in line
+    with pytest.raises(UsageError, match="has a submission called 'mine'"):
+        enter(out, predicted(out))
+
+
+def test_a_run_of_submissions_alone_has_a_page(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    go(out, ASKED, only={"method": ()})
+    (tmp_path / "card.toml").write_text('name = "mine"\nseconds = 3.0\n')
+    export_folds(read_records(out))
     enter(out, predicted(out))
-    notes = [r.manifest["notes"] for r in read_records(out) if r.cell.method == "mine"]
-    assert sorted(note[1][0] for note in notes) == ["0", "0", "0", "0", "1"] and notes[0][0] == "reproduced: by us"
+    report = write_bench_report(out, tmp_path / "board.html", slices=False)
+    assert {board.ranking.ranked[0] for board in report.boards} == {"mine"}
 
 
 def one_fold_less(frame: pd.DataFrame, out: Path) -> pd.DataFrame:
@@ -90,8 +107,9 @@ def a_training_row(frame: pd.DataFrame, out: Path) -> pd.DataFrame:
     return frame.assign(row=frame.row.where(np.arange(len(frame)) > 0, train[0]))
 
 
-def labels(frame: pd.DataFrame, out: Path) -> pd.DataFrame:
-    return frame.assign(y=small().y[frame.row, 0])
+def labels(frame: pd.DataFrame, out: Path, noise: float = 0.0, share: float = 1.0) -> pd.DataFrame:
+    y, rng = small().y[frame.row, 0], np.random.default_rng(0)
+    return frame.assign(y=np.where(rng.random(len(y)) <= share, y + noise * rng.normal(size=len(y)), frame.y))
 
 
 BAD: dict[str, tuple[Callable[[pd.DataFrame, Path], pd.DataFrame], str]] = {
@@ -113,6 +131,9 @@ BAD: dict[str, tuple[Callable[[pd.DataFrame, Path], pd.DataFrame], str]] = {
     "an unknown dataset": (lambda f, out: f.assign(dataset="esol"), "no fold esol"),
     "other ids": (lambda f, out: f.assign(id="x"), "ids of other rows"),
     "labels": (labels, "are the measured values themselves"),
+    "most labels": (partial(labels, share=0.9), "are the measured values themselves"),
+    "labels and a little noise": (partial(labels, noise=1e-3), "R² above 0.9999"),
+    "too large": (lambda f, out: f.assign(y=1e39), "that are no number"),
     "no rows": (lambda f, out: f.iloc[:0], "has no rows"),
     "too many rows": (lambda f, out: pd.concat([f] * 40), "more than"),
 }
@@ -128,6 +149,18 @@ def test_bad_predictions_are_refused_and_nothing_is_written(
     with pytest.raises(MolgraphError, match=words):
         enter(out, spoil(predicted(out), out))
     assert sorted(out.rglob("*")) == before
+
+
+def test_classes_that_are_told_apart_without_a_slip_are_labels() -> None:
+    y = np.arange(24) % 2
+    p = 0.2 + 0.6 * y
+    assert "every molecule of class 1" in _perfect(p, y, True, 0.0)
+    assert not _perfect(np.where(np.arange(24) == 1, 0.1, p), y, True, 0.0), "a slip"
+    assert not _perfect(np.full(24, 0.5), y, True, 0.0)
+    noisy = y + 0.1 * np.random.default_rng(0).normal(size=24)
+    assert "repeats of the measurement" in _perfect(noisy, y.astype(float), False, 0.6) and not _perfect(
+        noisy, y, False, 0.0
+    )
 
 
 @pytest.mark.parametrize(

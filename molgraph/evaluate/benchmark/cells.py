@@ -15,6 +15,7 @@ from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe, Generat
 FORMAT = "molgraph-cell-3"
 FAILED = ("crashed", "timeout", "memory", "refused")
 MANIFEST, PREDICTIONS, LOG = "manifest.json", "predictions.parquet", "stderr.txt"
+LONGEST_LOG = 20_000  # bytes of what a failed cell printed that are kept
 
 
 @dataclass(frozen=True)
@@ -89,3 +90,12 @@ def in_order(recipe: BenchRecipe, cells: list[Cell], sizes: Mapping[str, int]) -
 def file_of_split(out: Path, dataset: str, split: str, repeat: int, fold: int) -> Path:
     """Where a frozen split stands."""
     return out / "splits" / dataset / split / f"r{repeat}-f{fold}.json"
+
+
+def end_of(log: Path) -> str:
+    """The last of what a cell printed, which may be gigabytes; nothing where there is no log."""
+    if not log.is_file():
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(log.stat().st_size - LONGEST_LOG, 0))
+        return file.read(LONGEST_LOG).decode(errors="replace")

@@ -80,7 +80,7 @@ def rank_methods(
     Each pair is compared by t on the folds' differences with the variance of Nadeau and Bengio (2003, Mach. Learn.
     52:239), ``sd² (1/n + n_test/n_train)``, because folds share training rows; p-values are adjusted by Holm's rule.
     A pair's interval has the level of the step at which Holm's rule decided it. A method is better than another where
-    they differ significantly and the interval does not lie within the margin. A rank is one more than the number of
+    they differ significantly and by the margin at least. A rank is one more than the number of
     methods that are better than this one, or than one with a better mean: ranks never contradict means.
 
     Args:
@@ -174,7 +174,8 @@ def _pairs(x: pd.DataFrame, ratio: float, margin: float | None, spread: np.ndarr
     if n >= LEAST_WILCOXON:
         rank_p = holm(wilcoxon(apart, zero_method="zsplit", method="asymptotic").pvalue)[0]
     within = np.abs(difference) + half < (margin or 0.0)
-    verdict = np.where(within, "equivalent", np.where(different, "better", "undecided"))
+    better = different & (np.abs(difference) >= (margin or 0.0))
+    verdict = np.where(within, "equivalent", np.where(better, "better", "undecided"))
     columns = (
         names[i], names[j], difference, difference - half, difference + half,
         d, np.where(d < 0, -far, near), np.where(d < 0, -near, far), p, different, verdict,

@@ -75,8 +75,8 @@ def write_bench_report(
     return report
 
 
-def report_page(report: BenchReport) -> str:
-    """The page as one HTML text that loads nothing from anywhere."""
+def report_page(report: BenchReport, home: str = "") -> str:
+    """The page as one HTML text that loads nothing from anywhere; with a link to the index at ``home``."""
     colour = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(report.methods)}
     words = [count(len({board.name for board in report.boards}), "dataset"), count(len(report.methods), "method")]
     words += [f"{report.done:,} of {report.wanted:,} cells", f"{sum(report.failed.values()):,} failed"]
@@ -85,6 +85,7 @@ def report_page(report: BenchReport) -> str:
     return render(
         "bench.html.jinja",
         report=report,
+        home=home,
         summary=", ".join(words) + ".",
         warnings=warnings(report),
         sections=[section(report, boards, colour) for boards in progress.track(report.sections(), label="figures")],

@@ -166,13 +166,22 @@ def in_words(params: Mapping[str, Any]) -> str:
 
 def entered_rows(records: Records, dataset: str) -> list[str]:
     """How the rows of a dataset that others submitted came about, in their words."""
-    found = {}
+    found: dict[str, list[Mapping[str, Any]]] = {}
     for cell, manifest in records.done:
-        if cell.dataset == dataset and (about := manifest.get("external")) is not None:
-            keys = ("code", "commit", "tuning", "pretraining", "hardware")
-            words = [*manifest["notes"], *(f"{key} {about[key]}" for key in keys if about.get(key))]
-            found[cell.method] = f"{cell.method} was entered by its predictions: {'; '.join(words)}"
-    return list(found.values())
+        if cell.dataset == dataset and manifest.get("external") is not None:
+            found.setdefault(cell.method, []).append(manifest)
+    lines = []
+    for method, manifests in found.items():
+        about, keys = (
+            manifests[0]["external"],
+            ("code", "commit", "licence", "paper", "tuning", "pretraining", "hardware"),
+        )
+        words = [*manifests[0]["notes"], *(f"{key} {about[key]}" for key in keys if about.get(key))]
+        if about.get("pretraining"):
+            seen, tested = np.sum([each["external"]["seen"] for each in manifests], axis=0)
+            words.append(f"{seen:,} of {tested:,} test molecules are in the pretraining data, salts and stereo aside")
+        lines.append(f"{method} was entered by its predictions: {'; '.join(words)}")
+    return lines
 
 
 def _ceilings(board: Board, slices: Slices | None) -> tuple[Ceiling, ...]:

@@ -110,7 +110,8 @@ def boxes(folds: pd.DataFrame, colour: Mapping[str, str], label: str, lines: Map
 @drawn
 def cost(frame: pd.DataFrame, colour: Mapping[str, str], label: str, higher: bool) -> Figure | None:
     """Mean score against CPU seconds of a cell on a log axis; the line joins methods that none beats at their price."""
-    frame = frame[np.isfinite(frame["mean"]) & (frame["cpu_minutes"] > 0)].assign(cpu=60 * frame["cpu_minutes"])
+    frame = frame.assign(cpu=60 * frame["cpu_minutes"])
+    frame = frame[np.isfinite(frame["mean"]) & (frame["cpu"] > 0)]
     if frame.empty:
         return None
     figure, axis = _blank(3.4, grid="both")

@@ -26,11 +26,12 @@ import psutil
 
 from molgraph.base.paths import disk_full
 from molgraph.base.worker import die_with, start_worker
-from molgraph.evaluate.benchmark.cells import LOG
+from molgraph.evaluate.benchmark.cells import LOG, end_of
 from molgraph.evaluate.benchmark.job import Job, Outcome, machine, versions
 from molgraph.evaluate.benchmark.worker import THREADS, compute
 
 TICK = 0.05  # seconds between two looks at what runs
+MOST_PRINTED = 100_000_000  # bytes of what a cell prints; it is stopped beyond
 IMPORT_SECONDS = 300.0  # that a fresh process may take before its cell begins
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _MAXRSS = 2**20 if sys.platform == "darwin" else 2**10  # the unit of the system's count, as a part of a megabyte
@@ -152,6 +153,8 @@ def _look(each: _Running) -> Outcome | None:
     elif not found and each.peak_mb > budget.memory_gb * 1024:
         held = f"held {each.peak_mb / 1024:.1f} GB of memory"
         status, reason = "memory", f"{held}, more than its budget of {budget.memory_gb:g} GB"
+    elif not found and (Path(each.job.folder) / LOG).stat().st_size > MOST_PRINTED:
+        status, reason = "crashed", f"it printed more than {MOST_PRINTED / 1e6:g} MB"
     if not (over or status):
         return None
     with contextlib.suppress(OSError):  # it has made no group of its own yet, or none is left
@@ -164,8 +167,7 @@ def _look(each: _Running) -> Outcome | None:
     each.line.close()
     if not status:
         log = Path(each.job.folder) / LOG
-        printed = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.is_file() else []
-        last = [line.strip()[:300] for line in printed if line.strip()][-1:]
+        last = [line.strip()[:300] for line in end_of(log).split("\n") if line.strip()][-1:]
         status, reason = "crashed", "; ".join([_ending(os.waitstatus_to_exitcode(code)), *last])
     peak = max(each.peak_mb, usage.ru_maxrss / _MAXRSS)
     return Outcome(status, reason, found, seconds, usage.ru_utime + usage.ru_stime, peak)

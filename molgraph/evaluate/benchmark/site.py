@@ -43,18 +43,21 @@ def write_site(reports: Sequence[BenchReport], out: Path) -> list[Path]:
         "first": rows["rank"] == 1,
         "beats": rows["reference"] == "better",
         "loses": rows["reference"] == "worse",
+        "judged": rows["reference"] != "",
     }
     methods = (
         rows.assign(**verdicts)
         .groupby("method")
-        .agg({"place": "size", "first": "sum", "beats": "sum", "loses": "sum", "cpu_seconds": "median"})
+        .agg(
+            {"place": "size", "first": "sum", "beats": "sum", "loses": "sum", "judged": "sum", "cpu_seconds": "median"}
+        )
     )
     methods = methods.loc[rows.sort_values(["rank", "method"])["method"].unique()]
     summary = f"{count(len(boards), 'board')} of {count(len(pages), 'benchmark')}, {count(len(methods), 'method')}"
     common = {"number": number, "page_of": page_of}
     texts = {INDEX: render("bench_index.html.jinja", boards=boards, methods=methods, summary=summary, **common)}
     for page, report in pages.items():
-        texts[page] = report_page(report)
+        texts[page] = report_page(report, home=INDEX)
     for name, own in rows.groupby("method", sort=False):
         settings = [(r.title, words) for r in reports if (words := r.facts.get(f"settings of {name}"))]
         known = {"name": name, "rows": own, "about": methods.loc[name], "settings": settings}

@@ -14,7 +14,7 @@ from typing import Any
 from molgraph.base.code import commit
 from molgraph.base.errors import DataError
 from molgraph.base.toml_config import parse_json
-from molgraph.evaluate.benchmark.cells import FORMAT, LOG, MANIFEST, PREDICTIONS, Cell
+from molgraph.evaluate.benchmark.cells import FORMAT, LOG, MANIFEST, PREDICTIONS, Cell, end_of
 from molgraph.evaluate.benchmark.job import Outcome, machine, versions
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
@@ -24,7 +24,6 @@ READ: dict[str, Any] = {  # what is read of every manifest
     "status": str, "reason": str, "data_hash": str, "split_hash": str, "made": str, "seconds": dict,
     "cpu_seconds": _NUMBER, "peak_mb": _NUMBER, "predictions_sha256": str | None,
 }  # fmt: skip
-LONGEST_LOG = 20_000  # characters of what a failed cell printed
 
 
 def work_folder(out: Path, cell: Cell) -> Path:
@@ -42,7 +41,7 @@ def keep(out: Path, cell: Cell, folder: Path, manifest: dict[str, Any]) -> None:
     if ok:
         manifest = {**manifest, "predictions_sha256": sha256((folder / PREDICTIONS).read_bytes())}
     elif log.is_file():
-        log.write_text(log.read_text(encoding="utf-8", errors="replace")[-LONGEST_LOG:], encoding="utf-8")
+        log.write_text(end_of(log), encoding="utf-8")
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
     for each in folder.iterdir():
         if each.name not in (MANIFEST, PREDICTIONS if ok else LOG):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,10 +14,12 @@ from pydantic import Field
 from molgraph.base import progress
 from molgraph.base.contracts import Prediction
 from molgraph.base.csv_text import write_csv
-from molgraph.base.errors import DataError, UsageError
+from molgraph.base.errors import DataError, MolgraphError, UsageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
 from molgraph.base.toml_config import Section, read_toml
+from molgraph.chem.identity import identities_of
 from molgraph.chem.inchi import inchikeys
+from molgraph.data.cards import card as card_of
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
@@ -33,8 +36,10 @@ KEYS = ["dataset", "split", "repeat", "fold"]
 PART = [*KEYS, "split_hash"]  # which test rows a prediction belongs to
 DIGITS = 16  # of the split's hash, which depends on the rows' content too
 SHOWN = 3
-PERFECT = 0.98  # of at least 20 measured values of a fold equal to the predictions, or all of a class: these are labels
-LEAST = 20
+LEAST = 20  # measured values of a fold from which labels in the place of predictions are looked for
+EQUAL = 0.5  # share of the rows that are equal to the labels
+NEAR = 1 / 3  # of the labels' noise
+TIGHT = 1e-4  # of the labels' variance
 
 
 def export_folds(records: Records) -> list[Path]:
@@ -91,10 +96,9 @@ class Card(Section):
     tuning: str = ""  # what was chosen on which rows
     hardware: str = ""
     seconds: Annotated[float, Field(ge=0)] | None = None  # of a fold, on that hardware
-    reproduced: str = ""  # by whom, and how, its predictions were made again; else it is self-reported
 
 
-def submit(records: Records, predictions: Path, card: Path) -> list[Cell]:
+def submit(records: Records, predictions: Path, card: Path, *, reproduced: str = "") -> list[Cell]:
     """Check predictions against a run's folds and add them as a row of its boards; nothing is written where one is bad.
 
     Args:
@@ -102,6 +106,8 @@ def submit(records: Records, predictions: Path, card: Path) -> list[Cell]:
         predictions: a csv file of the rows of ``test.csv`` files, with a column for each target (of a class the
             probability of class 1, ``target:class`` for several). Each split of a dataset that it has is whole.
         card: a toml file with the keys of ``Card``.
+        reproduced: by whom, and how, the predictions were made again, as who keeps the board knows it; without it the
+            row is marked self-reported.
 
     Returns:
         The cells that were added.
@@ -109,11 +115,13 @@ def submit(records: Records, predictions: Path, card: Path) -> list[Cell]:
     Raises:
         DataError: rows that are missing, doubled, foreign or of the training part, values that are no finite numbers,
             another split, or labels in the place of predictions.
-        UsageError: a card with unknown keys, or a name that a method of the recipe has.
+        UsageError: a card with unknown keys, or a name that a method or another submission has.
     """
     about = Card.from_dict(read_toml(card, 'name = "mine"'))
     if about.name in {method.row for method in records.recipe.method if method.kind != "external"}:
         raise UsageError(f"the run has a method called {about.name!r}", hint="give the card another name")
+    if (kept := records.out / SUBMITTED / f"{about.name}.json").exists():
+        raise UsageError(f"the run has a submission called {about.name!r}", hint=f"give another name, or delete {kept}")
     if records.recipe.generates:
         raise UsageError("generators are not judged by predictions")
     parts = [(name, *part) for name, problem in records.problems.items() for part in problem.split_hash]
@@ -121,10 +129,10 @@ def submit(records: Records, predictions: Path, card: Path) -> list[Cell]:
     frame, content = _read(predictions, sum(len(split.test) for split in splits.values()))
     known = {key[0]: records.problems[key[0]].table_file(records.out) for key in splits}
     tables = {name: read_handed(known[name]) for name in frame["dataset"].unique() if name in known}
-    pretrained = set(inchikeys(read_table(about.pretraining).smiles)) - {""} if about.pretraining else set()
+    pretrained = _parents(read_table(about.pretraining).smiles) if about.pretraining else set()
     row = BenchMethod(name=about.name, kind="external")
     recipe = records.recipe.model_copy(update={"method": (*records.recipe.method, row)})
-    badge = f"reproduced: {about.reproduced}" if about.reproduced else "self-reported"
+    badge = f"reproduced: {reproduced}" if reproduced else "self-reported"
     checked = []  # all of them, before anything is written
     for (dataset, label, repeat, fold), part in frame.groupby(KEYS, sort=False, dropna=False):
         key, where = (dataset, label, int(repeat), int(fold)), f"{dataset} {label} r{repeat}-f{fold}"
@@ -134,13 +142,13 @@ def submit(records: Records, predictions: Path, card: Path) -> list[Cell]:
         mark = problem.split_hash[key[1:]][:DIGITS]
         if (part["split_hash"] != mark).any():
             raise DataError(f"{where} is another split: {part['split_hash'].iloc[0]}, the run has {mark}")
-        made = _check(splits[key], test, part, where)
-        seen = len(pretrained & set(inchikeys(test.smiles))) if pretrained else 0
-        notes = [badge, *([f"{seen} of its test molecules are in the pretraining data"] if pretrained else [])]
+        made = _check(splits[key], test, part, where, _noise(dataset))
+        tested = _parents(test.smiles) if pretrained else set()
         cell = Cell(*key, about.name, 0, sha256(content + card.read_bytes() + repr((dataset, key[1:])).encode()))
-        manifest = make_manifest(cell, problem, recipe, Outcome("ok", "", {"notes": notes}))
+        manifest = make_manifest(cell, problem, recipe, Outcome("ok", "", {"notes": [badge]}))
         ours = dict.fromkeys(("threads", "budget", "commit"))  # nothing is known of the program that predicted
-        theirs = {"versions": {}, "machine": {}, "seconds": {"total": about.seconds}, "external": about.model_dump()}
+        told = {**about.model_dump(), "seen": [len(pretrained & tested), len(tested)]}
+        theirs = {"versions": {}, "machine": {}, "seconds": {"total": about.seconds}, "external": told}
         checked.append((cell, test, made, manifest | ours | theirs))
     there = {(cell.dataset, *cell.part) for cell, *_ in checked}
     for dataset, label in sorted({key[:2] for key in there}):
@@ -184,7 +192,19 @@ def _read(path: Path, most: int) -> tuple[pd.DataFrame, bytes]:
     return frame, path.read_bytes()
 
 
-def _check(split: Split, test: Table, frame: pd.DataFrame, where: str) -> Prediction:
+def _parents(smiles: np.ndarray) -> set[str]:
+    """InChIKeys of the molecules' parents, without salts and stereo."""
+    return set(inchikeys([each.stereo_free for each in identities_of(smiles)])) - {""}
+
+
+def _noise(dataset: str) -> float:
+    """The standard deviation of a dataset's labels by its card; 0 where nothing is known."""
+    with suppress(MolgraphError):  # a table of one's own has no card
+        return card_of(dataset).noise.sd or 0.0
+    return 0.0
+
+
+def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: float) -> Prediction:
     """The rows of a fold as a prediction for its test rows; raise ``DataError`` for what is wrong."""
     given = frame["row"]
     for rows, words in (
@@ -202,7 +222,8 @@ def _check(split: Split, test: Table, frame: pd.DataFrame, where: str) -> Predic
     for column in (name for target in test.row_targets for name in target.columns):
         if column not in frame:
             raise DataError(f"{where} has no column {column!r}", hint="a column of predictions for each target")
-        values[column] = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float64)
+        with np.errstate(over="ignore"):  # what single precision cannot hold is no finite number, as it is kept so
+            values[column] = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float32).astype(np.float64)
         if len(bad := frame["row"][~np.isfinite(values[column])]):
             raise DataError(f"{where} has {len(bad):,} values of {column!r} that are no number: rows {_some(bad)}")
     assert test.y is not None
@@ -213,13 +234,27 @@ def _check(split: Split, test: Table, frame: pd.DataFrame, where: str) -> Predic
         measured = np.isfinite(y)
         if target.kind == "multiclass" or measured.sum() < LEAST:
             continue
-        same, constant = (p[0] == y)[measured].mean(), len(np.unique(p[0][measured])) == 1
-        if same >= (1.0 if target.kind == "binary" else PERFECT) and not constant:
+        if words := _perfect(p[0][measured], y[measured].astype(np.float32), target.kind == "binary", noise):
             raise DataError(
-                f"{where}: {same:.0%} of the predictions of {target.name!r} are the measured values themselves",
-                hint="predict the test rows from the training rows",
+                f"{where}: the predictions of {target.name!r} {words}",
+                hint="these look like labels: predict the test rows from the training rows",
             )
     return Prediction(test.ids, test.row_targets, np.stack([*values.values()], axis=1), test.status, test.reason)
+
+
+def _perfect(p: np.ndarray, y: np.ndarray, binary: bool, noise: float) -> str:
+    """Why predictions cannot have been made without the labels; empty where they can."""
+    if len(np.unique(y)) == 1:
+        return ""
+    if binary:
+        apart = p[y == 1].min() > p[y == 0].max() and min((y == 1).sum(), (y == 0).sum()) >= LEAST // 2
+        return "put every molecule of class 1 above all of class 0" if apart else ""
+    same, error = float((p == y).mean()), float((p - y).std())
+    if same >= EQUAL:
+        return f"are the measured values themselves in {same:.0%} of the rows"
+    if error < NEAR * noise:
+        return f"are nearer to the labels ({error:.2g}) than repeats of the measurement ({noise:.2g})"
+    return "follow the labels with R² above 0.9999" if error**2 < TIGHT * float(y.var()) else ""
 
 
 def _some(rows: pd.Series) -> str:
