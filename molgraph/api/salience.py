@@ -15,6 +15,7 @@ from molgraph.api.drawn import HEIGHT, SHOWN, WIDTH, Drawn, read_molecules
 from molgraph.base.errors import UsageError
 from molgraph.base.printable import count, printable
 from molgraph.chem.draw import draw_molecule
+from molgraph.chem.smiles import parse_smiles
 from molgraph.models.rfm import RFM
 from molgraph.train.model import Model
 
@@ -43,7 +44,8 @@ class DrawnSalience(Drawn):
         for i, text in enumerate(self.smiles[:SHOWN]):
             own = self.bonds[self.bonds["molecule"] == i].nlargest(3, "norm")
             said = ", ".join(f"{a}-{b} {norm:.3g}" for _, a, b, norm in own.itertuples(index=False))
-            lines.append(f"  {text}  {f'largest: {said}' if said else 'no bonds'}")
+            nothing = "no bonds" if parse_smiles(text)[0] is not None else "cannot be read"
+            lines.append(f"  {text}  {f'largest: {said}' if said else nothing}")
         return printable("\n".join([*lines, "  ..."] if len(self.smiles) > SHOWN else lines))
 
 

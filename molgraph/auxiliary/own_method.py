@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from molgraph.base.contracts import Method, Prediction, State, Target
 from molgraph.base.errors import DataError, UsageError, nearest
@@ -58,7 +58,7 @@ def load_object(path: str) -> Any:
         raise UsageError(
             f"{path!r} cannot be imported: {error}", hint=f"looked in {here} and installed ones"
         ) from error
-    if not callable(found) and not (hasattr(found, "fit") and hasattr(found, "predict")):
+    if not callable(found) and not isinstance(found, BaseEstimator):
         raise UsageError(f"{path!r} is a {type(found).__name__}", hint="name an estimator, a class or a function")
     return found
 
@@ -86,7 +86,7 @@ class OwnMethod(Method):
         self.path, self.params, self.reads, self.seed = path, params, reads, seed
         self.object = load_object(path)
         self.is_class = isinstance(self.object, type)
-        self.is_made = not self.is_class and hasattr(self.object, "fit")  # an estimator of scikit-learn
+        self.is_made = isinstance(self.object, BaseEstimator)
         lacks = [
             verb for verb in ("fit", "predict") if self.is_class and not callable(getattr(self.object, verb, None))
         ]

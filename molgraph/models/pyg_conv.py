@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor, nn, stack
 
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.parameters import refuse_unread
 from molgraph.base.ranges import Layers, Probability, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
@@ -55,7 +56,8 @@ class PyGConv(AtomEncoder):
 
     Raises:
         UsageError: an unknown norm or readout; PyG has no such convolution, or it cannot be built in this way.
-        ValueError: fewer than 0 convolutions, or a width that the heads do not divide.
+        ValueError: fewer than 0 convolutions, a width that the heads do not divide, or heads of a convolution that has
+            none.
     """
 
     repeats = ("options",)
@@ -75,8 +77,12 @@ class PyGConv(AtomEncoder):
         options: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        if depth < 0 or heads < 1 or d_hidden % heads:
-            raise ValueError(f"depth is {depth}, heads {heads}, d_hidden {d_hidden}: heads must divide d_hidden")
+        if depth < 0:
+            raise ValueError(f"depth must be 0 or more, got {depth}")
+        if "heads" not in inspect.signature(_kind(conv).__init__).parameters:
+            refuse_unread(PyGConv, conv, {"heads": heads})
+        elif heads < 1 or d_hidden % heads:
+            raise ValueError(f"heads is {heads}, d_hidden {d_hidden}: heads must divide d_hidden")
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         d_bond = spec.width("bond")
         self.convs = nn.ModuleList(_build(conv, d_hidden, d_bond, heads, dict(options or {})) for _ in range(depth))
@@ -107,14 +113,20 @@ class PyGConv(AtomEncoder):
             raise UsageError(words, hint=f"these work: {', '.join(TESTED)}") from error
 
 
-def _build(name: str, d_hidden: int, d_bond: int, heads: int, options: dict[str, Any]) -> nn.Module:
-    """One convolution from d_hidden to d_hidden, its arguments filled in by their names."""
+def _kind(name: str) -> type[nn.Module]:
+    """PyG's convolution of that name."""
     import torch_geometric.nn as pyg
 
     kind = getattr(pyg, name, None) if name.endswith("Conv") else None
     if not inspect.isclass(kind) or not issubclass(kind, nn.Module):
         known = [each for each in dir(pyg) if each.endswith("Conv")]
         raise UsageError(f"PyG has no convolution {name!r}", hint=nearest(name, known))
+    return kind
+
+
+def _build(name: str, d_hidden: int, d_bond: int, heads: int, options: dict[str, Any]) -> nn.Module:
+    """One convolution from d_hidden to d_hidden, its arguments filled in by their names."""
+    kind = _kind(name)
     asked = inspect.signature(kind.__init__).parameters
     edge = _edge_argument(kind)
     network = d_hidden * d_hidden if name == "NNConv" else d_hidden

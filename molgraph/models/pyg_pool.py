@@ -17,6 +17,7 @@ from molgraph.nn.pooling_net import PoolingNet
 @register(
     "encoder",
     "pyg_pool",
+    tags=("pooling",),
     summary="DiffPool, MinCut, SAGPool or TopK",
     paper="Ying et al. 2018, NeurIPS; Bianchi et al. 2020, ICML; Lee et al. 2019, ICML; Gao & Ji 2019, ICML",
     line=("atoms; clusters", "bonds", "sum", "ReLU; a pooling of PyG", "sum of the clusters", "supervised"),

@@ -27,6 +27,7 @@ RELEASED = (32, 48, 64)  # the widths of the authors' convolutions
     "encoder",
     "structpool",
     system="structpool",
+    tags=("pooling",),
     summary="clusters by a conditional random field",
     paper="Yuan & Ji 2020, ICLR",
     line=("atoms; clusters", "bonds; pairs of atoms", "sum", "ReLU; mean field", "sum of the clusters", "supervised"),
@@ -95,6 +96,10 @@ class StructPoolNet(PoolingNet):
             refuse_unread(StructPoolNet, "the released form", given)
             self._as_released(spec, k, n_iter)
             return
+        if n_iter == 0:
+            refuse_unread(StructPoolNet, "n_iter=0", {"l_hop": l_hop, "compat": compat})
+        if l_hop is None:
+            refuse_unread(StructPoolNet, "structpool without l_hop", {"max_matrix_gb": max_matrix_gb})
         self.l_hop = l_hop
         if l_hop is not None:
             self.limit = MatrixLimit.near("structpool", d_hidden, max_matrix_gb, l_hop, "l_hop")
@@ -112,4 +117,4 @@ class StructPoolNet(PoolingNet):
         self.pools = nn.ModuleList([StructPool(d, k, n_iter=n_iter, released=True)])
         self.norms = make_norms("none", (*RELEASED, d))
         self.after, self.readouts = nn.ModuleList([nn.Identity()]), nn.ModuleList([head])
-        self.d_rows, self.d_out = d, head.d_out
+        self.dropout, self.d_rows, self.d_out = nn.Identity(), d, head.d_out

@@ -29,12 +29,13 @@ class PoolingNet(Encoder):
 
     ``h <- ReLU(norm(h W + A h W'))`` ``depth`` times, from atoms' features beside the sum of those of their bonds;
     after each pooling once more on its clusters. A subclass ends its constructor with ``self.build``, or sets
-    ``convs``, ``pools``, ``after`` (an identity for no convolution), ``norms``, ``readouts``, ``d_rows`` and ``d_out``.
+    ``convs``, ``pools``, ``after`` (an identity for no convolution), ``norms``, ``readouts``, ``dropout``, ``d_rows``
+    and ``d_out``.
     """
 
     l_hop: int | None = None
     activation = staticmethod(torch.relu)
-    dropout: nn.Module = nn.Identity()
+    dropout: nn.Module  # no value here: an attribute of the class would hide the instance's module
     with_bonds = False
 
     def build(

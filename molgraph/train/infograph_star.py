@@ -98,7 +98,8 @@ class InfoGraphStar(Objective):
         rows = teacher.rows[0]
         parts = {"infograph": self.score(rows.h, teacher.graphs, rows.graph_of).mean()}
         parts["transfer"] = self._transfer(student, teacher).mean()
-        return found.with_penalties(parts, {"transfer": self.weight})
+        own = {f"teacher_{name}": value for name, value in teacher.penalties.items()}
+        return found.with_penalties(own).with_penalties(parts, {"transfer": self.weight})
 
     def _transfer(self, student: Encoded, teacher: Encoded) -> Tensor:
         """float [g]: the loss of each graph's vector by the student, and by the teacher, at the layer of this step."""

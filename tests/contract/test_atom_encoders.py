@@ -13,6 +13,7 @@ from molgraph.base.registry import get, names
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.nn.atom_encoder import AtomEncoder, RoundsEncoder
 from molgraph.nn.norms import Norm
+from molgraph.nn.pooling_net import PoolingNet
 from tests.contract.test_encoders import ENCODERS, graphs, store_of
 
 ROUNDS = [name for name in ENCODERS if issubclass(get("encoder", name), RoundsEncoder)]
@@ -68,15 +69,22 @@ class TestEveryAtomEncoderTakes:
 
 OTHERS: dict[str, Any] = {  # another value of an option, where the rule below gives none
     "activation": "tanh", "message": "matrix", "conv": "GATConv", "walk": 5, "heads": 1, "reach": 1,
-    "max_distance": 1, "readout": "max", "norm": "layer", "d_master": 4,
+    "max_distance": 1, "readout": "max", "norm": "layer", "d_master": 4, "compat": "fixed", "assign": "hard",
+    "l_hop": 1, "n_iter": 1, "pool": "mincut",
 }  # fmt: skip
 SILENT = {  # options that change time or memory alone, or nothing here, each with its reason
     "distinct": "the same values, computed once or for each row", "max_matrix_gb": "a limit",
     "options": "of the wrapped convolution", "cutoff_angstrom": "these molecules are smaller",
+    "released": "a network of its own, which reads k and n_iter",
 }  # fmt: skip
+BESIDE = {  # what an option needs to be read
+    ("pyg_conv", "heads"): {"conv": "GATConv"}, ("pyg_pool", "ratio"): {"pool": "topk"},
+    ("rfm", "norm"): {"readout": "sum"},
+}  # fmt: skip
+POOLING = [name for name in ENCODERS if issubclass(get("encoder", name), PoolingNet)]
 
 
-@pytest.mark.parametrize("name", ATOM_ENCODERS)
+@pytest.mark.parametrize("name", [*ATOM_ENCODERS, *POOLING, "rfm"])
 def test_every_option_changes_what_comes_out(name: str) -> None:
     """An option that is ignored passes every test of shapes."""
     make, batch = get("encoder", name), batch_of(name, [*range(16)])
@@ -90,10 +98,16 @@ def test_every_option_changes_what_comes_out(name: str) -> None:
             other = not at
         else:
             other = 0.5 if isinstance(at, float) and option == "dropout" else 2 * at
-        beside = {"conv": "GATConv"} if (name, option) == ("pyg_conv", "heads") else {}  # others have no heads
-        plain = build(name, **beside).train()(batch).graphs
-        found = build(name, **beside, **{option: other}).train()(batch).graphs
-        assert found.shape != plain.shape or not torch.allclose(found, plain), (option, at, other)
+        beside = BESIDE.get((name, option), {})
+        first, second = build(name, **beside).train(), build(name, **beside, **{option: other}).train()
+        sizes = [[p.shape for p in each.parameters()] for each in (first, second)]
+        plain, found = first(batch).graphs, second(batch).graphs
+        told = found.shape != plain.shape or not torch.allclose(found, plain)
+        assert told or (option == "compat" and sizes[0] != sizes[1]), (
+            option,
+            at,
+            other,
+        )  # it is learned from the fixed
 
 
 @pytest.mark.parametrize("name", ROUNDS)

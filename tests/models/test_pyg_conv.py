@@ -83,7 +83,10 @@ def test_what_cannot_be_is_refused_with_a_hint() -> None:
     with pytest.raises(UsageError, match="asks for more"):
         build(conv="PointNetConv")(batch())
     with pytest.raises(ValueError, match="heads must divide"):
-        build(heads=3)
+        build(conv="GATConv", heads=3)
+    with pytest.raises(ValueError, match="GCNConv does not read heads 8"):
+        build(conv="GCNConv", heads=8)
+    assert build(conv="GCNConv", d_hidden=30).d_out == 30, "no heads to divide it"
     assert build(conv="ChebConv", options={"K": 2})(batch()).graphs.isfinite().all()
 
 

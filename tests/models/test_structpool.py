@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -95,9 +96,9 @@ def test_the_rivals_learn(name: Any) -> None:
 
 
 def test_the_share_of_rows_that_stay_is_the_ratio() -> None:
-    for ratio in (0.5, 0.9):
+    for name, ratio in product(("topk", "sagpool"), (0.5, 0.9)):
         torch.manual_seed(0)
-        (pool,) = PyGPool(STORE.spec, pool="topk", d_hidden=8, ratio=ratio).pools
+        (pool,) = PyGPool(STORE.spec, pool=name, d_hidden=8, ratio=ratio).pools
         assert pool.pool.ratio == ratio
 
 
@@ -109,6 +110,19 @@ def test_penalties_of_a_batch_are_means_over_its_graphs() -> None:
     alone = [made(collate(store, np.array([i]))).penalties["mincut_mincut"] for i in range(3)]
     together = made(collate(store, np.arange(3))).penalties["mincut_mincut"]
     torch.testing.assert_close(together, torch.stack(alone).mean())
+
+
+def test_further_poolings_have_half_the_clusters() -> None:
+    for make in (StructPoolNet, PyGPool):
+        assert [pool.k for pool in make(STORE.spec, d_hidden=8, k=9, levels=3).pools] == [9, 4, 2]
+
+
+def test_steps_of_the_mean_field_count_in_the_released_form_too() -> None:
+    found = []
+    for n_iter in (0, 1):
+        torch.manual_seed(0)
+        found.append(StructPoolNet(STORE.spec, k=11, n_iter=n_iter, released=True).eval()(batch_of()).graphs)
+    assert not torch.allclose(*found)
 
 
 def test_what_cannot_be_is_refused() -> None:
