@@ -35,11 +35,11 @@ class DrawnClusters(Drawn):
     def __repr__(self) -> str:
         head = f"DrawnClusters of {count(len(self.smiles), 'molecule')}, the atoms of each by their cluster"
         lines = [f"{head}; save('clusters.html') draws them"]
-        for text, part, clusters in zip(self.smiles[:SHOWN], self.shares, self.clusters, strict=False):
+        shown = zip(self.captions[:SHOWN], self.shares, self.clusters, strict=False)
+        for text, part, clusters in shown:
             said = "; ".join(f"{k}: {', '.join(map(str, np.flatnonzero(clusters == k)))}" for k in np.unique(clusters))
             best = part.max(axis=1, initial=0)
-            shares = f" (shares {best.min():.2f} to {best.max():.2f})" if said else "cannot be read"
-            lines.append(f"  {text}  {said}{shares}")
+            lines.append(f"  {text}" + (f"  {said} (shares {best.min():.2f} to {best.max():.2f})" if said else ""))
         return printable("\n".join([*lines, "  ..."] if len(self.smiles) > SHOWN else lines))
 
 
@@ -63,12 +63,12 @@ def draw_clusters(model: Model | str | os.PathLike[str], smiles: str | Sequence[
         >>> model = molgraph.train("builtin:chembl2321810", **options).model
         >>> found = molgraph.draw_clusters(model, ["CCO", "not a molecule"])
         >>> print(repr(found).splitlines()[2])
-          not a molecule  cannot be read
+          not a molecule: cannot be read
         >>> found.clusters[0].shape, found.svgs[0].startswith("<svg"), len(found.clusters[1])
         ((3,), True, 0)
     """
     refusal = {"what": "does not pool atoms into clusters", "hint": "train one: molgraph train -m structpool"}
-    encoder, texts, batch = read_molecules(model, smiles, PoolingNet, **refusal)
+    encoder, texts, batch, reasons = read_molecules(model, smiles, PoolingNet, **refusal)
     assert isinstance(encoder, PoolingNet)
     with torch.no_grad():
         shares = encoder.clusters(batch).numpy()
@@ -77,4 +77,4 @@ def draw_clusters(model: Model | str | os.PathLike[str], smiles: str | Sequence[
     for text, part in zip(texts, parts, strict=True):
         colours = {"groups": part.argmax(axis=1).tolist(), "shares": part.max(axis=1).tolist()}
         drawn.append(draw_molecule(text, width=WIDTH, height=HEIGHT, **colours))
-    return DrawnClusters(texts, tuple(drawn), parts)
+    return DrawnClusters(texts, tuple(drawn), reasons, parts)

@@ -9,6 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from molgraph.api.prediction import load
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write
@@ -16,6 +18,7 @@ from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.standardise import standardise
 from molgraph.nn.encoder import Encoder
 from molgraph.train.inputs import graph_of_rows, input_graphs
+from molgraph.train.large_graphs import too_large
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 
@@ -30,15 +33,17 @@ class Drawn:
     Args:
         smiles: each molecule as the model reads it, after its standardiser; or as it was given, if it cannot be read.
         svgs: a drawing each, an ``<svg>`` element.
+        reasons: why the model has nothing to show of a molecule; empty where it has.
     """
 
     smiles: tuple[str, ...]
     svgs: tuple[str, ...]
+    reasons: tuple[str, ...]
 
     @property
     def captions(self) -> tuple[str, ...]:
         """The text under each drawing."""
-        return self.smiles
+        return tuple(": ".join(filter(None, both)) for both in zip(self.smiles, self.reasons, strict=True))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the drawings as an HTML page, or that of a single molecule as ``.svg``.
@@ -71,12 +76,14 @@ class Read(NamedTuple):
     Args:
         encoder: of the model.
         smiles: each molecule after the model's standardiser; or as it was given, if it cannot be read.
-        batch: a graph for each molecule; one without atoms for one that cannot be read.
+        batch: a graph for each molecule; one without atoms for one that cannot be read, or is too large.
+        reasons: which of both it is; empty for the others.
     """
 
     encoder: Encoder
     smiles: tuple[str, ...]
     batch: GraphBatch
+    reasons: tuple[str, ...]
 
 
 def read_molecules(
@@ -96,10 +103,13 @@ def read_molecules(
     if loaded.columns_read != [("molecule", loaded.columns_read[0][1])]:
         raise UsageError("this model does not read one molecule a row, which drawing asks for")
     given = [str(each or "") for each in ([smiles] if isinstance(smiles, str) else smiles)]
-    # a row without a molecule has no graph; one that cannot be read has an empty one
-    table = standardise(loaded.read([text.strip() or "none" for text in given]), loaded.standardiser)
+    # a row without a molecule has no graph; one that cannot be read has an empty one, as the last row here
+    table = standardise(loaded.read([text.strip() or "none" for text in (*given, "")]), loaded.standardiser)
     graphs = input_graphs(table, method.graph_inputs())
-    batch = collate(graphs[0].store, graph_of_rows(graphs)[:, 0])
+    *rows, empty = graph_of_rows(graphs)[:, 0].tolist()
+    large = {graph: f"cannot be drawn: {error.message}" for graph, error in too_large(encoder, graphs[0].store).items()}
+    batch = collate(graphs[0].store, np.array([empty if graph in large else graph for graph in rows], dtype=np.int64))
     sizes = batch["atom"].offsets.diff().tolist()
-    texts = tuple(own if n else text for own, text, n in zip(table.smiles, given, sizes, strict=True))
-    return Read(encoder, texts, batch)
+    texts = tuple(own if n else text for own, text, n in zip(table.smiles, given, sizes, strict=False))
+    reasons = tuple("" if n else large.get(g, "cannot be read") for g, n in zip(rows, sizes, strict=True))
+    return Read(encoder, texts, batch, reasons)

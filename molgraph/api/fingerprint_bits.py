@@ -74,7 +74,7 @@ def explain_bit(
         (2, True)
     """
     refusal = {"what": "has no learned fingerprint", "hint": "train one: molgraph train -m neural_fingerprint"}
-    encoder, texts, batch = read_molecules(model, smiles, NeuralFingerprint, **refusal)
+    encoder, texts, batch, _ = read_molecules(model, smiles, NeuralFingerprint, **refusal)
     assert isinstance(encoder, NeuralFingerprint)
     if not 0 <= bit < encoder.d_rows:
         raise UsageError(f"the fingerprint has no bit {bit}", hint=f"its bits are 0 to {encoder.d_rows - 1}")
@@ -97,4 +97,5 @@ def explain_bit(
             drawn.append(draw_molecule(texts[molecule], width=WIDTH, height=HEIGHT, atoms=inside))
     columns = ["radius", "activation", "molecule", "atom"]
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("fragment").reset_index()
-    return DrawnFragments(tuple(texts[i] for i in frame["molecule"]), tuple(drawn), bit, frame)
+    shown = tuple(texts[i] for i in frame["molecule"])
+    return DrawnFragments(shown, tuple(drawn), ("",) * len(shown), bit, frame)

@@ -15,7 +15,6 @@ from molgraph.api.drawn import HEIGHT, SHOWN, WIDTH, Drawn, read_molecules
 from molgraph.base.errors import UsageError
 from molgraph.base.printable import count, printable
 from molgraph.chem.draw import draw_molecule
-from molgraph.chem.smiles import parse_smiles
 from molgraph.models.rfm import RFM
 from molgraph.train.model import Model
 
@@ -36,16 +35,16 @@ class DrawnSalience(Drawn):
         """Each SMILES, with the least and largest norm of its bonds."""
         ends = self.bonds.groupby("molecule")["norm"].agg(["min", "max"])
         said = {i: f", norm {least:.3g} to {most:.3g}" for i, least, most in ends.itertuples()}
-        return tuple(text + said.get(i, "") for i, text in enumerate(self.smiles))
+        return tuple(text + said.get(i, "") for i, text in enumerate(super().captions))
 
     def __repr__(self) -> str:
         head = f"DrawnSalience of {count(len(self.smiles), 'molecule')}; save('salience.html') draws them"
         lines = [head]
-        for i, text in enumerate(self.smiles[:SHOWN]):
+        for i, text in enumerate(super().captions[:SHOWN]):
             own = self.bonds[self.bonds["molecule"] == i].nlargest(3, "norm")
             said = ", ".join(f"{a}-{b} {norm:.3g}" for _, a, b, norm in own.itertuples(index=False))
-            nothing = "no bonds" if parse_smiles(text)[0] is not None else "cannot be read"
-            lines.append(f"  {text}  {f'largest: {said}' if said else nothing}")
+            told = f"largest: {said}" if said else "" if self.reasons[i] else "no bonds"
+            lines.append(f"  {text}  {told}".rstrip())
         return printable("\n".join([*lines, "  ..."] if len(self.smiles) > SHOWN else lines))
 
 
@@ -81,7 +80,7 @@ def draw_salience(
     if block not in (known := ("encoder", "core", "decoder")):
         raise UsageError(f"rfm has no block {block!r}", hint=f"choose one of {', '.join(known)}")
     refusal = {"what": "has no states of bonds to draw", "hint": "train one that has: molgraph train -m rfm"}
-    encoder, texts, batch = read_molecules(model, smiles, RFM, **refusal)
+    encoder, texts, batch, reasons = read_molecules(model, smiles, RFM, **refusal)
     assert isinstance(encoder, RFM)
     with torch.no_grad():
         norm = encoder.states(batch)[block].edges.norm(dim=1)
@@ -97,4 +96,4 @@ def draw_salience(
         shares = (own["norm"] - least) / max(most - least, np.finfo(np.float32).tiny)
         marked = dict(zip(zip(own["atom"], own["other"], strict=True), shares, strict=True))
         drawn.append(draw_molecule(text, width=WIDTH, height=HEIGHT, bonds=marked))
-    return DrawnSalience(texts, tuple(drawn), bonds)
+    return DrawnSalience(texts, tuple(drawn), reasons, bonds)

@@ -34,7 +34,7 @@ def test_each_atom_has_its_cluster_whatever_the_order(model: Model) -> None:
     assert len(said) == 4 and said[0].startswith("DrawnClusters of 3 molecules"), said
     cluster, best = found.clusters[0][10], one.max(1)
     assert f" {cluster}: " in said[1] and f"(shares {best.min():.2f} to {best.max():.2f})" in said[1]
-    assert said[2] == "  C(C  cannot be read"
+    assert said[2] == "  C(C: cannot be read"
     assert found.smiles[1] == "C(C" and "cannot be read" in found.svgs[1]
 
 
@@ -42,6 +42,14 @@ def test_rows_without_a_molecule_are_drawn_as_unreadable(model: Model) -> None:
     found = molgraph.draw_clusters(model, ["", "CCO", None])  # type: ignore[list-item]
     assert [len(each) for each in found.clusters] == [0, 3, 0] and found.smiles == ("", "CCO", "")
     assert len(molgraph.draw_clusters(model, "").svgs) == 1
+
+
+def test_a_graph_that_is_too_large_is_marked_and_the_others_are_drawn() -> None:
+    options = {**OPTIONS, "params": {"pool": "mincut", "max_matrix_gb": 0.001}}
+    model = molgraph.train("builtin:chembl2321810", model="pyg_pool", **options).model
+    found = molgraph.draw_clusters(model, ["CCO", "C" * 600])
+    assert [len(each) for each in found.clusters] == [3, 0] and not found.reasons[0]
+    assert "600 nodes is too large for mincut" in found.reasons[1] and found.reasons[1] in repr(found)
 
 
 @pytest.mark.parametrize("name", ["c.png", "c.xyz", "c"])
@@ -77,7 +85,7 @@ def test_salience_is_the_norm_of_each_bonds_states() -> None:
     same = {1: 8, 2: 10, 0: 9, 3: 7, 4: 6, 5: 5, 6: 4, 7: 3, 8: 2, 9: 1, 10: 0}  # atoms of the first, and of the last
     for ends in (ends for i, ends in found if i == 0):
         assert found[0, ends] == pytest.approx(found[3, frozenset(same[a] for a in ends)], abs=1e-5)
-    encoder, _, batch = read_molecules(model, smiles, RFM, what="", hint="")
+    encoder, _, batch, _, _ = read_molecules(model, smiles, RFM, what="", hint="")
     states = next(rows.h.detach() for rows in encoder(batch, rows=True).rows if rows.level == "bond")
     here = batch.graph_of("bond") == 0
     known: dict[frozenset[int], float] = {}
@@ -87,7 +95,8 @@ def test_salience_is_the_norm_of_each_bonds_states() -> None:
     assert np.abs(drawn["encoder"].bonds["norm"] - bonds["norm"]).max() > 1e-3
     own = bonds.loc[bonds["molecule"] == 0, "norm"]
     assert f"norm {own.min():.3g} to {own.max():.3g}" in drawn["decoder"]._repr_html_()
-    assert "cannot be read" in drawn["decoder"].svgs[1] and "no bonds" in repr(drawn["decoder"])
+    said = repr(drawn["decoder"])
+    assert "cannot be read" in drawn["decoder"].svgs[1] and "  C(C: cannot be read\n  C  no bonds\n" in said
     with pytest.raises(molgraph.MolgraphError, match="no block 'middle'"):
         molgraph.draw_salience(model, "CCO", block="middle")
     with pytest.raises(molgraph.MolgraphError, match="no states of bonds"):
@@ -102,7 +111,7 @@ def test_a_bit_is_explained_by_the_fragments_that_add_most_to_it() -> None:
     assert len({tuple(sorted(each["fragment"])) for each in every}) == 1, "fragments are all shown, whatever the bit"
     assert set(every[0].columns) == {"fragment", "radius", "activation", "molecule", "atom"}
     # a fragment that is a whole molecule adds the same wherever it stands, so a bit of CCO is the sum of its parts
-    encoder, _, batch = read_molecules(model, "CCO", NeuralFingerprint, what="", hint="")
+    encoder, _, batch, _ = read_molecules(model, "CCO", NeuralFingerprint, what="", hint="")
     whole = encoder(batch).graphs[0].detach().numpy()
     alone = [molgraph.explain_bit(model, bit, "CCO", top=1000) for bit in range(6)]
     parts = alone[0].fragments.set_index("fragment")
