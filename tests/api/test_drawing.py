@@ -85,7 +85,7 @@ def test_salience_is_the_norm_of_each_bonds_states() -> None:
     same = {1: 8, 2: 10, 0: 9, 3: 7, 4: 6, 5: 5, 6: 4, 7: 3, 8: 2, 9: 1, 10: 0}  # atoms of the first, and of the last
     for ends in (ends for i, ends in found if i == 0):
         assert found[0, ends] == pytest.approx(found[3, frozenset(same[a] for a in ends)], abs=1e-5)
-    encoder, _, batch, _, _ = read_molecules(model, smiles, RFM, what="", hint="")
+    encoder, _, batch, _ = read_molecules(model, smiles, RFM, what="", hint="")
     states = next(rows.h.detach() for rows in encoder(batch, rows=True).rows if rows.level == "bond")
     here = batch.graph_of("bond") == 0
     known: dict[frozenset[int], float] = {}
