@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Any, ClassVar, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -19,6 +19,7 @@ LARGEST = 10_000_000  # characters of a recipe; a device may give them without e
 class Section(BaseModel):
     """One part of a recipe: known keys only, and nothing edits it."""
 
+    called: ClassVar[str] = "recipe"  # in messages
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
 
     @classmethod
@@ -108,17 +109,17 @@ def recipe_error(error: ValidationError, whole: type[Section], section: str = ""
     loc = (section,) * bool(section) + tuple(problem["loc"])
     where = ".".join(str(part) for part in loc)
     if problem["type"] == "extra_forbidden":
-        return UsageError(f"the recipe has no key {where!r}", hint=nearest(str(loc[-1]), _known(whole, loc[:-1])))
+        hint = nearest(str(loc[-1]), _known(whole, loc[:-1]))
+        return UsageError(f"the {whole.called} has no key {where!r}", hint=hint)
     if problem["type"] == "missing":
-        return UsageError(
-            f"the recipe lacks {where!r}",
-            hint=f"the keys there: {', '.join(_known(whole, loc[:-1]))}; recipes ship with molgraph as examples",
-        )
+        examples = "; recipes ship with molgraph as examples" * (whole.called == "recipe")
+        hint = f"the keys there: {', '.join(_known(whole, loc[:-1]))}{examples}"
+        return UsageError(f"the {whole.called} lacks {where!r}", hint=hint)
     if problem["type"] in ("too_short", "string_too_short") and not problem["input"]:
-        return UsageError(f"recipe, {where}: it is empty", hint="give at least one")
+        return UsageError(f"{whole.called}, {where}: it is empty", hint="give at least one")
     words, value = problem["msg"].removeprefix("Value error, "), problem["input"]
     told = "" if isinstance(value, Mapping | Section) else f"it is {_shown(value)}"
-    return UsageError(f"recipe{', ' * bool(where)}{where}: {words[:1].lower() + words[1:]}", hint=told)
+    return UsageError(f"{whole.called}{', ' * bool(where)}{where}: {words[:1].lower() + words[1:]}", hint=told)
 
 
 def _shown(value: Any) -> str:

@@ -168,7 +168,7 @@ def test_classes_that_are_told_apart_without_a_slip_are_labels() -> None:
     [
         ('name = "random_forest"', "has a method called"),
         ('name = "a/b"', "name"),
-        ('name = "mine"\nlicense = "MIT"', "licence"),
+        ('name = "mine"\nlicense = "MIT"', "the card has no key 'license'"),
         ("code = 3", "name"),
     ],
 )

@@ -19,6 +19,7 @@ from molgraph.nn import relations
 from molgraph.nn.pooling import make_pool
 from molgraph.nn.row_graph import RowGraph
 from molgraph.nn.size_groups import size_groups
+from molgraph.nn.structpool import StructPool
 from tests.contract.test_encoders import renumbered
 
 SMILES = ["CCO", "c1ccccc1O", "[Na+].[Cl-]", "C", "not one", "CC(C)(C)Cl", "OC(=O)c1ccncc1"]
@@ -115,6 +116,16 @@ def test_penalties_of_a_batch_are_means_over_its_graphs() -> None:
 def test_further_poolings_have_half_the_clusters() -> None:
     for make in (StructPoolNet, PyGPool):
         assert [pool.k for pool in make(STORE.spec, d_hidden=8, k=9, levels=3).pools] == [9, 4, 2]
+
+
+def test_hard_pooled_edges_pass_their_gradient_on() -> None:
+    batch, logits = batch_of(), torch.randn(batch_of().n_atoms, 4, requires_grad=True)
+    h = torch.randn(batch.n_atoms, 8)
+    graph = RowGraph(h, relations.members(batch), relations.bonds(batch), size_groups(batch))
+    pooled = StructPool(8, 4, n_iter=0, assign="hard", norm="none")(graph, logits).adjacency
+    assert isinstance(pooled, torch.Tensor) and {*pooled.unique().tolist()} <= {0.0, 1.0}
+    pooled.sum().backward()
+    assert logits.grad is not None and logits.grad.abs().max() > 0, "though steps have none"
 
 
 def test_steps_of_the_mean_field_count_in_the_released_form_too() -> None:

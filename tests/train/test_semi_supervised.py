@@ -114,6 +114,9 @@ def test_the_loss_of_infograph_star_is_its_three_terms(layer: str) -> None:
     expected = supervised + 4 * unsupervised.mean() + 4 * 0.5 * transfer.mean()
     torch.testing.assert_close(found.total, expected, rtol=1e-4, atol=1e-4)
     assert set(found.parts) == {"infograph", "transfer"}
+    found.parts["transfer"].backward()
+    moved = [p.grad for p in network.encoder.parameters() if p.grad is not None]
+    assert any(grad.abs().max() > 0 for grad in moved), "the transfer teaches the student"
     judged = objective(network, batch, STEP._replace(training=False))
     torch.testing.assert_close(judged.total, supervised)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -87,6 +87,7 @@ def _columns(table: Table, rows: np.ndarray, *, labelled: bool) -> dict[str, Any
 class Card(Section):
     """How the predictions of a submission were made, in the words of its authors."""
 
+    called: ClassVar[str] = "card"
     name: Annotated[Label, Field(min_length=1)]  # the row of the board
     code: str = ""  # where the code is
     commit: str = ""
