@@ -56,8 +56,7 @@ class PyGConv(AtomEncoder):
 
     Raises:
         UsageError: an unknown norm or readout; PyG has no such convolution, or it cannot be built in this way.
-        ValueError: fewer than 0 convolutions, a width that the heads do not divide, or heads of a convolution that has
-            none.
+        ValueError: fewer than 0 convolutions, heads that do not divide the width, or of a convolution without any.
     """
 
     repeats = ("options",)
@@ -79,13 +78,9 @@ class PyGConv(AtomEncoder):
         super().__init__()
         if depth < 0:
             raise ValueError(f"depth must be 0 or more, got {depth}")
-        if "heads" not in inspect.signature(_kind(conv).__init__).parameters:
-            refuse_unread(PyGConv, conv, {"heads": heads})
-        elif heads < 1 or d_hidden % heads:
-            raise ValueError(f"heads is {heads}, d_hidden {d_hidden}: heads must divide d_hidden")
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
-        d_bond = spec.width("bond")
-        self.convs = nn.ModuleList(_build(conv, d_hidden, d_bond, heads, dict(options or {})) for _ in range(depth))
+        given = d_hidden, spec.width("bond"), heads, dict(options or {})
+        self.convs = nn.ModuleList(_build(conv, *given) for _ in range(depth))
         self.edge = _edge_argument(type(self.convs[0])) if depth else ""
         self.norms = make_norms(norm, [d_hidden] * depth)
         self.drop = nn.Dropout(dropout)
@@ -109,41 +104,35 @@ class PyGConv(AtomEncoder):
         try:
             return conv(h, edges, **given)
         except TypeError as error:
-            words = f"{type(conv).__name__} asks for more than atoms and bonds ({error})"
-            raise UsageError(words, hint=f"these work: {', '.join(TESTED)}") from error
+            words, hint = (
+                f"{type(conv).__name__} asks for more than atoms and bonds",
+                f"these work: {', '.join(TESTED)}",
+            )
+            raise UsageError(f"{words} ({error})", hint=hint) from error
 
 
-def _kind(name: str) -> type[nn.Module]:
-    """PyG's convolution of that name."""
+def _build(name: str, d_hidden: int, d_bond: int, heads: int, options: dict[str, Any]) -> nn.Module:
+    """One convolution from d_hidden to d_hidden, its arguments filled in by their names."""
     import torch_geometric.nn as pyg
 
     kind = getattr(pyg, name, None) if name.endswith("Conv") else None
     if not inspect.isclass(kind) or not issubclass(kind, nn.Module):
         known = [each for each in dir(pyg) if each.endswith("Conv")]
         raise UsageError(f"PyG has no convolution {name!r}", hint=nearest(name, known))
-    return kind
-
-
-def _build(name: str, d_hidden: int, d_bond: int, heads: int, options: dict[str, Any]) -> nn.Module:
-    """One convolution from d_hidden to d_hidden, its arguments filled in by their names."""
-    kind = _kind(name)
     asked = inspect.signature(kind.__init__).parameters
-    edge = _edge_argument(kind)
-    network = d_hidden * d_hidden if name == "NNConv" else d_hidden
+    if "heads" not in asked:
+        refuse_unread(PyGConv, name, {"heads": heads})
+    elif d_hidden % heads:
+        raise ValueError(f"heads is {heads}, d_hidden {d_hidden}: heads must divide d_hidden")
+    read, network = (d_bond, d_hidden**2) if name == "NNConv" else (d_hidden, d_hidden)
     have: dict[str, Any] = {
-        "in_channels": d_hidden,
-        "out_channels": d_hidden // heads if "heads" in asked else d_hidden,
-        "channels": d_hidden,
+        **dict.fromkeys(("in_channels", "channels", "hidden_channels"), d_hidden),
+        "out_channels": d_hidden // heads if "heads" in asked and options.get("concat", True) else d_hidden,
         "heads": heads,
-        "nn": nn.Sequential(
-            nn.Linear(d_bond if name == "NNConv" else d_hidden, d_hidden), nn.ReLU(), nn.Linear(d_hidden, network)
-        ),
-        "hidden_channels": d_hidden,
+        "nn": nn.Sequential(nn.Linear(read, d_hidden), nn.ReLU(), nn.Linear(d_hidden, network)),
     }
-    if edge:
+    if _edge_argument(kind):
         have |= {"edge_dim": d_bond, "dim": d_bond}
-    if "concat" in asked and "concat" in options and not options["concat"]:
-        have["out_channels"] = d_hidden
     arguments = {key: value for key, value in have.items() if key in asked} | options
     try:
         return kind(**arguments)
@@ -157,5 +146,4 @@ def _edge_argument(kind: Any) -> str:
     """What a convolution calls features of the bonds; empty where it takes none (a weight a bond is no feature)."""
     asked = inspect.signature(kind.forward).parameters
     made = inspect.signature(kind.__init__).parameters
-    takes = "edge_attr" in asked and ("edge_dim" in made or "dim" in made or kind.__name__ == "NNConv")
-    return "edge_attr" if takes else ""
+    return "edge_attr" if "edge_attr" in asked and (kind.__name__ == "NNConv" or {"edge_dim", "dim"} & {*made}) else ""
