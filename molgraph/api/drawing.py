@@ -35,8 +35,7 @@ class DrawnClusters(Drawn):
     def __repr__(self) -> str:
         head = f"DrawnClusters of {count(len(self.smiles), 'molecule')}, the atoms of each by their cluster"
         lines = [f"{head}; save('clusters.html') draws them"]
-        shown = zip(self.captions[:SHOWN], self.shares, self.clusters, strict=False)
-        for text, part, clusters in shown:
+        for text, part, clusters in zip(self.captions[:SHOWN], self.shares, self.clusters, strict=False):
             said = "; ".join(f"{k}: {', '.join(map(str, np.flatnonzero(clusters == k)))}" for k in np.unique(clusters))
             best = part.max(axis=1, initial=0)
             lines.append(f"  {text}" + (f"  {said} (shares {best.min():.2f} to {best.max():.2f})" if said else ""))

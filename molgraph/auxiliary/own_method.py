@@ -68,8 +68,8 @@ class OwnMethod(Method):
 
     A class is made with the parameters and has ``fit(x, y)`` and ``predict(x)``, for targets of classes
     ``predict_proba(x)`` where it has one; an estimator, such as a ``Pipeline``, is cloned. A function is called as
-    ``f(x_train, y_train, x_test, **params)`` and returns
-    a value for each test row. Rows without a label are not learned from; what is handed over are copies.
+    ``f(x_train, y_train, x_test, **params)`` and returns a value for each test row. Rows without a label are not
+    learned from; what is handed over are copies.
 
     Args:
         path: where it can be imported, ``module:object``.

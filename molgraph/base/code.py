@@ -39,17 +39,13 @@ def code_hash(objects: Iterable[Any]) -> str:
                 files[name] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
                 if not path.startswith(str(_ROOT)) and (top := name.partition(".")[0]) not in packages:
                     packages.add(top)
-                    for file in (
-                        f for folder in getattr(sys.modules.get(top), "__path__", ()) for f in _python(folder)
-                    ):
-                        files[str(file)] = hashlib.sha256(file.read_bytes()).hexdigest()
+                    for folder in getattr(sys.modules.get(top), "__path__", ()):
+                        for file in Path(folder).rglob("*.py"):
+                            place = file.relative_to(folder).as_posix()
+                            files[f"{top}/{place}"] = hashlib.sha256(file.read_bytes()).hexdigest()
             elif not path and name == "__main__":  # of a notebook or a prompt
                 files[part.__qualname__] = hashlib.sha256(inspect.getsource(part).encode()).hexdigest()
     return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
-
-
-def _python(folder: str) -> list[Path]:
-    return sorted(Path(folder).rglob("*.py"))
 
 
 @cache

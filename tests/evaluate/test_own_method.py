@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,11 @@ def test_any_file_of_ones_own_package_changes_the_hash(tmp_path: Path, monkeypat
     before = code_hash(parts)
     (folder / "helper.py").write_text("A = 2")
     assert code_hash(parts) != before
+    (folder / "helper.py").write_text("A = 1")
+    moved = folder.rename(tmp_path / "elsewhere")
+    monkeypatch.setattr(sys.modules["ownpackage"], "__path__", [str(moved)])
+    monkeypatch.setattr(sys.modules["ownpackage.model"], "__file__", str(moved / "model.py"))
+    assert code_hash(parts) == before, "wherever the package stands"
 
 
 def test_classes_that_a_fold_lacks_have_probability_0() -> None:

@@ -80,8 +80,8 @@ def rank_methods(
     Each pair is compared by t on the folds' differences with the variance of Nadeau and Bengio (2003, Mach. Learn.
     52:239), ``sd² (1/n + n_test/n_train)``, because folds share training rows; p-values are adjusted by Holm's rule.
     A pair's interval has the level of the step at which Holm's rule decided it. A method is better than another where
-    they differ significantly and by the margin at least. A rank is one more than the number of
-    methods that are better than this one, or than one with a better mean: ranks never contradict means.
+    they differ significantly and by the margin at least. A rank is one more than the number of methods that are better
+    than this one, or than one with a better mean: ranks never contradict means.
 
     Args:
         folds: a row a fold, a column a method; NaN where a method has no score. A method that lacks a fold is shown
