@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from molgraph.base.errors import UsageError
-from molgraph.base.ranges import Width
+from molgraph.base.ranges import NotNegative, Width
 from molgraph.base.registry import register
 from molgraph.nn.mutual_information import JensenShannon
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network
-from molgraph.train.objective import Loss, Objective, StepState
+from molgraph.train.objective import Loss, Objective, StepState, check_penalties
 from molgraph.train.samples import Sample
 
 
@@ -38,6 +38,7 @@ class InfoGraph(Objective):
         network: its one encoder is trained; it must give states of rows.
         inputs: the one column that it reads.
         d_score: width of the perceptrons whose product is the score T.
+        penalties: the weights of the encoder's penalties by name; 1 if not given.
 
     Raises:
         UsageError: the network reads several columns, or its encoder gives no states of rows.
@@ -46,8 +47,16 @@ class InfoGraph(Objective):
     labelled = False
     least_rows = 2
 
-    def __init__(self, network: Network, inputs: Sequence[Input], *, d_score: Width = 128) -> None:
+    def __init__(
+        self,
+        network: Network,
+        inputs: Sequence[Input],
+        *,
+        d_score: Width = 128,
+        penalties: Mapping[str, NotNegative] | None = None,
+    ) -> None:
         super().__init__()
+        self.penalties = penalties or {}
         check_rows_of(network, inputs, "infograph")
         self.score = JensenShannon(network.encoder.d_rows, network.encoder.d_out, d_score)
 
@@ -55,9 +64,13 @@ class InfoGraph(Objective):
         """Sum over the graphs of a batch."""
         assert batch.weights is not None
         encoded = network.encoder(batch.parts[0].batch, rows=True)
+        if state.training:
+            check_penalties(self.penalties, encoded.penalties)
         rows, weights = encoded.rows[0], batch.weights[:, 0]
         losses = self.score(rows.h, encoded.graphs, rows.graph_of)
-        return Loss((losses * weights).sum(), int((weights > 0).sum())).with_penalties(encoded.penalties)
+        return Loss((losses * weights).sum(), int((weights > 0).sum())).with_penalties(
+            encoded.penalties, self.penalties
+        )
 
 
 def check_rows_of(network: Network, inputs: Sequence[Input], name: str) -> None:

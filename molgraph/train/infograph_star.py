@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from molgraph.nn.mutual_information import JensenShannon
 from molgraph.train.infograph import check_rows_of
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network
-from molgraph.train.objective import Loss, Objective, StepState, Supervised
+from molgraph.train.objective import Loss, Objective, StepState, Supervised, check_penalties
 from molgraph.train.outputs import Outputs
 from molgraph.train.samples import Sample
 
@@ -47,6 +47,7 @@ class InfoGraphStar(Objective):
         layer: the layer k: ``last`` compares the graphs' vectors; ``random`` the sums over rows of the states of one
             layer, drawn in each step, of encoders that give all layers (``Encoder.d_layers``).
         d_score: width of the perceptrons of each score.
+        penalties: the weights of the encoders' penalties by name; 1 if not given.
 
     Raises:
         UsageError: several columns, targets of atoms or bonds, or an encoder without the states that are compared.
@@ -65,6 +66,7 @@ class InfoGraphStar(Objective):
         weight: NotNegative = 0.001,
         layer: Literal["last", "random"] = "last",
         d_score: Width = 128,
+        penalties: Mapping[str, NotNegative] | None = None,
     ) -> None:
         super().__init__()
         check_rows_of(network, inputs, "infograph-star")
@@ -79,7 +81,7 @@ class InfoGraphStar(Objective):
                 f"layer='random' compares the states of layers, which {inputs[0].encoder} does not give",
                 hint="choose layer='last', or an encoder that does, such as gin or mpnn",
             )
-        self.supervised, self.weight = Supervised(outputs), weight
+        self.supervised, self.weight = Supervised(outputs, penalties=penalties), weight
         self.widths = student.d_layers if layer == "random" else ()
         self.teacher = fresh_copy(student)
         self.score = JensenShannon(student.d_rows, student.d_out, d_score)
@@ -91,15 +93,18 @@ class InfoGraphStar(Objective):
         if not state.training:
             return self.supervised(network, batch, state)
         (student,) = encoded = network.encode(batch, rows=True)
+        check_penalties(self.supervised.penalties, student.penalties)
         raw = network.answer(encoded, batch)
         total = (self.supervised.losses(raw, batch.y) * batch.weights).sum()
-        found = Loss(total, int((batch.weights > 0).sum())).with_penalties(student.penalties)
+        found = Loss(total, int((batch.weights > 0).sum()))
         teacher = self.teacher(batch.parts[0].batch, rows=True)
         rows = teacher.rows[0]
         parts = {"infograph": self.score(rows.h, teacher.graphs, rows.graph_of).mean()}
         parts["transfer"] = self._transfer(student, teacher).mean()
-        own = {f"teacher_{name}": value for name, value in teacher.penalties.items()}
-        return found.with_penalties(own).with_penalties(parts, {"transfer": self.weight})
+        for before, encoder in (("", student), ("teacher_", teacher)):
+            given = {before + name: value for name, value in encoder.penalties.items()}
+            found = found.with_penalties(given, {before + k: weight for k, weight in self.supervised.penalties.items()})
+        return found.with_penalties(parts, {"transfer": self.weight})
 
     def _transfer(self, student: Encoded, teacher: Encoded) -> Tensor:
         """float [g]: the loss of each graph's vector by the student, and by the teacher, at the layer of this step."""

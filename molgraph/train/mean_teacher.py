@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from molgraph.nn.encoder import Encoded
 from molgraph.nn.penalties import add_penalties
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network
-from molgraph.train.objective import Loss, Objective, StepState, Supervised
+from molgraph.train.objective import Loss, Objective, StepState, Supervised, check_penalties
 from molgraph.train.outputs import Outputs
 from molgraph.train.samples import Sample
 
@@ -50,6 +50,7 @@ class MeanTeacher(Objective):
         decay: the largest alpha.
         noise: standard deviation of what multiplies each value of a graph's state, about 1.
         ramp: share of the training over which the weight rises.
+        penalties: the weights of the network's penalties by name; 1 if not given.
 
     Raises:
         UsageError: targets of atoms or bonds.
@@ -68,12 +69,13 @@ class MeanTeacher(Objective):
         decay: Decay = 0.99,
         noise: NotNegative = 0.1,
         ramp: Share = 0.2,
+        penalties: Mapping[str, NotNegative] | None = None,
     ) -> None:
         super().__init__()
         if outputs.level != "row":
             words = f"mean-teacher learns targets of rows, and {outputs.targets[0].name} is one of each {outputs.level}"
             raise UsageError(words, hint="leave the objective out")
-        self.supervised, self.student = Supervised(outputs), deepcopy(network)
+        self.supervised, self.student = Supervised(outputs, penalties=penalties), deepcopy(network)
         self.weight, self.decay, self.noise, self.ramp = weight, decay, noise, ramp
 
     def turns(self, network: nn.Module) -> Sequence[Iterable[nn.Parameter]]:
@@ -91,7 +93,8 @@ class MeanTeacher(Objective):
             taught = network.answer(self._noisy(network.encode(batch)), batch)
         total = (self.supervised.losses(raw, batch.y) * batch.weights).sum()
         penalties = add_penalties(each.penalties for each in encoded)
-        found = Loss(total, int((batch.weights > 0).sum())).with_penalties(penalties)
+        check_penalties(self.supervised.penalties, penalties)
+        found = Loss(total, int((batch.weights > 0).sum())).with_penalties(penalties, self.supervised.penalties)
         distance = (self._answers(raw) - self._answers(taught)).square().mean()
         rise = math.exp(-5 * max(1 - state.progress / self.ramp, 0.0) ** 2)
         return found.with_penalties({"consistency": distance}, {"consistency": self.weight * rise})

@@ -178,9 +178,8 @@ class Supervised(Objective):
     def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
         """Sum of the weighted losses of a batch's labels; an unknown penalty is a ``UsageError``."""
         raw, penalties = network(batch)
-        if state.training and (unknown := self.penalties.keys() - penalties.keys()):
-            words = f"the network has no penalty {min(unknown)!r}"
-            raise UsageError(words, hint=nearest(min(unknown), sorted(penalties)))
+        if state.training:
+            check_penalties(self.penalties, penalties)
         total = (self.losses(raw, batch.y) * batch.weights).sum()
         count = int((batch.weights > 0).sum())
         return Loss(total, count).with_penalties(penalties, self.penalties)
@@ -197,6 +196,13 @@ class Supervised(Objective):
             else:
                 parts.append(_loss(kind, raw[:, start:stop], y[:, j : j + 1]))
         return torch.cat(parts, dim=1)
+
+
+def check_penalties(weights: Mapping[str, float], penalties: Mapping[str, Tensor]) -> None:
+    """Refuse a weight of a penalty that a network does not have."""
+    if unknown := weights.keys() - penalties.keys():
+        words = f"the network has no penalty {min(unknown)!r}"
+        raise UsageError(words, hint=nearest(min(unknown), sorted(penalties)))
 
 
 def _loss(kind: str, raw: Tensor, y: Tensor) -> Tensor:

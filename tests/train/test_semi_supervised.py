@@ -204,6 +204,17 @@ def test_penalties_of_encoders_are_part_of_the_loss(name: str) -> None:
     assert all(p.grad is not None for each in learners for p in each.pools[0].parameters())
 
 
+@pytest.mark.parametrize("name", ["infograph", "infograph-star", "mean-teacher"])
+def test_penalties_of_encoders_can_be_weighed(name: str) -> None:
+    _, network, objective, batch = made(name, "pyg_pool", penalties={"diffpool_link": 0.0})
+    parts = objective(network, batch, STEP).parts
+    links = [part for own, part in parts.items() if own.endswith("diffpool_link")]
+    assert links and not any(map(float, links)) and float(parts["diffpool_entropy"]) > 0
+    _, network, objective, batch = made(name, "pyg_pool", penalties={"kl": 1.0})
+    with pytest.raises(UsageError, match=r"no penalty 'kl'\n  known: diffpool_entropy, diffpool_link"):
+        objective(network, batch, STEP)
+
+
 def test_rows_without_labels_change_what_is_learned() -> None:
     how: dict[str, Any] = {"objective": "infograph-star", "epochs": 1}
     one, again = (weights_of(small(**how).fit(table())) for _ in range(2))
