@@ -35,6 +35,9 @@ class RandomForest(TabularMethod):
 
     One forest a target, on the rows that have it. A saved forest predicts what it predicted before, to the bit.
 
+    Use it first, and as the mark that another model has to pass; ``molgraph models --why`` tells which ones do. Known
+    limits: the numbers that it predicts lie within the training labels; it reads no 3D structure.
+
     Args:
         n_estimators: trees.
         features: ``morgan+descriptors``, ``morgan`` or ``maplight``.

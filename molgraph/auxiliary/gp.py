@@ -95,6 +95,9 @@ class GaussianProcess(TabularMethod):
     Rows beyond ``max_rows`` are left out by a draw of the seed (some of each class stay): the cost grows with the cube
     of the rows, a second for each 4,000 and a target, and memory with their square.
 
+    Use it where a few hundred rows are known and the next ones are to be chosen: its spread grows with the distance to
+    them. Known limits: it reads bits alone, and falls behind the forest where descriptors such as logP tell much.
+
     Args:
         radius: of the fingerprint.
         n_bits: of the fingerprint.

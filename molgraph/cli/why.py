@@ -22,6 +22,7 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
     """
     from rich.console import Console
 
+    from molgraph.api.catalogue import command_of, model_entries
     from molgraph.base.errors import UsageError
     from molgraph.evaluate.benchmark.standings import BOARD, questions, read_standings
 
@@ -30,10 +31,9 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
     if chosen.empty:
         asked = names or []
         who = f"{asked[0]} stands" if len(asked) == 1 else f"{', '.join(asked)} stand"
-        hint = (
-            f"measure it beside a random forest on your own table: molgraph train assay.csv -t Y -m {asked[0]}\n"
-            "those that stand on one: molgraph models --why"
-        )
+        own = next((command_of(each) for each in model_entries() if each.name == asked[0] and each.command), "")
+        measure = "measure it beside a random forest on your own table: molgraph train assay.csv -t Y -m "
+        hint = f"{f'try it: {own}' if own else measure + asked[0]}\nthose that stand on one: molgraph models --why"
         raise UsageError(f"{who} on no measured board yet", hint=hint)
     if as_json:
         print(json.dumps(chosen.to_dict("records"), indent=2))
