@@ -14,6 +14,7 @@ from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.benchmark.run_folder import Records, read_records
 from molgraph.evaluate.generation.board_scores import judge_cells
+from molgraph.evaluate.generation.definitions import DEFINITIONS
 from molgraph.evaluate.generation.embeddings import EMBEDDINGS
 from molgraph.evaluate.generation.generation_report import Row, cell_text, direction, label_of
 from molgraph.evaluate.generation.measures import MEASURES, Measure
@@ -143,8 +144,10 @@ def write_generation_report(
         "Rows in italics generate nothing: half of training against the other half, a training sample, and training "
         "molecules with one carbon put in (AddCarbon)."
     )
-    text = "\n".join([f"# {title}", "", about, "", *(board.to_markdown() for board in boards)])
-    html = render("generation_board.html.jinja", title=title, about=about, boards=boards, recipe=recipe.to_toml())
+    terms = [f"- {term}: {words}" for term, words in DEFINITIONS.items()]
+    text = "\n".join([f"# {title}", "", about, "", *(board.to_markdown() for board in boards), *terms, ""])
+    known = {"title": title, "about": about, "boards": boards, "definitions": DEFINITIONS}
+    html = render("generation_board.html.jinja", **known, recipe=recipe.to_toml())
     for path, content in ((page, html), (markdown, text)):
         if path is not None:
             with atomic_write(path) as file:

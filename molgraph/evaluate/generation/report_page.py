@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from molgraph.evaluate.generation.definitions import DEFINITIONS
 from molgraph.evaluate.generation.sample import Sample
 from molgraph.evaluate.report_style import COLOURS, SOFT, drawn, render
 
@@ -17,7 +18,8 @@ BINS = 40
 
 def page(samples: Mapping[str, Sample], reference: Sample | None, **about: Any) -> str:
     """The page as one HTML text that loads nothing from anywhere; ``about`` has the other values of its template."""
-    return render("generation.html.jinja", picture=properties(samples, reference, key="properties"), **about)
+    picture = properties(samples, reference, key="properties")
+    return render("generation.html.jinja", picture=picture, definitions=DEFINITIONS, **about)
 
 
 @drawn
