@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -51,6 +53,25 @@ def forks(train: list[str], y: np.ndarray, test: list[str]) -> np.ndarray:
     if os.fork() == 0:
         time.sleep(600)
     return np.full(len(test), y.mean())
+
+
+def escapes(train: list[str], y: np.ndarray, test: list[str], note: str = "") -> np.ndarray:
+    """Leaves a process in a session of its own, whose parent has ended."""
+    if os.fork() == 0:
+        os.setsid()
+        if (child := os.fork()) == 0:
+            time.sleep(600)
+        with open(note, "a") as file:
+            file.write(f"{child}\n")
+        os._exit(0)
+    return np.full(len(test), y.mean())
+
+
+def reads(train: list[str], y: np.ndarray, test: list[str], folder: str = "") -> np.ndarray:
+    """Finds the tested labels in the run's folder."""
+    (path,) = Path(folder, ".work", "tables").glob("*.parquet")
+    frame = pd.read_parquet(path)
+    return frame.set_index("entity:smiles")["y:y"].loc[test].to_numpy()
 
 
 def short(train: list[str], y: np.ndarray, test: list[str]) -> list[float]:

@@ -9,6 +9,7 @@ import time
 import pandas as pd
 import pytest
 
+from molgraph.base.process_tree import memory_mb
 from molgraph.evaluate.benchmark.cells import Cell
 from molgraph.evaluate.benchmark.job import Job
 from molgraph.evaluate.benchmark.local import LocalEngine
@@ -16,7 +17,6 @@ from molgraph.evaluate.benchmark.loop import Forecast
 from molgraph.evaluate.benchmark.recipe import BenchMethod
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
-from molgraph.evaluate.benchmark.server import memory_mb
 from tests.evaluate.bench_tables import engine, go, plain, recipe
 from tests.evaluate.odd_methods import FACTORY
 

@@ -14,8 +14,9 @@ from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
-from molgraph.evaluate.benchmark.report_data import noise_ceiling
 from molgraph.evaluate.benchmark.report_markdown import board_lines
+from molgraph.evaluate.benchmark.report_rows import sentences
+from molgraph.evaluate.noise_ceiling import noise_ceiling
 from tests.evaluate.bench_scores import failed, made_up
 
 METHODS = {"mean": 1.9, "rf": 1.0, "catboost": 0.9, "gp": 0.905}
@@ -192,3 +193,18 @@ def test_a_single_fold_makes_nobody_first():
     assert all(
         line.startswith("| \N{EM DASH} |") for line in board_lines(board) if "| good |" in line or "| mean |" in line
     )
+
+
+def test_a_table_of_ones_own_may_say_which_difference_matters() -> None:
+    values = {"name": "t", "datasets": ["mine"], "split": [{"recipe": "random", "folds": 5, "repeats": 5}]}
+    said = {}
+    for margin in (None, 0.2, 0.001):
+        table = {"name": "mine", "path": "mine.csv", "targets": ["y"]} | ({} if margin is None else {"margin": margin})
+        own = BenchRecipe.from_dict(values | {"table": [table], "method": [{"name": "rf"}, {"name": "knn"}]})
+        scores = made_up({"rf": 1.0, "knn": 1.01}, dataset="mine", metrics=("rmse", "r2"))
+        board, other = make_boards(scores, own, primary={"mine": "rmse"})
+        said[margin] = "\n".join(sentences(board))
+        assert board.ranking.margin == margin and other.ranking.margin is None
+    assert "matter in practice" not in said[None] and "wider than twice that" not in said[0.2]
+    assert "Differences below 0.200 do not matter in practice: so the recipe says." in said[0.2]
+    assert "The intervals are wider than twice that" in said[0.001]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -20,7 +21,7 @@ from molgraph.data.table import make_table
 from molgraph.evaluate.benchmark.recipe import BenchMethod
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
-from tests.evaluate.bench_tables import go, recipe
+from tests.evaluate.bench_tables import go, recipe, small
 from tests.evaluate.own_methods import pipeline
 
 FACTORY = "molgraph.auxiliary.own_method:make_any"
@@ -115,6 +116,21 @@ def test_odd_methods_end_as_cells_that_say_why(tmp_path: Path) -> None:
     records = read_records(tmp_path)
     same = [records.predictions(r.cell).p["y"] for r in records if r.cell.method in ("Nearest", "Spoils")]
     assert (same[0] == same[1]).all(), "it was given copies"
+
+
+def test_what_a_method_starts_ends_with_its_cell(tmp_path: Path) -> None:
+    note = tmp_path / "pids.txt"
+    found = run(tmp_path / "run", {"path": f"{HERE}:escapes", "params": {"note": str(note)}})
+    assert found["escapes"][0] == "ok"
+    assert not any(psutil.pid_exists(int(pid)) for pid in note.read_text().split())
+
+
+def test_labels_in_the_place_of_predictions_are_refused(tmp_path: Path) -> None:
+    asked = recipe({"path": f"{HERE}:reads", "params": {"folder": str(tmp_path)}}, "mean")
+    go(tmp_path, asked, {"small": small(150)}, only={"fold": ["0"]}, factory=FACTORY)
+    ended = {r.cell.method: r.manifest for r in read_records(tmp_path)}
+    assert ended["mean"]["status"] == "ok" and ended["reads"]["status"] == "refused"
+    assert "are the measured values themselves in 100% of the rows" in ended["reads"]["reason"]
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,13 @@ from molgraph.base.errors import MolgraphError, UsageError
 from molgraph.chem.fingerprints import morgan
 from molgraph.data.splits import Split
 from molgraph.evaluate.benchmark.cells import file_of_split
+from molgraph.evaluate.benchmark.label_check import perfect
 from molgraph.evaluate.benchmark.report import write_bench_report
 from molgraph.evaluate.benchmark.report_data import entered_rows
+from molgraph.evaluate.benchmark.report_rows import sentences
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
-from molgraph.evaluate.benchmark.submission import _perfect, export_folds, submit
+from molgraph.evaluate.benchmark.submission import export_folds, submit
 from molgraph.evaluate.benchmark.verify import verify_records
 from tests.evaluate.bench_tables import go, recipe, small
 
@@ -69,7 +71,12 @@ def test_predictions_are_scored_as_computed_ones_are(out: Path) -> None:
     report = write_bench_report(out, out.parent / "board.html", slices=False)
     (board,) = [b for b in report.boards if b.primary]
     assert set(board.ranking.ranked) == {"mine", "random_forest"}
-    assert any("mine was entered by its predictions: self-reported; code mine.py" in note for note in board.notes)
+    assert any("mine was entered by its predictions: self-reported; code mine.py" in said for said in sentences(board))
+    write_bench_report(out, None, out.parent / "BOARD.md", slices=False, record=out.parent / "record")
+    again = write_bench_report(out.parent / "record", out.parent / "page.html", out.parent / "again.md")
+    assert "| mine (self-reported) |" in (out.parent / "again.md").read_text()
+    assert [b.entered for b in again.boards if b.primary] == [board.entered]
+    assert "submitted, self-reported" in (out.parent / "page.html").read_text()
     ran = go(out, ASKED)
     assert (ran.there, ran.stale) == (5, 0) and read_records(out).done[-1].cell.method == "mine", "a run keeps it"
 
@@ -81,7 +88,7 @@ def test_pretraining_data_is_searched_for_test_molecules(out: Path) -> None:
     path = out.parent / "corpus.smi"
     (out.parent / "card.toml").write_text(f'name = "mine"\npretraining = "{path}"\nlicence = "MIT"\n')
     enter(out, predicted(out), reproduced="by us")
-    (line,) = entered_rows(read_records(out), "small")
+    line = entered_rows(read_records(out), "small")["mine"]
     assert "2 of 60 test molecules are in the pretraining data" in line
     assert "reproduced: by us" in line and "licence MIT" in line
     with pytest.raises(UsageError, match="has a submission called 'mine'"):
@@ -135,6 +142,7 @@ BAD: dict[str, tuple[Callable[[pd.DataFrame, Path], pd.DataFrame], str]] = {
     "labels and a little noise": (partial(labels, noise=1e-3), "R² above 0.9999"),
     "too large": (lambda f, out: f.assign(y=1e39), "that are no number"),
     "no rows": (lambda f, out: f.iloc[:0], "has no rows"),
+    "a line without end": (lambda f, out: f.assign(note="x" * 400_000), "MB, the run tests 60 rows"),
     "too many rows": (lambda f, out: pd.concat([f] * 40), "more than"),
 }
 
@@ -143,7 +151,7 @@ BAD: dict[str, tuple[Callable[[pd.DataFrame, Path], pd.DataFrame], str]] = {
 def test_bad_predictions_are_refused_and_nothing_is_written(
     out: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("molgraph.evaluate.benchmark.submission.LEAST", 10)  # folds of this table have 12 rows
+    monkeypatch.setattr("molgraph.evaluate.benchmark.label_check.LEAST", 10)  # folds of this table have 12 rows
     spoil, words = BAD[name]
     before = sorted(out.rglob("*"))
     with pytest.raises(MolgraphError, match=words):
@@ -154,11 +162,11 @@ def test_bad_predictions_are_refused_and_nothing_is_written(
 def test_classes_that_are_told_apart_without_a_slip_are_labels() -> None:
     y = np.arange(24) % 2
     p = 0.2 + 0.6 * y
-    assert "every molecule of class 1" in _perfect(p, y, True, 0.0)
-    assert not _perfect(np.where(np.arange(24) == 1, 0.1, p), y, True, 0.0), "a slip"
-    assert not _perfect(np.full(24, 0.5), y, True, 0.0)
+    assert "every molecule of class 1" in perfect(p, y, True, 0.0)
+    assert not perfect(np.where(np.arange(24) == 1, 0.1, p), y, True, 0.0), "a slip"
+    assert not perfect(np.full(24, 0.5), y, True, 0.0)
     noisy = y + 0.1 * np.random.default_rng(0).normal(size=24)
-    assert "repeats of the measurement" in _perfect(noisy, y.astype(float), False, 0.6) and not _perfect(
+    assert "repeats of the measurement" in perfect(noisy, y.astype(float), False, 0.6) and not perfect(
         noisy, y, False, 0.0
     )
 

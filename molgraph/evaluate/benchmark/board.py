@@ -62,6 +62,7 @@ class Board:
     # whether no other board leads on this dataset and split; one with numbers and classes has two that do
     alone: bool = True
     notes: tuple[str, ...] = ()  # what else a reader should know
+    entered: Mapping[str, str] = field(default_factory=dict)  # how the rows that others submitted came about
     rows: RowCount = field(default_factory=RowCount)  # the dataset's rows, and those that no method could use
 
     @property
@@ -196,7 +197,8 @@ def make_boards(
     """
     scores = scores[scores["metric"].astype(str) != ""]  # a dataset that was refused has no board
     check_hashes(scores)
-    methods, splits, quoted = (recipe.method, recipe.split, recipe.quoted) if recipe is not None else ((), (), ())
+    asked = (recipe.method, recipe.split, recipe.quoted, recipe.table) if recipe is not None else ((), (), (), ())
+    methods, splits, quoted, tables = asked
     forest = [method.row for method in methods if method.name == FOREST[0]] or FOREST
     boards = []
     for (dataset, edition, split), here in scores.groupby(PLACE, sort=False):
@@ -206,15 +208,15 @@ def make_boards(
         k, single = here["fold"].nunique(), [s.fractions for s in splits if s.name == split and s.folds is None]
         ratio = single[0][2] / (single[0][0] + single[0][1]) if single else 1 / (k - 1) if k > 1 else 0.25
         known = _card(dataset) if recipe is not None else None
-        margin = known.margin.value if known is not None and known.margin is not None else None
         leading = _leading(here, np.atleast_1d((primary or {}).get(dataset, [])))
+        margins = {table.metric or leading[0]: table.margin for table in tables if table.name == dataset}
+        margins |= {known.metric: known.margin.value} if known is not None and known.margin is not None else {}
         parts = {str(metric): part for metric, part in here.groupby("metric", sort=False)}
         found = {metric: fold_scores(part, expected) for metric, part in parts.items()}
         means = pd.DataFrame({metric: each.folds.mean() for metric, each in found.items()})
         cost, failures = _costs(here)
         for metric, each in found.items():
             higher = bool(parts[metric]["higher_is_better"].iloc[0])
-            least = margin if known is not None and known.metric == metric else None
             groups = [g for g in (known.target if known is not None else ()) if {*g.names} & {*each.tasks}]
             others = ["r2", "spearman", "mae"] if metric in ERRORS and metric in leading else []
             board = Board(
@@ -222,7 +224,7 @@ def make_boards(
                 edition,
                 split,
                 metric,
-                rank_methods(each.folds, higher, test_over_train=ratio, margin=least, why=each.why),
+                rank_methods(each.folds, higher, test_over_train=ratio, margin=margins.get(metric), why=each.why),
                 each,
                 cost,
                 failures,

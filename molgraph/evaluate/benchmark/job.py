@@ -41,6 +41,7 @@ class Job:
     run: RunSection = field(default_factory=RunSection)
     budget: Budget = field(default_factory=Budget)
     generation: Generation = field(default_factory=Generation)
+    noise: float = 0.0  # standard deviation of the labels, by the dataset's card
     store: str | None = None  # a folder for features that the dataset's cells share
 
     @property

@@ -18,6 +18,7 @@ from molgraph.base.paths import storage_error
 from molgraph.evaluate.benchmark.cells import Cell, file_of_split
 from molgraph.evaluate.benchmark.engine_ray import RayEngine
 from molgraph.evaluate.benchmark.job import Job, Outcome
+from molgraph.evaluate.benchmark.label_check import label_noise
 from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
@@ -96,6 +97,7 @@ class Loop:
             run=recipe.run,
             budget=recipe.budget,
             generation=recipe.generation,
+            noise=label_noise(cell.dataset),
             store=str((self.out / WORK / "features").resolve()),
         )
         number = next(self.numbers)

@@ -55,6 +55,7 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
         "leading": leading,
         "rows": {b.dataset: [b.rows.rows, dict(b.rows.left_out)] for b in report.boards},
         # the labels, which are not in the record, are needed for these
+        "entered": {b.dataset: dict(b.entered) for b in report.boards if b.entered},
         "ceilings": [[*b.place, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings],
         "errors": [
             [*b.place, [*b.errors.index], b.errors.to_numpy().tolist()] for b in report.boards if b.errors is not None
@@ -93,11 +94,16 @@ def read_record(folder: str | Path) -> BenchReport:
         known = {key: about[key] for key in _PLAIN}
         leading, scores = dict(about["leading"]), read_scores(folder / PACKED)
         rows = {dataset: RowCount(n, why) for dataset, (n, why) in about.get("rows", {}).items()}  # later than leading
+        entered = {dataset: dict(told) for dataset, told in about.get("entered", {}).items()}
         known["refused_splits"] = {(dataset, split): why for dataset, split, why in about.get("refused_splits", [])}
     except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder} is no record of a benchmark: {error}", hint="was it written by molgraph?") from error
     boards = [
-        replace(b, ceilings=tuple(each for place, each in ceilings if place == b.place)).tested_by(errors.get(b.place))
+        replace(
+            b,
+            ceilings=tuple(each for place, each in ceilings if place == b.place),
+            entered=entered.get(b.dataset, {}),
+        ).tested_by(errors.get(b.place))
         for b in make_boards(scores, recipe, primary=leading, rows=rows)
     ]
     return BenchReport(recipe.title or recipe.name, tuple(boards), recipe=recipe, **known)

@@ -104,6 +104,7 @@ class OwnTable(Section):
     qualifiers: Literal["refuse", "drop", "strip"] = "refuse"  # of censored labels, such as >8.0: left out, or 8.0
     censoring: str | None = None  # a column of <, > or = that says so, where labels are plain numbers
     metric: str = ""  # the one that leads its board; the usual one of its kind where not given
+    margin: Annotated[float, Field(gt=0)] | None = None  # the smallest difference of that metric which matters
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -225,7 +226,7 @@ class BenchRecipe(Section):
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
-        if len({m.kind for m in self.method}) > 1:
+        if {"method", "generator"} <= {m.kind for m in self.method}:
             raise ValueError("methods and generators have boards of their own: give each a recipe")
         if self.generates and (self.metrics or self.quoted or any(m.search or m.inputs for m in self.method)):
             raise ValueError("generators have no metrics, quoted, search or inputs: leave them out")

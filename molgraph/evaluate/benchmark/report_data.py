@@ -15,7 +15,6 @@ import pandas as pd
 from molgraph.base import progress
 from molgraph.base.contracts import RUN_ONLY
 from molgraph.base.errors import DataError
-from molgraph.base.seeds import generator
 from molgraph.chem.identity import identities_of
 from molgraph.data.replicates import replicate_sd
 from molgraph.data.splits.unused_rows import RowCount
@@ -25,10 +24,10 @@ from molgraph.evaluate.benchmark.bootstrap import bootstrap_errors
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.report_slices import Slices, slice_records
 from molgraph.evaluate.benchmark.run_folder import Records
-from molgraph.evaluate.metrics import evaluate_metric, get_metric
+from molgraph.evaluate.noise_ceiling import NOISY, noise_ceiling
 
+CARD = ("code", "commit", "licence", "paper", "tuning", "pretraining", "hardware")  # of a submission, as told
 LEAST_REPLICATES = 10  # degrees of freedom that the replicates' noise has to stand on
-NOISY = ("rmse", "mae", "r2", "spearman", "kendall")
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,8 @@ def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
     found = {place: each for place, each in made if each is not None}
     whole = []
     for b in progress.track(boards, label="bootstrap"):
-        notes = (*b.notes, *entered_rows(records, b.dataset))
-        b = replace(b, notes=notes, ceilings=_ceilings(b, found.get((b.dataset, b.split))))
+        there = {name: words for name, words in entered_rows(records, b.dataset).items() if name in b.methods}
+        b = replace(b, entered=there, ceilings=_ceilings(b, found.get((b.dataset, b.split))))
         single = b.primary and b.ranking.n_folds == 1 and not recipe.generates
         whole.append(b.tested_by(bootstrap_errors(records, b)) if single else b)
     status = Counter(str(record.manifest["status"]) for record in records.done if record.manifest["status"] != "ok")
@@ -164,24 +163,21 @@ def in_words(params: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def entered_rows(records: Records, dataset: str) -> list[str]:
-    """How the rows of a dataset that others submitted came about, in their words."""
+def entered_rows(records: Records, dataset: str) -> dict[str, str]:
+    """How the rows of a dataset that others submitted came about, in their words, by method; the badge comes first."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for cell, manifest in records.done:
         if cell.dataset == dataset and manifest.get("external") is not None:
             found.setdefault(cell.method, []).append(manifest)
-    lines = []
+    told = {}
     for method, manifests in found.items():
-        about, keys = (
-            manifests[0]["external"],
-            ("code", "commit", "licence", "paper", "tuning", "pretraining", "hardware"),
-        )
-        words = [*manifests[0]["notes"], *(f"{key} {about[key]}" for key in keys if about.get(key))]
+        about = manifests[0]["external"]
+        words = [*manifests[0]["notes"], *(f"{key} {about[key]}" for key in CARD if about.get(key))]
         if about.get("pretraining"):
             seen, tested = np.sum([each["external"]["seen"] for each in manifests], axis=0)
             words.append(f"{seen:,} of {tested:,} test molecules are in the pretraining data, salts and stereo aside")
-        lines.append(f"{method} was entered by its predictions: {'; '.join(words)}")
-    return lines
+        told[method] = "; ".join(words)
+    return told
 
 
 def _ceilings(board: Board, slices: Slices | None) -> tuple[Ceiling, ...]:
@@ -200,38 +196,3 @@ def _ceilings(board: Board, slices: Slices | None) -> tuple[Ceiling, ...]:
         noise.append((board.card.noise.sd, board.card.noise.source or "the set's card"))
     made = [Ceiling(noise_ceiling(y, sd, board.metric, rows=len(y) // folds), sd, source) for sd, source in noise]
     return tuple(c for c in made if np.isfinite(c.value))
-
-
-def noise_ceiling(y: np.ndarray, sd: float, metric: str, *, rows: int = 0, n: int = 200) -> float:
-    """The mean score of a model that knows every true value, judged by labels with noise.
-
-    RMSE and MAE are those of the noise itself. For the others (Brown, Muchmore and Hajduk 2009, Drug Discov. Today
-    14:420) true values are the measured ones, drawn to their mean until noise restores the measured spread, and new
-    labels are drawn from them ``n`` times.
-
-    Args:
-        y: measured values, float [molecules].
-        sd: standard deviation of one measurement, in y's unit.
-        metric: one of ``NOISY``; another has no ceiling: NaN, as without noise, or where all that y has is noise.
-        rows: test rows of a fold, drawn each time; 0 for all.
-
-    Example:
-        >>> noise_ceiling(np.arange(9.0), 0.6, "rmse")
-        0.6
-    """
-    y = y[np.isfinite(y)]
-    if metric not in NOISY or not np.isfinite(sd) or sd <= 0 or len(y) < 3:
-        return float("nan")
-    if metric in ("rmse", "mae"):
-        return float(sd * (1.0 if metric == "rmse" else np.sqrt(2 / np.pi)))
-    kept = 1 - sd**2 / y.var(ddof=1)
-    if kept <= 0:
-        return float("nan")
-    true = y.mean() + (y - y.mean()) * np.sqrt(kept)
-    rng, judge = generator(0, "noise ceiling"), get_metric(metric)
-    size = min(rows or len(true), len(true))
-    found = []
-    for _ in range(n):
-        part = rng.choice(true, size, replace=False)
-        found.append(evaluate_metric(judge, part + rng.normal(0, sd, size), part)[0])
-    return float(np.mean(found))

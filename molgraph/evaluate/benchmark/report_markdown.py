@@ -10,7 +10,7 @@ from molgraph.base.version import __version__
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.board_overall import Overall
 from molgraph.evaluate.benchmark.report_data import BenchReport
-from molgraph.evaluate.benchmark.report_rows import beside_texts, board_rows, error_label, sentences, span
+from molgraph.evaluate.benchmark.report_rows import badge, beside_texts, board_rows, error_label, sentences, span
 from molgraph.evaluate.report_style import NONE, number
 
 
@@ -91,7 +91,8 @@ def board_lines(board: Board) -> list[str]:
     head.append("against the forest")
     rows = []
     for r, beside in zip(shown.itertuples(), others.to_numpy(), strict=True):
-        name = text(r.Index) + (f" ({text(r.note)})" if r.note else "")
+        marks = [text(mark) for mark in (badge(board, r.Index), r.note) if mark]
+        name = text(r.Index) + (f" ({'; '.join(marks)})" if marks else "")
         step = f"{r.step} ({r.span})" if r.span else NONE
         rows.append([r.place, name, r.score, *beside, r.groups, step, str(r.folds), r.cpu, str(r.failures), r.forest])
     for q in board.quoted:

@@ -81,6 +81,11 @@ def board_rows(board: Board) -> pd.DataFrame:
     return frame
 
 
+def badge(board: Board, method: str) -> str:
+    """``reproduced`` or ``self-reported`` of a row that was submitted; else empty."""
+    return board.entered.get(method, "").partition(";")[0].partition(":")[0]
+
+
 def beside_texts(board: Board) -> pd.DataFrame:
     """The metrics that stand beside a leading error, as text under their labels; of logarithms its fold error too."""
     frame = board.to_frame()
@@ -104,9 +109,12 @@ def error_label(board: Board) -> str:
 def sentences(board: Board) -> list[str]:
     """What a reader of a board's table should know: resolution, margin, noise, tasks, the test, notes."""
     found, tasks, margin = [resolution(board)], board.scores.tasks, board.ranking.margin
-    if margin is not None and board.card is not None and board.card.margin is not None and board.tested:
-        reason = board.card.margin.reason
+    if margin is not None and board.tested:
+        known = board.card.margin if board.card is not None else None
+        reason = known.reason if known is not None else "so the recipe says"
         found.append(f"Differences below {number(margin)} do not matter in practice: {reason}.")
+        if board.ranking.half_width > 2 * margin:
+            found.append("The intervals are wider than twice that: methods that differ so much may stay undecided.")
     if board.ceilings:
         best = "highest" if board.ranking.higher_is_better else "lowest"
         parts = "; or ".join(f"{number(c.value)} (noise {number(c.sd)}: {c.source})" for c in board.ceilings)
@@ -121,7 +129,8 @@ def sentences(board: Board) -> list[str]:
         if board.metric in ERRORS:
             text += " They are averaged in their own units, so that tasks of large numbers weigh most."
         found.append(text + "".join(f" {name}: {why}." for name, why in board.scores.left_out.items()))
-    return [text for text in (*found, how_tested(board), *board.notes) if text]
+    entered = [f"{name} was entered by its predictions: {words}" for name, words in board.entered.items()]
+    return [text for text in (*found, how_tested(board), *board.notes, *entered) if text]
 
 
 def how_tested(board: Board) -> str:

@@ -22,9 +22,8 @@ from pathlib import Path
 from subprocess import Popen
 from typing import Any, NoReturn
 
-import psutil
-
 from molgraph.base.paths import disk_full
+from molgraph.base.process_tree import adopt_orphans, end_orphans, memory_mb
 from molgraph.base.worker import die_with, start_worker
 from molgraph.evaluate.benchmark.cells import LOG, end_of
 from molgraph.evaluate.benchmark.job import Job, Outcome, machine, versions
@@ -33,7 +32,6 @@ from molgraph.evaluate.benchmark.worker import THREADS, compute
 TICK = 0.05  # seconds between two looks at what runs
 MOST_PRINTED = 100_000_000  # bytes of what a cell prints; it is stopped beyond
 IMPORT_SECONDS = 300.0  # that a fresh process may take before its cell begins
-_PAGE = os.sysconf("SC_PAGE_SIZE")
 _MAXRSS = 2**20 if sys.platform == "darwin" else 2**10  # the unit of the system's count, as a part of a megabyte
 
 
@@ -58,6 +56,7 @@ def serve(line: Connection) -> NoReturn:
     """
     parent, imports, forks = line.recv()
     die_with(parent)
+    adopt_orphans()
     for module in imports:
         with contextlib.suppress(Exception):  # an extra that is not installed, or one that a cell names in its turn
             import_module(module)
@@ -82,11 +81,13 @@ def serve(line: Connection) -> NoReturn:
                 outcome = _look(each)
                 if outcome is not None:
                     del running[number]
+                    end_orphans({other.pid for other in running.values()})
                     line.send((number, outcome))
     for each in running.values():
         for kill in (os.killpg, os.kill):  # a group of its own it may not have made yet
             with contextlib.suppress(OSError):
                 kill(each.pid, signal.SIGKILL)
+    end_orphans(set())
     os._exit(0)  # the runner waits for it, and what was imported takes its time to end
 
 
@@ -114,6 +115,7 @@ def _become(job: Job, line: Connection, log: int, server: int, inherited: list[C
     code = 70
     try:
         die_with(server)
+        adopt_orphans()
         os.setsid()
         for each in inherited:
             each.close()
@@ -130,6 +132,7 @@ def _fresh(line: Connection) -> None:
     """In a fresh process: compute the cell that comes in."""
     job, server = line.recv()
     die_with(server)
+    adopt_orphans()
     compute(line, job)
 
 
@@ -171,23 +174,6 @@ def _look(each: _Running) -> Outcome | None:
         status, reason = "crashed", "; ".join([_ending(os.waitstatus_to_exitcode(code)), *last])
     peak = max(each.peak_mb, usage.ru_maxrss / _MAXRSS)
     return Outcome(status, reason, found, seconds, usage.ru_utime + usage.ru_stime, peak)
-
-
-def memory_mb(pid: int) -> float:
-    """Resident memory of a process and everything that it started, in megabytes; pages that they share count twice."""
-    held, todo = 0, [pid]
-    if sys.platform != "linux":
-        with contextlib.suppress(psutil.Error):
-            process = psutil.Process(pid)
-            held = sum(each.memory_info().rss for each in (process, *process.children(recursive=True)))
-        return held / 2**20
-    while todo:  # psutil reads every process of the machine to find the children of one
-        own = Path(f"/proc/{todo.pop()}")
-        with contextlib.suppress(OSError, IndexError):  # it has ended
-            held += int((own / "statm").read_text().split()[1]) * _PAGE
-            for children in own.glob("task/*/children"):
-                todo += map(int, children.read_text().split())
-    return held / 2**20
 
 
 def _ending(code: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -14,18 +13,18 @@ from pydantic import Field
 from molgraph.base import progress
 from molgraph.base.contracts import Prediction
 from molgraph.base.csv_text import write_csv
-from molgraph.base.errors import DataError, MolgraphError, UsageError
+from molgraph.base.errors import DataError, UsageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
 from molgraph.base.toml_config import Section, read_toml
 from molgraph.chem.identity import identities_of
 from molgraph.chem.inchi import inchikeys
-from molgraph.data.cards import card as card_of
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
 from molgraph.data.table_parquet import OF_ARRAYS, read_handed
 from molgraph.evaluate.benchmark.cells import PREDICTIONS, Cell, file_of_split
 from molgraph.evaluate.benchmark.job import Outcome
+from molgraph.evaluate.benchmark.label_check import label_noise, refuse_labels
 from molgraph.evaluate.benchmark.recipe import BenchMethod, Label
 from molgraph.evaluate.benchmark.run_folder import SUBMITTED, Records
 from molgraph.evaluate.benchmark.store import keep, make_manifest, sha256, work_folder
@@ -36,10 +35,7 @@ KEYS = ["dataset", "split", "repeat", "fold"]
 PART = [*KEYS, "split_hash"]  # which test rows a prediction belongs to
 DIGITS = 16  # of the split's hash, which depends on the rows' content too
 SHOWN = 3
-LEAST = 20  # measured values of a fold from which labels in the place of predictions are looked for
-EQUAL = 0.5  # share of the rows that are equal to the labels
-NEAR = 1 / 3  # of the labels' noise
-TIGHT = 1e-4  # of the labels' variance
+ROW_BYTES = 65_536  # of a row of predictions, at most
 
 
 def export_folds(records: Records) -> list[Path]:
@@ -143,7 +139,7 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
         mark = problem.split_hash[key[1:]][:DIGITS]
         if (part["split_hash"] != mark).any():
             raise DataError(f"{where} is another split: {part['split_hash'].iloc[0]}, the run has {mark}")
-        made = _check(splits[key], test, part, where, _noise(dataset))
+        made = _check(splits[key], test, part, where, label_noise(dataset))
         tested = _parents(test.smiles) if pretrained else set()
         cell = Cell(*key, about.name, 0, sha256(content + card.read_bytes() + repr((dataset, key[1:])).encode()))
         manifest = make_manifest(cell, problem, recipe, Outcome("ok", "", {"notes": [badge]}))
@@ -174,6 +170,9 @@ def _read(path: Path, most: int) -> tuple[pd.DataFrame, bytes]:
     """The submitted rows, no more than twice the run's ``most`` test rows, and the file's content."""
     if not path.is_file():
         raise missing_file(path, "file of predictions")
+    if path.stat().st_size > ROW_BYTES * (2 * most + 1):
+        large = f"{path} has {path.stat().st_size / 1e6:,.0f} MB, the run tests {most:,} rows"
+        raise DataError(large, hint="keep the columns of the test.csv files, and one for each target")
     words = dict.fromkeys(("dataset", "split", "split_hash", "id"), str)
     try:
         frame = pd.read_csv(path, dtype=words, low_memory=False, nrows=2 * most + 1)
@@ -198,13 +197,6 @@ def _parents(smiles: np.ndarray) -> set[str]:
     return set(inchikeys([each.stereo_free for each in identities_of(smiles)])) - {""}
 
 
-def _noise(dataset: str) -> float:
-    """The standard deviation of a dataset's labels by its card; 0 where nothing is known."""
-    with suppress(MolgraphError):  # a table of one's own has no card
-        return card_of(dataset).noise.sd or 0.0
-    return 0.0
-
-
 def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: float) -> Prediction:
     """The rows of a fold as a prediction for its test rows; raise ``DataError`` for what is wrong."""
     given = frame["row"]
@@ -227,35 +219,13 @@ def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: fl
             values[column] = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float32).astype(np.float64)
         if len(bad := frame["row"][~np.isfinite(values[column])]):
             raise DataError(f"{where} has {len(bad):,} values of {column!r} that are no number: rows {_some(bad)}")
-    assert test.y is not None
-    for target, y in zip(test.row_targets, test.y.T, strict=True):
+    for target in test.row_targets:
         p = np.stack([values[name] for name in target.columns])
         if target.kind in ("binary", "multiclass") and (p.min() < 0 or p.max() > 1):
             raise DataError(f"{where} has scores of {target.name!r} outside 0 to 1", hint="give probabilities")
-        measured = np.isfinite(y)
-        if target.kind == "multiclass" or measured.sum() < LEAST:
-            continue
-        if words := _perfect(p[0][measured], y[measured].astype(np.float32), target.kind == "binary", noise):
-            raise DataError(
-                f"{where}: the predictions of {target.name!r} {words}",
-                hint="these look like labels: predict the test rows from the training rows",
-            )
-    return Prediction(test.ids, test.row_targets, np.stack([*values.values()], axis=1), test.status, test.reason)
-
-
-def _perfect(p: np.ndarray, y: np.ndarray, binary: bool, noise: float) -> str:
-    """Why predictions cannot have been made without the labels; empty where they can."""
-    if len(np.unique(y)) == 1:
-        return ""
-    if binary:
-        apart = p[y == 1].min() > p[y == 0].max() and min((y == 1).sum(), (y == 0).sum()) >= LEAST // 2
-        return "put every molecule of class 1 above all of class 0" if apart else ""
-    same, error = float((p == y).mean()), float((p - y).std())
-    if same >= EQUAL:
-        return f"are the measured values themselves in {same:.0%} of the rows"
-    if error < NEAR * noise:
-        return f"are nearer to the labels ({error:.2g}) than repeats of the measurement ({noise:.2g})"
-    return "follow the labels with R² above 0.9999" if error**2 < TIGHT * float(y.var()) else ""
+    value = np.stack([*values.values()], axis=1)
+    refuse_labels(test, value, noise, where)
+    return Prediction(test.ids, test.row_targets, value, test.status, test.reason)
 
 
 def _some(rows: pd.Series) -> str:
