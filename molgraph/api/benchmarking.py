@@ -121,10 +121,11 @@ def _uncensored(own: OwnTable, table: Table) -> Table:
         raise DataError(
             f"the [[table]] {own.name!r}: its censoring column says {str(marks[~known][0])!r}", hint="<, > or ="
         )
-    censored = np.isin(marks, CENSORED)
-    if not censored.any() or own.qualifiers == "strip" or table.y is None:
+    if own.qualifiers == "strip" or table.y is None:
         return table
-    if own.qualifiers == "refuse":
+    numbers = np.array([target.kind in ("regression", "bounded") for target in table.row_targets])
+    censored = np.isin(marks, CENSORED)[:, None] & numbers & np.isfinite(table.y)
+    if censored.any() and own.qualifiers == "refuse":
         words = f"the [[table]] {own.name!r} has {censored.sum():,} censored labels"
         raise DataError(words, hint='say qualifiers = "drop" to leave them out, or "strip" to take them as they are')
-    return replace(table, y=np.where(censored[:, None], np.nan, table.y))
+    return replace(table, y=np.where(censored, np.nan, table.y))

@@ -186,11 +186,17 @@ class OwnMethod(Method):
             DataError: not one number for each row, or a score of a class outside 0 to 1.
         """
         try:
+            if np.iscomplexobj(value):
+                raise TypeError("they are complex")
             found = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise DataError(f"{self.path} returned no numbers: {error}") from error
         width = len(target.columns)
+        if found.size and not (np.abs(found) <= np.finfo(np.float32).max).any():
+            raise DataError(f"{self.path} returned no finite number", hint=f"return {n} numbers")
         if width > 1 and found.ndim == 1:  # labels of classes
+            if not np.isin(found, np.arange(width)).all():
+                raise DataError(f"{self.path} returned {found.min():g} to {found.max():g}", hint=f"0 to {width - 1}")
             found = np.eye(width)[found.astype(np.int64)]
         if found.size != n * width:
             raise DataError(f"{self.path} returned {found.shape} values for {n} rows", hint=f"return {n} numbers")

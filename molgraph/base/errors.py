@@ -32,6 +32,16 @@ class MolgraphError(Exception):
         super().__init__(f"{message}\n  {hint}" if hint else message)
         self.message, self.hint = message, hint
 
+    @property
+    def in_one_line(self) -> str:
+        """What is wrong and what to do.
+
+        Example:
+            >>> MolgraphError("no column 'smile'", hint="did you mean 'smiles'?").in_one_line
+            "no column 'smile'; did you mean 'smiles'?"
+        """
+        return "; ".join(filter(None, (self.message, " ".join(self.hint.split()))))
+
 
 class UsageError(MolgraphError):
     """An option, recipe key or name that molgraph does not know (exit code 2)."""

@@ -35,6 +35,8 @@ def export(
     for line in result.ran.refusals:
         say(line, "red")
     say(f"{count(len(folders), 'fold')} written to {result.out / FOLDS}")
+    for name, problem in result.records.problems.items():
+        say(f"columns to predict of {name}: {', '.join(c for target in problem.targets for c in target.columns)}")
     command(
         ["molgraph", "bench", "submit", result.out, "predictions.csv", "--card", "method.toml"], "enter predictions"
     )
@@ -62,7 +64,7 @@ def submit(
         code = "https://example.org/mine"
         commit = "3f2c1d0"
         licence = "MIT"
-        pretraining = "corpus.smi"         # test molecules among them are counted
+        pretraining = "corpus.smi"         # test molecules in it are counted; or words
         tuning = "20 trials inside each training part"
         hardware = "one GPU"
         seconds = 40.0                     # of a fold

@@ -74,6 +74,18 @@ def reads(train: list[str], y: np.ndarray, test: list[str], folder: str = "") ->
     return frame.set_index("entity:smiles")["y:y"].loc[test].to_numpy()
 
 
+def complex_numbers(train: list[str], y: np.ndarray, test: list[str]) -> np.ndarray:
+    return np.full(len(test), 1 + 2j)
+
+
+def infinite(train: list[str], y: np.ndarray, test: list[str]) -> np.ndarray:
+    return np.full(len(test), np.inf)
+
+
+def one_more(train: list[str], y: np.ndarray, test: list[str]) -> np.ndarray:
+    return y[: len(test)] + 1
+
+
 def short(train: list[str], y: np.ndarray, test: list[str]) -> list[float]:
     return [1.0]
 

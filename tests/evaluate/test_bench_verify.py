@@ -254,6 +254,7 @@ def elsewhere(frame: pd.DataFrame, by: float) -> pd.DataFrame:
             0,
         ),
         (lambda frame: elsewhere(frame, 1e-3), "1 differ (small random-1x5 ridge r0-f0-s0; scores by at most 0.001", 1),
+        (lambda frame: frame.assign(split_hash="0"), "record stands on other rows or folds (split_hash)", 1),
         (
             lambda frame: frame[frame["fold"] != "2"],
             "4 cells have the same bytes as in record, 0 differ, 1 are here",

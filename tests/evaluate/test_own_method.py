@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from molgraph.auxiliary.own_method import OwnMethod, make_any, make_own
 from molgraph.base.code import code_hash
 from molgraph.base.contracts import Target
-from molgraph.base.errors import MolgraphError, UsageError
+from molgraph.base.errors import DataError, MolgraphError, UsageError
 from molgraph.chem.fingerprints import morgan
 from molgraph.data.table import make_table
 from molgraph.evaluate.benchmark.recipe import BenchMethod
@@ -100,15 +100,17 @@ def test_classes_that_a_fold_lacks_have_probability_0() -> None:
     value = make_own("sklearn.linear_model:LogisticRegression").fit(table).predict(table).value
     assert value.shape == (4, 3) and (value[:, 1] == 0).all()
     np.testing.assert_allclose(value.sum(1), 1)
+    with pytest.raises(DataError, match="returned 1 to 3\n  0 to 2"):
+        make_own(f"{HERE}:one_more").fit(table).predict(table)
 
 
 def test_odd_methods_end_as_cells_that_say_why(tmp_path: Path) -> None:
-    names = ("Spoils", "raises", "hangs", "forks", "short", "words", "floods")
+    names = ("Spoils", "raises", "hangs", "forks", "short", "words", "floods", "complex_numbers", "infinite")
     methods = [{"path": f"{HERE}:{name}"} for name in ("Nearest", *names)]
     found = run(tmp_path, *methods, budget={"seconds": 6})
     assert {row: status for row, (status, _) in found.items()} == {
         "Nearest": "ok", "Spoils": "ok", "raises": "crashed", "hangs": "timeout", "forks": "ok", "short": "refused",
-        "words": "refused", "floods": "crashed",
+        "words": "refused", "floods": "crashed", "complex_numbers": "refused", "infinite": "refused",
     }  # fmt: skip
     assert "printed more than 100 MB" in found["floods"][1]
     assert all(path.stat().st_size < 21_000 for path in tmp_path.rglob("stderr.txt"))

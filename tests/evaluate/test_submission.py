@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,18 +16,22 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 
-from molgraph.base.errors import MolgraphError, UsageError
+from molgraph.base.contracts import Target
+from molgraph.base.errors import DataError, MolgraphError, UsageError
 from molgraph.chem.fingerprints import morgan
+from molgraph.data.read import read_table
 from molgraph.data.splits import Split
+from molgraph.data.table import make_table
 from molgraph.evaluate.benchmark.cells import file_of_split
-from molgraph.evaluate.benchmark.label_check import perfect
 from molgraph.evaluate.benchmark.report import write_bench_report
 from molgraph.evaluate.benchmark.report_data import entered_rows
 from molgraph.evaluate.benchmark.report_rows import sentences
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
+from molgraph.evaluate.benchmark.site import page_of, write_site
 from molgraph.evaluate.benchmark.submission import export_folds, submit
 from molgraph.evaluate.benchmark.verify import verify_records
+from molgraph.evaluate.label_check import perfect
 from tests.evaluate.bench_tables import go, recipe, small
 
 ASKED = recipe({"name": "ridge", "label": "random_forest"})
@@ -151,7 +156,7 @@ BAD: dict[str, tuple[Callable[[pd.DataFrame, Path], pd.DataFrame], str]] = {
 def test_bad_predictions_are_refused_and_nothing_is_written(
     out: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("molgraph.evaluate.benchmark.label_check.LEAST", 10)  # folds of this table have 12 rows
+    monkeypatch.setattr("molgraph.evaluate.label_check.LEAST", 10)  # folds of this table have 12 rows
     spoil, words = BAD[name]
     before = sorted(out.rglob("*"))
     with pytest.raises(MolgraphError, match=words):
@@ -204,3 +209,70 @@ def test_the_guide_works_as_it_stands(tmp_path: Path) -> None:
     assert (
         "rival" in (tmp_path / "LEADERBOARD.md").read_text() and "Nearest" in (tmp_path / "LEADERBOARD.md").read_text()
     )
+
+
+def test_a_method_and_a_submission_cannot_share_a_name(out: Path) -> None:
+    enter(out, predicted(out))
+    with pytest.raises(UsageError, match="holds a submission called 'mine'"):
+        go(out, recipe({"name": "ridge", "label": "random_forest"}, {"name": "ridge", "label": "mine"}))
+
+
+def test_ids_that_a_program_read_as_numbers_or_as_nothing_are_known(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"smiles": small().smiles, "y": small().y[:, 0], "key": [f"{i:05d}" for i in range(60)]})
+    frame.loc[7, "key"] = "NA"
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    table = read_table(tmp_path / "t.csv", targets=["y"], id="key")
+    go(tmp_path / "run", ASKED, {"small": table})
+    export_folds(read_records(tmp_path / "run"))
+    (tmp_path / "card.toml").write_text('name = "mine"\npretraining = "ZINC, 250k"\n')
+    frame = predicted(tmp_path / "run")
+    assert frame["id"].dtype.kind == "f" and frame["split_hash"].str.startswith("h").all()
+    with pytest.raises(DataError, match="ids of other rows"):
+        enter(tmp_path / "run", frame.assign(id=frame.id + 1))
+    enter(tmp_path / "run", frame)
+    said = entered_rows(read_records(tmp_path / "run"), "small")["mine"]
+    assert "pretraining ZINC, 250k" in said and "no test molecules were looked for" in said
+
+
+def test_classes_go_out_by_name_and_come_back_as_probabilities(tmp_path: Path) -> None:
+    kind = Target("k", "multiclass", classes=("high", "low", "mid"))
+    table = make_table([*small().smiles], targets=(kind,), y=np.arange(60.0) % 3)
+    go(tmp_path / "run", recipe("mean"), {"small": table}, factory="molgraph.train.make_method:make_method")
+    folders = export_folds(read_records(tmp_path / "run"))
+    assert set(pd.read_csv(folders[0] / "train.csv")["k"]) == set(kind.classes)
+    (tmp_path / "card.toml").write_text('name = "mine"\n')
+    tests = pd.concat([pd.read_csv(folder / "test.csv") for folder in folders])
+    with pytest.raises(DataError, match="probabilities of 'k' that do not sum to 1"):
+        enter(tmp_path / "run", tests.assign(**dict.fromkeys(kind.columns, 1.0)))
+    enter(tmp_path / "run", tests.assign(**dict(zip(kind.columns, (0.5, 0.25, 0.25), strict=True))))
+
+
+def test_an_export_of_another_recipe_leaves_no_old_folds(out: Path) -> None:
+    go(out, recipe("ridge", split=[{"recipe": "random", "folds": 3}]))
+    assert len(export_folds(read_records(out))) == len(list((out / "folds").glob("*/*/*"))) == 3
+
+
+def test_columns_that_the_files_need_are_refused(tmp_path: Path) -> None:
+    table = make_table([*small().smiles], targets=(Target("fold"),), y=np.arange(60.0))
+    go(tmp_path, ASKED, {"small": table})
+    with pytest.raises(UsageError, match="small has a column 'fold', which the files need"):
+        export_folds(read_records(tmp_path))
+
+
+def test_a_run_that_was_copied_without_its_tables_says_so(out: Path) -> None:
+    frame = predicted(out)
+    shutil.rmtree(out / ".work")
+    with pytest.raises(DataError, match="the rows of the table 'small' are gone\n  run the recipe again"):
+        enter(out, frame)
+    assert ("small", "the rows of the table 'small' are gone") in verify_records(out).faults
+
+
+def test_pages_mark_a_submission_and_keep_names_apart(out: Path) -> None:
+    names = ("knn+rdkit", "knn-rdkit")
+    go(out, recipe({"name": "ridge", "label": "random_forest"}, *({"name": "ridge", "label": n} for n in names)))
+    (out.parent / "card.toml").write_text('name = "mine"\nhardware = "a GPU"\nseconds = 3.0\n')
+    enter(out, predicted(out))
+    made = write_site([write_bench_report(out, slices=False)], out.parent / "site")
+    pages = {path.name: path.read_text() for path in made}
+    assert all(f"<h1>{name}</h1>" in pages[page_of(name)] for name in names)
+    assert "submitted, self-reported" in pages["index.html"] and "hardware a GPU; seconds 3.0" in pages[page_of("mine")]

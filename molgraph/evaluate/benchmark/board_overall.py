@@ -12,6 +12,7 @@ from molgraph.base.printable import count
 from molgraph.evaluate.benchmark.board import Board
 
 LEAST_DATASETS = 6  # below it a mean place says next to nothing
+LEAST_INTERVAL = 4  # boards below which an interval over them says next to nothing
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def _table(boards: Mapping[str, Board]) -> pd.DataFrame:
         logs = np.log(error / [error[title].get(board.reference, np.nan) for title, board in boards.items()])
     logs = logs.loc[:, np.isfinite(logs).all()]
     centre, n = logs.mean(axis=1), logs.shape[1]
-    half = stdtrit(n - 1, 0.975) * logs.std(axis=1) / np.sqrt(n)
+    half = stdtrit(n - 1, 0.975) * logs.std(axis=1) / np.sqrt(n) if n >= LEAST_INTERVAL else np.nan
     columns = {
         "percent": 100 * np.exp(centre),
         "percent_low": 100 * np.exp(centre - half),

@@ -33,13 +33,8 @@ def freeze(recipe: BenchRecipe, out: Path, dataset: str, table: Table, *, write:
         except StorageError:  # no fault of the split's: the folder cannot be written
             raise
         except MolgraphError as error:
-            refused[split.name] = in_one_line(error)
+            refused[split.name] = error.in_one_line
     return found, refused
-
-
-def in_one_line(error: MolgraphError) -> str:
-    """What is wrong and what to do."""
-    return "; ".join(filter(None, (error.message, " ".join(error.hint.split()))))
 
 
 def _frozen(recipe: BenchRecipe, out: Path, dataset: str, split: BenchSplit, table: Table, *, write: bool) -> Parts:

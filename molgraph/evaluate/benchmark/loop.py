@@ -18,11 +18,11 @@ from molgraph.base.paths import storage_error
 from molgraph.evaluate.benchmark.cells import Cell, file_of_split
 from molgraph.evaluate.benchmark.engine_ray import RayEngine
 from molgraph.evaluate.benchmark.job import Job, Outcome
-from molgraph.evaluate.benchmark.label_check import label_noise
 from molgraph.evaluate.benchmark.local import LocalEngine
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.store import keep, make_manifest, read_manifest, work_folder
+from molgraph.evaluate.label_check import label_noise
 
 # what a disk or a folder answers where it can take nothing more
 NO_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)

@@ -24,12 +24,13 @@ from molgraph.data.splits.unused_rows import unused_rows
 from molgraph.data.table import Table
 from molgraph.data.table_parquet import write_table
 from molgraph.evaluate.benchmark.cells import Cell, cell_key
-from molgraph.evaluate.benchmark.frozen_splits import freeze, in_one_line
+from molgraph.evaluate.benchmark.frozen_splits import freeze
 from molgraph.evaluate.benchmark.job import make_method
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.metrics import default_metrics, get_metric
 
 WORK, PLAN = ".work", "plan"
+OWN = "own"  # the edition of a table without a card
 Resolved = Mapping[str, Mapping[str, Any]]
 
 
@@ -174,7 +175,7 @@ def prepare(
     try:
         plan, table = _open(recipe, name, table)
     except MolgraphError as error:
-        return DatasetPlan(name, refused=in_one_line(error))
+        return DatasetPlan(name, refused=error.in_one_line)
     if write and not plan.table_file(out).exists():
         plan.table_file(out).parent.mkdir(parents=True, exist_ok=True)
         write_table(table, plan.table_file(out))
@@ -205,7 +206,7 @@ def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetP
         loaded = load_dataset(name)
         table, digest, edition, leading = loaded.table, loaded.hash, loaded.edition, loaded.card.metric
     else:
-        digest, edition = content_hash(table), "own"
+        digest, edition = content_hash(table), OWN
         leading = next((t.metric for t in recipe.table if t.name == name), "")
     if recipe.generates:
         if [each.kind for each in table.entities] != ["molecule"]:

@@ -102,7 +102,7 @@ class OwnTable(Section):
     weight: str | None = None  # its column of weights, by which methods learn
     features: tuple[str, ...] = ()  # columns of numbers beside the molecule
     qualifiers: Literal["refuse", "drop", "strip"] = "refuse"  # of censored labels, such as >8.0: left out, or 8.0
-    censoring: str | None = None  # a column of <, > or = that says so, where labels are plain numbers
+    censoring: str | None = None  # a column of <, > or = that says so of the numbers that are to be learnt
     metric: str = ""  # the one that leads its board; the usual one of its kind where not given
     margin: Annotated[float, Field(gt=0)] | None = None  # the smallest difference of that metric which matters
 

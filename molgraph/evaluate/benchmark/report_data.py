@@ -26,7 +26,8 @@ from molgraph.evaluate.benchmark.report_slices import Slices, slice_records
 from molgraph.evaluate.benchmark.run_folder import Records
 from molgraph.evaluate.noise_ceiling import NOISY, noise_ceiling
 
-CARD = ("code", "commit", "licence", "paper", "tuning", "pretraining", "hardware")  # of a submission, as told
+# of a submission, as its card tells
+CARD = ("code", "commit", "licence", "paper", "tuning", "pretraining", "hardware", "seconds")
 LEAST_REPLICATES = 10  # degrees of freedom that the replicates' noise has to stand on
 
 
@@ -173,9 +174,11 @@ def entered_rows(records: Records, dataset: str) -> dict[str, str]:
     for method, manifests in found.items():
         about = manifests[0]["external"]
         words = [*manifests[0]["notes"], *(f"{key} {about[key]}" for key in CARD if about.get(key))]
-        if about.get("pretraining"):
+        if about.get("seen"):
             seen, tested = np.sum([each["external"]["seen"] for each in manifests], axis=0)
             words.append(f"{seen:,} of {tested:,} test molecules are in the pretraining data, salts and stereo aside")
+        elif about.get("pretraining"):
+            words.append("no test molecules were looked for in it")
         told[method] = "; ".join(words)
     return told
 

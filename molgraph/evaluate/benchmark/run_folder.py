@@ -22,7 +22,7 @@ from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table
 from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import PREDICTIONS, Cell
-from molgraph.evaluate.benchmark.plan import PLAN, WORK, DatasetPlan, Planned
+from molgraph.evaluate.benchmark.plan import OWN, PLAN, WORK, DatasetPlan, Planned
 from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
 from molgraph.evaluate.benchmark.store import read_manifest, read_stored
 
@@ -88,6 +88,8 @@ class Records(Planned):
         problem = self.problems[dataset]
         if problem.table_file(self.out).is_file():
             return read_handed(problem.table_file(self.out))
+        if problem.edition == OWN:
+            raise DataError(f"the rows of the table {dataset!r} are gone", hint="run the recipe again")
         loaded = load_dataset(dataset)
         if loaded.hash != problem.data_hash:
             raise DataError(f"{dataset} has the hash {loaded.hash}, the plan {problem.data_hash}")
@@ -164,6 +166,11 @@ def open_folder(out: Path, recipe: BenchRecipe, source: Path | None = None, *, w
             raise UsageError(
                 f"{read} is read, and lies where the run writes", hint="name another folder, or move that file first"
             )
+    if taken := [method.row for method in recipe.method if (out / SUBMITTED / f"{method.row}.json").exists()]:
+        raise UsageError(
+            f"{out} holds a submission called {taken[0]!r}",
+            hint=f"give the method another label, or delete {out / SUBMITTED / taken[0]}.json",
+        )
     if not write:
         return
     try:

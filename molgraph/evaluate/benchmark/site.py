@@ -14,7 +14,7 @@ from molgraph.base.printable import count
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.report import anchor, report_page
 from molgraph.evaluate.benchmark.report_data import BenchReport
-from molgraph.evaluate.benchmark.report_rows import board_rows, error_label
+from molgraph.evaluate.benchmark.report_rows import badge, board_rows, error_label
 from molgraph.evaluate.benchmark.standings import question_of
 from molgraph.evaluate.report_style import number, render
 
@@ -49,7 +49,8 @@ def write_site(reports: Sequence[BenchReport], out: Path) -> list[Path]:
         rows.assign(**verdicts)
         .groupby("method")
         .agg(
-            {"place": "size", "first": "sum", "beats": "sum", "loses": "sum", "judged": "sum", "cpu_seconds": "median"}
+            {"place": "size", "first": "sum", "beats": "sum", "loses": "sum", "judged": "sum"}
+            | {"cpu_seconds": "median", "badge": "max"}
         )
     )
     methods = methods.loc[rows.sort_values(["rank", "method"])["method"].unique()]
@@ -60,6 +61,8 @@ def write_site(reports: Sequence[BenchReport], out: Path) -> list[Path]:
         texts[page] = report_page(report, home=INDEX)
     for name, own in rows.groupby("method", sort=False):
         settings = [(r.title, words) for r in reports if (words := r.facts.get(f"settings of {name}"))]
+        told = ((r.title, b.entered[name]) for r in reports for b in r.boards if name in b.entered)
+        settings += dict.fromkeys(told)
         known = {"name": name, "rows": own, "about": methods.loc[name], "settings": settings}
         texts[page_of(str(name))] = render("bench_method.html.jinja", **known, **common)
     out.mkdir(parents=True, exist_ok=True)
@@ -74,15 +77,17 @@ def page_of(name: str, kind: str = "method") -> str:
 
     Example:
         >>> page_of("dmpnn+deepdta @1")
-        'method-dmpnn-deepdta--1.html'
+        'method-dmpnn~2b~deepdta~20~~40~1.html'
     """
-    return f"{kind}-{re.sub(r'[^A-Za-z0-9_.-]', '-', name)}.html"
+    plain = re.sub(r"[^A-Za-z0-9_.-]", lambda found: f"~{ord(found[0]):x}~", name)  # no two names have one file
+    return f"{kind}-{plain}.html"
 
 
 def _rows(page: str, report: BenchReport, board: Board) -> pd.DataFrame:
     """A board's methods, as the index and the methods' pages show them."""
     rows = board_rows(board).reset_index(names="method")
     return rows.assign(
+        badge=[badge(board, name) for name in rows["method"]],
         dataset=board.title,
         split=board.split,
         question=question_of(board.split),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -11,7 +12,7 @@ import pandas as pd
 from pydantic import Field
 
 from molgraph.base import progress
-from molgraph.base.contracts import Prediction
+from molgraph.base.contracts import Prediction, Target
 from molgraph.base.csv_text import write_csv
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
@@ -21,20 +22,22 @@ from molgraph.chem.inchi import inchikeys
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
-from molgraph.data.table_parquet import OF_ARRAYS, read_handed
+from molgraph.data.table_parquet import OF_ARRAYS
 from molgraph.evaluate.benchmark.cells import PREDICTIONS, Cell, file_of_split
 from molgraph.evaluate.benchmark.job import Outcome
-from molgraph.evaluate.benchmark.label_check import label_noise, refuse_labels
 from molgraph.evaluate.benchmark.recipe import BenchMethod, Label
 from molgraph.evaluate.benchmark.run_folder import SUBMITTED, Records
 from molgraph.evaluate.benchmark.store import keep, make_manifest, sha256, work_folder
 from molgraph.evaluate.benchmark.worker import write_predictions
+from molgraph.evaluate.label_check import label_noise, refuse_labels
 
 FOLDS = "folds"
 KEYS = ["dataset", "split", "repeat", "fold"]
 PART = [*KEYS, "split_hash"]  # which test rows a prediction belongs to
+RESERVED = (*PART, "row", "id", "weight")
 DIGITS = 16  # of the split's hash, which depends on the rows' content too
 SHOWN = 3
+WHOLE = 0.01  # what the probabilities of a row may lack of 1
 ROW_BYTES = 65_536  # of a row of predictions, at most
 
 
@@ -52,20 +55,31 @@ def export_folds(records: Records) -> list[Path]:
     """
     made = []
     parts = [(name, *part) for name, problem in records.problems.items() for part in problem.split_hash]
-    for part in progress.track(parts, label="exporting"):
-        problem, split = records.problems[part[0]], Split.load(file_of_split(records.out, *part))
-        table = read_handed(problem.table_file(records.out))
+    tables = {name: records.table(name) for name in dict.fromkeys(name for name, *_ in parts)}
+    for name, table in tables.items():
         if odd := [e.name for e in table.entities if e.kind in OF_ARRAYS]:
-            raise UsageError(f"{part[0]} has {odd[0]!r}, which is no text", hint="leave it out of the recipe")
+            raise UsageError(f"{name} has {odd[0]!r}, which is no text", hint="leave it out of the recipe")
+        columns = [e.name for e in table.entities] + [t.name for t in table.row_targets] + [*table.feature_names]
+        if taken := [each for each in columns if each in RESERVED]:
+            raise UsageError(f"{name} has a column {taken[0]!r}, which the files need", hint="give it another name")
+    for part in progress.track(parts, label="exporting"):
+        table, split = tables[part[0]], Split.load(file_of_split(records.out, *part))
         folder = records.out / FOLDS / part[0] / part[1] / f"r{part[2]}-f{part[3]}"
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in (("train", split.train), ("valid", split.valid)):
             if len(rows):
                 write_csv(folder / f"{name}.csv", pd.DataFrame(_columns(table, rows, labelled=True)))
-        head = dict(zip(PART, (*part, problem.split_hash[part[1:]][:DIGITS]), strict=True))
+        head = dict(zip(PART, (*part, _mark(records, part)), strict=True))
         write_csv(folder / "test.csv", pd.DataFrame(head | _columns(table, split.test, labelled=False)))
         made.append(folder)
+    for old in {*(records.out / FOLDS).glob("*/*/*")} - {*made}:  # of another recipe
+        shutil.rmtree(old)
     return made
+
+
+def _mark(records: Records, part: tuple[str, str, int, int]) -> str:
+    """What a fold's files say of its split; a text that nothing reads as a number."""
+    return f"h{records.problems[part[0]].split_hash[part[1:]][:DIGITS]}"
 
 
 def _columns(table: Table, rows: np.ndarray, *, labelled: bool) -> dict[str, Any]:
@@ -75,9 +89,16 @@ def _columns(table: Table, rows: np.ndarray, *, labelled: bool) -> dict[str, Any
     if part.features is not None:
         made |= dict(zip(part.feature_names, part.features.T, strict=True))
     if labelled and part.y is not None:
-        made |= {target.name: y for target, y in zip(part.row_targets, part.y.T, strict=True)}
+        made |= {target.name: _words(target, y) for target, y in zip(part.row_targets, part.y.T, strict=True)}
         made |= {} if part.weights is None else {"weight": part.weights}
     return made
+
+
+def _words(target: Target, y: np.ndarray) -> Any:
+    """Labels as files have them: numbers, or the names of several classes."""
+    if target.kind != "multiclass":
+        return y
+    return [target.classes[int(code)] if np.isfinite(code) else "" for code in y]
 
 
 class Card(Section):
@@ -89,7 +110,8 @@ class Card(Section):
     commit: str = ""
     licence: str = ""
     paper: str = ""
-    pretraining: str = ""  # a file of the molecules that it was pretrained on; test molecules among them are counted
+    # the molecules that it was pretrained on: a file, beside the card, in which test molecules are counted, or words
+    pretraining: str = ""
     tuning: str = ""  # what was chosen on which rows
     hardware: str = ""
     seconds: Annotated[float, Field(ge=0)] | None = None  # of a fold, on that hardware
@@ -124,9 +146,9 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
     parts = [(name, *part) for name, problem in records.problems.items() for part in problem.split_hash]
     splits = {key: Split.load(file_of_split(records.out, *key)) for key in parts}
     frame, content = _read(predictions, sum(len(split.test) for split in splits.values()))
-    known = {key[0]: records.problems[key[0]].table_file(records.out) for key in splits}
-    tables = {name: read_handed(known[name]) for name in frame["dataset"].unique() if name in known}
-    pretrained = _parents(read_table(about.pretraining).smiles) if about.pretraining else set()
+    tables = {name: records.table(name) for name in frame["dataset"].unique() if name in records.problems}
+    corpus = card.parent / about.pretraining
+    pretrained = _parents(read_table(corpus).smiles) if about.pretraining and corpus.is_file() else set()
     row = BenchMethod(name=about.name, kind="external")
     recipe = records.recipe.model_copy(update={"method": (*records.recipe.method, row)})
     badge = f"reproduced: {reproduced}" if reproduced else "self-reported"
@@ -136,7 +158,7 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
         if key not in splits:
             raise DataError(f"the run has no fold {where}", hint="export its folds and predict those")
         problem, test = records.problems[dataset], tables[dataset].take(splits[key].test)
-        mark = problem.split_hash[key[1:]][:DIGITS]
+        mark = _mark(records, key)
         if (part["split_hash"] != mark).any():
             raise DataError(f"{where} is another split: {part['split_hash'].iloc[0]}, the run has {mark}")
         made = _check(splits[key], test, part, where, label_noise(dataset))
@@ -144,7 +166,7 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
         cell = Cell(*key, about.name, 0, sha256(content + card.read_bytes() + repr((dataset, key[1:])).encode()))
         manifest = make_manifest(cell, problem, recipe, Outcome("ok", "", {"notes": [badge]}))
         ours = dict.fromkeys(("threads", "budget", "commit"))  # nothing is known of the program that predicted
-        told = {**about.model_dump(), "seen": [len(pretrained & tested), len(tested)]}
+        told = {**about.model_dump(), "seen": [len(pretrained & tested), len(tested)] if pretrained else None}
         theirs = {"versions": {}, "machine": {}, "seconds": {"total": about.seconds}, "external": told}
         checked.append((cell, test, made, manifest | ours | theirs))
     there = {(cell.dataset, *cell.part) for cell, *_ in checked}
@@ -175,7 +197,7 @@ def _read(path: Path, most: int) -> tuple[pd.DataFrame, bytes]:
         raise DataError(large, hint="keep the columns of the test.csv files, and one for each target")
     words = dict.fromkeys(("dataset", "split", "split_hash", "id"), str)
     try:
-        frame = pd.read_csv(path, dtype=words, low_memory=False, nrows=2 * most + 1)
+        frame = pd.read_csv(path, dtype=words, keep_default_na=False, low_memory=False, nrows=2 * most + 1)
     except (ValueError, OSError) as error:
         raise DataError(f"{path} cannot be read: {error}") from error
     if len(frame) > 2 * most:
@@ -209,7 +231,7 @@ def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: fl
         if len(rows):
             raise DataError(f"{where} has {len(rows):,} rows {words}: {_some(rows)}")
     frame = frame.set_index("row", drop=False).loc[split.test]
-    if "id" in frame and (bad := frame["row"][frame["id"].fillna("") != test.ids]).size:
+    if "id" in frame and (bad := frame["row"][~_same_ids(frame["id"], pd.Series(test.ids, frame.index))]).size:
         raise DataError(f"{where} has ids of other rows: {_some(bad)}")
     values = {}
     for column in (name for target in test.row_targets for name in target.columns):
@@ -223,9 +245,17 @@ def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: fl
         p = np.stack([values[name] for name in target.columns])
         if target.kind in ("binary", "multiclass") and (p.min() < 0 or p.max() > 1):
             raise DataError(f"{where} has scores of {target.name!r} outside 0 to 1", hint="give probabilities")
+        if target.kind == "multiclass" and np.abs(p.sum(axis=0) - 1).max() > WHOLE:
+            raise DataError(f"{where} has probabilities of {target.name!r} that do not sum to 1")
     value = np.stack([*values.values()], axis=1)
     refuse_labels(test, value, noise, where)
     return Prediction(test.ids, test.row_targets, value, test.status, test.reason)
+
+
+def _same_ids(given: pd.Series, own: pd.Series) -> pd.Series:
+    """Whether ids are the rows' own, as far as a program that reads 007 as a number, and NA as nothing, keeps them."""
+    numbers = [pd.to_numeric(each, errors="coerce") for each in (given, own)]
+    return (given == own) | (given == "") | (numbers[0] == numbers[1])
 
 
 def _some(rows: pd.Series) -> str:

@@ -14,10 +14,8 @@ from molgraph.base import progress
 from molgraph.base.errors import MolgraphError
 from molgraph.base.paths import missing_file
 from molgraph.data.content import content_hash
-from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import Split
 from molgraph.data.splits.split import PARTS, row_contents, split_hash
-from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import Cell, cell_key, file_of_split
 from molgraph.evaluate.benchmark.plan import PLAN, DatasetPlan
 from molgraph.evaluate.benchmark.run_folder import SCORES, Record, Records, read_records
@@ -73,7 +71,7 @@ def verify_records(out: str | Path) -> Verified:
     scored = set() if stored is None else set(stored["dataset"])
     for name in records.recipe.datasets:
         if name in records.problems:
-            faults += _check_dataset(records.out, records.problems[name], sound)
+            faults += _check_dataset(records, records.problems[name], sound)
         elif name in scored or any((records.out / folder / name).is_dir() for folder in ("cells", "splits")):
             faults.append((name, f"its plan is gone ({PLAN}/{name}.json): run the recipe again"))
     there, whole = [cell for cell in records.cells if cell.folder(records.out).is_dir()], []
@@ -97,14 +95,14 @@ def verify_records(out: str | Path) -> Verified:
     return Verified(good, tuple(faults), scores, *counts, tuple(whole))
 
 
-def _check_dataset(out: Path, problem: DatasetPlan, sound: Sound) -> Iterator[tuple[str, str]]:
+def _check_dataset(records: Records, problem: DatasetPlan, sound: Sound) -> Iterator[tuple[str, str]]:
     """What is wrong with a dataset and its splits; the test rows of those that are sound are added."""
-    name, path = problem.dataset, problem.table_file(out)
+    name = problem.dataset
     if problem.refused:
         yield name, f"refused: {problem.refused}"
         return
-    try:  # the dataset as the run handed it to its cells, or loaded anew where that is gone
-        table = read_handed(path) if path.is_file() else load_dataset(name).table
+    try:
+        table = records.table(name)
     except MolgraphError as error:
         yield name, error.message
         return
@@ -112,7 +110,7 @@ def _check_dataset(out: Path, problem: DatasetPlan, sound: Sound) -> Iterator[tu
         yield name, f"the dataset's hash is {found}, the plan has {problem.data_hash}"
     contents = row_contents(table)
     for part, stated in problem.split_hash.items():
-        file = file_of_split(out, name, *part)
+        file = file_of_split(records.out, name, *part)
         try:
             split = Split.load(file)
         except MolgraphError as error:
@@ -196,6 +194,10 @@ def compare_with_record(found: Verified, record: str | Path) -> tuple[str, bool]
     ours = pd.DataFrame([vars(c) | {SHA256: m[SHA256]} for c, m in found.whole], columns=columns)
     cells = ours.dropna().merge(theirs[columns].drop_duplicates(), "outer", CELL, indicator=True)
     counts, both = cells["_merge"].value_counts(), cells[cells["_merge"] == "both"]
+    hashes = ["data_hash", "split_hash"]
+    stood = found.scores.merge(theirs, on=SCORE)[[f"{name}_{side}" for name in hashes for side in "xy"]]
+    if other := [name for name in hashes if (stood[f"{name}_x"] != stood[f"{name}_y"]).any()]:
+        return f"{path.parent.name} stands on other rows or folds ({other[0]}): nothing can be compared", False
     differ = both[both[f"{SHA256}_x"] != both[f"{SHA256}_y"]]
     pairs = found.scores.merge(theirs, on=SCORE)[["value_x", "value_y"]]
     apart = (pairs["value_x"] - pairs["value_y"]).abs() / pairs.abs().max(axis=1)

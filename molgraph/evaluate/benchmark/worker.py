@@ -23,9 +23,9 @@ from molgraph.data.table import Table
 from molgraph.data.table_parquet import read_handed
 from molgraph.evaluate.benchmark.cells import PREDICTIONS
 from molgraph.evaluate.benchmark.job import Job, machine, versions
-from molgraph.evaluate.benchmark.label_check import refuse_labels
 from molgraph.evaluate.benchmark.search import search
 from molgraph.evaluate.generation.draws import given_molecules, write_draws
+from molgraph.evaluate.label_check import refuse_labels
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -122,7 +122,7 @@ def _check(prediction: Prediction, test: Table, job: Job) -> None:
 def _failure(error: BaseException) -> dict[str, str]:
     """Status and reason of a job that failed; a full disk is no failure of its method."""
     words = f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
-    known = error.message if isinstance(error, MolgraphError) else ""
+    known = error.in_one_line if isinstance(error, MolgraphError) else ""
     if disk_full(error):
         return {"status": "disk", "reason": known or words}
     if known:
