@@ -60,6 +60,7 @@ def models(
     from molgraph.api.catalogue import matches, model_entries, names
     from molgraph.base.errors import UsageError, close_names, nearest
     from molgraph.base.registry import entry, full_name, kinds
+    from molgraph.cli.why import show_why
 
     if kind != "model" and kind not in kinds():
         raise UsageError(f"there is no kind {kind!r}", hint=nearest(kind, ["model", *kinds()]))
@@ -70,6 +71,11 @@ def models(
             others = [entry(each, name) for each in kinds() if full_name(each, name) in names(each)]
             known |= {name: others[0]} if len(others) == 1 else {}
         wanted = full_name(kind, name)
+        if wanted not in known and kind == "model" and (rows := _rows_called(name)):
+            if not why:
+                hint = f"with which settings: molgraph models {name} --why"
+                raise UsageError(f"{name!r} is a row of the measured boards, of the model {rows[0]}", hint=hint)
+            return show_why([name], as_json)
         if wanted not in known:
             owners = [each for each in kinds() if full_name(each, name) in names(each)]
             every = sorted({each for k in kinds() for each in names(k)})
@@ -81,8 +87,6 @@ def models(
     if search is not None and not (found := [each for each in found if matches(each, search)]):
         raise UsageError(f"no {kind} has all the words {search!r}", hint="use fewer words; molgraph models lists all")
     if why:
-        from molgraph.cli.why import show_why
-
         if kind != "model":
             raise UsageError(f"boards rank models, not a {kind}", hint="leave --kind out")
         show_why([each.name for each in found] if name is not None or search is not None else None, as_json)
@@ -92,6 +96,14 @@ def models(
         show_one(found[0])
     else:
         show_all(found, kind)
+
+
+def _rows_called(name: str) -> list[str]:
+    """The models of the measured boards' rows of that name."""
+    from molgraph.evaluate.benchmark.standings import read_standings
+
+    standings = read_standings()
+    return [*dict.fromkeys(standings["model"][standings["method"] == name])]
 
 
 def show_all(found: list[Entry], kind: str) -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from molgraph.cli.show import grid, number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NOTE = (
     "led: boards on which nothing is better, and that tell their best from the mean. behind: boards on which the "
@@ -27,7 +31,7 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
     from molgraph.evaluate.benchmark.standings import BOARD, questions, read_standings
 
     console, standings = Console(highlight=False), read_standings()
-    chosen = standings if names is None else standings[standings["method"].isin(names)]
+    chosen = standings if names is None else standings[standings[["method", "model"]].isin(names).any(axis=1)]
     if chosen.empty:
         asked = names or []
         who = f"{asked[0]} stands" if len(asked) == 1 else f"{', '.join(asked)} stand"
@@ -45,6 +49,9 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
                 led, behind = (_share(row[key], row["boards"]) for key in ("first", "behind"))
                 table.add_row(str(method), led, behind, f"{row['place']:.1f}", f"{float(f'{row.cpu_seconds:.2g}'):g}")
             console.print(table, "")
+        named = ", ".join(f"{row.method} ({row.model})" for row in _others(standings).itertuples())
+        console.print(f"[dim]rows with settings of their own: {named}; how to train one: [/dim]", end="")
+        console.print("[dim]molgraph models diffpool --why[/dim]")
         console.print(f"[dim]{NOTE}[/dim]")
         console.print("[dim]more about one, board by board: molgraph models random_forest --why[/dim]")
     else:
@@ -62,8 +69,16 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
                 number(row.score), f"{number(leader['score'])} {leader['method']}", *[beside[row.against]] * forest,
             )  # fmt: skip
         console.print(table)
+        for row in _others(chosen).itertuples():
+            words = f"molgraph train assay.csv -t Y -m {row.model}" if ":" not in row.model else row.model
+            console.print(f"{row.method}: {words} {row.settings}".rstrip(), markup=False, soft_wrap=True)
         if not forest and "random_forest" not in [*chosen["method"]]:
             console.print("\n[dim]No random forest was measured on these boards.[/dim]")
+
+
+def _others(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are called otherwise than their model, each once."""
+    return rows[(rows["method"] != rows["model"]) & (rows["model"] != "")].drop_duplicates("method")
 
 
 def _share(count: float, of: float) -> str:

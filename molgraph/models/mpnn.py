@@ -59,7 +59,8 @@ class MPNN(RoundsEncoder):
         distinct: compute rows that look alike once.
 
     Raises:
-        ValueError: fewer than 0 rounds, an unknown message, or ``d_edge`` for ``matrix``, which does not read it.
+        ValueError: fewer than 0 rounds, an unknown message, or what is not read: ``d_edge`` for ``matrix``, messages
+            without rounds.
         UsageError: an unknown norm or readout; explicit hydrogens of graphs that are no molecules.
     """
 
@@ -85,6 +86,8 @@ class MPNN(RoundsEncoder):
         super().__init__(rounds, distinct and not d_master, least=0)
         if message == "matrix":
             refuse_unread(MPNN, "the message matrix", {"d_edge": d_edge})
+        if rounds == 0:
+            refuse_unread(MPNN, "rounds=0", {"message": message, "d_edge": d_edge, "d_master": d_master})
         if explicit_h and spec.featuriser != FEATURISER:
             raise UsageError(
                 f"explicit_h adds the hydrogens of molecules; these graphs are {spec.featuriser!r}",

@@ -15,6 +15,7 @@ from molgraph.nn import relations
 from molgraph.nn.encoder import Encoded, Encoder, Rows
 from molgraph.nn.gn_block import GNBlock, GraphGRU, GraphState, Widths
 from molgraph.nn.parts import make_part
+from molgraph.nn.penalties import Penalties
 
 
 @register(
@@ -46,7 +47,7 @@ class RFM(Encoder):
         spec: what the graphs hold.
         d_hidden: width of all states.
         rounds: steps of the core, 1 or more.
-        norm: a registered norm, of the decoder's v'; the paper has none.
+        norm: a registered norm, of the core's v before the decoder; the paper has none.
         readout: a registered readout of v' in the place of u'; None for u'.
 
     Raises:
@@ -85,7 +86,7 @@ class RFM(Encoder):
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch; with ``rows``, write out the states of atoms and of directed bonds too."""
         e, v, u = self.states(batch)["decoder"]
-        v, penalties = self.norm(v, relations.members(batch)), {}
+        penalties: Penalties = {}
         if self.readout is not None:
             u, penalties = self.readout(v, relations.members(batch))
         if not rows:
@@ -100,4 +101,5 @@ class RFM(Encoder):
         h = GraphState(*map(torch.zeros_like, x))
         for _ in range(self.rounds):
             h = self.core(x, h, batch)
+        h = h._replace(nodes=self.norm(h.nodes, relations.members(batch)))
         return {"encoder": x, "core": h, "decoder": self.decode(h, batch)}

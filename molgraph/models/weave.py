@@ -131,9 +131,10 @@ class _Module(nn.Module):
         """``f(A_a, A_b) + f(A_b, A_a)``; atoms are multiplied before they are gathered, since pairs are more."""
         layer, offsets = self.atoms_to_pair, 2 * found.graphs.offsets
         one, other = (F.linear(a, weight) for weight in layer.linear.weight.chunk(2, dim=1))
-        rows = one[found.ends] + other[found.ends.flip(1)] + layer.linear.bias  # [p, 2, d], both orders of a pair
-        n, each = 2 * len(rows), torch.arange(2 * len(rows), device=offsets.device)
-        normed = layer.norm(rows.flatten(0, 1), Relation(each, offsets, n, found.graphs.n_target))
+        ends = found.ends.flatten()  # index_select: the gradient of x[index] is not the same for each run
+        rows = one.index_select(0, ends) + other.index_select(0, found.ends.flip(1).flatten()) + layer.linear.bias
+        n, each = len(rows), torch.arange(len(rows), device=offsets.device)  # both orders of each pair
+        normed = layer.norm(rows, Relation(each, offsets, n, found.graphs.n_target))
         return normed.relu().unflatten(0, (-1, 2)).sum(1)
 
 

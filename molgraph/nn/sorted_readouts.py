@@ -51,7 +51,8 @@ def first_rows(h: Sources, relation: Relation, k: int) -> Float[Tensor, "{relati
     place = places(relation)
     kept = place < k
     source, place = relation.source[order][kept], (relation.target * k + place)[kept]
-    return h.new_zeros(relation.n_target * k, h.shape[1]).index_copy(0, place, h[source]).unflatten(0, (-1, k))
+    rows = h.index_select(0, source)  # the gradient of h[source] is not the same for each run
+    return h.new_zeros(relation.n_target * k, h.shape[1]).index_copy(0, place, rows).unflatten(0, (-1, k))
 
 
 def places(relation: Relation) -> Int[Tensor, " p"]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from molgraph.nn import norms  # noqa: F401 - registers the norms
@@ -100,39 +100,43 @@ class StructPool(nn.Module):
         q = u.softmax(dim=1)
         if self.n_iter:
             x = h if self.released else h.relu()
-            message = (
-                all_pairs_message(x, graph, not self.released) if graph.near is None else near_message(x, graph.near)
-            )
+            total, heard = normaliser(x, graph, not self.released)
+            message = all_pairs_message(x, graph) if graph.near is None else near_message(x, graph.near)
             for _ in range(self.n_iter):
-                q = (u - message(q) @ self.compat).softmax(dim=1)
+                q = (u - (message(q) / total).where(heard, 0.0) @ self.compat).softmax(dim=1)
         return q
 
 
-def all_pairs_message(x: Float[Tensor, "n d"], graph: RowGraph, guarded: bool = True) -> Message:
-    """``Q -> sum_(j != i) W_ij Q_j`` over all rows of the same graph, by one sum for each graph.
+def normaliser(
+    x: Float[Tensor, "n d"], graph: RowGraph, guarded: bool
+) -> tuple[Float[Tensor, "n 1"], Bool[Tensor, "n 1"]]:
+    """``sum_(m != i) x_i . x_m`` over all rows of the same graph, float [n, 1], and which rows have one, bool [n, 1].
 
     Args:
         x: float [n, d]; without negative entries where guarded.
         graph: whose rows they are.
-        guarded: whether a row whose normaliser is lost in rounding hears nothing; else only one whose normaliser is 0.
+        guarded: whether a row whose sum is lost in rounding hears nothing; else only one whose sum is 0.
     """
     groups, own = graph.groups, x.square().sum(1, keepdim=True)
-    padded = groups.pad(x)
-    both = groups.unpad([each @ each.sum(1, keepdim=True).mT for each in padded], own)
+    both = groups.unpad([each @ each.sum(1, keepdim=True).mT for each in groups.pad(x)], own)
     total, company = both - own, graph.members.offsets.diff().index_select(0, graph.members.target) > 1
     heard = company.unsqueeze(1) & (total > LEAST * both if guarded else total != 0)
-    safe = total.where(heard, 1.0)
+    return total.where(heard, 1.0), heard
+
+
+def all_pairs_message(x: Float[Tensor, "n d"], graph: RowGraph) -> Message:
+    """``Q -> sum_(j != i) (x_i . x_j) Q_j`` over all rows of the same graph, by one sum for each graph."""
+    groups, own = graph.groups, x.square().sum(1, keepdim=True)
+    padded = groups.pad(x)
 
     def message(q: Float[Tensor, "n k"]) -> Float[Tensor, "n k"]:
         sums = [each @ (each.mT @ part) for each, part in zip(padded, groups.pad(q), strict=True)]
-        return ((groups.unpad(sums, q) - own * q) / safe).where(heard, 0.0)
+        return groups.unpad(sums, q) - own * q
 
     return message
 
 
 def near_message(x: Float[Tensor, "n d"], near: Relation) -> Message:
-    """``Q -> sum_j W_ij Q_j`` over the pairs of a relation of rows without itself, such as ``relations.hops``."""
+    """``Q -> sum_j a_ij (x_i . x_j) Q_j`` over the pairs of a relation of rows without itself (``relations.hops``)."""
     w = (x.index_select(0, near.source) * x.index_select(0, near.target)).sum(1, keepdim=True)
-    total = segment_sum(w, near)
-    w = w / total.where(total != 0, 1.0).index_select(0, near.target)
     return lambda q: segment_sum(w * q.index_select(0, near.source), near)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from typing import Any, Literal
 
 import torch
@@ -83,7 +82,7 @@ class InfoGraphStar(Objective):
             )
         self.supervised, self.weight = Supervised(outputs, penalties=penalties), weight
         self.widths = student.d_layers if layer == "random" else ()
-        self.teacher = fresh_copy(student)
+        self.teacher = network.makers[0]()
         self.score = JensenShannon(student.d_rows, student.d_out, d_score)
         self.transfer = nn.ModuleList(JensenShannon(d, d, d_score) for d in self.widths or (student.d_out,))
 
@@ -113,17 +112,3 @@ class InfoGraphStar(Objective):
             return self.transfer[0](student.graphs, teacher.graphs, graphs)
         k = int(torch.randint(len(self.widths), ()))
         return self.transfer[k](student.layers[k], teacher.layers[k], graphs)
-
-
-def fresh_copy(module: nn.Module) -> Any:
-    """A copy with its own weights: drawn anew where a layer can draw them, else its matrices shuffled."""
-    made = deepcopy(module)
-    for each in made.modules():
-        if callable(draw := getattr(each, "reset_parameters", None)):
-            draw()
-            continue
-        for weight in each.parameters(recurse=False):
-            if weight.ndim > 1:
-                with torch.no_grad():
-                    weight.copy_(weight.flatten()[torch.randperm(weight.numel())].view_as(weight))
-    return made

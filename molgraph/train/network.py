@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -41,6 +42,7 @@ class Network(nn.Module):
         self.encoder, self.further_encoders = encoders[0], nn.ModuleList(encoders[1:])
         self.joiner, self.head = joiner, head
         self.d_state = encoders[0].d_out if joiner is None else joiner.d_out
+        self.makers: tuple[Callable[[], Encoder], ...] = ()  # each makes an encoder once more, with fresh weights
 
     @property
     def encoders(self) -> list[Encoder]:
@@ -125,13 +127,15 @@ def build_network(
         d_extra, d_out, level: widths of descriptors and outputs, and their level; without outputs there is no head.
         d_hidden, n_layers, dropout: of the head.
     """
-    encoders, n_kinds = [], len({each.encoder for each in inputs})
+    encoders, makers, n_kinds = list[Encoder](), list[Callable[[], Encoder]](), len({e.encoder for e in inputs})
     for each in inputs:
         make = registry.get("encoder", each.encoder)
         check_input(make, each.spec, each.encoder)
-        encoders.append(_build(make, own_params(params, each.encoder, n_kinds), each.encoder, each.spec))
+        makers.append(partial(_build, make, own_params(params, each.encoder, n_kinds), each.encoder, each.spec))
+        encoders.append(makers[-1]())
     joined = None if len(encoders) == 1 else _joiner(joiner, encoders, inputs, own_params(params, "joiner", 2))
     network = Network(encoders, joined, nn.Identity(), level)
+    network.makers = tuple(makers)
     d_state = network.d_state
     if level != "row":
         if joined is not None or not encoders[0].d_rows:

@@ -67,6 +67,27 @@ class TestEveryAtomEncoderTakes:
         torch.testing.assert_close(graphs(encoder, wide(batch_of(name, [4]))), shared[1:2])
 
 
+@pytest.mark.parametrize(("name", "options"), [
+    *((name, {}) for name in ENCODERS), *(("gin", {"readout": each}) for each in names("readout")),
+    *(("gin", {"norm": each}) for each in names("norm")),
+])  # fmt: skip
+def test_gradients_are_the_same_for_each_run_of_two_threads(name: str, options: dict[str, Any]) -> None:
+    store = store_of(name)
+    batch, threads = collate(store, np.arange(300) % len(store)), torch.get_num_threads()
+    encoder = build(name, **{"d_hidden": 32} if name in ATOM_ENCODERS else {}, **options).train()
+    made: list[list[torch.Tensor]] = []
+    try:
+        torch.set_num_threads(2)
+        for _ in range(4):
+            encoder.zero_grad()
+            torch.manual_seed(1)
+            encoder(batch).graphs.sin().sum().backward()
+            made.append([p.grad.clone() for p in encoder.parameters() if p.grad is not None])
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(a, b) for each in made for a, b in zip(made[0], each, strict=True))
+
+
 OTHERS: dict[str, Any] = {  # another value of an option, where the rule below gives none
     "activation": "tanh", "message": "matrix", "conv": "GATConv", "walk": 5, "heads": 1, "reach": 1,
     "max_distance": 1, "readout": "max", "norm": "layer", "d_master": 4, "compat": "fixed", "assign": "hard",
@@ -79,7 +100,6 @@ SILENT = {  # options that change time or memory alone, or nothing here, each wi
 }  # fmt: skip
 BESIDE = {  # what an option needs to be read
     ("pyg_conv", "heads"): {"conv": "GATConv"}, ("pyg_pool", "ratio"): {"pool": "topk"},
-    ("rfm", "norm"): {"readout": "sum"},
 }  # fmt: skip
 POOLING = [name for name in ENCODERS if issubclass(get("encoder", name), PoolingNet)]
 

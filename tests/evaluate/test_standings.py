@@ -19,7 +19,7 @@ def board(
         {
             "recipe": "r", "dataset": dataset, "entity": entity, "split": split, "metric": "rmse",
             "higher_is_better": False, "rows": rows, "method": name, "rank": rank, "place": place, "score": 0.1 * place,
-            "against": against, "cpu_seconds": 10.0 * place,
+            "against": against, "cpu_seconds": 10.0 * place, "model": name, "settings": "",
         }
         for place, (name, (rank, against)) in enumerate(ranks.items(), 1)
     ]  # fmt: skip
@@ -51,10 +51,15 @@ def test_the_shell_says_which_model_to_pick() -> None:
     assert said.exit_code == 0 and max(map(len, said.output.splitlines())) <= 80
     assert all(name in said.output for name in read_standings()["method"])
     one = json.loads(call(app, ["models", "dmpnn", "--why", "--json"]).output)
-    assert one == read_standings().query("method == 'dmpnn'").to_dict("records")
+    assert one == read_standings().query("method == 'dmpnn' or model == 'dmpnn'").to_dict("records")
     lines = call(app, ["models", "dmpnn", "--why"], env={"COLUMNS": "120"}).output.splitlines()
     assert sum(line.startswith(tuple(each["dataset"] for each in one)) for line in lines) == len(one)
     assert "the forest" in lines[0]
+    for name in ("diffpool", "pyg_pool"):
+        said = call(app, ["models", name, "--why"], env={"COLUMNS": "80"}).output
+        assert "diffpool: molgraph train assay.csv -t Y -m pyg_pool " in said and "-s params.pool=diffpool" in said
+    lost = call(app, ["models", "diffpool"])
+    assert lost.exit_code == 2 and "of the model pyg_pool" in lost.stderr
     graphs = call(app, ["models", "gin", "--why"], env={"COLUMNS": "80"}).output
     assert "stratified-10 " in graphs and "the forest" not in graphs and "No random forest was measured" in graphs
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,8 @@ from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.feature_layout import MOLECULE_SPEC
 from molgraph.data.featurize import featurize
 from molgraph.data.pyg import to_pyg
-from molgraph.models.pyg_conv import TESTED, PyGConv
+from molgraph.models.pyg_conv import PyGConv
+from molgraph.nn.pyg_layers import TESTED
 from molgraph.train.make_method import make_method
 from tests.contract.test_encoders import SMILES, graphs, renumbered
 from tests.tiny import series
@@ -78,10 +81,18 @@ def test_what_cannot_be_is_refused_with_a_hint() -> None:
         build(conv="GCNCon")
     with pytest.raises(UsageError, match="no convolution"):
         build(conv="Linear")
-    with pytest.raises(UsageError, match="cannot be built"):
-        build(conv="ChebConv")
-    with pytest.raises(UsageError, match="asks for more"):
-        build(conv="PointNetConv")(batch())
+    odd: dict[str, dict[str, Any]] = {
+        "ChebConv": {}, "PointNetConv": {}, "MixHopConv": {}, "HypergraphConv": {}, "DNAConv": {}, "SplineConv": {},
+        "DenseGCNConv": {}, "GATConv": {"out_channels": 7}, "GCNConv": {"in_channels": 3}, "GINConv": {"nn": 5},
+        "PANConv": {"filter_size": 2}, "GravNetConv": {"space_dimensions": 2, "propagate_dimensions": 2, "k": 2},
+    }  # fmt: skip
+    for name, options in odd.items():
+        with pytest.raises(UsageError, match=f"{name} cannot be used"):
+            build(conv=name, options=options)
+    assert build(conv="GATConv", options={"heads": 2})(batch()).graphs.isfinite().all()
+    for unread in ({"conv": "Nope"}, {"options": {"bogus": 1}}, {"heads": 2}):
+        with pytest.raises(ValueError, match="depth=0 does not read"):
+            build(depth=0, **unread)
     with pytest.raises(ValueError, match="heads must divide"):
         build(conv="GATConv", heads=3)
     with pytest.raises(ValueError, match="GCNConv does not read heads 8"):

@@ -41,8 +41,8 @@ def within(a: Tensor, hops: int) -> Tensor:
 
 
 def mean_field(x: Tensor, u: Tensor, pairs: Tensor, compat: Tensor, steps: int) -> Tensor:
-    w = (x @ x.T) * pairs
-    w = (w / w.sum(1, keepdim=True)).nan_to_num(0.0)  # a row that hears nobody
+    w = (x @ x.T) * (1 - torch.eye(len(x)).double())
+    w = (w / w.sum(1, keepdim=True)).nan_to_num(0.0) * pairs  # of all others; those that are heard
     q = u.softmax(1)
     for _ in range(steps):
         q = (u - w @ q @ compat).softmax(1)

@@ -20,7 +20,7 @@ from molgraph.nn import relations
 from molgraph.nn.relation import Relation
 from molgraph.nn.row_graph import RowGraph
 from molgraph.nn.size_groups import SizeGroups, size_groups
-from molgraph.nn.structpool import StructPool, all_pairs_message
+from molgraph.nn.structpool import StructPool, normaliser
 
 
 def graph_of(batch: GraphBatch, d: int = 6, near: int | None = None, seed: int = 0) -> RowGraph:
@@ -60,7 +60,7 @@ def test_one_step_is_a_loop_over_four_rows(l_hop: int | None) -> None:
     known = torch.zeros(4, 3, dtype=torch.float64)
     for i in range(4):
         others = [j for j in range(4) if j != i and (l_hop is None or distance[i, j] <= l_hop)]
-        total = sum(x[i] @ x[m] for m in others)
+        total = sum(x[i] @ x[m] for m in range(4) if m != i)  # over all, whoever is heard
         heard = sum(x[i] @ x[j] / total * q[j] for j in others)
         for c in range(3):
             known[i, c] = u[i, c] - sum(heard[b] * pool.compat[b, c] for b in range(3))
@@ -135,11 +135,10 @@ def test_a_normaliser_of_rounding_error_alone_is_not_divided_by() -> None:
     x = torch.block_diag(*torch.rand(8, 1, width))  # rows that have no column in common: each product is 0
     both = (x * x.sum(0)).sum(1)
     assert (both - x.square().flip(1).sum(1)).abs().max() > 0, "no rounding to guard against"
-    q = torch.rand(8, 4)
-    assert not all_pairs_message(x, graph)(q).any(), "a sum of zeros over rounding error"
+    assert not normaliser(x, graph, guarded=True)[1].any(), "a sum of zeros over rounding error"
     alike = x + torch.rand(8, 8 * width)  # and where rows are alike, the guard changes nothing
-    heard = all_pairs_message(alike, graph)(q)
-    torch.testing.assert_close(heard, all_pairs_message(alike, graph, guarded=False)(q))
+    (total, heard), (other, also) = (normaliser(alike, graph, guarded=each) for each in (True, False))
+    assert heard.all() and also.all() and torch.equal(total, other)
 
 
 def test_groups_hold_each_row_once() -> None:

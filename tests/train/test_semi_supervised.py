@@ -204,6 +204,17 @@ def test_penalties_of_encoders_are_part_of_the_loss(name: str) -> None:
     assert all(p.grad is not None for each in learners for p in each.pools[0].parameters())
 
 
+@pytest.mark.parametrize("encoder", ["gin", "graphgps", "structpool", "dmpnn"])
+def test_the_teacher_begins_as_its_model_does_with_other_weights(encoder: str) -> None:
+    _, network, objective, _ = made("infograph-star", encoder)
+    theirs = objective.teacher.state_dict()
+    for name, own in network.encoder.state_dict().items():
+        if own.numel() > 8 and own.is_floating_point() and len(own.unique()) > 2:
+            assert not torch.equal(own, theirs[name]) and 0.5 < own.std() / theirs[name].std() < 2, name
+        elif own.is_floating_point() and own.ndim == 2:  # set on purpose, as StructPool's compatibility
+            assert torch.equal(own, theirs[name]), name
+
+
 @pytest.mark.parametrize("name", ["infograph", "infograph-star", "mean-teacher"])
 def test_penalties_of_encoders_can_be_weighed(name: str) -> None:
     _, network, objective, batch = made(name, "pyg_pool", penalties={"diffpool_link": 0.0})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -9,6 +11,7 @@ import pandas as pd
 
 from molgraph.base.errors import StorageError
 from molgraph.base.resources import shipped_dir
+from molgraph.evaluate.benchmark.recipe import BenchMethod
 from molgraph.evaluate.benchmark.report_data import BenchReport
 
 FILE = "standings.csv"
@@ -49,21 +52,35 @@ def make_standings(reports: Iterable[BenchReport]) -> pd.DataFrame:
 
     Returns:
         Columns: recipe, dataset, entity, split, metric, higher_is_better, rows, method, rank, place, score, against
-        (``better``, ``worse``, ``equivalent`` or ``undecided`` beside the forest), cpu_seconds (of a fold).
+        (``better``, ``worse``, ``equivalent`` or ``undecided`` beside the forest), cpu_seconds (of a fold), model (the
+        registered name) and settings (options of ``molgraph train``).
     """
     rows = []
     for report in reports:
         for board in (b for b in report.boards if b.primary and b.tested and b.ranking.n_folds > 1):
             frame, entity = board.to_frame(), "molecule" if board.card is None else board.card.entity
             for place, (method, row) in enumerate(frame.loc[board.ranking.ranked].iterrows(), 1):
+                known = [m for m in (report.recipe.method if report.recipe else ()) if m.row == method]
                 rows.append({
                     "recipe": report.recipe_name, "dataset": board.name, "entity": entity, "split": board.split,
                     "metric": board.metric, "higher_is_better": board.ranking.higher_is_better,
                     "rows": board.rows.rows, "method": method, "rank": int(row["rank"]), "place": place,
                     "score": float(f"{row['mean']:.4g}"), "against": row["reference"],
                     "cpu_seconds": float(f"{60 * row['cpu_minutes']:.3g}"),
+                    "model": known[0].name if known else method, "settings": settings_of(known[0]) if known else "",
                 })  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def settings_of(method: BenchMethod) -> str:
+    """The parameters of a recipe's method as options of ``molgraph train``.
+
+    Example:
+        >>> settings_of(BenchMethod(name="pyg_pool", label="diffpool", params={"pool": "diffpool", "k": 32}))
+        '-s params.pool=diffpool -s params.k=32'
+    """
+    plain = {name: value if isinstance(value, str) else json.dumps(value) for name, value in method.params.items()}
+    return " ".join(f"-s params.{name}={shlex.quote(value)}" for name, value in plain.items())
 
 
 def read_standings() -> pd.DataFrame:

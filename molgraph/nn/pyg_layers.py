@@ -1,0 +1,106 @@
+"""Build a convolution of PyTorch Geometric by its name, its arguments filled in."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import torch
+from torch import nn
+
+from molgraph.base.errors import UsageError, nearest
+
+TESTED = (  # by the tests; others of the same manner work too
+    "CGConv", "EdgeConv", "FeaStConv", "FiLMConv", "GATConv", "GATv2Conv", "GCNConv", "GENConv", "GINConv", "GINEConv",
+    "GeneralConv", "GraphConv", "NNConv", "PDNConv", "ResGatedGraphConv", "SAGEConv", "TAGConv", "TransformerConv",
+)  # fmt: skip
+
+
+def find_conv(name: str) -> type[nn.Module]:
+    """The class of that name in ``torch_geometric.nn``."""
+    import torch_geometric.nn as pyg
+
+    kind = getattr(pyg, name, None) if name.endswith("Conv") else None
+    if not inspect.isclass(kind) or not issubclass(kind, nn.Module):
+        known = [each for each in dir(pyg) if each.endswith("Conv")]
+        raise UsageError(f"PyG has no convolution {name!r}", hint=nearest(name, known))
+    return kind
+
+
+def takes(kind: type[nn.Module]) -> Mapping[str, inspect.Parameter]:
+    """The arguments of a convolution's constructor."""
+    return inspect.signature(kind.__init__).parameters
+
+
+def edge_argument(kind: type[nn.Module]) -> str:
+    """What a convolution calls features of the bonds; empty where it takes none (a weight a bond is no feature)."""
+    asked = inspect.signature(kind.forward).parameters
+    reads = kind.__name__ == "NNConv" or {"edge_dim", "dim"} & {*takes(kind)}
+    return "edge_attr" if "edge_attr" in asked and reads else ""
+
+
+def build_conv(kind: type[nn.Module], d_hidden: int, d_bond: int, heads: int, options: Mapping[str, Any]) -> nn.Module:
+    """One convolution from d_hidden to d_hidden, tried on a chain of three nodes.
+
+    Heads side by side are ``d_hidden`` wide together, and others each; a network that it asks for reads one node or
+    the pair of both ends, whichever it runs with.
+
+    Raises:
+        UsageError: it cannot be built or run so, with PyG's own words.
+        ValueError: heads that do not divide the width.
+    """
+    heads, network, forms = _forms(kind, heads, options)
+    if len(forms) > 1 and forms[0][1] != 1 and d_hidden % heads:
+        raise ValueError(f"heads is {heads}, d_hidden {d_hidden}: heads must divide d_hidden")
+    unready, made, reason = torch.empty(0).device.type == "meta", [], ""  # meta: a file is measured before it is loaded
+
+    def make(form: tuple[int, int], d: int) -> nn.Module:
+        have: dict[str, Any] = dict.fromkeys(("in_channels", "channels", "hidden_channels"), d)
+        have |= {"out_channels": d // form[1], "heads": heads}
+        if network:
+            read, out = (d_bond, d * d) if kind.__name__ == "NNConv" else (d * form[0], d)
+            have["nn"] = nn.Sequential(nn.Linear(read, d), nn.ReLU(), nn.Linear(d, out))
+        if edge_argument(kind):
+            have |= {"edge_dim": d_bond, "dim": d_bond}
+        return kind(**{key: value for key, value in have.items() if key in takes(kind)} | dict(options))
+
+    for form in forms:
+        try:
+            made.append(make(form, d_hidden))
+            if unready:
+                with torch.device("cpu"), torch.random.fork_rng(devices=[]):
+                    d = 4 * heads
+                    shape = _try(make(form, d), d, d_bond)
+            else:
+                d, shape = d_hidden, _try(made[-1], d_hidden, d_bond)
+            if shape == (3, d):
+                return made[-1]
+            reason = reason or f"it gives values of shape {shape}, and {(3, d)} was asked for"
+        except Exception as error:  # it is somebody else's code, which may raise anything
+            reason = reason or f"{type(error).__name__}: {error}"
+    if unready and made:  # options of a certain width; it ran when it was written
+        return made[0]
+    words = f"{kind.__name__} cannot be used with {sorted(options) or 'its defaults'} ({' '.join(reason.split())})"
+    hint = f"these work: {', '.join(TESTED)}; options={{...}} hands a convolution what it asks for"
+    raise UsageError(words, hint=hint)
+
+
+def _forms(kind: type[nn.Module], heads: int, options: Mapping[str, Any]) -> tuple[int, bool, list[tuple[int, int]]]:
+    """Heads, whether a network is asked for, and what to try: its input and the parts of an output, in d_hidden."""
+    asked, heads = takes(kind), options.get("heads", heads)
+    beside = "heads" in asked and options.get("concat", True) is True and isinstance(heads, int) and heads > 0
+    network = "nn" in asked and asked["nn"].default is inspect.Parameter.empty
+    reads = (1, 2) if network and kind.__name__ != "NNConv" else (1,)
+    return heads, network, [*product(reads, (heads, 1) if beside else (1,))]
+
+
+def _try(conv: nn.Module, d_hidden: int, d_bond: int) -> tuple[int, ...]:
+    """The shape of what it gives for a chain of three nodes."""
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    given = {name: torch.ones(4, d_bond) for name in filter(None, [edge_argument(type(conv))])}
+    with torch.no_grad():
+        out = conv.eval()(torch.ones(3, d_hidden), edges, **given)
+    conv.train()
+    return tuple(out.shape)
