@@ -15,6 +15,15 @@ from molgraph.nn.relation import Relation
 from molgraph.nn.segment import segment_mean
 
 
+def mean_of(h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
+    """The mean of each row's graph, summed in double precision: where all rows are alike it is them to the last bit.
+
+    The rounding of a float32 mean, divided by a spread of almost 0, would depend on the graphs beside it.
+    """
+    mean = segment_mean(h.double(), members).to(h.dtype)
+    return mean.index_select(0, members.target)
+
+
 @register(
     "norm",
     "graph",
@@ -32,7 +41,7 @@ class Graph(Norm):
     def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
         """float [n, d] to [n, d]."""
         graph_of = members.target
-        centred = h - self.alpha * segment_mean(h, members).index_select(0, graph_of)
+        centred = h - self.alpha * mean_of(h, members)
         spread = (segment_mean(centred.square(), members) + 1e-5).rsqrt().index_select(0, graph_of)
         return self.gamma * centred * spread + self.beta
 
@@ -96,6 +105,6 @@ class Pair(Norm):
 
     def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
         """float [n, d] to [n, d]."""
-        centred = h - segment_mean(h, members).index_select(0, members.target)
+        centred = h - mean_of(h, members)
         length = segment_mean(centred.square().sum(1, keepdim=True), members)
         return self.scale * centred * (length + 1e-5).rsqrt().index_select(0, members.target)

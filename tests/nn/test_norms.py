@@ -96,3 +96,13 @@ def test_batch_norm_counts_atoms_where_rows_stand_for_several(name: str) -> None
     assert len(found[0]) == len(found[1])
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("norm", [Graph, Pair])
+def test_rows_that_are_alike_are_zero_without_any_rounding(norm: type[Norm]) -> None:
+    torch.manual_seed(0)
+    sizes = torch.tensor([6, 3, 7, 11])
+    alike = 100 * torch.rand(4, 32).repeat_interleave(sizes, dim=0)  # as the atoms of benzene are
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), sizes.cumsum(0)])
+    members = Relation(torch.arange(27), offsets, 27, 4)
+    assert not norm(32)(alike, members).any()
