@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -23,6 +22,13 @@ Reduce: TypeAlias = str | Callable[[Tensor, Relation], Tensor]
 
 class _GatherSum(torch.autograd.Function):
     """``out[t] = sum of x[source[k]] for k in offsets[t]:offsets[t + 1]``; its adjoint is itself on the transpose."""
+
+    @classmethod
+    def apply(cls, *args: Tensor) -> Tensor:
+        """As torch's, which binds the arguments to their names anew at each call: that costs more than a small sum."""
+        if torch._C._are_functorch_transforms_active():
+            return super().apply(*args)
+        return super(torch.autograd.Function, cls).apply(*args)  # type: ignore[misc]
 
     @staticmethod
     def forward(
@@ -52,10 +58,6 @@ class _GatherSum(torch.autograd.Function):
             raise ValueError("vmap goes over rows, not over relations")
         rows = x.movedim(dims[0], 1)
         return _GatherSum.apply(rows.flatten(1), *index).unflatten(1, rows.shape[1:]), 1
-
-
-# torch reads it at every call; reading the annotations each time costs more than a small sum
-_GatherSum.forward.__signature__ = inspect.signature(_GatherSum.forward)  # type: ignore[attr-defined]
 
 
 def gather_sum(x: Sources, relation: Relation) -> Targets:
