@@ -15,15 +15,16 @@ def about_zoo(results: dict[str, Any]) -> list[str]:
     lines = [
         "",
         "Where the time of the zoo's layers goes: milliseconds a batch, molgraph beside PyG. Products, norms and",
-        "activations are the same work on both sides, less for rows that are shared; what the columns leave of the",
-        "whole is Python, and finding the rows that look alike.",
+        "activations are the same work on both sides, less for rows that are shared. Finding rows that look alike is",
+        "molgraph's alone, and training does it ahead. What the columns leave is Python.",
         "",
-        "| layer | whole | matrix products | along edges | rest of torch |",
-        "|---|---|---|---|---|",
+        "| layer | whole | matrix products | along edges | rest of torch | finding rows |",
+        "|---|---|---|---|---|---|",
     ]
     for name, row in rows.items():
         cells = [" / ".join(figure(ms[kind]) for ms in row["ms"]) for kind in ("products", "edges", "rest")]
         whole = " / ".join(map(figure, row["batch_ms"]))
+        cells.append(figure(row["rows_ms"]) if "rows_ms" in row else "")
         lines.append(f"| {name.replace(', forward and backward', '')} | {whole} | {' | '.join(cells)} |")
     if loading := results.get("loading"):
         share = loading["waited_ms"] / loading["step_ms"]
