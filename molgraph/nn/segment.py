@@ -24,7 +24,7 @@ class _GatherSum(torch.autograd.Function):
     """``out[t] = sum of x[source[k]] for k in offsets[t]:offsets[t + 1]``; its adjoint is itself on the transpose."""
 
     @classmethod
-    def apply(cls, *args: Tensor) -> Tensor:
+    def apply(cls, *args: Any) -> Any:
         """As torch's, which binds the arguments to their names anew at each call: that costs more than a small sum."""
         if torch._C._are_functorch_transforms_active():
             return super().apply(*args)

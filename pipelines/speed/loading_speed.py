@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
-from zoo_speed import SPEC, Graphs
+from zoo_pairs import SPEC, Graphs
 
 from molgraph.base.registry import get
 from molgraph.data.batch import GraphBatch, collate

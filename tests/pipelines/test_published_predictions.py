@@ -25,4 +25,4 @@ def test_simulated_free_energies_stand_on_the_board_of_freesolv(data_dir: Path, 
     assert board.methods == ["simulation", "mean"] and board.ranking.table["mean"]["simulation"] == pytest.approx(
         1.5, abs=0.1
     )
-    assert "self-reported" in board.notes[0]
+    assert board.entered["simulation"].startswith("self-reported")

@@ -21,9 +21,9 @@ SPEED = str(Path(__file__).parents[2] / "pipelines" / "speed")
 
 @pytest.fixture(scope="module")
 def zoo() -> Iterator[ModuleType]:
-    """``pipelines/speed/zoo_speed.py``, whose folder is in the path of its scripts."""
+    """``pipelines/speed/zoo_pairs.py``, whose folder is in the path of its scripts."""
     sys.path.insert(0, SPEED)
-    yield importlib.import_module("zoo_speed")
+    yield importlib.import_module("zoo_pairs")
     sys.path.remove(SPEED)
 
 
