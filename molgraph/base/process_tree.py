@@ -1,4 +1,4 @@
-"""Measure a process with everything that it started, and end what processes leave behind."""
+"""Measure the memory of a process and its child processes, and kill child processes whose parent has ended."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def export(
     """
     from molgraph.api.benchmarking import benchmark
     from molgraph.cli.show import command, say, steps
-    from molgraph.evaluate.benchmark.submission import FOLDS, export_folds
+    from molgraph.evaluate.benchmark.export import FOLDS, export_folds
 
     with steps():
         result = benchmark(recipe, out=out, only={"method": ()})

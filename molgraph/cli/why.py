@@ -49,9 +49,10 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
                 led, behind = (_share(row[key], row["boards"]) for key in ("first", "behind"))
                 table.add_row(str(method), led, behind, f"{row['place']:.1f}", f"{float(f'{row.cpu_seconds:.2g}'):g}")
             console.print(table, "")
-        named = ", ".join(f"{row.method} ({row.model})" for row in _others(standings).itertuples())
-        console.print(f"[dim]rows with settings of their own: {named}; how to train one: [/dim]", end="")
-        console.print("[dim]molgraph models diffpool --why[/dim]")
+        if rows := [*_others(standings).itertuples()]:
+            named = ", ".join(f"{row.method} ({row.model})" for row in rows)
+            how = f"molgraph models {rows[0].method} --why"
+            console.print(f"[dim]rows with settings of their own: {named}; how to train one: {how}[/dim]")
         console.print(f"[dim]{NOTE}[/dim]")
         console.print("[dim]more about one, board by board: molgraph models random_forest --why[/dim]")
     else:

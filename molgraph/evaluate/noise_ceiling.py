@@ -1,4 +1,4 @@
-"""Find the best score that the noise of labels allows."""
+"""Compute the best RMSE, MAE, R² or rank correlation that a model can reach on noisy labels."""
 
 from __future__ import annotations
 

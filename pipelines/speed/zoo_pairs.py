@@ -1,4 +1,4 @@
-"""Pairs of the same network, of molgraph's layers and of PyG's, with the same weights and outputs."""
+"""Build the same networks from molgraph's layers and from PyG's, with equal weights, to time them side by side."""
 
 from __future__ import annotations
 

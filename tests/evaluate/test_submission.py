@@ -23,13 +23,14 @@ from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.table import make_table
 from molgraph.evaluate.benchmark.cells import file_of_split
+from molgraph.evaluate.benchmark.export import export_folds
 from molgraph.evaluate.benchmark.report import write_bench_report
 from molgraph.evaluate.benchmark.report_data import entered_rows
 from molgraph.evaluate.benchmark.report_rows import sentences
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.benchmark.site import page_of, write_site
-from molgraph.evaluate.benchmark.submission import export_folds, submit
+from molgraph.evaluate.benchmark.submission import submit
 from molgraph.evaluate.benchmark.verify import verify_records
 from molgraph.evaluate.label_check import perfect
 from tests.evaluate.bench_tables import go, recipe, small
@@ -226,9 +227,14 @@ def test_ids_that_a_program_read_as_numbers_or_as_nothing_are_known(tmp_path: Pa
     export_folds(read_records(tmp_path / "run"))
     (tmp_path / "card.toml").write_text('name = "mine"\npretraining = "ZINC, 250k"\n')
     frame = predicted(tmp_path / "run")
+    with pytest.raises(DataError, match="ids of other rows"):
+        enter(tmp_path / "run", frame.assign(id=""))
     assert frame["id"].dtype.kind == "f" and frame["split_hash"].str.startswith("h").all()
     with pytest.raises(DataError, match="ids of other rows"):
         enter(tmp_path / "run", frame.assign(id=frame.id + 1))
+    (tmp_path / "wrong.toml").write_text('name = "mine"\npretraining = "zink.smi"\n')
+    with pytest.raises(MolgraphError, match=r"zink\.smi"):
+        submit(read_records(tmp_path / "run"), tmp_path / "predictions.csv", tmp_path / "wrong.toml")
     enter(tmp_path / "run", frame)
     said = entered_rows(read_records(tmp_path / "run"), "small")["mine"]
     assert "pretraining ZINC, 250k" in said and "no test molecules were looked for" in said

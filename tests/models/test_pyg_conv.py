@@ -89,6 +89,8 @@ def test_what_cannot_be_is_refused_with_a_hint() -> None:
     for name, options in odd.items():
         with pytest.raises(UsageError, match=f"{name} cannot be used"):
             build(conv=name, options=options)
+    with pytest.raises(UsageError, match="keeps the edges of its first batch"):
+        build(conv="GCNConv", options={"cached": True})
     assert build(conv="GATConv", options={"heads": 2})(batch()).graphs.isfinite().all()
     for unread in ({"conv": "Nope"}, {"options": {"bogus": 1}}, {"heads": 2}):
         with pytest.raises(ValueError, match="depth=0 does not read"):

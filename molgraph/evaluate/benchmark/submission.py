@@ -1,19 +1,16 @@
-"""Export the folds of a benchmark as csv files, and add the predictions that any program made for them as cells."""
+"""Check the predictions that any program made for a benchmark's folds, and add them as cells."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from molgraph.base import progress
-from molgraph.base.contracts import Prediction, Target
-from molgraph.base.csv_text import write_csv
+from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.paths import atomic_write, missing_file, storage_error
 from molgraph.base.toml_config import Section, read_toml
@@ -22,8 +19,8 @@ from molgraph.chem.inchi import inchikeys
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
-from molgraph.data.table_parquet import OF_ARRAYS
 from molgraph.evaluate.benchmark.cells import PREDICTIONS, Cell, file_of_split
+from molgraph.evaluate.benchmark.export import KEYS, PART, fold_mark
 from molgraph.evaluate.benchmark.job import Outcome
 from molgraph.evaluate.benchmark.recipe import BenchMethod, Label
 from molgraph.evaluate.benchmark.run_folder import SUBMITTED, Records
@@ -31,74 +28,10 @@ from molgraph.evaluate.benchmark.store import keep, make_manifest, sha256, work_
 from molgraph.evaluate.benchmark.worker import write_predictions
 from molgraph.evaluate.label_check import label_noise, refuse_labels
 
-FOLDS = "folds"
-KEYS = ["dataset", "split", "repeat", "fold"]
-PART = [*KEYS, "split_hash"]  # which test rows a prediction belongs to
-RESERVED = (*PART, "row", "id", "weight")
-DIGITS = 16  # of the split's hash, which depends on the rows' content too
 SHOWN = 3
+NOTHING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A")  # as programs read them
 WHOLE = 0.01  # what the probabilities of a row may lack of 1
 ROW_BYTES = 65_536  # of a row of predictions, at most
-
-
-def export_folds(records: Records) -> list[Path]:
-    """Write ``train.csv``, ``test.csv`` and, where there is one, ``valid.csv`` of every fold of a folder with its plan.
-
-    Test files have no labels. Their first columns say which fold they are of; ``molgraph bench submit`` takes test
-    files back with a column of predictions for each target.
-
-    Returns:
-        The folders of the folds, ``FOLDER/folds/DATASET/SPLIT/r0-f0``.
-
-    Raises:
-        UsageError: a dataset of graphs or geometries, which no csv file holds.
-    """
-    made = []
-    parts = [(name, *part) for name, problem in records.problems.items() for part in problem.split_hash]
-    tables = {name: records.table(name) for name in dict.fromkeys(name for name, *_ in parts)}
-    for name, table in tables.items():
-        if odd := [e.name for e in table.entities if e.kind in OF_ARRAYS]:
-            raise UsageError(f"{name} has {odd[0]!r}, which is no text", hint="leave it out of the recipe")
-        columns = [e.name for e in table.entities] + [t.name for t in table.row_targets] + [*table.feature_names]
-        if taken := [each for each in columns if each in RESERVED]:
-            raise UsageError(f"{name} has a column {taken[0]!r}, which the files need", hint="give it another name")
-    for part in progress.track(parts, label="exporting"):
-        table, split = tables[part[0]], Split.load(file_of_split(records.out, *part))
-        folder = records.out / FOLDS / part[0] / part[1] / f"r{part[2]}-f{part[3]}"
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, rows in (("train", split.train), ("valid", split.valid)):
-            if len(rows):
-                write_csv(folder / f"{name}.csv", pd.DataFrame(_columns(table, rows, labelled=True)))
-        head = dict(zip(PART, (*part, _mark(records, part)), strict=True))
-        write_csv(folder / "test.csv", pd.DataFrame(head | _columns(table, split.test, labelled=False)))
-        made.append(folder)
-    for old in {*(records.out / FOLDS).glob("*/*/*")} - {*made}:  # of another recipe
-        shutil.rmtree(old)
-    return made
-
-
-def _mark(records: Records, part: tuple[str, str, int, int]) -> str:
-    """What a fold's files say of its split; a text that nothing reads as a number."""
-    return f"h{records.problems[part[0]].split_hash[part[1:]][:DIGITS]}"
-
-
-def _columns(table: Table, rows: np.ndarray, *, labelled: bool) -> dict[str, Any]:
-    """Number, id, entities and features of rows, which a method may read, and with ``labelled`` what it learns from."""
-    part = table.take(rows)
-    made: dict[str, Any] = {"row": rows, "id": part.ids} | {e.name: e.values for e in part.entities}
-    if part.features is not None:
-        made |= dict(zip(part.feature_names, part.features.T, strict=True))
-    if labelled and part.y is not None:
-        made |= {target.name: _words(target, y) for target, y in zip(part.row_targets, part.y.T, strict=True)}
-        made |= {} if part.weights is None else {"weight": part.weights}
-    return made
-
-
-def _words(target: Target, y: np.ndarray) -> Any:
-    """Labels as files have them: numbers, or the names of several classes."""
-    if target.kind != "multiclass":
-        return y
-    return [target.classes[int(code)] if np.isfinite(code) else "" for code in y]
 
 
 class Card(Section):
@@ -148,6 +81,8 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
     frame, content = _read(predictions, sum(len(split.test) for split in splits.values()))
     tables = {name: records.table(name) for name in frame["dataset"].unique() if name in records.problems}
     corpus = card.parent / about.pretraining
+    if corpus.suffix and len(about.pretraining.split()) == 1 and not corpus.is_file():
+        raise missing_file(corpus, "file of the molecules of pretraining")
     pretrained = _parents(read_table(corpus).smiles) if about.pretraining and corpus.is_file() else set()
     row = BenchMethod(name=about.name, kind="external")
     recipe = records.recipe.model_copy(update={"method": (*records.recipe.method, row)})
@@ -158,7 +93,7 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
         if key not in splits:
             raise DataError(f"the run has no fold {where}", hint="export its folds and predict those")
         problem, test = records.problems[dataset], tables[dataset].take(splits[key].test)
-        mark = _mark(records, key)
+        mark = fold_mark(records, key)
         if (part["split_hash"] != mark).any():
             raise DataError(f"{where} is another split: {part['split_hash'].iloc[0]}, the run has {mark}")
         made = _check(splits[key], test, part, where, label_noise(dataset))
@@ -255,7 +190,7 @@ def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: fl
 def _same_ids(given: pd.Series, own: pd.Series) -> pd.Series:
     """Whether ids are the rows' own, as far as a program that reads 007 as a number, and NA as nothing, keeps them."""
     numbers = [pd.to_numeric(each, errors="coerce") for each in (given, own)]
-    return (given == own) | (given == "") | (numbers[0] == numbers[1])
+    return (given == own) | ((given == "") & own.isin(NOTHING)) | (numbers[0] == numbers[1])
 
 
 def _some(rows: pd.Series) -> str:

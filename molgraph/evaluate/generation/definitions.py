@@ -1,4 +1,4 @@
-"""Explain the metrics of samples to readers of pages and tables."""
+"""Define the metrics of generated molecules (validity, novelty, IntDiv, SNN, KL) in words, for reports and tables."""
 
 from __future__ import annotations
 
