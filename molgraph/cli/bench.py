@@ -43,6 +43,7 @@ def run(
         name = "mine"
         path = "measured.csv"
         targets = ["logS"]
+        margin = 0.1                        # smaller differences are no better
         sequence = "protein"                # of pairs; smiles = [...], geometry = "geometry" likewise
 
     Splits, each with a name on the board (`label = ...` where two are alike):

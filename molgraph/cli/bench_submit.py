@@ -64,7 +64,7 @@ def submit(
         code = "https://example.org/mine"
         commit = "3f2c1d0"
         licence = "MIT"
-        pretraining = "corpus.smi"         # test molecules in it are counted; or words
+        pretraining = "corpus.smi"         # searched for test molecules
         tuning = "20 trials inside each training part"
         hardware = "one GPU"
         seconds = 40.0                     # of a fold
