@@ -44,7 +44,7 @@ def run(
         path = "measured.csv"
         targets = ["logS"]
         margin = 0.1                        # smaller differences are no better
-        sequence = "protein"                # of pairs; smiles = [...], geometry = "geometry" likewise
+        sequence = "protein"                # of pairs; or geometry = "atoms"
 
     Splits, each with a name on the board (`label = ...` where two are alike):
         [[split]]
