@@ -121,11 +121,15 @@ def _uncensored(own: OwnTable, table: Table) -> Table:
         raise DataError(
             f"the [[table]] {own.name!r}: its censoring column says {str(marks[~known][0])!r}", hint="<, > or ="
         )
-    if own.qualifiers == "strip" or table.y is None:
+    if table.y is None:
         return table
     numbers = np.array([target.kind in ("regression", "bounded") for target in table.row_targets])
-    censored = np.isin(marks, CENSORED)[:, None] & numbers & np.isfinite(table.y)
+    there = numbers & np.isfinite(table.y)
+    censored = np.isin(marks, CENSORED)[:, None] & there
     if censored.any() and own.qualifiers == "refuse":
         words = f"the [[table]] {own.name!r} has {censored.sum():,} censored labels"
         raise DataError(words, hint='say qualifiers = "drop" to leave them out, or "strip" to take them as they are')
-    return replace(table, y=np.where(censored, np.nan, table.y))
+    kept = own.qualifiers == "strip"
+    fate = "are read as if they were exact" if kept else "were taken out"
+    told = (f"{censored.sum():,} of {there.sum():,} labels are censored and {fate}",) * bool(censored.any())
+    return replace(table, y=table.y if kept else np.where(censored, np.nan, table.y), notes=(*table.notes, *told))

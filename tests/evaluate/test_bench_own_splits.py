@@ -15,7 +15,10 @@ from molgraph.data.read import read_table
 from molgraph.data.splits import Split, split_table
 from molgraph.data.standardise import standardise
 from molgraph.evaluate.benchmark.plan import prepare
+from molgraph.evaluate.benchmark.published_record import read_record, write_record
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.evaluate.benchmark.report_data import gather
+from molgraph.evaluate.benchmark.result import BenchmarkResult
 from molgraph.evaluate.benchmark.verify import verify_records
 from tests.evaluate.bench_tables import go
 
@@ -161,6 +164,14 @@ def test_weights_features_and_censored_labels_of_an_own_table(frame: pd.DataFram
         own = {"censoring": "sign", "qualifiers": qualifiers}
         table = read_own_table(asked(tmp_path / "m.csv", {"recipe": "random"}, **own).table[0])
         assert np.isnan(table.y[:, 0]).sum() == lost and len(table) == N
+        fate = "were taken out" if lost else "are read as if they were exact"
+        assert table.notes == (f"3 of {N} labels are censored and {fate}",)
+    asks = asked(tmp_path / "m.csv", {"recipe": "random", "folds": 3}, qualifiers="strip", censoring="sign")
+    made = BenchmarkResult(go(tmp_path / "run", asks, {"mine": table}))
+    report = gather(made.records, made.scores, slices=False)
+    write_record(made.records, made.scores, report, tmp_path / "record")
+    for board in (*report.boards, *read_record(tmp_path / "record").boards):
+        assert f"{N} rows; 3 of {N} labels are censored and are read as if they were exact" in repr(board).splitlines()
     with pytest.raises(MolgraphError, match="'mine' has 3 censored labels"):
         read_own_table(asked(tmp_path / "m.csv", {"recipe": "random"}, censoring="sign").table[0])
     with pytest.raises(MolgraphError, match="its censoring column says 'train'"):

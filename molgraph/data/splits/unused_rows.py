@@ -23,24 +23,27 @@ class RowCount:
 
     rows: int = 0  # how many; 0 where nobody said
     left_out: Mapping[str, int] = field(default_factory=dict)  # why a row is in no part of any split -> how many are
+    notes: tuple[str, ...] = ()  # how the values of a table of one's own were read
 
     def __str__(self) -> str:
-        """All rows, or those that are used, of how many, and why the others are not; empty where nobody said.
+        """All rows, or those that are used, of how many, why the others are not, notes; empty where nobody said.
 
         Example:
             >>> print(RowCount(2050, {"cannot be read": 11}))
             2,039 of 2,050 rows; 11 cannot be read
             >>> print(RowCount(1, {}))
             1 row
+            >>> print(RowCount(9, notes=("2 of 9 labels are censored and were taken out",)))
+            9 rows; 2 of 9 labels are censored and were taken out
         """
         lost = sum(self.left_out.values())
         if not lost:
-            return count(self.rows, "row") if self.rows else ""
+            return "; ".join([count(self.rows, "row"), *self.notes]) if self.rows else ""
         most = sorted(self.left_out.items(), key=lambda item: -item[1])
         said = [f"{n:,} {reason}" for reason, n in most[:_SHOWN]]
         rest = sum(n for _, n in most[_SHOWN:])
         said += [f"{rest:,} for {len(most) - _SHOWN} more reasons"] if rest else []
-        return f"{self.rows - lost:,} of {self.rows:,} rows; {', '.join(said)}"
+        return "; ".join([f"{self.rows - lost:,} of {self.rows:,} rows", ", ".join(said), *self.notes])
 
 
 def unused_rows(table: Table, splits: Iterable[Split]) -> dict[str, int]:

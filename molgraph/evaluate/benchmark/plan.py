@@ -51,6 +51,7 @@ class DatasetPlan:
     split_hash: Mapping[tuple[str, int, int], str] = field(default_factory=dict)  # by split label, repeat, fold
     cells: tuple[Cell, ...] = ()  # everything that the recipe asks for on it
     left_out: Mapping[str, int] = field(default_factory=dict)  # reason -> rows that are in no part of any split
+    notes: tuple[str, ...] = ()  # how the values of a table of one's own were read
     refused_splits: Mapping[str, str] = field(default_factory=dict)  # split label -> why
     resolved: Resolved = field(default_factory=dict)  # row of the board -> parameters, defaults included, and code
 
@@ -204,9 +205,10 @@ def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetP
     """The plan of a dataset without its splits, and its table."""
     if table is None:
         loaded = load_dataset(name)
+        notes: tuple[str, ...] = ()
         table, digest, edition, leading = loaded.table, loaded.hash, loaded.edition, loaded.card.metric
     else:
-        digest, edition = content_hash(table), OWN
+        digest, edition, notes = content_hash(table), OWN, table.notes
         leading = next((t.metric for t in recipe.table if t.name == name), "")
     if recipe.generates:
         if [each.kind for each in table.entities] != ["molecule"]:
@@ -218,7 +220,7 @@ def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetP
         way = "read its table with them, as read_table(file, targets=[...]); or leave out a set to generate from"
         raise DataError(f"{name} has no targets: {way}")
     metrics = metrics_of(recipe, table.row_targets, leading, pairs=len(table.entities) > 1)
-    return DatasetPlan(name, edition, digest, len(table), table.row_targets, metrics), table
+    return DatasetPlan(name, edition, digest, len(table), table.row_targets, metrics, notes=notes), table
 
 
 def metrics_of(

@@ -96,7 +96,7 @@ def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
         )
     recipe, problems = records.recipe, records.problems
     leading = {name: [m[0] for m in p.metrics.values()] for name, p in problems.items() if p.metrics}
-    rows = {name: RowCount(problem.rows, problem.left_out) for name, problem in problems.items()}
+    rows = {name: RowCount(problem.rows, problem.left_out, problem.notes) for name, problem in problems.items()}
     boards = make_boards(scores, recipe, primary=leading, rows=rows)
     places = list(dict.fromkeys((board.dataset, board.split) for board in boards)) if slices else []
     made = ((p, slice_records(records, problems[p[0]], p[1])) for p in progress.track(places, label="slices"))
