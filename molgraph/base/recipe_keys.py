@@ -109,7 +109,9 @@ class ModelSection(Section):
 class GradientDescent(Section):
     """How weights are learned: the keys that gradient descent alone has."""
 
-    epochs: Annotated[Count, Option("Passes over the data, at most.", "N")] = 50
+    epochs: Annotated[
+        Count | None, Option("Passes over the data, at most; if not given 50, or what 3,000 steps take.", "N")
+    ] = None
     min_steps: Annotated[
         Annotated[int, Range(0, LARGEST)],
         Option("Steps at least, where none is stopped early: few rows get more epochs, patience and warm-up.", "N"),

@@ -84,7 +84,8 @@ class Fit:
         self.train, self.valid, self.plan = train, valid, plan
         self.steps = len(batch_order(len(train), plan.how.batch_size, least=plan.least_rows))
         self.how = how = stretched(plan.how, self.steps)
-        self.rates = Steps(how.learning_rate, int(how.warmup_epochs * self.steps), how.epochs * self.steps)
+        self.epochs = cast(int, how.epochs)
+        self.rates = Steps(how.learning_rate, int(how.warmup_epochs * self.steps), self.epochs * self.steps)
         self.path = None if plan.folder is None else plan.folder / checkpoint.FILE_NAME
         self.progress = Progress()
         self.saved_at = 0.0
@@ -108,12 +109,12 @@ class Fit:
         if self.path is not None and self.path.exists():
             self.progress = checkpoint.load(fabric, self.path, self.learner, self.optimizers, plan.prints)
             if fabric.is_global_zero:
-                at = f"going on from the checkpoint, epoch {self.progress.epoch + 1} of {how.epochs}"
+                at = f"going on from the checkpoint, epoch {self.progress.epoch + 1} of {self.epochs}"
                 by = f"done already, by the run before; epochs: {len(self.progress.curves)}"
                 logger.info(f"{plan.label}: {by if self.progress.done else at}")
         now, fresh = self.progress, not self.progress.done
         quiet = None if fabric.is_global_zero else True
-        with watch_ctrl_c() as pressed, bar(plan.label, how.epochs * self.steps, quiet) as line:
+        with watch_ctrl_c() as pressed, bar(plan.label, self.epochs * self.steps, quiet) as line:
             line.advance(now.epoch * self.steps + now.position)
             while not now.done:
                 began = time.monotonic() - now.seconds
@@ -207,7 +208,7 @@ class Fit:
         parts = {f"train_{name}": share / max(n, 1) for name, (share, n) in now.parts.items()} | parts
         row = dict(zip(CURVES, (now.epoch + 1, train_loss, valid_loss, rate, time.monotonic() - began), strict=True))
         now.curves.append(row | parts | row)  # a part that is called loss leaves the loss as it is
-        last = now.epoch + 1 >= how.epochs
+        last = now.epoch + 1 >= self.epochs
         early = self.objective.warming_up(StepState((now.epoch + 1) * self.steps - 1, self.rates.total, now.epoch))
         if early or valid_loss < now.best_loss or (self.valid is None and last):
             now.best_loss, now.best_epoch = math.inf if early else valid_loss, now.epoch

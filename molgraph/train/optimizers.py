@@ -14,6 +14,8 @@ from torch import nn
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.registry import get, register
 
+USUAL_EPOCHS, USUAL_STEPS = 50, 3000  # where neither epochs nor min_steps is given
+
 
 @runtime_checkable
 class MakeOptimizer(Protocol):
@@ -36,13 +38,19 @@ class Schedule(Protocol):
 def stretched(how: GradientDescent, steps: int) -> GradientDescent:
     """As many more epochs, patience and warm-up, for so many steps an epoch, as ``min_steps`` asks for.
 
+    Where neither is given there are 50 epochs, or as many as make 3,000 steps: for a few hundred molecules 50 are few.
+
     Example:
         >>> few = stretched(GradientDescent(epochs=50, patience=15, min_steps=3000), 20)
         >>> few.epochs, few.patience, few.warmup_epochs
         (150, 45, 6.0)
+        >>> stretched(GradientDescent(), 20).epochs, stretched(GradientDescent(epochs=5), 20).epochs
+        (150, 5)
     """
-    epochs = max(how.epochs, math.ceil(how.min_steps / steps))
-    times = epochs / how.epochs
+    asked = how.epochs or USUAL_EPOCHS
+    least = how.min_steps or (0 if how.epochs else USUAL_STEPS)
+    epochs = max(asked, math.ceil(least / steps))
+    times = epochs / asked
     patience = None if how.patience is None else math.ceil(how.patience * times)
     return how.model_copy(update={"epochs": epochs, "patience": patience, "warmup_epochs": how.warmup_epochs * times})
 

@@ -55,7 +55,7 @@ def test_headline_boards_have_the_methods_that_they_must_have(name):
     tuned = {"xgboost-tuned", "forest-tuned", "dmpnn-tuned"}
     plain = {"mean", "knn", "random_forest", "xgboost", "maplight", "dmpnn", "dmpnn+rdkit", "dmpnn-ens5", "chemprop"}
     assert tuned | plain <= {m.row for m in recipe.method}
-    assert {s.recipe for s in recipe.split} == {"scaffold/balanced", "cluster/butina", "random"}
+    assert {s.recipe for s in recipe.split} >= {"scaffold/balanced", "cluster/butina", "random"}
     assert len({m.search.trials for m in recipe.method if m.search}) == 1, "equal trials"
 
 
@@ -153,7 +153,7 @@ def test_resolved_parameters_have_the_defaults_of_what_they_name():
     ]
     recipe = made(datasets=["chembl2321810"], method=method)
     resolved, _ = check_recipe(recipe, FACTORY, {})
-    assert resolved["dmpnn"]["params"] == {"depth": 4} and resolved["dmpnn"]["epochs"] == 50
+    assert resolved["dmpnn"]["params"] == {"depth": 4} and resolved["dmpnn"]["batch_size"] == 64
     assert resolved["dmpnn"]["defaults"]["dmpnn"]["d_hidden"] == 300 and "concat" in resolved["dmpnn"]["defaults"]
     assert [member["n_estimators"] for member in resolved["ensemble"]["members"]] == [300, 300]
     assert json.loads(json.dumps(resolved)) == resolved, "plain values"

@@ -53,7 +53,10 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
         "format": FORMAT,
         "name": report.recipe_name,
         "leading": leading,
-        "rows": {b.dataset: [b.rows.rows, dict(b.rows.left_out), *([b.rows.notes] if b.rows.notes else [])] for b in report.boards},
+        "rows": {
+            b.dataset: [b.rows.rows, dict(b.rows.left_out), *([b.rows.notes] if b.rows.notes else [])]
+            for b in report.boards
+        },
         # the labels, which are not in the record, are needed for these
         "entered": {b.dataset: dict(b.entered) for b in report.boards if b.entered},
         "ceilings": [[*b.place, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings],
@@ -93,7 +96,9 @@ def read_record(folder: str | Path) -> BenchReport:
         }
         known = {key: about[key] for key in _PLAIN}
         leading, scores = dict(about["leading"]), read_scores(folder / PACKED)
-        rows = {dataset: RowCount(n, why, *more) for dataset, (n, why, *more) in about.get("rows", {}).items()}  # later than leading
+        rows = {
+            dataset: RowCount(n, why, *more) for dataset, (n, why, *more) in about.get("rows", {}).items()
+        }  # later than leading
         entered = {dataset: dict(told) for dataset, told in about.get("entered", {}).items()}
         known["refused_splits"] = {(dataset, split): why for dataset, split, why in about.get("refused_splits", [])}
     except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
