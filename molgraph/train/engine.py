@@ -134,8 +134,7 @@ class Fit:
 
     def _epoch(self) -> Iterator[tuple[float, int]]:
         """Train on what is left of this epoch; a batch's sum of losses and number of labels after each step."""
-        now = self.progress
-        seed, least = self.plan.seed, self.plan.least_rows
+        now, seed, least = self.progress, self.plan.seed, self.plan.least_rows
         order = batch_order(len(self.train), self.how.batch_size, seed=seed, epoch=now.epoch, least=least)
         self.learner.train()
 
