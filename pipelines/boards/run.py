@@ -40,6 +40,7 @@ NAMES = (
     "davis",
     "kiba",
 )
+LEAST = 5  # boards that a method of the README's line stands on
 RECORDS, LEADERBOARD, PICTURE = ROOT / "pipelines" / "records", ROOT / "pipelines" / "LEADERBOARD.md", "docs/board.png"
 
 
@@ -65,8 +66,9 @@ def block(reports: list[BenchReport]) -> str:
         for board in (b for b in report.boards if b.primary):
             ranked, ranks = board.ranking.ranked, board.ranking.table["rank"]
             leaders = ", ".join(text(name) for name in ranked if ranks[name] == 1)
-            if ranked and not board.tested:
-                leaders = f"not ranked, one split alone; best score: {text(ranked[0])}"
+            if ranked and not board.decides:
+                why = "nothing is better than the mean label" if board.tested else "not ranked, one split alone"
+                leaders = f"{why}; best score: {text(ranked[0])}"
             rows.append([text(board.name), text(board.split), leaders or "none", str(len(ranked))])
         lines += [*table(["data", "split", "rank 1", "of"], rows, right=(3,)), ""]
     return "\n".join(lines) + "\nMade by `python pipelines/boards/run.py` from `pipelines/records`."
@@ -75,11 +77,14 @@ def block(reports: list[BenchReport]) -> str:
 def headline(reports: list[BenchReport]) -> str:
     """The README's line on the boards of molecules, which rank a forest; that beside peers has a line of its own."""
     found = [b for r in reports if r.recipe_name != PEERS for b in r.boards if b.primary and b.tested]
-    boards = [b for b in found if "random_forest" in b.ranking.ranked]
+    found = [b for b in found if "random_forest" in b.ranking.ranked]
+    boards = [b for b in found if b.decides]
     leads = Counter(name for b in boards for name in b.ranking.ranked if b.ranking.table["rank"][name] == 1)
-    said = ", ".join(f"{name} on {n}" for name, n in leads.most_common())
-    words = f"nothing is significantly better, of {len(boards)} boards of molecules, than {said}"
-    return f"- **Honest**: {words} ([all](docs/benchmarks.md))."
+    there = Counter(name for b in boards for name in b.ranking.ranked)
+    said = ", ".join(f"{name} on {n} of {there[name]}" for name, n in leads.most_common() if there[name] >= LEAST)
+    words = f"of {len(boards)} boards of molecules, nothing is significantly better than {said}"
+    few = f"; {n} more have too few folds to tell the mean label from them" if (n := len(found) - len(boards)) else ""
+    return f"- **Honest**: {words}{few} ([all](docs/benchmarks.md))."
 
 
 def peers(reports: list[BenchReport]) -> str:

@@ -14,6 +14,7 @@ from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.evaluate.benchmark.report import heat
 from molgraph.evaluate.benchmark.report_markdown import board_lines
 from molgraph.evaluate.benchmark.report_rows import sentences
 from molgraph.evaluate.noise_ceiling import noise_ceiling
@@ -174,6 +175,18 @@ def test_the_noise_ceiling_is_what_a_perfect_model_scores() -> None:
     keys = np.repeat([f"m{i}" for i in range(2000)], 2)
     sd, df = replicate_sd(list(keys), np.repeat(true[:2000], 2) + rng.normal(0, 0.6, 4000))
     assert df == 2000 and sd == pytest.approx(0.6, rel=0.05)
+
+
+def test_nobody_leads_where_the_mean_label_is_not_beaten():
+    scores = made_up({"good": 0.5, "mean": 0.501, "rf": 0.502}, repeats=1, folds=3)
+    board = make_boards(scores)[0]
+    assert board.tested and not board.decides and (board.ranking.table["rank"] == 1).all()
+    assert (
+        board.sentence == "good has the best score; over 3 folds no method is significantly better than the mean label"
+    )
+    assert summarise([board])[0].table["first"].tolist() == [0, 0, 0]
+    assert {tone for _, tone, _, _ in heat(board, board.methods)} == {"untested"}
+    assert make_boards(made_up({"good": 0.5, "mean": 1.5}, repeats=5, folds=5))[0].decides
 
 
 def test_a_single_fold_makes_nobody_first():

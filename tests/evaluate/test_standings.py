@@ -60,7 +60,7 @@ def test_the_shell_says_which_model_to_pick() -> None:
         assert "diffpool: molgraph train assay.csv -t Y -m pyg_pool " in said and "-s params.pool=diffpool" in said
     lost = call(app, ["models", "diffpool"])
     assert lost.exit_code == 2 and "of the model pyg_pool" in lost.stderr
-    graphs = call(app, ["models", "gin", "--why"], env={"COLUMNS": "80"}).output
+    graphs = call(app, ["models", "pyg_conv", "--why"], env={"COLUMNS": "80"}).output
     assert "stratified-10 " in graphs and "the forest" not in graphs and "No random forest was measured" in graphs
 
 

@@ -21,6 +21,7 @@ from molgraph.evaluate.benchmark.recipe import BenchRecipe, Quoted
 PLACE, CELL = ["dataset", "edition", "split"], ["repeat", "fold", "seed", "method"]
 ERRORS = ("rmse", "mae")  # in the unit of the measured values
 LOGARITHMS = ("log10(", "-log10(", "pIC50", "logD")  # units of which a difference is a fold
+TRIVIAL = "mean"  # the method that predicts the mean label for all
 FOREST = ("random_forest", "forest", "rf")  # names that the reference goes by, where nobody says another
 SHOWN = [
     "rank", "mean", "low", "high", "groups", "to_best", "to_best_low", "to_best_high", "cpu_minutes", "failures",
@@ -85,6 +86,11 @@ class Board:
     def tested(self) -> bool:
         """Whether there was anything to test: a single fold gives scores, and no ranks."""
         return self.ranking.tested
+
+    @property
+    def decides(self) -> bool:
+        """Whether a rank of 1 says something: where nothing is better than the mean label, all methods share it."""
+        return self.tested and self.ranking.table["rank"].get(TRIVIAL) != 1
 
     @property
     def methods(self) -> list[str]:
@@ -157,6 +163,8 @@ class Board:
             return f"{ranked[0]} is the only method ranked, over {folds}"
         if not self.tested:
             return f"{ranked[0]} has the best score of {len(ranked)} methods; {folds} cannot tell which are better"
+        if not self.decides:
+            return f"{ranked[0]} has the best score; over {folds} no method is significantly better than the mean label"
         first = [name for name in ranked if ranking.table.loc[name, "rank"] == 1]
         if len(first) == 1:
             return f"{first[0]} leads alone, over {folds}"

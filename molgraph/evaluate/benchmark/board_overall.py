@@ -68,7 +68,7 @@ def _table(boards: Mapping[str, Board]) -> pd.DataFrame:
         pd.DataFrame({title: frame[name] for title, frame in frames.items()}).reindex(methods)
         for name in ("rank", "mean", "reference", "note")
     )
-    first, ranked = rank == 1, ranked == ""
+    first, ranked = (rank == 1) & [board.decides for board in boards.values()], ranked == ""
     higher = [board.ranking.higher_is_better for board in boards.values()]
     error = mean.mask(np.tile(higher, (len(methods), 1)), 1 - mean)[ranked.all(axis=1)]
     place = error.rank().mean(axis=1)

@@ -53,10 +53,7 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
         "format": FORMAT,
         "name": report.recipe_name,
         "leading": leading,
-        "rows": {
-            b.dataset: [b.rows.rows, dict(b.rows.left_out), *([b.rows.notes] if b.rows.notes else [])]
-            for b in report.boards
-        },
+        "rows": {b.dataset: [b.rows.rows, dict(b.rows.left_out), b.rows.notes] for b in report.boards},
         # the labels, which are not in the record, are needed for these
         "entered": {b.dataset: dict(b.entered) for b in report.boards if b.entered},
         "ceilings": [[*b.place, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings],

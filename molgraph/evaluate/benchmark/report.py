@@ -139,8 +139,8 @@ def heat(board: Board, methods: Sequence[str]) -> list[tuple[str, str, str, str]
             found.append((NONE, "none", "not on this board", ""))
         elif row["note"]:
             found.append((lost.get(name, NONE), "none lost" if name in lost else "none", row["note"], ""))
-        elif not board.tested:
-            found.append((NONE, "untested", report_rows.how_tested(board), row["score"]))
+        elif not board.decides:
+            found.append((NONE, "untested", board.sentence, row["score"]))
         else:
             third = int(min(3 * (row["rank"] - 1) // len(board.ranking.ranked), 2))
             tone = "first" if row["rank"] == 1 else ("high", "middle", "low")[third]

@@ -40,7 +40,6 @@ def write_site(reports: Sequence[BenchReport], out: Path) -> list[Path]:
     boards = [(b, _rows(page, report, b)) for page, report in pages.items() for b in report.boards if b.primary]
     rows = pd.concat([each for _, each in boards])
     verdicts = {
-        "first": rows["rank"] == 1,
         "beats": rows["reference"] == "better",
         "loses": rows["reference"] == "worse",
         "judged": rows["reference"] != "",
@@ -87,6 +86,7 @@ def _rows(page: str, report: BenchReport, board: Board) -> pd.DataFrame:
     """A board's methods, as the index and the methods' pages show them."""
     rows = board_rows(board).reset_index(names="method")
     return rows.assign(
+        first=(rows["rank"] == 1) & board.decides,
         badge=[badge(board, name) for name in rows["method"]],
         dataset=board.title,
         split=board.split,
