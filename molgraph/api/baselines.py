@@ -75,10 +75,8 @@ def method_of(config: RunConfig) -> Method:
     """The recipe's method with the training options that it takes; a warning names those that it does not use."""
     known = known_options(make_method(config.model.name))
     _check_idle(config, config.training.model_dump(exclude={"ensemble", "baseline", *known}))
-    params = config.training.model_dump(include=known)
-    if params.get("epochs", 0) is None:  # not given: as many as the method has by itself
-        del params["epochs"]
-    params |= config.model.params
+    given = config.training.model_dump(include=known).items()  # epochs of None are as many as the method has by itself
+    params = {key: value for key, value in given if (key, value) != ("epochs", None)} | config.model.params
     if config.model.init is not None and "init" not in make_method(config.model.name).param_names():
         raise UsageError(
             f"{config.model.name} has no encoder to start from {config.model.init}",

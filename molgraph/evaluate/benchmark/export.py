@@ -1,4 +1,4 @@
-"""Write the folds of a benchmark as csv files, the test files without labels."""
+"""Write train.csv and test.csv of each fold of a benchmark, the test files without labels."""
 
 from __future__ import annotations
 

@@ -205,10 +205,9 @@ def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetP
     """The plan of a dataset without its splits, and its table."""
     if table is None:
         loaded = load_dataset(name)
-        notes: tuple[str, ...] = ()
         table, digest, edition, leading = loaded.table, loaded.hash, loaded.edition, loaded.card.metric
     else:
-        digest, edition, notes = content_hash(table), OWN, table.notes
+        digest, edition = content_hash(table), OWN
         leading = next((t.metric for t in recipe.table if t.name == name), "")
     if recipe.generates:
         if [each.kind for each in table.entities] != ["molecule"]:
@@ -220,6 +219,7 @@ def _open(recipe: BenchRecipe, name: str, table: Table | None) -> tuple[DatasetP
         way = "read its table with them, as read_table(file, targets=[...]); or leave out a set to generate from"
         raise DataError(f"{name} has no targets: {way}")
     metrics = metrics_of(recipe, table.row_targets, leading, pairs=len(table.entities) > 1)
+    notes = table.notes if edition == OWN else ()
     return DatasetPlan(name, edition, digest, len(table), table.row_targets, metrics, notes=notes), table
 
 

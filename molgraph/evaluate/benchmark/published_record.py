@@ -93,9 +93,8 @@ def read_record(folder: str | Path) -> BenchReport:
         }
         known = {key: about[key] for key in _PLAIN}
         leading, scores = dict(about["leading"]), read_scores(folder / PACKED)
-        rows = {
-            dataset: RowCount(n, why, *more) for dataset, (n, why, *more) in about.get("rows", {}).items()
-        }  # later than leading
+        counts = about.get("rows", {}).items()  # later than leading
+        rows = {dataset: RowCount(n, why, *more) for dataset, (n, why, *more) in counts}
         entered = {dataset: dict(told) for dataset, told in about.get("entered", {}).items()}
         known["refused_splits"] = {(dataset, split): why for dataset, split, why in about.get("refused_splits", [])}
     except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:

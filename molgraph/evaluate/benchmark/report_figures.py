@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from molgraph.evaluate.benchmark.board import Board
+from molgraph.evaluate.benchmark.board import TRIVIAL, Board
 from molgraph.evaluate.benchmark.ranking import Ranking
 from molgraph.evaluate.benchmark.report_rows import MINUS, metric_label
 from molgraph.evaluate.benchmark.report_slices import EDGES, Slices
@@ -48,7 +48,7 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
     }
     if slices is not None:
         there = [m for m in board.methods if m in slices.p]
-        names = [m for i, m in enumerate(there) if i < LINES or m in (board.reference, "mean")]
+        names = [m for i, m in enumerate(there) if i < LINES or m in (board.reference, TRIVIAL)]
         if slices.distance is not None:
             figures["distance"] = (distance, *slices.by_distance(names), colour, slices.error_label)
         if slices.binary:

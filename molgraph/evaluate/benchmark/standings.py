@@ -11,6 +11,7 @@ import pandas as pd
 
 from molgraph.base.errors import StorageError
 from molgraph.base.resources import shipped_dir
+from molgraph.evaluate.benchmark.board import TRIVIAL
 from molgraph.evaluate.benchmark.recipe import BenchMethod
 from molgraph.evaluate.benchmark.report_data import BenchReport
 
@@ -106,7 +107,7 @@ def questions(standings: pd.DataFrame) -> list[Question]:
     found = []
     entity = standings["entity"].map([*ENTITIES].index)
     board = pd.Index(zip(*(standings[key] for key in BOARD), strict=True))
-    tells = ~board.isin(board[(standings["method"] == "mean") & (standings["rank"] == 1)])
+    tells = ~board.isin(board[(standings["method"] == TRIVIAL) & (standings["rank"] == 1)])
     standings = standings.assign(first=(standings["rank"] == 1) & tells, lost=standings["against"] == "worse")
     size = (standings["rows"] >= FEW).astype(int).where(standings["entity"] == "molecule", 2)
     for (kind, few, question), group in standings.groupby([entity, size, standings["split"].map(question_of)]):
