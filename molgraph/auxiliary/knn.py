@@ -54,7 +54,10 @@ class NearestNeighbours(TabularMethod):
     """The k nearest neighbours of a molecule (Cover and Hart 1967) by the Tanimoto similarity of Morgan bits.
 
     Values are the neighbours' mean, weighted by ``similarity ** power`` and the rows' weights; classes are their
-    shares. All that are as near as the k-th count. A simple baseline, whose predictions a chemist can follow.
+    shares. All that are as near as the k-th count.
+
+    Use it where a prediction must be explained by the molecules that it came from. Known limits: it reads bits alone; a
+    molecule unlike all training molecules gets an average of strangers.
 
     Args:
         k: neighbours.

@@ -55,6 +55,9 @@ class Linear(TabularMethod):
     Both are the same linear function under the same penalty ``alpha |slope|^2``, and the target's kind says which one
     is fitted. Columns are standardised on the training rows; values further out than five deviations count as five.
 
+    Use it to see what needs no trees: where it comes near the forest, more of a model is not what is lacking. Known
+    limits: bits and descriptors do not act together in it.
+
     Args:
         alpha: the strength of the penalty.
         features: ``morgan+descriptors``, ``morgan`` or ``maplight``.

@@ -42,6 +42,9 @@ class MapLight(TabularMethod):
     missing descriptor becomes the training rows' median. ``iterations=500, column_share=0.2, borders=32``, which boards
     call ``maplight-small``, takes a fraction of the time.
 
+    Use it where minutes do not count and every percent does; ``molgraph models maplight --why`` tells how it fares
+    beside the forest. Known limits: each target fits trees of its own, so that many tasks take long.
+
     The trees are stored as molgraph's own arrays: a saved model predicts the same bits without catboost, and catboost
     never reads a stranger's file.
 

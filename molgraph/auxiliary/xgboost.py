@@ -33,6 +33,10 @@ from molgraph.train.outputs import ClassWeights
 class XGBoost(TabularMethod):
     """Gradient-boosted trees of XGBoost (Chen and Guestrin 2016) on Morgan bits, descriptors and the table's columns.
 
+    Use it where the forest takes too long: it learns in a fraction of the time, and ``molgraph models xgboost --why``
+    tells how the two compare. Known limits: it has no uncertainty of its own; far from the training rows it does not
+    extrapolate.
+
     Each target has its own model. The trees are stored as molgraph's own arrays: a saved model predicts the same bits
     without xgboost, and xgboost never reads a stranger's file.
 

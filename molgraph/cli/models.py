@@ -89,6 +89,9 @@ def models(
     if why:
         if kind != "model":
             raise UsageError(f"boards rank models, not a {kind}", hint="leave --kind out")
+        if name is not None and (other := found[0].kind) not in {each.kind for each in model_entries()}:
+            hint = f"what it is, and its parameters: molgraph models {name}"
+            raise UsageError(f"boards rank models, and {name} is of the kind {other}", hint=hint)
         show_why([each.name for each in found] if name is not None or search is not None else None, as_json)
     elif as_json:
         print(json.dumps([_plain(each) for each in found], indent=2, default=repr))

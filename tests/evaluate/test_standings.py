@@ -66,7 +66,11 @@ def test_the_shell_says_which_model_to_pick() -> None:
 
 @pytest.mark.parametrize(
     ("words", "reason"),
-    [(["ensemble", "--why"], "stands on no measured board"), (["--kind", "metric", "--why"], "boards rank models")],
+    [
+        (["infograph", "--why"], "of the kind objective"),
+        (["ensemble", "--why"], "stands on no measured board"),
+        (["--kind", "metric", "--why"], "boards rank models"),
+    ],
 )
 def test_what_no_board_ranks_is_named(words: list[str], reason: str) -> None:
     said = CliRunner().invoke(app, ["models", *words])
