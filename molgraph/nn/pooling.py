@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from molgraph.nn.penalties import Penalties, add_penalties
@@ -21,8 +21,9 @@ class DensePool(nn.Module):
 
     The logits go through a layer norm, which PyG leaves to the caller. Both penalise assignments, so both form the
     matrix of all pairs of a graph's rows; graphs of alike size are pooled together, so one large graph does not stretch
-    the small ones. The penalties are means over the graphs. MinCut is given each row's edge to itself too, else a graph
-    without edges has the cut 0 / 0.
+    the small ones. The penalties are means over the graphs of PyG's for each graph alone: of a batch PyG has one norm
+    over all of it, which falls with its size. MinCut is given each row's edge to itself too, else a graph without edges
+    has the cut 0 / 0.
 
     Args:
         name: ``diffpool`` or ``mincut``.
@@ -37,7 +38,7 @@ class DensePool(nn.Module):
 
     def forward(self, graph: RowGraph) -> RowGraph:
         """Pool each graph into k clusters."""
-        from torch_geometric.nn import dense_diff_pool, dense_mincut_pool
+        from torch_geometric.nn import dense_mincut_pool
 
         with torch.autocast(graph.h.device.type, enabled=False):  # sums over whole graphs
             h = graph.h.to(torch.promote_types(graph.h.dtype, torch.float32))
@@ -45,7 +46,7 @@ class DensePool(nn.Module):
             xs: list[Float[Tensor, "_ k d"]] = []
             adjacencies: list[Float[Tensor, "_ k k"]] = []
             found: list[Penalties] = []
-            pool = dense_diff_pool if self.name == "diffpool" else dense_mincut_pool
+            pool = diff_pool if self.name == "diffpool" else dense_mincut_pool
             padded = zip(groups.pad(h), groups.pad(logits), dense_adjacency(graph, h.dtype), groups.rows, strict=True)
             for x, u, adjacency, rows in padded:
                 mask = rows < len(h)
@@ -60,6 +61,19 @@ class DensePool(nn.Module):
             adjacency = groups.join(adjacencies, h.new_zeros(self.k, self.k))
             penalties = add_penalties([graph.penalties, *found])
             return graph.pooled(x, adjacency, logits.softmax(1), penalties)
+
+
+def diff_pool(
+    x: Float[Tensor, "b n d"], adjacency: Float[Tensor, "b n n"], u: Float[Tensor, "b n k"], mask: Bool[Tensor, "b n"]
+) -> tuple[Float[Tensor, "b k d"], Float[Tensor, "b k k"], Float[Tensor, ""], Float[Tensor, ""]]:
+    """``X' = S^T X``, ``A' = S^T A S``, ``|A - S S^T| / n^2`` and the entropy of S, means over graphs of n rows.
+
+    Ying et al. 2018, equations 3 and 4 and section 3.3, with S the softmax of ``u``.
+    """
+    s, n = u.softmax(-1) * mask.unsqueeze(-1), mask.sum(1)
+    link = (adjacency - s @ s.mT).flatten(1).norm(dim=1) / n.square()
+    entropy = -(s * (s + 1e-15).log()).sum((1, 2)) / n
+    return s.mT @ x, s.mT @ adjacency @ s, link.mean(), entropy.mean()
 
 
 def dense_adjacency(graph: RowGraph, dtype: torch.dtype) -> list[Float[Tensor, "_ _ _"]]:
