@@ -21,6 +21,7 @@ from molgraph.train.make_method import make_method
 
 Reads = Literal["", "fingerprints", "smiles"]
 PROBABLE = "a score from 0 to 1 for class 1"
+UNWEIGHED = "the rows' weights were not used: its fit takes no sample_weight"
 
 
 def make_any(name: str, **params: Any) -> Method:
@@ -69,7 +70,8 @@ class OwnMethod(Method):
     A class is made with the parameters and has ``fit(x, y)`` and ``predict(x)``, for targets of classes
     ``predict_proba(x)`` where it has one; an estimator, such as a ``Pipeline``, is cloned. A function is called as
     ``f(x_train, y_train, x_test, **params)`` and returns a value for each test row. Rows without a label are not
-    learned from; what is handed over are copies.
+    learned from; the table's weights are the ``sample_weight`` of a ``fit`` that takes them; what is handed over are
+    copies.
 
     Args:
         path: where it can be imported, ``module:object``.
@@ -131,7 +133,9 @@ class OwnMethod(Method):
         assert table.y is not None
         for j, target in enumerate(self.targets):
             use = readable & np.isfinite(table.y[:, j])
-            self.learned.append(self._learn(_rows(x, use), table.y[use, j].copy(), target) if use.any() else None)
+            weights = None if table.weights is None else table.weights[use].copy()
+            learned = self._learn(_rows(x, use), table.y[use, j].copy(), target, weights) if use.any() else None
+            self.learned.append(learned)
         return self
 
     def predict(self, table: Table) -> Prediction:
@@ -168,13 +172,17 @@ class OwnMethod(Method):
         table = table.with_status(bad, "unreadable", prints.reasons[bad])
         return smiles if self._reads == "smiles" else prints.x, table.ok, table
 
-    def _learn(self, x: Any, y: np.ndarray, target: Target) -> Callable[[Any], np.ndarray]:
+    def _learn(self, x: Any, y: np.ndarray, target: Target, weights: np.ndarray | None) -> Callable[[Any], np.ndarray]:
         params = {**(self.params or {}), **({self.seed_name: self.seed} if self.seed_name else {})}
         labels = y if target.kind in ("regression", "bounded") else y.astype(np.int64)
         if not self.is_class and not self.is_made:
+            self.notes = (UNWEIGHED,) * (weights is not None)
             return lambda asked: self.object(x, labels, asked, **params)
         made = clone(self.object).set_params(**params) if self.is_made else self.object(**params)
-        made.fit(x, labels)
+        weighs = weights is not None and "sample_weight" in inspect.signature(made.fit).parameters
+        made.fit(x, labels, **({"sample_weight": weights} if weighs else {}))
+        if weights is not None and not weighs:
+            self.notes = (UNWEIGHED,)
         if target.kind in ("regression", "bounded") or not callable(getattr(made, "predict_proba", None)):
             return made.predict
         return lambda asked: _by_class(made.predict_proba(asked), made.classes_, target)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -15,6 +16,14 @@ from molgraph.data.graph_store import GraphStore
 
 T = TypeVar("T")
 _SMALL_TABLE = 4096
+
+
+@contextmanager
+def ordinary_tensors() -> Iterator[None]:
+    """Leave inference mode, in which tensors are made that no gradient can be taken through, for what is kept."""
+    needs_grad = torch.is_grad_enabled()  # which leaving inference mode would turn on
+    with torch.inference_mode(False), torch.set_grad_enabled(needs_grad):
+        yield
 
 
 @dataclass(frozen=True)
@@ -93,9 +102,13 @@ class GraphBatch:
         return self["bond"].arrays["reverse"]
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """The value of ``make``, made at the first call with this key and kept with the batch."""
+        """The value of ``make``, made at the first call with this key and kept with the batch.
+
+        It is made of ordinary tensors, since a batch that is predicted first may be trained on later.
+        """
         if key not in self._made:
-            self._made[key] = make()
+            with ordinary_tensors():
+                self._made[key] = make()
         return self._made[key]
 
     def features(self, level: str) -> Tensor:

@@ -63,6 +63,12 @@ class InputSpec:
             raise DataError(f"the features {self.featuriser!r} have no level {level!r}", hint=f"levels: {have}")
         return self.widths[level]
 
+    @property
+    def has_edge_features(self) -> bool:
+        """Whether bonds have features: edges of graphs without labels and features have one column of ones."""
+        known = [self.settings.get(name) for name in ("edge_labels", "edge_features")]
+        return any(known) if None not in known else self.width("bond") > 0
+
     def missing(self, needs: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the needed levels (``bond``) and arrays (``atom.position``) that the graphs do not hold."""
         return tuple(name for name in needs if name not in self.arrays and name not in self.widths)

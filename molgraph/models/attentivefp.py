@@ -30,8 +30,9 @@ class AttentiveFP(RoundsEncoder):
     """Attentive fingerprints.
 
     Xiong et al. 2020, "Pushing the Boundaries of Molecular Representation for Drug Discovery with the Graph Attention
-    Mechanism": ``h_v <- ReLU(GRU(C_v, h_v))`` with the context ``C_v = elu(sum_{u in N(v)} a_vu W h_u)``. In the first
-    layer ``a_vu = softmax_u(leaky_relu(w . leaky_relu(W_n [h_u, e_uv]) + w' . h_v))`` reads the bond, later ones
+    Mechanism": ``h_v <- ReLU(GRU(C_v, h_v))`` from ``h_v = leaky_relu(W x_v)``, with the context
+    ``C_v = elu(sum_{u in N(v)} a_vu W h_u + b)``. In the first layer
+    ``a_vu = softmax_u(leaky_relu(w . leaky_relu(W_n [h_u, e_uv]) + w' . h_v))`` reads the bond, later ones
     ``softmax_u(leaky_relu(w . W h_u + w' . W h_v))``, as PyG has it. The readout attends likewise, ``attentive``.
 
     Use it as the baseline of attention. Known limits: bonds are read by the scores of the first layer alone, as in PyG

@@ -63,6 +63,7 @@ class DAG(AtomEncoder):
     """
 
     small = MappingProxyType({"d_state": 8, "d_hidden": 8})
+    needs = ("atom", "bond", "bond.reverse")  # the search for each root goes back along edges
     limit: MatrixLimit
 
     def __init__(

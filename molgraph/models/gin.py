@@ -30,8 +30,9 @@ class GIN(RoundsEncoder):
     """Graph isomorphism network.
 
     Xu et al. 2019, "How Powerful are Graph Neural Networks?", equation 4.1:
-    ``h_v = MLP((1 + eps) h_v + sum_{u in N(v)} h_u)``, ``depth`` times, and equation 4.2: the readouts of all layers
-    side by side. With edge features the neighbour's term is ``ReLU(h_u + W e_uv)`` (Hu et al. 2020).
+    ``h_v = ReLU(norm(MLP((1 + eps) h_v + sum_{u in N(v)} h_u)))``, ``depth`` times from ``h = W x``, and equation 4.2:
+    the readouts of all layers side by side, ``W x`` among them. With edge features the neighbour's term is
+    ``ReLU(h_u + W e_uv)``, as in PyG's ``GINEConv`` (after Hu et al. 2020).
 
     Use it for graphs without chemistry, and as the encoder to pretrain: its rows hold every layer. Known limits: it
     tells no graphs apart that the Weisfeiler-Leman test does not; batch norm makes a prediction in training depend on
@@ -69,7 +70,7 @@ class GIN(RoundsEncoder):
         distinct: bool = True,
     ) -> None:
         super().__init__(depth, distinct)
-        self.edges = edges and spec.width("bond") > 1  # edges without features have one column of ones
+        self.edges = edges and spec.has_edge_features
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
         self.eps = nn.Parameter(torch.zeros(depth))
         self.perceptrons = nn.ModuleList(Perceptron(d_hidden, d_hidden, d_hidden) for _ in range(depth))

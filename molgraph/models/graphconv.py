@@ -86,7 +86,7 @@ class GraphConv(RoundsEncoder):
             h = layer(torch.cat([convolve.previous(h), around], dim=1), convolve.relation.offsets.diff()).relu()
             h = _pooled(self.dropout(self.norms[t](h, convolve.members)), pool)
             layers.append((h, pool.members))
-        h = self.norms[-1](self.dense(h).relu(), given.readout)
+        h = self.dropout(self.norms[-1](self.dense(h).relu(), given.readout))
         return SharedStates(h, given.readout, given.every_atom, layers)
 
 

@@ -38,8 +38,8 @@ class GraphGPS(AtomEncoder):
     Rampasek et al. 2022, "Recipe for a General, Powerful, Scalable Graph Transformer", equations 2 to 5: ``depth``
     times ``h <- norm(y + MLP(y))`` with ``y = norm(h + local(h, e)) + norm(h + attention(h))``, where
     ``local_v = MLP((1 + eps) h_v + sum_{u in N(v)} ReLU(h_u + W e_uv))`` and the attention has ``heads`` heads over all
-    atoms of the graph. Before the first layer each atom hears where it stands: the chances that random walks of 1 to
-    ``walk`` steps come back (Dwivedi et al. 2022).
+    atoms of the graph. It begins with ``h_v = W [x_v, w_v]``, where ``w_v`` says where an atom stands: the chances that
+    random walks of 1 to ``walk`` steps come back (Dwivedi et al. 2022).
 
     Use it where distant atoms act on each other and there are thousands of molecules. Known limits: attention takes
     time in proportion to atoms x atoms of a graph, and the walks as much memory.

@@ -38,7 +38,8 @@ class MPNN(RoundsEncoder):
     ``m_v = sum_{w in N(v)} M(h_v, h_w, e_vw)`` and ``h_v = GRU(h_v, m_v)`` with the same weights, and the readout
     ``Set2Set({h_v})``. Edges are the chemical bonds. ``h0`` is a linear layer where the paper pads with zeros.
 
-    The defaults are its best variant, enn-s2s, but for explicit hydrogens. ``message``: ``edge_network`` is
+    The defaults are its best variant, enn-s2s, on bonds alone: without explicit hydrogens, and without the distances of
+    all pairs, which ``enn_s2s`` reads. ``message``: ``edge_network`` is
     ``A(e_vw) h_w``, ``matrix`` one matrix for each label (GG-NN), ``pair`` reads both ends; in the paper ``pair`` did
     worse. ``readout="gated"`` is GG-NN's but for its gate, which reads the last states alone. A master node carries
     what is far apart; it helped without distances.

@@ -31,7 +31,8 @@ from molgraph.nn.segment import segment_max, segment_mean, segment_min, segment_
 class PNA(RoundsEncoder):
     """Principal neighbourhood aggregation.
 
-    Corso et al. 2020, "Principal Neighbourhood Aggregation for Graph Nets", equations 5 to 8: ``depth`` times
+    Corso et al. 2020, "Principal Neighbourhood Aggregation for Graph Nets", equations 5 to 8: from ``h_v = W x_v``
+    ``depth`` times
     ``h_v <- h_v + ReLU(norm(U [h_v, S(d_v) (x) [mean, min, max, std]_{u in N(v)} M(h_v, h_u, e_uv)]))`` with a linear
     ``M`` and the scalers ``S(d) = [1, log(d + 1) / delta, delta / log(d + 1)]``; two linear layers are ``U``.
 

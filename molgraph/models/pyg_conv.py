@@ -94,6 +94,8 @@ class PyGConv(AtomEncoder):
         edges = batch.once("edge_index", lambda: stack([batch.source, batch.target]))
         given = {self.edge: batch.features("bond")} if self.edge else {}
         h, members = self.embed(batch.features("atom")), relations.members(batch)
+        if not len(h):  # some convolutions take no empty graph
+            return h
         for i, (conv, norm) in enumerate(zip(self.convs, self.norms, strict=True)):
             m = norm(conv(h, edges, **given), members)
             h = h + self.drop(m.relu() if i + 1 < len(self.convs) else m)

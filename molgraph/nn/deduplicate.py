@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from molgraph.base.packed import offsets_of, ranges
-from molgraph.data.batch import GraphBatch
+from molgraph.data.batch import GraphBatch, ordinary_tensors
 from molgraph.data.color_refinement import atom_colors, bond_colors, distinct_rows
 from molgraph.nn.joined_linear import CodedRows
 from molgraph.nn.relation import Relation
@@ -97,9 +97,10 @@ class AtomRounds:
     def to_last(self) -> tuple[Relation, ...]:
         """From the rows before each round to the last rows that they became."""
         row, found = np.arange(self.readout.n_source), []
-        for step in reversed(self.rounds):
-            row = step.before.source.numpy(force=True)[row]
-            found.append(_choice(self.atom_row.device, row, step.before.n_source))
+        with ordinary_tensors():
+            for step in reversed(self.rounds):
+                row = step.before.source.numpy(force=True)[row]
+                found.append(_choice(self.atom_row.device, row, step.before.n_source))
         return tuple(found[::-1])
 
     def side_by_side(self, layers: Sequence[Float[Tensor, "_ _"]]) -> Float[Tensor, "rows d"]:

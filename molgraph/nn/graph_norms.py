@@ -76,7 +76,7 @@ class GroupGraph(Norm):
     def forward(self, h: Float[Tensor, "n d"], members: Relation) -> Float[Tensor, "n d"]:
         """float [n, d] to [n, d]."""
         graph_of, groups = members.target, h.unflatten(1, (self.n_groups, -1))
-        mean = segment_mean(groups.mean(2), members).index_select(0, graph_of)
+        mean = mean_of(groups.mean(2), members)
         centred = groups - mean.unsqueeze(2)
         variance = segment_mean(centred.square().mean(2), members).index_select(0, graph_of)
         return self.gamma * (centred * (variance + 1e-5).rsqrt().unsqueeze(2)).flatten(1) + self.beta

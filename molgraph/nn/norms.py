@@ -90,16 +90,18 @@ class CountedBatchNorm(nn.BatchNorm1d):
         if not self.training or (n == len(h) > 1):
             return super().forward(h)
         if n > 1:
-            share = torch.bincount(members.source, minlength=len(h)).to(h.dtype) / n
-            own_mean = share @ h
-            own_variance = share @ (h - own_mean).square()
+            with torch.autocast(h.device.type, enabled=False):  # sums over all rows
+                wide = h.to(mean.dtype)
+                share = torch.bincount(members.source, minlength=len(h)).to(mean.dtype) / n
+                own_mean = share @ wide
+                own_variance = share @ (wide - own_mean).square()
             with torch.no_grad():
                 mean.lerp_(own_mean.to(mean.dtype), self.momentum)
                 variance.lerp_(own_variance.to(variance.dtype) * (n / (n - 1)), self.momentum)
                 if self.num_batches_tracked is not None:
                     self.num_batches_tracked += 1
             mean, variance = own_mean, own_variance
-        return (h - mean) * ((variance + self.eps).rsqrt() * self.weight) + self.bias
+        return ((h - mean) * ((variance + self.eps).rsqrt() * self.weight) + self.bias).to(h.dtype)
 
 
 @register(

@@ -28,9 +28,9 @@ class PoolingNet(Encoder):
     """Convolutions, then poolings each followed by one more; the readouts of all pooled graphs side by side.
 
     ``h <- ReLU(norm(h W + A h W'))`` ``depth`` times, from atoms' features beside the sum of those of their bonds;
-    after each pooling once more on its clusters. A subclass ends its constructor with ``self.build``, or sets
-    ``convs``, ``pools``, ``after`` (an identity for no convolution), ``norms``, ``readouts``, ``dropout``, ``d_rows``
-    and ``d_out``.
+    after each pooling once more on its clusters, where ``A h`` is divided by the degree. A subclass ends its
+    constructor with ``self.build``, or sets ``convs``, ``pools``, ``after`` (an identity for no convolution),
+    ``norms``, ``readouts``, ``dropout``, ``d_rows`` and ``d_out``.
     """
 
     l_hop: int | None = None
@@ -44,7 +44,7 @@ class PoolingNet(Encoder):
         """Make the layers: ``depth`` convolutions of width ``d``, 1 or more, before the first of ``pools``."""
         if depth < 1:
             raise ValueError(f"depth must be 1 or more, got {depth}")
-        self.with_bonds = spec.width("bond") > 1  # edges without features have one column of ones
+        self.with_bonds = spec.has_edge_features
         widths = (spec.width("atom") + self.with_bonds * spec.width("bond"), *[d] * depth)
         self.convs = nn.ModuleList(SumConv(a, b) for a, b in pairwise(widths))
         self.pools = nn.ModuleList(pools)

@@ -8,7 +8,8 @@ from itertools import product
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from molgraph.base.errors import UsageError, nearest
 
@@ -78,15 +79,32 @@ def build_conv(kind: type[nn.Module], d_hidden: int, d_bond: int, heads: int, op
             else:
                 d, shape = d_hidden, _try(made[-1], d_hidden, d_bond)
             if shape == (3, d):
-                return made[-1]
+                return _with_small_batches(made[-1])
             reason = reason or f"it gives values of shape {shape}, and {(3, d)} was asked for"
         except Exception as error:  # it is somebody else's code, which may raise anything
             reason = reason or f"{type(error).__name__}: {error}"
     if unready and made:  # options of a certain width; it ran when it was written
-        return made[0]
+        return _with_small_batches(made[0])
     words = f"{kind.__name__} cannot be used with {sorted(options) or 'its defaults'} ({' '.join(reason.split())})"
     hint = f"these work: {', '.join(TESTED)}; options={{...}} hands a convolution what it asks for"
     raise UsageError(words, hint=hint)
+
+
+class SmallBatchNorm(nn.BatchNorm1d):
+    """Batch norm that takes its running statistics for a batch of fewer than two rows."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """float [n, d] to [n, d]."""
+        if len(x) > 1 or not self.training:
+            return super().forward(x)
+        return F.batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps)
+
+
+def _with_small_batches(conv: nn.Module) -> nn.Module:
+    for module in conv.modules():
+        if type(module) is nn.BatchNorm1d and module.track_running_stats:
+            module.__class__ = SmallBatchNorm
+    return conv
 
 
 def _forms(kind: type[nn.Module], heads: int, options: Mapping[str, Any]) -> tuple[int, bool, list[tuple[int, int]]]:

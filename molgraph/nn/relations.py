@@ -25,20 +25,11 @@ T = TypeVar("T")
 
 
 def once_a_batch(make: Callable[Concatenate[GraphBatch, P], T]) -> Callable[Concatenate[GraphBatch, P], T]:
-    """Decorate a function of a batch, so that what it gives is made once and kept with the batch.
-
-    It is made of ordinary tensors, since a batch that is predicted first may be trained on later.
-    """
+    """Decorate a function of a batch, so that what it gives is made once and kept with the batch."""
 
     @wraps(make)
     def kept(batch: GraphBatch, *args: P.args, **options: P.kwargs) -> T:
-        needs_grad = torch.is_grad_enabled()  # which leaving inference mode would turn on
-
-        def make_ordinary() -> T:
-            with torch.inference_mode(False), torch.set_grad_enabled(needs_grad):
-                return make(batch, *args, **options)
-
-        return batch.once((make.__name__, args, *sorted(options.items())), make_ordinary)
+        return batch.once((make.__name__, args, *sorted(options.items())), lambda: make(batch, *args, **options))
 
     return kept
 

@@ -31,6 +31,9 @@ class InfoGraph(Objective):
     ``softplus(-T(h_u, H(G)))`` plus the mean of ``softplus(T(h_u, H(G')))`` over the other graphs of the batch; the
     encoder's penalties are added. The paper's encoder is ``gin``: its rows have the states of all layers side by side.
 
+    Use it where thousands of molecules or graphs have no labels. Known limits: on the TU sets it gained little over the
+    encoder's random weights (``pipelines/infograph``); batches of few graphs have few negatives.
+
     Batches are drawn anew in each epoch, so negatives change; a last batch of one graph joins the one before it. The
     loss is 2 log 2 where nothing has been learned.
 

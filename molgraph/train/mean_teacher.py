@@ -35,12 +35,15 @@ Decay = Annotated[float, Range(0, 1, below=True)]
 class MeanTeacher(Objective):
     """Mean teacher for few labels and many graphs; the network is the teacher, which is kept and judged.
 
-    Tarvainen and Valpola 2017, "Mean teachers are better role models", equation 1: the student's loss is the supervised
-    one on rows with labels plus, on all rows, ``weight J(theta)``, the mean squared distance of its predictions from
-    the teacher's, and after each step ``theta' <- alpha theta' + (1 - alpha) theta`` with
+    Tarvainen and Valpola 2017, "Mean teachers are better role models", equations 1 and 2: the student's loss is the
+    supervised one on rows with labels plus, on all rows, ``weight J(theta)``, the mean squared distance of its
+    predictions from the teacher's, and after each step ``theta' <- alpha theta' + (1 - alpha) theta`` with
     ``alpha = min(decay, 1 - 1 / (step + 1))``. Both see the states of graphs, and their dropout, under noise of their
     own. The distance is that of scaled values, or of probabilities; its weight rises as
     ``exp(-5 (1 - t)^2)`` over the share ``ramp`` of the training.
+
+    Use it where few rows have labels and many like them have none. Known limits: two networks are kept, and both run on
+    every batch; without dropout or noise student and teacher agree from the start, and nothing is learned of the rest.
 
     Args:
         network: the teacher.

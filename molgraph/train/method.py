@@ -36,6 +36,7 @@ from molgraph.train.large_graphs import refuse_large
 from molgraph.train.modelfile import load_model
 from molgraph.train.network import Network, build_network
 from molgraph.train.objective import make_objective
+from molgraph.train.optimizers import make_optimizer
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import NO_VALID, prepare
 from molgraph.train.pretraining import Start, state_outputs
@@ -130,6 +131,10 @@ class GraphMethod(Method):
     def model_name(self) -> str:
         """The encoder's name."""
         return self.encoder
+
+    def code_parts(self) -> tuple[Any, ...]:
+        """What trains and predicts too."""
+        return (*super().code_parts(), Network, prepare, fit_network, make_optimizer, predict_networks)
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on the readable rows of ``table`` that have a label.

@@ -207,6 +207,12 @@ class TestEveryEncoder:
         assert encoder.prepare(ahead) is None
         assert graphs(encoder, ahead).equal(graphs(encoder, batch))
 
+    def test_a_batch_that_was_predicted_can_be_trained_on(self, name: str, batch: GraphBatch) -> None:
+        encoder = build(name)
+        with torch.inference_mode():
+            encoder.eval()(batch)
+        encoder.train()(batch).graphs.sin().sum().backward()
+
     def test_edits_nothing_in_place(self, name: str, batch: GraphBatch) -> None:
         before = {id(array): array.clone() for array in tensors(batch)}
         build(name)(batch, rows=True).graphs.sum().backward()

@@ -15,8 +15,9 @@ from statsmodels.stats.multitest import multipletests
 
 from molgraph.base.errors import DataError
 from molgraph.evaluate.benchmark.board import make_boards
-from molgraph.evaluate.benchmark.ranking import ALPHA, Ranking, holm, letter_groups, rank_methods
+from molgraph.evaluate.benchmark.ranking import ALPHA, Ranking, letter_groups, rank_methods
 from molgraph.evaluate.benchmark.report_rows import how_tested, resolution
+from molgraph.evaluate.statistics import holm
 from tests.evaluate.bench_scores import made_up
 
 NAN = float("nan")
@@ -71,16 +72,14 @@ def test_a_pair_is_nadeau_and_bengios_t_and_holms_rule_is_statsmodels() -> None:
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.sampled_from([0.0, 0.001, 0.004, 0.01, 0.02, 0.04, 0.2, 1.0]), min_size=1, max_size=9))
-def test_the_level_of_a_step_decides_as_the_adjusted_p_value_does(raw: list[float]) -> None:
-    p, step = holm(np.array(raw))
-    assert p == pytest.approx(multipletests(raw, method="holm")[1])
-    assert ((np.array(raw) < 0.05 / step) == (p < 0.05)).all() and (step >= 1).all() and (step <= len(raw)).all()
+def test_holms_rule_is_statsmodels_where_values_are_equal(raw: list[float]) -> None:
+    assert holm(np.array(raw)) == pytest.approx(multipletests(raw, method="holm")[1])
 
 
 def consistent(found: Ranking) -> None:
     """Interval, p-value, verdict, letters, ranks and means say the same."""
     pairs, table, sign = found.pairs, found.table, 1 if found.higher_is_better else -1
-    assert ((pairs["low"] > 0) | (pairs["high"] < 0)).equals(pairs["different"].astype(bool))
+    assert ((pairs["low"] >= 0) ^ (pairs["high"] <= 0)).equals(pairs["different"].astype(bool))
     assert (pairs["different"] == (pairs["p"] < ALPHA)).all() and pairs["p"].between(0, 1).all()
     assert (sign * pairs["difference"] > -1e-12).all(), "a pair's first has the better mean"
     assert (np.diff(sign * table["mean"]) < 1e-12).all() and table["rank"].is_monotonic_increasing
@@ -166,6 +165,18 @@ def test_cross_validation_of_equal_methods_claims_none() -> None:
                 )
         claims += bool(rank_methods(pd.DataFrame(folds, columns=list("abcd")), False).pairs["different"].any())
     assert claims <= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [0.0, 0.05, 0.15, 0.3])
+def test_all_intervals_of_a_board_hold_the_true_differences_in_94_of_100(step: float) -> None:
+    """Eight methods that are equal, or stand a step apart; at Holm's own levels 79 of 100 do at steps of 0.3."""
+    true, missed = {f"m{i}": step * i for i in range(8)}, 0
+    for seed in range(250):
+        pairs = rank_methods(scores(seed, [*true.values()], n=10), True).pairs
+        apart = pairs["a"].map(true) - pairs["b"].map(true)
+        missed += bool(((apart < pairs["low"] - 1e-12) | (apart > pairs["high"] + 1e-12)).any())
+    assert missed <= 15
 
 
 def test_power_grows_with_the_difference_and_is_what_the_intervals_say() -> None:
@@ -257,7 +268,7 @@ def test_what_was_not_tested_has_no_rank() -> None:
     one = rank_methods(scores(0, [1.0]), True)
     assert not one.tested and one.ranked == ["m0"] and one.table["rank"].isna().all()
     single = rank_methods(scores(0, [0.0, 5.0], n=1), True)
-    assert not single.tested and single.table["rank"].isna().all() and "one fold" in single.notes[0]
+    assert not single.tested and single.table["rank"].isna().all()
     assert single.ranked == ["m1", "m0"] and single.verdict("m0", "m1") == "" and np.isnan(single.half_width)
     nobody = rank_methods(pd.DataFrame({"a": [NAN, NAN]}), True)
     assert nobody.ranked == [] and nobody.left_out == {"a": "0 of 2 folds"} and nobody.table["folds"].tolist() == [0]

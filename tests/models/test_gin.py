@@ -8,8 +8,11 @@ import torch
 from torch import nn
 from torch_geometric.nn import GINConv, GINEConv, global_add_pool
 
+from molgraph.base.registry import get
 from molgraph.data.batch import collate
 from molgraph.data.featurize import featurize
+from molgraph.data.featurize_graph import Graphs
+from molgraph.data.graph_values import Graph
 from molgraph.models.gin import GIN
 
 SMILES = ["CCO", "c1ccccc1O", "[Na+].[Cl-]", "CC(C)(C)Cl", "OC(=O)c1ccncc1", "C"]
@@ -55,3 +58,16 @@ def test_bonds_are_read_unless_they_are_left_out() -> None:
         torch.manual_seed(0)
         own = GIN(store.spec, d_hidden=8, depth=1, norm="none", edges=edges)
         assert torch.equal(own(batch).graphs, own(plain).graphs) != edges
+
+
+@pytest.mark.parametrize("name", ["gin", "structpool", "pyg_pool"])
+def test_one_number_of_an_edge_is_a_feature_and_no_number_is_none(name: str) -> None:
+    edges = np.array([[0, 1], [1, 0], [1, 2], [2, 1]])
+    weighed = [Graph(3, edges, edge_features=np.full((4, 1), w, np.float32)) for w in (1, 5)]
+    for values, reads in ((weighed, True), ([Graph(3, edges)] * 2, False)):
+        store = Graphs().featurise(values)
+        torch.manual_seed(0)
+        made = get("encoder", name)(store.spec, d_hidden=16).eval()
+        assert store.spec.has_edge_features == reads
+        one, five = made(collate(store, np.arange(2))).graphs
+        assert ((one - five).abs().max() > 1e-3) == reads

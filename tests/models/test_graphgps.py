@@ -53,9 +53,9 @@ def test_the_encoder_reads_the_walks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not torch.allclose(made(collate(store, np.arange(5))).graphs, plain)
 
 
-@pytest.mark.parametrize("name", ["graphgps", "weave"])
+@pytest.mark.parametrize("name", ["graphgps", "weave", "dag"])
 def test_graphs_with_edges_one_way_are_refused(name: str) -> None:
-    """Walks and pairs stand on edges that go both ways."""
+    """Walks, pairs and the graphs of dag stand on edges that go both ways."""
     paths = [Graph(n, np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)) for n in range(3, 9)]
     table = classes_table(paths, np.arange(6) % 2, Target("y", "multiclass", classes=("0", "1")))
     with pytest.raises(UsageError, match=f"{name} needs bond.reverse"):

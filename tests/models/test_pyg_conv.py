@@ -70,6 +70,13 @@ def test_the_sums_are_pygs(name: str, kind: type) -> None:
     torch.testing.assert_close(graphs(encoder, whole), global_mean_pool(h, data.batch), rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("conv", TESTED)
+def test_the_smallest_batches_train(conv: str) -> None:
+    store, made = featurize(["C", "CCO"]), build(conv=conv).train()
+    for which in ([0], []):
+        assert made(collate(store, np.array(which, dtype=np.int64))).graphs.isfinite().all()
+
+
 def test_no_convolution_is_a_bag_of_atoms() -> None:
     encoder, whole = build(depth=0), batch()
     data = to_pyg(whole)

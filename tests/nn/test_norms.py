@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -98,11 +100,21 @@ def test_batch_norm_counts_atoms_where_rows_stand_for_several(name: str) -> None
         torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-8)
 
 
-@pytest.mark.parametrize("norm", [Graph, Pair])
-def test_rows_that_are_alike_are_zero_without_any_rounding(norm: type[Norm]) -> None:
+@pytest.mark.parametrize("norm", [Graph, Pair, partial(GroupGraph, n_groups=32)])
+def test_rows_that_are_alike_are_zero_without_any_rounding(norm: Callable[[int], Norm]) -> None:
     torch.manual_seed(0)
     sizes = torch.tensor([6, 3, 7, 11])
     alike = 100 * torch.rand(4, 32).repeat_interleave(sizes, dim=0)  # as the atoms of benzene are
     offsets = torch.cat([torch.zeros(1, dtype=torch.int64), sizes.cumsum(0)])
     members = Relation(torch.arange(27), offsets, 27, 4)
     assert not norm(32)(alike, members).any()
+
+
+def test_batch_norm_of_shared_rows_has_single_precision_statistics() -> None:
+    torch.manual_seed(0)
+    h = 20 + torch.randn(200, 8)
+    shared = Relation(torch.arange(200).repeat_interleave(2), torch.arange(0, 401, 400), 200, 1)
+    made = get("norm", "batch")(8).train()
+    with torch.autocast("cpu", torch.bfloat16):
+        out = made(h.bfloat16(), shared)
+    assert out.dtype == torch.bfloat16 and out.float().mean(0).abs().max() < 5e-3

@@ -47,8 +47,7 @@ class Board:
     metric: str
     ranking: Ranking  # the statistics over ``scores.folds``
     scores: FoldScores  # macro means over tasks, a row a fold, with the tasks that they stand on
-    # by method: ``cpu_minutes`` and ``seconds`` of a cell (means over those that ended well), ``peak_mb``
-    # (largest), ``total_cpu_minutes`` (of all cells, failed ones too)
+    # by method: ``cpu_minutes`` and ``seconds`` of a cell (means over those that ended well), ``peak_mb`` (largest)
     cost: pd.DataFrame
     failures: pd.DataFrame  # a row a failed cell: method, fold, seed, status, reason
     beside: pd.DataFrame  # means of the metrics that people read beside a leading error, a row a method
@@ -271,7 +270,6 @@ def _costs(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     cost = good.agg(cpu_minutes=("cpu_seconds", "mean"), seconds=("seconds", "mean"), peak_mb=("peak_mb", "max"))
     cost = cost.reindex(cells["method"].unique())
     cost["cpu_minutes"] /= 60
-    cost["total_cpu_minutes"] = cells.groupby("method")["cpu_seconds"].sum() / 60
     named = "r" + cells["repeat"].astype(str) + "-f" + cells["fold"].astype(str)
     bad = cells.assign(fold=named)[~well]
     return cost, bad[["method", "fold", "seed", "status", "reason"]].reset_index(drop=True)

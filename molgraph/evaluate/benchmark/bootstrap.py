@@ -1,4 +1,4 @@
-"""Bootstrap the scores of methods on one published split over its test molecules, drawn by scaffold."""
+"""Bootstrap the scores of methods on one published split over its test molecules, or its drugs and proteins."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pandas as pd
 from molgraph.base.contracts import Target
 from molgraph.base.seeds import generator
 from molgraph.chem.scaffold import scaffolds
+from molgraph.data.table_parquet import OF_ARRAYS
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.report_slices import handed_table
 from molgraph.evaluate.benchmark.run_folder import Predicted, Records
@@ -23,9 +24,10 @@ def bootstrap_errors(records: Records, board: Board) -> pd.DataFrame | None:
     """Standard errors of the differences of methods on a board of one split, and of each score on the diagonal.
 
     Molecules of one Murcko scaffold are drawn together, because their errors are alike (a cluster bootstrap, Davison
-    and Hinkley 1997, section 3.8); of rows that are no single molecule, and of acyclic molecules, each is drawn by
-    itself. All methods are scored on the same draws. The errors tell of the choice of test molecules, not of other
-    training sets or seeds.
+    and Hinkley 1997, section 3.8), acyclic ones each by itself. Of pairs the molecules are drawn, and the proteins by
+    themselves: a row counts as often as its molecule was drawn times its protein (Owen 2007, Ann. Appl. Stat. 1:386).
+    Of other tables each row is drawn by itself. All methods are scored on the same draws. The errors tell of the choice
+    of test rows, not of other training sets or seeds.
 
     Args:
         records: with the predictions.
@@ -33,7 +35,7 @@ def bootstrap_errors(records: Records, board: Board) -> pd.DataFrame | None:
 
     Returns:
         A row and a column for each ranked method; None where fewer than two methods are ranked, or the test part has
-        fewer than 20 scaffolds.
+        fewer than 20 scaffolds, molecules or proteins.
     """
     methods = board.ranking.ranked
     problem = records.problems[board.dataset]
@@ -45,11 +47,14 @@ def bootstrap_errors(records: Records, board: Board) -> pd.DataFrame | None:
     if len(methods) < 2:
         return None
     clusters = _clusters(records, board, answers[methods[0]][0].rows)
-    if len(clusters) < LEAST_CLUSTERS:
+    sizes = [int(each.max()) + 1 for each in clusters]
+    if min(sizes) < LEAST_CLUSTERS:
         return None
     rng, scores = generator(0, "bootstrap of scaffolds"), np.empty((RESAMPLES, len(methods)))
     for i in range(RESAMPLES):
-        drawn = np.concatenate([clusters[k] for k in rng.integers(0, len(clusters), len(clusters))])
+        times = [np.bincount(rng.integers(0, n, n), minlength=n) for n in sizes]
+        counts = np.prod([n[each] for n, each in zip(times, clusters, strict=True)], axis=0)
+        drawn = np.repeat(np.arange(len(counts)), counts)
         scores[i] = [np.mean([_score(each, drawn, targets, board.metric) for each in answers[m]]) for m in methods]
     apart = scores[:, :, None] - scores[:, None, :]
     errors = np.nanstd(apart, axis=0, ddof=1)
@@ -67,12 +72,14 @@ def _score(found: Predicted, drawn: np.ndarray, targets: Sequence[Target], metri
 
 
 def _clusters(records: Records, board: Board, rows: np.ndarray) -> list[np.ndarray]:
-    """Places in ``rows`` of the molecules of each scaffold."""
+    """For each thing that is drawn by itself, which one each row has: scaffolds, or the columns of pairs."""
     table = handed_table(records, board.dataset)
-    keys = np.arange(len(rows)).astype(str).astype(object)
-    if table is not None and [entity.kind for entity in table.entities] == ["molecule"]:
+    if table is None:
+        return [np.arange(len(rows))]
+    kinds = [entity.kind for entity in table.entities]
+    if kinds == ["molecule"]:
         found = scaffolds(table.smiles[rows].tolist()).values
-        keys = np.array([scaffold or f"row {k}" for k, scaffold in zip(keys, found, strict=True)], dtype=object)
-    codes, _ = pd.factorize(keys)
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+        return [pd.factorize(np.array([each or f"row {k}" for k, each in enumerate(found)], dtype=object))[0]]
+    if len(kinds) > 1 and not {*kinds} & {*OF_ARRAYS}:
+        return [pd.factorize(entity.values[rows])[0] for entity in table.entities]
+    return [np.arange(len(rows))]

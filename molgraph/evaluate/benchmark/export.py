@@ -18,12 +18,13 @@ from molgraph.data.table import Table
 from molgraph.data.table_parquet import OF_ARRAYS
 from molgraph.evaluate.benchmark.cells import file_of_split
 from molgraph.evaluate.benchmark.run_folder import Records
+from molgraph.evaluate.benchmark.store import sha256
 
 FOLDS = "folds"
 KEYS = ["dataset", "split", "repeat", "fold"]
 PART = [*KEYS, "split_hash"]  # which test rows a prediction belongs to
 RESERVED = (*PART, "row", "id", "weight")
-DIGITS = 16  # of the split's hash, which depends on the rows' content too
+DIGITS = 16  # of the hash
 
 
 def export_folds(records: Records) -> list[Path]:
@@ -63,8 +64,9 @@ def export_folds(records: Records) -> list[Path]:
 
 
 def fold_mark(records: Records, part: tuple[str, str, int, int]) -> str:
-    """What a fold's files say of its split; a text that nothing reads as a number."""
-    return f"h{records.problems[part[0]].split_hash[part[1:]][:DIGITS]}"
+    """What a fold's files say of its split and data, labels too; a text that nothing reads as a number."""
+    problem = records.problems[part[0]]
+    return f"h{sha256((problem.split_hash[part[1:]] + problem.data_hash).encode())[:DIGITS]}"
 
 
 def _columns(table: Table, rows: np.ndarray, *, labelled: bool) -> dict[str, Any]:

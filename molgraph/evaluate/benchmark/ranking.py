@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError
+from molgraph.evaluate.statistics import holm
 
 ALPHA = 0.05
 LEAST_WILCOXON = 20  # folds from which Wilcoxon's test is asked too
@@ -29,8 +30,8 @@ class Ranking:
     # methods share one exactly where neither is better). ``rank`` is NaN where nothing was tested
     table: pd.DataFrame
     # a row a pair of ranked methods, in the table's order: ``difference`` (mean of a less mean of b), ``low``,
-    # ``high`` (at the level of Holm's step, so that 0 lies outside exactly where ``different``), ``d``,
-    # ``d_low``, ``d_high`` (Cohen's, paired, 95% each by itself), ``p`` (adjusted), ``different``, ``verdict`` (the
+    # ``high`` (simultaneous, Bonferroni's; no further than 0 where Holm's rule says ``different``), ``d``, ``d_low``,
+    # ``d_high`` (Cohen's, paired, 95% each by itself), ``p`` (adjusted), ``different``, ``verdict`` (the
     # first is ``better``, or ``equivalent``: the interval lies within the margin, or ``undecided``), ``wilcoxon_p``
     # (adjusted; NaN below 20 folds), ``disagrees`` (whether that test decides otherwise) and ``tukey`` (whether
     # Tukey's test after a repeated-measures ANOVA, which takes folds for independent, tells them apart)
@@ -41,7 +42,6 @@ class Ranking:
     margin: float | None = None  # the smallest difference that matters, in the metric's unit
     bootstrap: bool = False  # whether one split was tested by draws of its test molecules, in the place of folds
     left_out: Mapping[str, str] = field(default_factory=dict)  # why a method has no rank, by name
-    notes: tuple[str, ...] = ()  # what else a reader should know
 
     @property
     def tested(self) -> bool:
@@ -79,9 +79,9 @@ def rank_methods(
 
     Each pair is compared by t on the folds' differences with the variance of Nadeau and Bengio (2003, Mach. Learn.
     52:239), ``sd² (1/n + n_test/n_train)``, because folds share training rows; p-values are adjusted by Holm's rule.
-    A pair's interval has the level of the step at which Holm's rule decided it. A method is better than another where
-    they differ significantly and by the margin at least. A rank is one more than the number of methods that are better
-    than this one, or than one with a better mean: ranks never contradict means.
+    Intervals are simultaneous: Bonferroni's, ended at 0 where Holm's rule, which tells more apart, tells those two. A
+    method is better than another where they differ significantly and by the margin at least. A rank is one more than
+    the number of methods that are better than this one, or than one with a better mean: ranks never contradict means.
 
     Args:
         folds: a row a fold, a column a method; NaN where a method has no score. A method that lacks a fold is shown
@@ -129,9 +129,7 @@ def rank_methods(
     table["groups"] = [*letter_groups(above | above.T), *[""] * len(left_out)]
     if len(pairs):
         table.loc[whole, "rank"] = 1.0 + np.maximum.accumulate(above.sum(axis=0))
-    untested = n == 1 and len(whole) > 1 and spread is None
-    notes = ("one fold cannot tell methods apart, so none has a rank",) if untested else ()
-    return Ranking(table, pairs, n, higher_is_better, test_over_train, margin, spread is not None, left_out, notes)
+    return Ranking(table, pairs, n, higher_is_better, test_over_train, margin, spread is not None, left_out)
 
 
 def _half_width(sd: np.ndarray, n: np.ndarray | float, alpha: float | np.ndarray, ratio: float) -> np.ndarray:
@@ -164,20 +162,21 @@ def _pairs(x: pd.DataFrame, ratio: float, margin: float | None, spread: np.ndarr
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(difference == 0, 0.0, np.abs(difference) / (sd * np.sqrt(1 / m + ratio)))
         d = np.where((sd > 0) & (n > 1), difference / sd, np.nan)
-    raw = 2 * stdtr(m - 1, -t)
-    p, step = holm(raw)
-    half = _half_width(sd, m, ALPHA / step, ratio)
+    p = holm(2 * stdtr(m - 1, -t))
+    half, different = _half_width(sd, m, ALPHA / len(p), ratio), p < ALPHA
     size = np.abs(d) * np.sqrt(n)
     size = np.where(size < 1e3, size, np.nan)  # of larger ones the limits take long, and say nothing
     near, far = (nctdtrinc(n - 1, q, size) / np.sqrt(n) for q in (0.975, 0.025))  # Cumming and Finch 2001
-    names, different, rank_p = x.columns.to_numpy(), p < ALPHA, np.full(len(i), np.nan)
+    names, rank_p = x.columns.to_numpy(), np.full(len(i), np.nan)
     if n >= LEAST_WILCOXON:
-        rank_p = holm(wilcoxon(apart, zero_method="zsplit", method="asymptotic").pvalue)[0]
+        rank_p = holm(wilcoxon(apart, zero_method="zsplit", method="asymptotic").pvalue)
     within = np.abs(difference) + half < (margin or 0.0)
     better = different & (np.abs(difference) >= (margin or 0.0))
+    reach = np.where(different, np.minimum(half, np.abs(difference)), half)  # towards 0
+    low, high = difference - np.where(difference > 0, reach, half), difference + np.where(difference < 0, reach, half)
     verdict = np.where(within, "equivalent", np.where(better, "better", "undecided"))
     columns = (
-        names[i], names[j], difference, difference - half, difference + half,
+        names[i], names[j], difference, low, high,
         d, np.where(d < 0, -far, near), np.where(d < 0, -near, far), p, different, verdict,
         rank_p, np.isfinite(rank_p) & (different != (rank_p < ALPHA)), _tukey(values, np.abs(difference)),
     )  # fmt: skip
@@ -203,25 +202,6 @@ def _studentized_range(q: float, k: int, df: int) -> float:
     from scipy.stats import studentized_range
 
     return float(studentized_range.ppf(q, k, df))
-
-
-def holm(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Adjust p-values by Holm's step-down rule (1979, Scand. J. Stat. 6:65).
-
-    Returns:
-        The adjusted values, and by how much the level was divided where each was decided: what comes after the
-        first that is not significant was decided there.
-
-    Example:
-        >>> p, step = holm(np.array([0.01, 0.04, 0.03]))
-        >>> p.tolist(), step.tolist()
-        ([0.03, 0.06, 0.06], [3, 2, 2])
-    """
-    ordered = np.sort(p)
-    place = np.searchsorted(ordered, p)  # equal ones share a step
-    adjusted = np.minimum(np.maximum.accumulate(ordered * np.arange(len(p), 0, -1)), 1.0)
-    first = min(int((adjusted < ALPHA).sum()), len(p) - 1)
-    return adjusted[place], len(p) - np.minimum(place, first)
 
 
 def letter_groups(different: np.ndarray) -> list[str]:

@@ -28,7 +28,7 @@ from molgraph.evaluate.noise_ceiling import NOISY, noise_ceiling
 
 # of a submission, as its card tells
 CARD = ("code", "commit", "licence", "paper", "tuning", "pretraining", "hardware", "seconds")
-LEAST_REPLICATES = 10  # degrees of freedom that the replicates' noise has to stand on
+LEAST_REPLICATES = 30  # degrees of freedom that the replicates' noise has to stand on; of fewer some may be copies
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,9 @@ def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
     found = {place: each for place, each in made if each is not None}
     whole = []
     for b in progress.track(boards, label="bootstrap"):
-        there = {name: words for name, words in entered_rows(records, b.dataset).items() if name in b.methods}
-        b = replace(b, entered=there, ceilings=_ceilings(b, found.get((b.dataset, b.split))))
+        b = replace(
+            b, entered=entered_rows(records, b.dataset, b.split), ceilings=_ceilings(b, found.get((b.dataset, b.split)))
+        )
         single = b.primary and b.ranking.n_folds == 1 and not recipe.generates
         whole.append(b.tested_by(bootstrap_errors(records, b)) if single else b)
     status = Counter(str(record.manifest["status"]) for record in records.done if record.manifest["status"] != "ok")
@@ -137,6 +138,8 @@ def facts_of(records: Records) -> dict[str, str]:
     ]
     texts = (", ".join(str(value) for value in machine.values() if value) for machine in machines)
     out["machine"] = "; ".join(filter(None, dict.fromkeys(texts)))
+    commits = [str(m["commit"])[:12] for m in manifests if m.get("commit")]
+    out["commit"] = ", ".join(f"{n} cells at {each}" for each, n in Counter(commits).items())
     budgets, budget = {str(m["budget"]) for m in manifests if m.get("budget")}, recipe.budget
     out["budget of a cell"] = f"{budget.seconds:g} s, {budget.memory_gb:g} GB" + "; mixed" * (len(budgets) > 1)
     cpu = sum(float(m["cpu_seconds"]) for m in manifests if m.get("cpu_seconds"))
@@ -151,12 +154,14 @@ def in_words(params: Mapping[str, Any]) -> str:
     """Hyper-parameters on one line, without the machine's and those that nobody set.
 
     Example:
-        >>> in_words({"depth": 3, "threads": None, "store": None, "code": "1f", "defaults": {"gin": {"depth": 5}}})
-        'depth 3, gin depth 5'
+        >>> in_words({"store": None, "params": {"depth": 3}, "defaults": {"gin": {"depth": 5, "norm": "batch"}}})
+        'depth 3, gin norm batch'
     """
-    words = []
+    words, given = [], {*(params.get("params") or ())}
     for name, value in params.items():
         if isinstance(value, Mapping):
+            if name == "defaults":  # of encoders and the like, as far as nothing else was given
+                value = {p: {k: v for k, v in d.items() if not {k, f"{p}.{k}"} & given} for p, d in value.items()}
             inner = in_words(value)
             words += [] if not inner else [inner if name in ("defaults", "params") else f"{name} {inner}"]
         elif value is not None and value != "" and name not in (*RUN_ONLY, "code", "seed"):
@@ -164,11 +169,11 @@ def in_words(params: Mapping[str, Any]) -> str:
     return ", ".join(words)
 
 
-def entered_rows(records: Records, dataset: str) -> dict[str, str]:
-    """How the rows of a dataset that others submitted came about, in their words, by method; the badge comes first."""
+def entered_rows(records: Records, dataset: str, split: str) -> dict[str, str]:
+    """How the rows of a board that others submitted came about, in their words, by method; the badge comes first."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for cell, manifest in records.done:
-        if cell.dataset == dataset and manifest.get("external") is not None:
+        if (cell.dataset, cell.split) == (dataset, split) and manifest.get("external") is not None:
             found.setdefault(cell.method, []).append(manifest)
     told = {}
     for method, manifests in found.items():
@@ -179,6 +184,8 @@ def entered_rows(records: Records, dataset: str) -> dict[str, str]:
             words.append(f"{seen:,} of {tested:,} test molecules are in the pretraining data, salts and stereo aside")
         elif about.get("pretraining"):
             words.append("no test molecules were looked for in it")
+        gone = [key for key in CARD if not about.get(key) and key not in ("paper", "seconds")]
+        words += [f"not told: {', '.join(gone)}"] * bool(gone)
         told[method] = "; ".join(words)
     return told
 
@@ -190,12 +197,12 @@ def _ceilings(board: Board, slices: Slices | None) -> tuple[Ceiling, ...]:
     rows = np.flatnonzero(np.isfinite(slices.y[:, 0]))
     y, folds = slices.y[rows, 0], max(sum(name.startswith("r0-") for name in board.scores.folds.index), 1)
     noise: list[tuple[float, str]] = []
+    if board.card is not None and board.card.noise.sd is not None:
+        noise.append((board.card.noise.sd, board.card.noise.source or "the set's card"))
     if slices.smiles is not None:
         kinds = identities_of(slices.smiles[rows].tolist())
         sd, df = replicate_sd([each.written or f"row {i}" for i, each in enumerate(kinds)], y)
         if df >= LEAST_REPLICATES:
             noise.append((sd, f"replicates in the set ({df} degrees of freedom)"))
-    if board.card is not None and board.card.noise.sd is not None:
-        noise.append((board.card.noise.sd, board.card.noise.source or "the set's card"))
     made = [Ceiling(noise_ceiling(y, sd, board.metric, rows=len(y) // folds), sd, source) for sd, source in noise]
     return tuple(c for c in made if np.isfinite(c.value))

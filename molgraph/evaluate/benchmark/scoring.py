@@ -18,9 +18,7 @@ COLUMNS = (
     "dataset", "edition", "data_hash", "split", "split_hash", "repeat", "fold", "seed", "method", "target", "metric",
     "value", "n", "measured", "note", "status", "reason", "seconds", "cpu_seconds", "peak_mb", "higher_is_better",
 )  # fmt: skip
-_WORDS = (
-    "dataset", "edition", "data_hash", "split", "split_hash", "method", "target", "metric", "note", "status", "reason",
-)  # fmt: skip
+_WORDS = (*COLUMNS[:5], *COLUMNS[8:11], *COLUMNS[14:17])  # the columns of texts
 
 
 def score_records(records: Records, done: Sequence[Record] | None = None) -> pd.DataFrame:

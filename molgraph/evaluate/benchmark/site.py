@@ -16,7 +16,7 @@ from molgraph.evaluate.benchmark.report import anchor, report_page
 from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.report_rows import badge, board_rows, error_label
 from molgraph.evaluate.benchmark.standings import question_of
-from molgraph.evaluate.report_style import number, render
+from molgraph.evaluate.report_style import NONE, number, render
 
 INDEX = "index.html"
 
@@ -86,6 +86,7 @@ def _rows(page: str, report: BenchReport, board: Board) -> pd.DataFrame:
     """A board's methods, as the index and the methods' pages show them."""
     rows = board_rows(board).reset_index(names="method")
     return rows.assign(
+        place=rows["place"] if board.decides else NONE,
         first=(rows["rank"] == 1) & board.decides,
         badge=[badge(board, name) for name in rows["method"]],
         dataset=board.title,

@@ -95,7 +95,9 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
         problem, test = records.problems[dataset], tables[dataset].take(splits[key].test)
         mark = fold_mark(records, key)
         if (part["split_hash"] != mark).any():
-            raise DataError(f"{where} is another split: {part['split_hash'].iloc[0]}, the run has {mark}")
+            raise DataError(
+                f"{where} is another split, or of other data: {part['split_hash'].iloc[0]}, the run has {mark}"
+            )
         made = _check(splits[key], test, part, where, label_noise(dataset))
         tested = _parents(test.smiles) if pretrained else set()
         cell = Cell(*key, about.name, 0, sha256(content + card.read_bytes() + repr((dataset, key[1:])).encode()))
