@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -93,7 +94,7 @@ def build_conv(kind: type[nn.Module], d_hidden: int, d_bond: int, heads: int, op
 class SmallBatchNorm(nn.BatchNorm1d):
     """Batch norm that takes its running statistics for a batch of fewer than two rows."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         """float [n, d] to [n, d]."""
         if len(x) > 1 or not self.training:
             return super().forward(x)

@@ -17,7 +17,6 @@ from molgraph.base.errors import DataError
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.ranking import ALPHA, Ranking, letter_groups, rank_methods
 from molgraph.evaluate.benchmark.report_rows import how_tested, resolution
-from molgraph.evaluate.statistics import holm
 from tests.evaluate.bench_scores import made_up
 
 NAN = float("nan")
@@ -67,13 +66,6 @@ def test_a_pair_is_nadeau_and_bengios_t_and_holms_rule_is_statsmodels() -> None:
     t = stats.ttest_rel(x[alone.pairs["a"][0]], x[alone.pairs["b"][0]])
     assert alone.pairs["p"][0] == pytest.approx(t.pvalue)
     assert tuple(alone.pairs.loc[0, ["low", "high"]]) == pytest.approx(tuple(t.confidence_interval(0.95)))
-
-
-@pytest.mark.slow
-@settings(max_examples=40, deadline=None)
-@given(st.lists(st.sampled_from([0.0, 0.001, 0.004, 0.01, 0.02, 0.04, 0.2, 1.0]), min_size=1, max_size=9))
-def test_holms_rule_is_statsmodels_where_values_are_equal(raw: list[float]) -> None:
-    assert holm(np.array(raw)) == pytest.approx(multipletests(raw, method="holm")[1])
 
 
 def consistent(found: Ranking) -> None:

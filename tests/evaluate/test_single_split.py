@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import molgraph
 from molgraph.chem.scaffold import scaffolds
 from molgraph.data.datasets import load_dataset
 from molgraph.evaluate.benchmark.bootstrap import bootstrap_errors
@@ -59,9 +60,7 @@ def test_methods_are_tested_and_ranked_and_a_record_keeps_it(run: Path, tmp_path
     assert board.tested and board.ranking.bootstrap and board.ranking.table["rank"].notna().all()
     assert board.against_reference("noise3") == "worse" and board.ranking.table["low"].notna().all()
     text = leaderboard(report)
-    assert (
-        "One split: its test molecules were drawn anew, scaffold by scaffold" in text and "loses to the forest" in text
-    )
+    assert "One split: its test rows were drawn anew (molecules by scaffold" in text and "loses to the forest" in text
     assert leaderboard(read_record(tmp_path / "kept")) == text
 
 
@@ -77,4 +76,27 @@ def test_errors_give_a_normal_test_with_holms_rule() -> None:
     assert (found.table["high"] - found.table["low"]).tolist() == pytest.approx([0.2 * stats.norm.ppf(0.975)] * 3)
     assert found.pairs[["d", "wilcoxon_p"]].isna().all(axis=None) and not found.pairs["tukey"].any()
     untested = rank_methods(folds, True, errors=errors.loc[["a", "b"], ["a", "b"]])
-    assert not untested.tested and untested.notes
+    assert not untested.tested
+
+
+def test_molecules_and_proteins_of_pairs_are_drawn_apart(tmp_path: Path) -> None:
+    """Against the variance of a two-way layout, linearised: the squared sums over molecules and over proteins."""
+    n, rng = 40, np.random.default_rng(0)
+    level = 0.1 * np.arange(n)[:, None] + rng.normal(size=(n, 1)) + rng.normal(size=(1, n))  # of drugs and proteins
+    proteins = ["M" + "ACDEFGHIKL"[i % 10] * (i + 1) for i in range(n)]
+    pairs = {"drug": np.repeat([f"C{'C' * i}O" for i in range(n)], n), "protein": proteins * n, "y": level.ravel()}
+    table = molgraph.read_table(pd.DataFrame(pairs), smiles="drug", sequence="protein", targets=["y"])
+    rows = [{"name": "ridge", "label": "line"}, {"name": "ridge", "label": "flat", "params": {"alpha": 1e9}}]
+    split = [{"recipe": "random", "fractions": (0.5, 0.0, 0.5)}]
+    go(tmp_path / "run", recipe(*rows, split=split, metrics=["mae"]), tables={"small": table})
+    records = read_records(tmp_path / "run")
+    (board,) = write_bench_report(tmp_path / "run").boards
+    errors = bootstrap_errors(records, board)
+    found = {r.cell.method: records.predictions(r.cell) for r in records.done}
+    loss = {name: np.abs(each.y["y"] - each.p["y"]) for name, each in found.items()}
+    apart, tested = loss["flat"] - loss["line"], table.take(found["flat"].rows)
+    square = [(pd.Series(apart - apart.mean()).groupby(e.values).sum() ** 2).sum() for e in tested.entities]
+    assert errors is not None and errors.loc["flat", "line"] == pytest.approx(
+        np.sqrt(sum(square)) / len(apart), rel=0.25
+    )
+    assert errors.loc["flat", "line"] > 1.5 * apart.std() / np.sqrt(len(apart)), "rows are not independent"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import DataError
 from molgraph.data.table import make_table
-from molgraph.evaluate.statistics import paired_difference, score_interval
+from molgraph.evaluate.statistics import holm, paired_difference, score_interval
 from molgraph.evaluate.verdict import Verdict, verdict
 
 RNG = np.random.default_rng(0)
@@ -148,3 +151,10 @@ def test_no_verdict_on_few_rows_or_nearly_one_class() -> None:
     assert "no verdict" in found.sentence and found.detail.startswith("9 of 99 test rows are not of the commonest")
     several = _few("multiclass", [*labels, 1.0], good=np.r_[p, p[90:91]], bad=np.r_[p, p[90:91]][::-1])
     assert several.sentence == "y: good beats bad", "five and six rows of two rare classes are enough together"
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from([0.0, 0.001, 0.004, 0.01, 0.02, 0.04, 0.2, 1.0]), min_size=1, max_size=9))
+def test_holms_rule_is_statsmodels_where_values_are_equal(raw: list[float]) -> None:
+    assert holm(np.array(raw)) == pytest.approx(multipletests(raw, method="holm")[1])

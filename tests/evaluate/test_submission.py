@@ -94,7 +94,8 @@ def test_pretraining_data_is_searched_for_test_molecules(out: Path) -> None:
     path = out.parent / "corpus.smi"
     (out.parent / "card.toml").write_text(f'name = "mine"\npretraining = "{path}"\nlicence = "MIT"\n')
     enter(out, predicted(out), reproduced="by us")
-    line = entered_rows(read_records(out), "small")["mine"]
+    records = read_records(out)
+    line = entered_rows(records, "small", records.recipe.split[0].name)["mine"]
     assert "2 of 60 test molecules are in the pretraining data" in line
     assert "reproduced: by us" in line and "licence MIT" in line
     with pytest.raises(UsageError, match="has a submission called 'mine'"):
@@ -236,7 +237,8 @@ def test_ids_that_a_program_read_as_numbers_or_as_nothing_are_known(tmp_path: Pa
     with pytest.raises(MolgraphError, match=r"zink\.smi"):
         submit(read_records(tmp_path / "run"), tmp_path / "predictions.csv", tmp_path / "wrong.toml")
     enter(tmp_path / "run", frame)
-    said = entered_rows(read_records(tmp_path / "run"), "small")["mine"]
+    records = read_records(tmp_path / "run")
+    said = entered_rows(records, "small", records.recipe.split[0].name)["mine"]
     assert "pretraining ZINC, 250k" in said and "no test molecules were looked for" in said
 
 

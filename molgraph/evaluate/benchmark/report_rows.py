@@ -137,18 +137,14 @@ def how_tested(board: Board) -> str:
     """Which test, and where Wilcoxon's disagrees."""
     ranking = board.ranking
     if not ranking.tested:
-        alone = len(ranking.ranked) < 2
-        return (
-            f"Not tested: {'fewer than two methods have all folds' if alone else 'one fold cannot tell methods apart'}."
-        )
+        one = "one fold cannot tell methods apart, so none has a rank"
+        return f"Not tested: {one if len(ranking.ranked) > 1 else 'fewer than two methods have all folds'}."
     pairs, n = ranking.pairs, ranking.n_folds
     if ranking.bootstrap:
-        pairs_of = board.card is not None and board.card.entity == "pair"
-        drawn, how = ("molecules and proteins", "") if pairs_of else ("molecules", ", scaffold by scaffold,")
         return (
-            f"One split: its test {drawn} were drawn anew{how} for the errors of scores and differences; Holm's "
-            f"correction over {count(len(pairs), 'pair')}, family-wise error {ALPHA:g}. "
-            f"That tells of other test {drawn}, not of other training sets or seeds."
+            "One split: its test rows were drawn anew (molecules by scaffold, pairs by molecule and by protein) for "
+            f"the errors of scores and differences; Holm's correction over {count(len(pairs), 'pair')}, family-wise "
+            f"error {ALPHA:g}. That tells of other test rows, not of other training sets or seeds."
         )
     text = f"t-tests over {n} paired folds with Nadeau and Bengio's variance (test over training rows "
     text += f"{ranking.test_over_train:.3g}), Holm's correction over {len(pairs)} pair{'s' * (len(pairs) > 1)}, "
