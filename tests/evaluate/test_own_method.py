@@ -61,6 +61,15 @@ def test_an_estimator_learns_fingerprints_and_each_target_by_itself() -> None:
     np.testing.assert_allclose(found.value[[0, 3], 0], own.predict_proba(x[[0, 3]])[:, 1])
 
 
+def test_weights_are_given_to_a_fit_that_takes_them_and_else_told_of() -> None:
+    smiles, y = ["CCO", "CCN", "c1ccccc1", "CCCC"], np.array([1.0, 2, 3, 5])
+    table = make_table(smiles, targets=(Target("y"),), y=y, weights=np.array([1.0, 1e-6, 1, 1e-6]))
+    made = make_own("sklearn.linear_model:Ridge").fit(table)
+    own = Ridge().fit(morgan(smiles).x, y, sample_weight=table.weights)
+    np.testing.assert_allclose(made.predict(table).value[:, 0], own.predict(morgan(smiles).x))
+    assert made.notes == () and "no sample_weight" in make_own(f"{HERE}:Nearest").fit(table).notes[0]
+
+
 def test_an_estimator_that_is_made_is_cloned() -> None:
     smiles = ["CCO", "CCN", "c1ccccc1", "CCCC"]
     table = make_table(smiles, targets=(Target("a"),), y=np.array([[1.0], [2], [3], [5]]))

@@ -284,3 +284,15 @@ def test_pages_mark_a_submission_and_keep_names_apart(out: Path) -> None:
     pages = {path.name: path.read_text() for path in made}
     assert all(f"<h1>{name}</h1>" in pages[page_of(name)] for name in names)
     assert "submitted, self-reported" in pages["index.html"] and "hardware a GPU; seconds 3.0" in pages[page_of("mine")]
+
+
+def test_predictions_for_other_labels_are_another_split(tmp_path: Path) -> None:
+    for n, seed in (("old", 0), ("new", 1)):
+        go(tmp_path / n, ASKED, {"small": small(seed=seed)})
+        export_folds(read_records(tmp_path / n))
+    (tmp_path / "card.toml").write_text('name = "mine"\n')
+    with pytest.raises(DataError, match="is another split, or of other data"):
+        enter(tmp_path / "new", predicted(tmp_path / "old"))
+    enter(tmp_path / "new", predicted(tmp_path / "new"))
+    line = entered_rows(read_records(tmp_path / "new"), "small", ASKED.split[0].name)["mine"]
+    assert "not told: code, commit, licence, tuning, pretraining, hardware" in line
