@@ -20,7 +20,9 @@ NotNegative = Annotated[int, Field(ge=0, lt=2**63)]
 Name = Annotated[str, PlainSerializer(lambda name: name.encode("utf-8", "backslashreplace").decode(), when_used="json")]
 Threads = Annotated[Count, AfterValidator(cores)]
 Names = tuple[str, ...]
-PRECISION = "float32 or bfloat16: faster on GPUs and on processors with AMX, slower on others"
+PRECISION = (
+    "float32 or bfloat16: faster on GPUs and on processors with AMX or AVX512-BF16 (molgraph doctor measures it)"
+)
 Column = "COLUMN"
 
 
@@ -57,7 +59,9 @@ class DataSection(Section):
     features: Annotated[Names, Option("A descriptor; again for several.", Column, ("--feature",))] = ()
     split_column: Annotated[
         str | None,
-        Option("Words train, valid, test, or folds 0, 1, ...; or what --split time or group reads.", Column),
+        Option(
+            "The split: train, valid, test, or fold numbers; with --split time or group, the date or group.", Column
+        ),
     ] = None
     on_error: Annotated[Literal["keep", "drop", "stop"], Option("Rows that cannot be read.", "keep|drop|stop")] = "keep"
     duplicates: Annotated[
@@ -110,11 +114,11 @@ class GradientDescent(Section):
     """How weights are learned: the keys that gradient descent alone has."""
 
     epochs: Annotated[
-        Count | None, Option("Passes over the data, at most; if not given 50, or what 3,000 steps take.", "N")
+        Count | None, Option("Passes over the data, at most; if not given 50, or as many as 3,000 steps take.", "N")
     ] = None
     min_steps: Annotated[
         Annotated[int, Range(0, LARGEST)],
-        Option("Steps at least, where none is stopped early: few rows get more epochs, patience and warm-up.", "N"),
+        Option("Fewest steps, unless stopped early: epochs, patience and warm-up are stretched to reach them.", "N"),
     ] = 0
     batch_size: Annotated[Count, Option("Molecules in a step.", "N")] = 64
     learning_rate: Annotated[AboveZero, Option("Highest step size of gradient descent.", "X")] = 1e-3

@@ -213,10 +213,10 @@ def report(
     record: Annotated[Path | None, option("FOLDER", "All scores, small, to make the board of again.")] = None,
     brief: Annotated[bool, typer.Option("--brief", help="Leave out what reads the predictions once more.")] = False,
 ) -> None:
-    """Rank the methods of a benchmark, and write one page that says who won.
+    """Rank the methods of a benchmark, and write one page of them.
 
-    Methods are compared over the same folds; those that the folds can't tell
-    apart share a rank. The page loads nothing from a network: tables that sort,
+    Methods are compared over the same folds; a method's rank is one more than
+    the number of methods that are better than it. The page loads nothing from a network: tables that sort,
     all pairs, error against distance to train, cost, worst molecules.
     Cells that failed, and methods that lack folds, are shown and not ranked.
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOTE = (
-    "led: boards on which nothing is better, and that tell their best from the mean. behind: boards on which the "
+    "led: boards where the model has rank 1, and that tell their best from the mean. behind: boards on which the "
     "random forest is better; a dash where none was measured. Better: significantly, and by more than matters in "
     "practice. Each method has the settings of its board's recipe. Scores and tests: docs/benchmarks.md"
 )

@@ -23,7 +23,7 @@ from molgraph.nn.perceptron import make_activation
     "encoder",
     "dmpnn",
     system="dmpnn",
-    summary="directed message passing along bonds; the strong default",
+    summary="directed message passing along bonds; the default graph network",
     paper="Yang et al. 2019, J. Chem. Inf. Model. 59:3370",
     line=("directed bonds", "next bond, no U-turn", "sum", "skip + ReLU", "incoming sum, mean", "supervised"),
 )

@@ -30,7 +30,7 @@ def check_level(level: LevelName, chosen: Sequence[tuple[Entities, str]]) -> Non
     if level not in registry.get("encoder", encoder).needs or (level == "bond" and entity.kind != "molecule"):
         raise UsageError(
             f"{encoder} gives no states of the {level}s of {entity.kind} {entity.name!r}",
-            hint="dmpnn, mpnn, gin and pyg_conv give those of molecules' atoms and bonds, schnet of atoms in space",
+            hint="dmpnn and most graph models give those of molecules' atoms, schnet those of atoms in space",
         )
 
 

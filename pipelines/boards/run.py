@@ -67,7 +67,11 @@ def block(reports: list[BenchReport]) -> str:
             ranked, ranks = board.ranking.ranked, board.ranking.table["rank"]
             leaders = ", ".join(text(name) for name in ranked if ranks[name] == 1)
             if ranked and not board.decides:
-                why = "nothing is better than the mean label" if board.tested else "not ranked, one split alone"
+                why = (
+                    "too few folds to tell any method from the mean label"
+                    if board.tested
+                    else "not ranked, one split alone"
+                )
                 leaders = f"{why}; best score: {text(ranked[0])}"
             rows.append([text(board.name), text(board.split), leaders or "none", str(len(ranked))])
         lines += [*table(["data", "split", "rank 1", "of"], rows, right=(3,)), ""]
@@ -81,9 +85,13 @@ def headline(reports: list[BenchReport]) -> str:
     boards = [b for b in found if b.decides]
     leads = Counter(name for b in boards for name in b.ranking.ranked if b.ranking.table["rank"][name] == 1)
     there = Counter(name for b in boards for name in b.ranking.ranked)
-    said = ", ".join(f"{name} on {n} of {there[name]}" for name, n in leads.most_common() if there[name] >= LEAST)
-    words = f"of {len(boards)} boards of molecules, nothing is significantly better than {said}"
-    few = f"; {n} more have too few folds to tell the mean label from them" if (n := len(found) - len(boards)) else ""
+    said = ", ".join(f"{name} {n} of {there[name]}" for name, n in leads.most_common() if there[name] >= LEAST)
+    words = f"boards of molecules on which nothing is better than the method: {said}"
+    few = (
+        f"; {n} more have too few folds to tell any method from the mean label"
+        if (n := len(found) - len(boards))
+        else ""
+    )
     return f"- **Honest**: {words}{few} ([all](docs/benchmarks.md))."
 
 
