@@ -61,6 +61,15 @@ def test_validation_rows_pick_chemprops_epoch() -> None:
     assert loss[0] <= loss[1] * (1 + 1e-6)
 
 
+def test_chemprop_takes_the_steps_that_are_asked_for_and_stops_by_its_curve() -> None:
+    """Three steps an epoch: two epochs become 20; a step size of nothing stops after the stretched patience."""
+    table, valid, seen = series(48), series(16, 200), []
+    for params in ({}, {"min_steps": 60}, {"min_steps": 60, "patience": 1, "learning_rate": 1e-12}):
+        method = small(**params).fit(table, valid)
+        seen.append(method.fitted.models[0].trainer.current_epoch)
+    assert seen[:2] == [2, 20] and 10 <= seen[2] < 20
+
+
 def test_chemprop_learns() -> None:
     table = series(32)
     quick = small(epochs=20, d_hidden=32, head_width=32, batch_size=8, learning_rate=0.003, aggregation="mean")

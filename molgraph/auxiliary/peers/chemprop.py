@@ -14,11 +14,13 @@ import numpy as np
 
 from molgraph.auxiliary.peers.groups import Group, PeerMethod, PeerRows, Width
 from molgraph.base.optional import need
-from molgraph.base.ranges import Count, NotNegative, Positive, Probability, Range
+from molgraph.base.ranges import LARGEST, Count, NotNegative, Positive, Probability, Range
+from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.registry import register
 from molgraph.base.search_space import Float, Int, Space
 from molgraph.base.seeds import derive
 from molgraph.chem.smiles import parse_smiles
+from molgraph.train.optimizers import stretched
 from molgraph.train.runtime import lightning_quiet, torch_settings
 
 AGGREGATIONS = {"mean": "MeanAggregation", "norm": "NormAggregation", "sum": "SumAggregation"}
@@ -46,6 +48,8 @@ class Chemprop(PeerMethod):
         head_layers: hidden layers of the perceptron.
         dropout: probability of dropping a value while training.
         epochs: passes over the training rows.
+        min_steps: steps at least, where none is stopped early; few rows get more epochs, patience and warm-up.
+        patience: epochs without gain on ``valid`` before it stops; None for all epochs, as chemprop has it.
         batch_size: rows in a step.
         learning_rate: the highest step size; a tenth of it at both ends.
         warmup_epochs: epochs until then.
@@ -70,6 +74,8 @@ class Chemprop(PeerMethod):
     head_layers: Annotated[int, Range(0, 1000)] = 1
     dropout: Probability = 0.0
     epochs: Count = 50
+    min_steps: Annotated[int, Range(0, LARGEST)] = 0
+    patience: Count | None = None
     batch_size: Count = 64
     learning_rate: Positive = 1e-3
     warmup_epochs: NotNegative = 2
@@ -80,7 +86,7 @@ class Chemprop(PeerMethod):
         """What chemprop's own search tries."""
         return {"depth": Int(2, 6), "dropout": Float(0.0, 0.4), "learning_rate": Float(1e-4, 1e-2, log=True)}
 
-    def build(self, group: Group) -> Any:
+    def build(self, group: Group, warmup: float | None = None) -> Any:
         need("chemprop")
         from chemprop import models, nn
 
@@ -95,7 +101,12 @@ class Chemprop(PeerMethod):
             dropout=self.dropout,
         )
         top, end = self.learning_rate, self.learning_rate / 10
-        rates = {"warmup_epochs": self.warmup_epochs, "init_lr": end, "max_lr": top, "final_lr": end}
+        rates = {
+            "warmup_epochs": self.warmup_epochs if warmup is None else warmup,
+            "init_lr": end,
+            "max_lr": top,
+            "final_lr": end,
+        }
         return models.MPNN(message, getattr(nn, AGGREGATIONS[self.aggregation])(), predictor, **rates)
 
     def train(self, group: Group, rows: PeerRows, valid: PeerRows | None) -> Any:
@@ -112,10 +123,15 @@ class Chemprop(PeerMethod):
                 best.update(loss=loss, weights=weights)
 
         with lightning_quiet(), _no_news(), torch_settings(self.threads, derive(self.seed, "chemprop", group.kind)):
-            model = self.build(group)
+            asked = {name: getattr(self, name) for name in ("epochs", "min_steps", "patience", "warmup_epochs")}
+            how = stretched(GradientDescent(**asked), -(-len(rows[0]) // self.batch_size))
+            model = self.build(group, how.warmup_epochs)
             train = self._loader(rows, derive(self.seed, "chemprop", "order") % 2**31)
+            watching: list[Any] = [lightning.callbacks.LambdaCallback(on_validation_end=keep)]
+            if how.patience is not None:
+                watching.append(lightning.callbacks.EarlyStopping("val_loss", patience=how.patience))
             trainer = lightning.Trainer(
-                max_epochs=self.epochs,
+                max_epochs=how.epochs,
                 accelerator="cpu",
                 devices=1,
                 logger=False,
@@ -123,7 +139,7 @@ class Chemprop(PeerMethod):
                 enable_progress_bar=False,
                 enable_model_summary=False,
                 num_sanity_val_steps=0,
-                callbacks=[lightning.callbacks.LambdaCallback(on_validation_end=keep)] if valid else [],
+                callbacks=[*watching] if valid else [],
             )
             trainer.fit(model, train, self._loader(valid) if valid else None)
             if "weights" in best:
