@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import signal
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Self
@@ -20,6 +23,7 @@ from molgraph.data.table import Table
 from molgraph.train.make_method import make_method
 
 Reads = Literal["", "fingerprints", "smiles"]
+IMPORT_SECONDS = 120.0  # that a module may take
 PROBABLE = "a score from 0 to 1 for class 1"
 UNWEIGHED = "the rows' weights were not used: its fit takes no sample_weight"
 
@@ -52,7 +56,8 @@ def load_object(path: str) -> Any:
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
     try:
-        found = getattr(import_module(module), name)
+        with _at_most(IMPORT_SECONDS):
+            found = getattr(import_module(module), name)
     except AttributeError as error:
         raise UsageError(f"{module} has no {name!r}", hint=nearest(name, dir(sys.modules[module]))) from error
     except (Exception, SystemExit) as error:  # it is somebody else's code, which may raise anything
@@ -62,6 +67,25 @@ def load_object(path: str) -> Any:
     if not callable(found) and not isinstance(found, BaseEstimator):
         raise UsageError(f"{path!r} is a {type(found).__name__}", hint="name an estimator, a class or a function")
     return found
+
+
+@contextmanager
+def _at_most(seconds: float) -> Iterator[None]:
+    """Raise ``TimeoutError`` after so many seconds, where the system has alarms and this is the main thread."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: Any) -> NoReturn:
+        raise TimeoutError(f"it took more than {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class OwnMethod(Method):

@@ -160,6 +160,14 @@ def test_what_cannot_be_a_method_is_refused_before_anything_runs(path: str, para
         make_any(path, **params)
 
 
+def test_a_module_that_hangs_at_import_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hangs_at_import.py").write_text("import time\ntime.sleep(600)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("molgraph.auxiliary.own_method.IMPORT_SECONDS", 0.2)
+    with pytest.raises(UsageError, match=r"cannot be imported: it took more than 0.2 s"):
+        make_own("hangs_at_import:Model")
+
+
 def test_a_path_is_a_module_and_an_object() -> None:
     assert BenchMethod.from_dict({"path": "a.b:C"}).row == "C"
     assert BenchMethod.from_dict({"path": "a.b:C", "label": "mine"}).row == "mine"
