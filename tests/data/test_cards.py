@@ -95,6 +95,7 @@ def test_a_card_s_metric_fits_its_task(name: str) -> None:
     one = card(name)
     kinds = {t.kind for t in one.targets}
     good = {"regression": {"rmse", "mae", "spearman"}, "binary": {"roc_auc", "prc_auc"}, "multiclass": {"accuracy"}}
+    good["regression"] |= {"ci"} if one.entity == "pair" else set()
     assert all(one.metric in good[kind] for kind in kinds)
     if kinds == {"binary"} and one.audit is not None:
         shares = one.audit.positives

@@ -111,7 +111,7 @@ def test_the_same_split_drawn_again_is_no_new_fold() -> None:
     (board,) = make_boards(scores)
     assert board.ranking.n_folds == 1 and "5 folds are 1 different" in board.notes[0]
     assert board.to_frame()["rank"].isna().all()
-    assert how_tested(board) == "Not tested: one fold cannot tell methods apart."
+    assert how_tested(board) == "Not tested: one fold cannot tell methods apart, so none has a rank."
 
 
 def test_quoted_numbers_stand_on_their_board_and_are_not_ranked() -> None:
