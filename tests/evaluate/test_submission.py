@@ -296,3 +296,5 @@ def test_predictions_for_other_labels_are_another_split(tmp_path: Path) -> None:
     enter(tmp_path / "new", predicted(tmp_path / "new"))
     line = entered_rows(read_records(tmp_path / "new"), "small", ASKED.split[0].name)["mine"]
     assert "not told: code, commit, licence, tuning, pretraining, hardware" in line
+    go(tmp_path / "new", ASKED, {"small": small(seed=2)})
+    assert "mine" not in {cell.method for cell, _ in read_records(tmp_path / "new").done}, "made for other labels"

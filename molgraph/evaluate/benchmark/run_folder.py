@@ -136,8 +136,9 @@ def read_records(out: str | Path) -> Records:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise DataError(f"{path} is damaged: {error}", hint="delete it and submit again") from error
         for cell in cells:
-            problem = problems.get(cell.dataset)
-            if problem is not None and cell.part in problem.split_hash:
+            problem, told = problems.get(cell.dataset), read_manifest(out, cell) or {}
+            stands = (told.get("data_hash"), told.get("split_hash"))  # else it is of data, or of folds, of before
+            if problem is not None and stands == (problem.data_hash, problem.split_hash.get(cell.part)):
                 problems[cell.dataset] = replace(problem, cells=(*problem.cells, cell))
         lacks = tuple(name for name in recipe.datasets if name not in {cell.dataset for cell in cells})
         rows.append(BenchMethod(name=path.stem, kind="external", skip=lacks))
