@@ -35,19 +35,10 @@ class EdgeNetwork(nn.Module):
         """float [k, d_edge] to [k, d, d]."""
         return self.network(edge_rows).view(-1, self.d, self.d)
 
-    def forward(
-        self,
-        source_rows: Float[Tensor, "p d"],
-        target_rows: Float[Tensor, " *any"] | None,
-        edge_rows: Float[Tensor, "p d_edge"],
-    ) -> Float[Tensor, "p d"]:
-        """One matrix a pair, as ``propagate`` calls it: float [p, d] and [p, d_edge] to [p, d]."""
-        return torch.einsum("pi,pij->pj", source_rows, self.matrices(edge_rows))
-
     def by_kind(
         self, rows: Float[Tensor, "q d"], kinds: Float[Tensor, "k d_edge"], sizes: Sequence[int]
     ) -> Float[Tensor, "q d"]:
-        """The same where few kinds of edge occur: one product a kind instead of one matrix a pair.
+        """``A(e_vw) h_w`` of each row: one product for each kind of edge instead of one matrix for each pair.
 
         Args:
             rows: float [q, d], sorted by kind.
