@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -177,23 +176,6 @@ def test_the_verb_writes_both_and_says_who_leads(run: Path, tmp_path: Path) -> N
     assert "small, random-1x5, rmse: random_forest leads alone, over 5 folds" in done.output
     assert (tmp_path / "b.html").stat().st_size > 10_000 and (tmp_path / "L.md").is_file()
     assert CliRunner().invoke(app, ["bench", "report", str(tmp_path / "none")]).exit_code == 5
-
-
-@pytest.fixture
-def browser() -> Iterator[Any]:
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not there")
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    driver = shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.skip("no chromium with its chromedriver here")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(word)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    made = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield made
-    made.quit()
 
 
 def test_in_a_real_browser_tables_sort_and_nothing_is_asked_of_a_network(browser: Any, page: Path) -> None:

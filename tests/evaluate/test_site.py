@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -49,3 +50,21 @@ def test_a_run_has_the_settings_of_its_methods(tmp_path: Path) -> None:
     go(tmp_path / "other", recipe("ridge", name="other"))
     done = CliRunner().invoke(app, ["bench", "site", str(run), str(tmp_path / "other"), "-o", str(tmp_path / "two")])
     assert "2 benchmarks" in (tmp_path / "two" / "index.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("width", [1300, 400])
+def test_in_a_real_browser_the_pages_fit_and_the_index_finds_boards(browser: Any, tmp_path: Path, width: int) -> None:
+    files = write_site([read_record(RECORDS / name) for name in ("adme-fang", "davis")], tmp_path)
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}  # a window is 500 wide at least
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    for path in (files[0], tmp_path / page_of("dmpnn"), tmp_path / "davis.html"):
+        browser.get(path.as_uri())
+        assert browser.get_log("browser") == [], path
+        assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0, path
+        wide, needs = browser.execute_script("return [innerWidth, document.documentElement.scrollWidth]")
+        assert wide == width >= needs, path
+    browser.get(files[0].as_uri())
+    shown = "return [...document.querySelectorAll('tr[data-question]')].filter(r => r.offsetParent).length"
+    assert browser.execute_script(shown) == 10
+    browser.find_element("css selector", "input[type=search]").send_keys("davis")
+    assert browser.execute_script(shown) == 4
