@@ -3,14 +3,18 @@
 python pipelines/boards/run.py                    # of the runs in bench/ that are there (moleculenet-small, ...)
 python pipelines/boards/run.py --runs elsewhere   # of elsewhere/moleculenet-small, ...
 python pipelines/boards/run.py --records          # from the stored records alone: no run and no data needed
+
+A run of some boards of a recipe (``--only dataset=...``) is joined with those that the stored record has.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -22,6 +26,7 @@ from molgraph.evaluate.benchmark.report import write_bench_report  # noqa: E402
 from molgraph.evaluate.benchmark.report_data import BenchReport  # noqa: E402
 from molgraph.evaluate.benchmark.report_markdown import leaderboard, table, text  # noqa: E402
 from molgraph.evaluate.benchmark.standings import FILE, make_standings  # noqa: E402
+from pipelines.boards.join import join_records  # noqa: E402
 from pipelines.boards.picture import write_picture  # noqa: E402
 from pipelines.readme.block import replace_block  # noqa: E402
 
@@ -130,7 +135,11 @@ def main() -> int:
         for name in () if asked.records else NAMES:
             run = asked.runs / name
             if (run / "recipe.toml").is_file():
-                report = write_bench_report(run, run / "board.html", record=RECORDS / name)
+                with TemporaryDirectory() as folder:
+                    report = write_bench_report(run, run / "board.html", record=(made := Path(folder) / name))
+                    if is_record(RECORDS / name):
+                        join_records(RECORDS / name, made)
+                    shutil.copytree(made, RECORDS / name, dirs_exist_ok=True)
                 print(f"{run}: {report.done:,} of {report.wanted:,} cells; page and record written")
             else:
                 print(f"{run}: no run; molgraph bench run pipelines/{name}.toml -o {run}")

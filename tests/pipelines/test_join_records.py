@@ -1,0 +1,73 @@
+"""Records of parts of a benchmark, joined, are the record of the whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from molgraph.base.errors import DataError
+from molgraph.evaluate.benchmark.published_record import ABOUT, PACKED, read_record
+from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.evaluate.benchmark.report import write_bench_report
+from molgraph.evaluate.benchmark.run_folder import RECIPE
+from molgraph.evaluate.benchmark.scoring import read_scores
+from pipelines.boards.join import join_records
+from tests.evaluate.bench_tables import go, recipe, small
+
+TABLES = {"small": small(100), "other": small(80, seed=1)}
+SPLITS = [{"recipe": "random", "folds": 5}, {"recipe": "random", "label": "one", "datasets": ["other"]}]
+ASKED = recipe("ridge", {"name": "ridge", "label": "noise", "params": {"noise": 1.0}}, datasets=[*TABLES], split=SPLITS)
+
+
+def record(out: Path, **only: list[str]) -> Path:
+    """The record of a run of those cells alone, in a folder of its own."""
+    go(out / "run", ASKED, tables=TABLES, only=only or None)
+    write_bench_report(out / "run", record=out / "record")
+    return out / "record"
+
+
+def told(folder: Path) -> tuple[pd.DataFrame, dict]:
+    """Scores without times, and what the record knows beside them without times."""
+    about = json.loads((folder / ABOUT).read_text())
+    about["facts"] = {k: v for k, v in about["facts"].items() if k not in ("CPU time of all cells", "commit")}
+    return read_scores(folder / PACKED).drop(columns=["seconds", "cpu_seconds", "peak_mb"]), about
+
+
+def test_records_of_parts_give_the_record_of_the_whole(tmp_path: Path) -> None:
+    whole = record(tmp_path / "whole")
+    first, second = record(tmp_path / "a", dataset=["small"]), record(tmp_path / "b", dataset=["other"])
+    assert read_record(second).done < read_record(whole).done
+    join_records(first, second)
+    (scores, about), (known, told_by_whole) = told(second), told(whole)
+    pd.testing.assert_frame_equal(scores, known)
+    assert about == told_by_whole
+    assert "cells at" in json.loads((second / ABOUT).read_text())["facts"]["commit"] or not told_by_whole["facts"].get(
+        "commit"
+    )
+
+
+def test_the_board_with_more_cells_stands(tmp_path: Path) -> None:
+    less, more = record(tmp_path / "a", method=["ridge"]), record(tmp_path / "b", dataset=["small"])
+    entered = '[[method]]\nname = "paper"\nkind = "external"\nskip = ["small"]\n'  # as after molgraph bench submit
+    (less / RECIPE).write_text(f"{(less / RECIPE).read_text()}\n{entered}")
+    join_records(less, more)
+    assert [method.row for method in BenchRecipe.from_toml(more / RECIPE).method] == ["ridge", "noise", "paper"]
+    methods = read_scores(more / PACKED).groupby(["dataset", "split"])["method"].nunique().to_dict()
+    assert methods == {("small", "random-1x5"): 2, ("other", "random-1x5"): 1, ("other", "one"): 1}
+    before = (more / PACKED).read_bytes()
+    join_records(less, more)
+    assert (more / PACKED).read_bytes() == before
+
+
+def test_records_of_other_recipes_or_folds_are_refused(tmp_path: Path) -> None:
+    first, second = record(tmp_path / "a", dataset=["small"]), record(tmp_path / "b", dataset=["other"])
+    packed = read_scores(first / PACKED).assign(dataset="other")
+    packed.to_csv(first / PACKED, index=False)
+    with pytest.raises(DataError, match="differ in the data_hash of other"):
+        join_records(first, second)
+    (first / RECIPE).write_text((first / RECIPE).read_text().replace("folds = 5", "folds = 4", 1))
+    with pytest.raises(DataError, match="another recipe"):
+        join_records(first, second)
