@@ -40,7 +40,7 @@ class MolgraphError(Exception):
             >>> MolgraphError("no column 'smile'", hint="did you mean 'smiles'?").in_one_line
             "no column 'smile'; did you mean 'smiles'?"
         """
-        return "; ".join(filter(None, (self.message, " ".join(self.hint.split()))))
+        return "; ".join(filter(None, (self.message, *map(str.strip, self.hint.splitlines()))))
 
 
 class UsageError(MolgraphError):

@@ -97,7 +97,8 @@ def run(
     ran = result.ran
     if not ran.wanted and ran.refusals:
         say(f"nothing was {'planned' if dry_run else 'computed'}: everything that was asked for is refused", "red")
-        _warn(ran, err=dry_run)
+        if dry_run:  # a run has said so as it read them
+            _warn(ran, err=True)
     elif dry_run:
         cells, left = count(ran.wanted, "cell"), ran.wanted - ran.there
         say(f"{cells}: {ran.there:,} are there, {left:,} would be computed in {ran.out}")

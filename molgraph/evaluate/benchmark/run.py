@@ -102,7 +102,7 @@ def run_benchmark(
             for name in progress.track([n for n in recipe.datasets if n in wanted], label="reading and splitting"):
                 asked = (recipe, out, name, tables.get(name), resolved)
                 problems[name] = prepare(*asked, write=False) if dry_run else _prepare_alone(*asked)
-                for line in problems[name].refusals:
+                for line in () if dry_run else problems[name].refusals:
                     logger.warning("%s", line)
             planned = [c for problem in problems.values() for c in problem.cells]
             cells = [c for c in planned if all(str(getattr(c, key)) in values for key, values in only.items())]
