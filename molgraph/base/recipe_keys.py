@@ -200,8 +200,9 @@ for _name, _default in CORPUS_SPLIT.items():
     PRETRAIN_KEYWORDS[_name] = replace(KEYWORDS[_name], default=_default)
 
 _objective = KEYWORDS["objective"]
-_flags = replace(_objective.option, flags=("--objective", "--method"))
-PRETRAIN_KEYWORDS["objective"] = replace(_objective, option=_flags, default=PRETRAIN_OBJECTIVE)
+_objective = replace(_objective, option=replace(_objective.option, flags=("--objective", "--method")))
+FINETUNE_KEYWORDS["objective"] = _objective
+PRETRAIN_KEYWORDS["objective"] = replace(_objective, default=PRETRAIN_OBJECTIVE)
 
 #: those that a generator has, which reads molecules alone
 _NOT_GENERATOR = ("targets", "sequence", "geometry", "inputs", "init", "store", "objective")

@@ -49,11 +49,15 @@ def pretrain(
     """
     from molgraph.api.pretraining import pretraining_recipe
     from molgraph.cli.show import command
+    from molgraph.data.cards import card
 
     plan = pretraining_recipe(recipe, given(PRETRAIN_KEYWORDS, {"path": data, **options})).override(*set_ or [])
     out = learn_corpus("pretrain", plan, recipe, out, Path("encoder.mgm"))
-    command(["molgraph", "finetune", out, "assay.csv", "--target", "Y", "-o", "model.mgm"], err=True)
-    command(["molgraph", "embed", out, "library.csv", "-o", "vectors.parquet"], err=True)
+    name = str(plan.data.path).removeprefix("dataset:")
+    own = name != plan.data.path and card(name).entity == "graph"  # it reads graphs of this kind alone
+    labelled = [plan.data.path] if own else ["assay.csv", "--target", "Y"]
+    command(["molgraph", "finetune", out, *labelled, "-o", "model.mgm"], err=True)
+    command(["molgraph", "embed", out, plan.data.path if own else "library.csv", "-o", "vectors.parquet"], err=True)
 
 
 def learn_corpus(verb: str, plan: RunConfig, recipe: Path | None, out: Path | None, default: Path) -> Path:

@@ -58,28 +58,30 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
     else:
         best = standings[standings["place"] == 1].set_index(BOARD)
         of = standings.groupby(BOARD).size()
-        several, forest = chosen["method"].nunique() > 1, chosen["against"].any()
-        heads = ["dataset", "split", *["model"] * several, "place", "metric", "score", "best", *["the forest"] * forest]
-        table = grid("", *heads)
+        forest = chosen["against"].any()
+        heads = ["dataset", "place", "metric", "score", "best", *["the forest"] * forest]
         beside = {"better": "beaten", "worse": "better", "equivalent": "equivalent", "undecided": "undecided", "": "-"}
-        for row in chosen.itertuples():
-            board = (row.recipe, row.dataset, row.split, row.metric)
-            leader = best.loc[board]
-            table.add_row(
-                row.dataset, row.split, *[row.method] * several, f"{row.place} of {of[board]}", row.metric,
-                number(row.score), f"{number(leader['score'])} {leader['method']}", *[beside[row.against]] * forest,
-            )  # fmt: skip
-        console.print(table)
-        for row in _others(chosen).itertuples():
-            words = f"molgraph train assay.csv -t Y -m {row.model}" if ":" not in row.model else row.model
+        for (method, split), rows in chosen.groupby(["method", "split"], sort=False):
+            table = grid(f"{method}, {split}", *heads)
+            for row in rows.itertuples():
+                board = (row.recipe, row.dataset, row.split, row.metric)
+                leader = best.loc[board]
+                table.add_row(
+                    row.dataset, f"{row.place} of {of[board]}", row.metric, number(row.score),
+                    f"{number(leader['score'])} {leader['method']}", *[beside[row.against]] * forest,
+                )  # fmt: skip
+            console.print(table, "")
+        for row in _others(chosen, ["method", "model", "settings"]).itertuples():
+            data = "assay.csv -t Y" if row.entity == "molecule" else f"dataset:{row.dataset}"
+            words = f"molgraph train {data} -m {row.model}" if ":" not in row.model else row.model
             console.print(f"{row.method}: {words} {row.settings}".rstrip(), markup=False, soft_wrap=True)
         if not forest and "random_forest" not in [*chosen["method"]]:
             console.print("\n[dim]No random forest was measured on these boards.[/dim]")
 
 
-def _others(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows that are called otherwise than their model, each once."""
-    return rows[(rows["method"] != rows["model"]) & (rows["model"] != "")].drop_duplicates("method")
+def _others(rows: pd.DataFrame, by: list[str] | str = "method") -> pd.DataFrame:
+    """The rows that are called otherwise than their model, one for each of ``by``."""
+    return rows[(rows["method"] != rows["model"]) & (rows["model"] != "")].drop_duplicates(by)
 
 
 def _share(count: float, of: float) -> str:

@@ -41,8 +41,8 @@ class GraphGPS(AtomEncoder):
     atoms of the graph. It begins with ``h_v = W [x_v, w_v]``, where ``w_v`` says where an atom stands: the chances that
     random walks of 1 to ``walk`` steps come back (Dwivedi et al. 2022).
 
-    Use it where distant atoms act on each other and there are thousands of molecules. Known limits: attention takes
-    time in proportion to atoms x atoms of a graph, and the walks as much memory.
+    Use it where distant atoms act on each other, as no sum over neighbours sees. Known limits: attention takes time in
+    proportion to atoms x atoms of a graph, and the walks as much memory; on small sets it was behind simpler models.
 
     Args:
         spec: what the graphs hold.

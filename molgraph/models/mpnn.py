@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Annotated, Literal
 
+import torch
 from torch import Tensor, nn
 
 from molgraph.base.errors import UsageError
@@ -15,11 +16,16 @@ from molgraph.data.batch import GraphBatch
 from molgraph.data.feature_layout import FEATURISER
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.atom_encoder import RoundsEncoder, SharedStates
+from molgraph.nn.attention_readouts import Gated
 from molgraph.nn.deduplicate import AtomRounds
 from molgraph.nn.hydrogens import with_hydrogens
 from molgraph.nn.master_node import MasterNode
 from molgraph.nn.messages import make_message
 from molgraph.nn.norms import make_norms
+from molgraph.nn.propagate import propagate
+from molgraph.nn.readouts import Graphs
+from molgraph.nn.relation import Relation
+from molgraph.nn.segment import Sources
 from molgraph.nn.updates import GRU
 
 
@@ -41,7 +47,7 @@ class MPNN(RoundsEncoder):
     The defaults are its best variant, enn-s2s, on bonds alone: without explicit hydrogens, and without the distances of
     all pairs, which ``enn_s2s`` reads. ``message``: ``edge_network`` is
     ``A(e_vw) h_w``, ``matrix`` one matrix for each label (GG-NN), ``pair`` reads both ends; in the paper ``pair`` did
-    worse. ``readout="gated"`` is GG-NN's but for its gate, which reads the last states alone. A master node carries
+    worse. ``readout="gated"`` is GG-NN's, equation 4: ``sum_v sigmoid(i(h_v, h0_v)) * j(h_v)``. A master node carries
     what is far apart; it helped without distances.
     Use it to try the paper's variants. Known limits: the paper's distances are not read, its errors on QM9 depend on
     them; a master node's or hydrogens' gain has to be measured; with a master node atoms of different molecules are
@@ -61,7 +67,7 @@ class MPNN(RoundsEncoder):
 
     Raises:
         ValueError: fewer than 0 rounds, an unknown message, or what is not read: ``d_edge`` for ``matrix``, messages
-            without rounds.
+            without rounds, a master node with fewer than 2 rounds.
         UsageError: an unknown norm or readout; explicit hydrogens of graphs that are no molecules.
     """
 
@@ -88,7 +94,9 @@ class MPNN(RoundsEncoder):
         if message == "matrix":
             refuse_unread(MPNN, "the message matrix", {"d_edge": d_edge})
         if rounds == 0:
-            refuse_unread(MPNN, "rounds=0", {"message": message, "d_edge": d_edge, "d_master": d_master})
+            refuse_unread(MPNN, "rounds=0", {"message": message, "d_edge": d_edge})
+        if rounds <= 1:  # the master node hears the atoms in one round, and is heard in the next
+            refuse_unread(MPNN, f"rounds={rounds}", {"d_master": d_master})
         if explicit_h and spec.featuriser != FEATURISER:
             raise UsageError(
                 f"explicit_h adds the hydrogens of molecules; these graphs are {spec.featuriser!r}",
@@ -102,20 +110,24 @@ class MPNN(RoundsEncoder):
         self.norms = make_norms(norm, [d_hidden] * rounds)
         self.d_layers = (d_hidden,) * rounds
         self.read_by(readout, d_hidden)
+        if type(self.readout) is Gated:
+            self.readout = _GatedByInput(d_hidden)
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states after the last round; hydrogens are read out, and are no rows of their own."""
         given = self.rounds_of(batch)
         h, members, layers = self.embed(given.atoms.rows()), given.readout, []
+        first = h
         g = None if self.master is None else self.master.start(h, members)
         for step, norm in zip(given.rounds, self.norms, strict=True):
             m = self.message.sums(step, h)  # sum_w M(h_v, h_w, e_vw)
             if self.master is not None and g is not None:
                 heard, g = self.master(g, h, members)
                 m = m + heard
-            h = norm(self.update(step.previous(h), m), step.members)
+            h, first = norm(self.update(step.previous(h), m), step.members), step.previous(first)
             layers.append((h, step.members))
-        return SharedStates(h, members, lambda rows: self._old(given.every_atom(rows), batch), layers)
+        read = torch.cat([h, first], dim=1) if isinstance(self.readout, _GatedByInput) else h
+        return SharedStates(h, members, lambda rows: self._old(given.every_atom(rows), batch), layers, read)
 
     def rounds_of(self, batch: GraphBatch) -> AtomRounds:
         """The rows of each round, hydrogens among them where they are explicit."""
@@ -123,3 +135,15 @@ class MPNN(RoundsEncoder):
 
     def _old(self, rows: Tensor, batch: GraphBatch) -> Tensor:
         return rows.index_select(0, with_hydrogens(batch).atom) if self.explicit_h else rows
+
+
+class _GatedByInput(Gated):
+    """Equation 4's readout of rows [r, 2 d]: the last states, beside the first ones that the gate alone reads."""
+
+    def __init__(self, d: int) -> None:
+        super().__init__(d)
+        self.gate = nn.Linear(2 * d, d)
+
+    def read(self, h: Sources, relation: Relation) -> Graphs:
+        """float [r, 2 d] to [g, d]."""
+        return propagate(self.gate(h).sigmoid() * self.value(h[:, : self.d_out]), relation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Annotated
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
-from molgraph.data.graph_store import InputSpec
+from molgraph.data.graph_store import GraphStore, InputSpec
 from molgraph.nn.atom_encoder import RoundsEncoder, SharedStates
 from molgraph.nn.norms import make_norms
 from molgraph.nn.propagate import propagate
@@ -44,8 +45,7 @@ class PNA(RoundsEncoder):
         spec: what the graphs hold.
         d_hidden: width of an atom's state.
         depth: layers, 1 or more.
-        delta: the mean of ``log(degree + 1)`` over the training atoms; it is not computed: 1.1 is that of drug-like
-            molecules, denser graphs need a larger one.
+        delta: the mean of ``log(degree + 1)`` over the training atoms, which is computed where none is given.
         norm: a registered norm.
         dropout: probability of dropping a state's value while training.
         readout: rows to graph, a registered readout.
@@ -66,20 +66,29 @@ class PNA(RoundsEncoder):
         *,
         d_hidden: Width = 64,
         depth: Annotated[int, Range(1, INNER_LIMIT)] = 4,
-        delta: Annotated[float, Range(0.1, 20)] = 1.1,
+        delta: Annotated[float, Range(0.1, 20)] | None = None,
         norm: str = "batch",
         dropout: Probability = 0.0,
         readout: str = "mean",
         distinct: bool = True,
     ) -> None:
         super().__init__(depth, distinct)
-        self.delta = delta
+        self.given = delta
+        self.register_buffer("delta", torch.tensor(1.1 if delta is None else delta))  # 1.1: of drug-like molecules
         self.embed = nn.Linear(spec.width("atom"), d_hidden)
-        self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond"), delta) for _ in range(depth))
+        self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond")) for _ in range(depth))
         self.norms = make_norms(norm, [d_hidden] * depth)
         self.dropout = nn.Dropout(dropout)
         self.d_layers = (d_hidden,) * depth
         self.read_by(readout, d_hidden)
+
+    def measure(self, store: GraphStore) -> None:
+        """Compute delta, where none was given; graphs without a bond leave it."""
+        atoms, bonds = store.levels["atom"].offsets, store.levels["bond"]
+        first = np.repeat(atoms[:-1], np.diff(bonds.offsets))
+        degree = np.bincount(first + bonds.arrays["target"], minlength=atoms[-1])
+        if self.given is None and degree.any():
+            self.delta.fill_(float(np.log1p(degree).mean()))
 
     def states(self, batch: GraphBatch) -> SharedStates:
         """The atoms' states after the last layer."""
@@ -87,7 +96,7 @@ class PNA(RoundsEncoder):
         h, layers = self.embed(given.atoms.rows()), []
         for step, layer, norm in zip(given.rounds, self.layers, self.norms, strict=True):
             own = step.previous(h)
-            made = layer(own, step.senders(h), step.bonds, step.relation)
+            made = layer(own, step.senders(h), step.bonds, step.relation, self.delta)
             h = own + self.dropout(norm(made, step.members).relu())
             layers.append((h, step.members))
         return SharedStates(h, given.readout, given.every_atom, layers)
@@ -96,9 +105,8 @@ class PNA(RoundsEncoder):
 class _Layer(nn.Module):
     """``U [h_v, scaled aggregations of W_t h_v + W_s h_u + W_e e_uv + b]``."""
 
-    def __init__(self, d: int, d_bond: int, delta: float) -> None:
+    def __init__(self, d: int, d_bond: int) -> None:
         super().__init__()
-        self.delta = delta
         self.of_target, self.of_source = nn.Linear(d, d), nn.Linear(d, d, bias=False)
         self.of_bond = nn.Linear(d_bond, d, bias=False)
         self.update = nn.Sequential(nn.Linear(13 * d, d), nn.Linear(d, d))
@@ -109,6 +117,7 @@ class _Layer(nn.Module):
         sent: Float[Tensor, "{relation.n_source} d"],
         bonds: Float[Tensor, "{relation.n_source} d_bond"],
         relation: Relation,
+        delta: Float[Tensor, ""],
     ) -> Float[Tensor, "{relation.n_target} d"]:
         """float [n, d] of the targets, [q, d] and [q, d_bond] of the senders, to [n, d]."""
         degree = relation.offsets.diff().unsqueeze(1)
@@ -116,7 +125,7 @@ class _Layer(nn.Module):
         mean, least, largest, spread = found.chunk(4, dim=1)
         base = self.of_target(own) * (degree > 0)  # of a row without neighbours everything is zero
         scaled = [mean + base, least + base, largest + base, spread]
-        amplify = (degree.clamp(min=1) + 1).to(own.dtype).log() / self.delta
+        amplify = (degree.clamp(min=1) + 1).to(own.dtype).log() / delta
         every = torch.cat([own, *scaled, *(x * amplify for x in scaled), *(x / amplify for x in scaled)], dim=1)
         return self.update(every)
 

@@ -30,8 +30,8 @@ class PyGPool(PoolingNet):
     of the atoms.
 
     Use it to judge a pooling by others in the same network. Known limits: ``diffpool`` and ``mincut`` form a matrix of
-    all pairs of a graph's nodes; which of several atoms that look alike ``sagpool`` and ``topk`` keep depends on their
-    order.
+    all pairs of a graph's nodes; of several atoms that look alike ``sagpool`` and ``topk`` keep the first ones of the
+    file's order.
 
     Args:
         spec: what the graphs hold.

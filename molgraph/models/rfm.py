@@ -73,7 +73,7 @@ class RFM(Encoder):
         self.rounds, self.d_rows = rounds, d_hidden
         self.encode = GNBlock(Widths(spec.width("bond"), spec.width("atom"), 0), d_hidden, d_hidden)
         self.core = GraphGRU(d_hidden, d_hidden)
-        self.decode = GNBlock(Widths(*[d_hidden] * 3), d_hidden, d_hidden)
+        self.decode = GNBlock(Widths(*[d_hidden] * 3), d_hidden, d_hidden, updates_graphs=readout is None)
         self.norm = make_part("norm", norm, d_hidden)
         self.readout = None if readout is None else make_part("readout", readout, d_hidden)
         self.d_out = d_hidden if self.readout is None else self.readout.d_out

@@ -28,12 +28,14 @@ class SharedStates(NamedTuple):
         every_atom: float [rows, d] to [n_atoms, d], the state of each atom.
         layers: the states after each layer, with the relation from their rows to graphs, one pair for each atom; empty
             where the encoder does not tell.
+        read: float [rows, d'], what the readout is given where it is not h.
     """
 
     h: Float[Tensor, "rows d"]
     to_graphs: Relation
     every_atom: Callable[[Tensor], Tensor]
     layers: Sequence[tuple[Float[Tensor, "_ _"], Relation]] = ()
+    read: Float[Tensor, "rows _"] | None = None
 
 
 class AtomEncoder(Encoder):
@@ -62,7 +64,7 @@ class AtomEncoder(Encoder):
         found = self.states(batch)
         if not isinstance(found, SharedStates):
             found = SharedStates(found, relations.members(batch), lambda h: h)
-        graphs, penalties = self.readout(found.h, found.to_graphs)
+        graphs, penalties = self.readout(found.h if found.read is None else found.read, found.to_graphs)
         if not rows:
             return Encoded(graphs, (), penalties)
         atoms = Rows("atom", found.every_atom(found.h), batch.graph_of("atom"))

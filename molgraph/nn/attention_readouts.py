@@ -29,7 +29,8 @@ Steps: TypeAlias = Annotated[int, Range(1, 100)]
 class Gated(Readout):
     """``sum_v sigmoid(i(h_v)) * j(h_v)``, Li et al. 2016, equation 7, as Gilmer et al. 2017, equation 4, have it.
 
-    ``i`` and ``j`` are linear layers of the last states; the papers give ``i`` the rows' input features too.
+    ``i`` and ``j`` are linear layers of the last states. The papers give ``i`` the rows' first states too, as ``mpnn``
+    does with this readout.
 
     Args:
         d_in: width of the rows.

@@ -15,7 +15,7 @@ from torch.nn.modules.dropout import _DropoutNd
 
 from molgraph.base.errors import UsageError
 from molgraph.data.batch import GraphBatch
-from molgraph.data.graph_store import InputSpec
+from molgraph.data.graph_store import GraphStore, InputSpec
 from molgraph.nn.matrix_limit import MatrixLimit
 from molgraph.nn.norms import CountedBatchNorm, Norm
 from molgraph.nn.penalties import Penalties
@@ -86,6 +86,9 @@ class Encoder(nn.Module):
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the batch's index work (relations) ahead, in the loader; nothing by default."""
+
+    def measure(self, store: GraphStore) -> None:
+        """Take what the network has of the training graphs, before the first step; nothing by default."""
 
     @abstractmethod
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:

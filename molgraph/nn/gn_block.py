@@ -48,14 +48,15 @@ class GNBlock(nn.Module):
         d_in: widths before.
         d_hidden: width of the hidden layers.
         d_out: width of all states after.
+        updates_graphs: whether there is a ``phi_u``; without it u stays as it was.
     """
 
-    def __init__(self, d_in: Widths, d_hidden: int, d_out: int) -> None:
+    def __init__(self, d_in: Widths, d_hidden: int, d_out: int, *, updates_graphs: bool = True) -> None:
         super().__init__()
         d_e, d_v, d_u = d_in
         self.edge = _Perceptron(d_e + 2 * d_v + d_u, d_hidden, d_out)
         self.node = _Perceptron(d_out + d_v + d_u, d_hidden, d_out)
-        self.graph = _Perceptron(2 * d_out + d_u, d_hidden, d_out)
+        self.graph = _Perceptron(2 * d_out + d_u, d_hidden, d_out) if updates_graphs else None
 
     def forward(self, state: GraphState, batch: GraphBatch) -> GraphState:
         """The states after the block."""
@@ -64,6 +65,8 @@ class GNBlock(nn.Module):
         of_edge, of_node = batch.graph_of("bond"), batch.graph_of("atom")
         e = self.edge(e, CodedRows(v, bonds.source), CodedRows(v, bonds.target), CodedRows(u, of_edge))
         v = self.node(_sum(e, relations.arriving(batch)), v, CodedRows(u, of_node))
+        if self.graph is None:
+            return GraphState(e, v, u)
         u = self.graph(_sum(e, relations.members(batch, "bond")), _sum(v, relations.members(batch)), u)
         return GraphState(e, v, u)
 

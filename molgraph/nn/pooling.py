@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from molgraph.nn.penalties import Penalties, add_penalties
@@ -95,11 +95,14 @@ def dense_adjacency(graph: RowGraph, dtype: torch.dtype) -> list[Float[Tensor, "
     return out
 
 
-class KeepTop(nn.Module):
-    """TopK pooling (Gao & Ji 2019, ICML) or SAGPool (Lee et al. 2019, ICML), as PyG computes them.
+TIE = 1e-5  # scores, between -1 and 1, that lie closer are equal: rounding, which depends on the batch, decides nothing
 
-    The best share of a graph's rows by a learned score stays, each times its score. Which of several rows with the
-    same score stays depends on their order: atoms that look alike, as those of benzene, may be told apart.
+
+class KeepTop(nn.Module):
+    """TopK pooling (Gao & Ji 2019, ICML) or SAGPool (Lee et al. 2019, ICML), with the scores of PyG's layers.
+
+    The best share of a graph's rows by a learned score stays, each times its score. Of several rows with the same
+    score the first ones stay: atoms that look alike, as those of benzene, are told apart by their order alone.
 
     Args:
         name: ``topk`` or ``sagpool``.
@@ -111,7 +114,8 @@ class KeepTop(nn.Module):
         super().__init__()
         from torch_geometric.nn import SAGPooling, TopKPooling
 
-        self.pool = TopKPooling(d_in, ratio) if name == "topk" else SAGPooling(d_in, ratio)
+        self.ratio, self.attends = ratio, name == "sagpool"
+        self.pool = SAGPooling(d_in, ratio) if self.attends else TopKPooling(d_in, ratio)
 
     def forward(self, graph: RowGraph) -> RowGraph:
         """Keep the best rows of each graph, and the pairs between them."""
@@ -119,14 +123,45 @@ class KeepTop(nn.Module):
         assert isinstance(adjacency, Relation)
         if not len(graph.h):
             return graph
-        edges = torch.stack([adjacency.source, adjacency.target])
-        # PyG gives the rows graph after graph
-        h, edges, _, graph_of, *_ = self.pool(graph.h, edges, batch=members.target)
+        score, graph_of = self._scores(graph.h, adjacency), members.target  # rows stand graph after graph
+        best = keep_best(score.detach(), graph_of, members.n_target, self.ratio)
+        h, graph_of = graph.h[best] * score[best].unsqueeze(1), graph_of[best]
         offsets = row_offsets(torch.bincount(graph_of, minlength=members.n_target))
         n, every = len(h), torch.arange(len(h) + 1, device=h.device)
         to_graphs = Relation(every[:-1], offsets, n, members.n_target, (graph_of, every))
-        kept = Relation.from_pairs(edges[0], edges[1], n, n)
+        place = torch.full_like(members.target, -1).scatter_(0, best, every[:-1])
+        source, target = place[adjacency.source], place[adjacency.target]
+        both = (source >= 0) & (target >= 0)
+        kept = Relation.from_pairs(source[both], target[both], n, n)
         return RowGraph(h, to_graphs, kept, SizeGroups.of(offsets), None, None, graph.penalties)
+
+    def _scores(self, h: Float[Tensor, "n d"], adjacency: Relation) -> Float[Tensor, " n"]:
+        """``tanh(x . p / |p|)`` with x the rows, or the value that a graph convolution gives each of them."""
+        x = self.pool.gnn(h, torch.stack([adjacency.source, adjacency.target])) if self.attends else h
+        p = self.pool.select.weight
+        return ((x.view(len(h), -1) * p).sum(1) / p.norm()).tanh()
+
+
+def keep_best(
+    score: Float[Tensor, " n"], graph_of: Int[Tensor, " n"], n_graphs: int, ratio: float
+) -> Int[Tensor, " _"]:
+    """The rows of the best share of each graph, rounded up, graph after graph and the best first; of equals the first.
+
+    Example:
+        >>> keep_best(torch.tensor([0.1, 0.5, 0.5 + 1e-7, 0.2]), torch.tensor([0, 0, 0, 1]), 2, 0.5)
+        tensor([1, 2, 3])
+    """
+    n = len(score)
+    order = score.argsort(descending=True)
+    order = order[graph_of[order].argsort(stable=True)]
+    own, sorted_ = graph_of[order], score[order]
+    new = (sorted_.diff() < -TIE) | (own.diff() > 0)
+    level = torch.cat([new.new_zeros(1), new]).cumsum(0)
+    order = order[(level * n + order).argsort()]
+    counts = torch.bincount(graph_of, minlength=n_graphs)
+    first = counts.cumsum(0) - counts
+    most = (ratio * counts.double()).ceil().long()
+    return order[torch.arange(n, device=order.device) - first[own] < most[own]]
 
 
 def make_pool(name: PoolingName, d_in: int, k: int, ratio: float) -> DensePool | KeepTop:

@@ -1,4 +1,4 @@
-"""Build a PyTorch Geometric convolution by its class name, and test it on a graph of three nodes."""
+"""Build a PyTorch Geometric convolution by its class name, and test it on a small graph."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from molgraph.base.errors import UsageError, nearest
 
+N_TRIAL = 5
 TESTED = (  # by the tests; others of the same manner work too
     "CGConv", "EdgeConv", "FeaStConv", "FiLMConv", "GATConv", "GATv2Conv", "GCNConv", "GENConv", "GINConv", "GINEConv",
     "GeneralConv", "GraphConv", "NNConv", "PDNConv", "ResGatedGraphConv", "SAGEConv", "TAGConv", "TransformerConv",
@@ -44,7 +45,7 @@ def edge_argument(kind: type[nn.Module]) -> str:
 
 
 def build_conv(kind: type[nn.Module], d_hidden: int, d_bond: int, heads: int, options: Mapping[str, Any]) -> nn.Module:
-    """One convolution from d_hidden to d_hidden, tried on a chain of three nodes.
+    """One convolution from d_hidden to d_hidden, tried on a star of five nodes.
 
     Heads side by side are ``d_hidden`` wide together, and others each; a network that it asks for reads one node or
     the pair of both ends, whichever it runs with.
@@ -79,11 +80,11 @@ def build_conv(kind: type[nn.Module], d_hidden: int, d_bond: int, heads: int, op
                     shape = _try(make(form, d), d, d_bond)
             else:
                 d, shape = d_hidden, _try(made[-1], d_hidden, d_bond)
-            if shape == (3, d):
+            if shape == (N_TRIAL, d):
                 return _with_small_batches(made[-1])
-            reason = reason or f"it gives values of shape {shape}, and {(3, d)} was asked for"
+            reason = reason or f"it gives values of shape {shape}, and {(N_TRIAL, d)} was asked for"
         except Exception as error:  # it is somebody else's code, which may raise anything
-            reason = reason or f"{type(error).__name__}: {error}"
+            reason = reason or f"{type(error).__name__}: {error}".removesuffix(": ")
     if unready and made:  # options of a certain width; it ran when it was written
         return _with_small_batches(made[0])
     words = f"{kind.__name__} cannot be used with {sorted(options) or 'its defaults'} ({' '.join(reason.split())})"
@@ -118,10 +119,14 @@ def _forms(kind: type[nn.Module], heads: int, options: Mapping[str, Any]) -> tup
 
 
 def _try(conv: nn.Module, d_hidden: int, d_bond: int) -> tuple[int, ...]:
-    """The shape of what it gives for a chain of three nodes."""
-    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
-    given = {name: torch.ones(4, d_bond) for name in filter(None, [edge_argument(type(conv))])}
+    """The shape of what it gives for a star of five nodes; raises where the order of nodes and edges matters."""
+    edges = torch.tensor([[0, 0, 0, 0, 1, 2, 3, 4], [1, 2, 3, 4, 0, 0, 0, 0]])
+    given = {name: torch.ones(8, d_bond) for name in filter(None, [edge_argument(type(conv))])}
+    rows = torch.arange(N_TRIAL * d_hidden).view(N_TRIAL, d_hidden).sin()
     with torch.no_grad():
-        out = conv.eval()(torch.ones(3, d_hidden), edges, **given)
+        out = conv.eval()(rows, edges, **given)
+        backwards = conv(rows.flip(0), N_TRIAL - 1 - edges.roll(1, 1), **given).flip(0)
     conv.train()
+    if out.shape == backwards.shape and not torch.allclose(out, backwards, rtol=1e-3, atol=1e-3, equal_nan=True):
+        raise ValueError("it reads the order of nodes and edges")
     return tuple(out.shape)

@@ -74,8 +74,8 @@ class FSPool(Readout):
     Zhang, Hare and Prugel-Bennett 2020, "FSPool: Learning Set Representations with Featurewise Sort Pooling",
     equations 2 and 3: ``y_d = sum_i f_d(i / (n - 1)) x_d(i)``, where ``x_d(0) >= x_d(1) >= ...`` are the values of
     channel d in the n rows, and ``f_d`` is linear between its values at equal steps from 0 to 1, which are learned.
-    The sum (all values 1) and the maximum are among what it can be. Which values stood in one row is lost. Sorting
-    every channel makes it the slowest readout of wide rows.
+    The sum (all values 1) and the maximum of graphs of at most ``pieces + 1`` rows are among what it can be. Which
+    values stood in one row is lost. Sorting every channel makes it the slowest readout of wide rows.
 
     Args:
         d_in: width of the rows.

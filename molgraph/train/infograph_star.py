@@ -47,7 +47,8 @@ class InfoGraphStar(Objective):
         outputs: the targets, those of whole rows, on the scale of the labelled rows.
         weight: weight of the transfer (the paper's lambda).
         layer: the layer k: ``last`` compares the graphs' vectors; ``random`` the sums over rows of the states of one
-            layer, drawn in each step, of encoders that give all layers (``Encoder.d_layers``).
+            layer, drawn in each step, of encoders that give all layers (``Encoder.d_layers``), as in the paper. It is
+            not the default, since not all encoders do, and it was no better on QM9.
         d_score: width of the perceptrons of each score.
         penalties: the weights of the encoders' penalties by name; 1 if not given.
 

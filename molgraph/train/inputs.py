@@ -103,13 +103,28 @@ def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) ->
 
 
 def train_graphs(
-    table: Table, chosen: Sequence[tuple[Entities, str]], *, cache: Path | None, workers: int
+    table: Table,
+    chosen: Sequence[tuple[Entities, str]],
+    *,
+    cache: Path | None,
+    workers: int,
+    specs: Mapping[str, InputSpec] | None = None,
 ) -> tuple[tuple[Input, ...], tuple[Graphs, ...]]:
-    """The inputs of a fit and their graphs."""
+    """The inputs of a fit and their graphs.
+
+    An encoder of ``specs`` reads graphs with the settings of that spec, as far as any row fits them: how many labels
+    occur in these rows does not decide.
+    """
     inputs, graphs = [], []
     for entity, encoder in chosen:
-        made = graphs_of(table, entity, featuriser_of(encoder, entity.kind), cache=cache, workers=workers)
-        inputs.append(Input(entity.name, entity.kind, encoder, made.store.spec))
+        how = table, entity, featuriser_of(encoder, entity.kind)
+        made = graphs_of(*how, cache=cache, workers=workers)
+        spec, asked = made.store.spec, (specs or {}).get(encoder)
+        if asked is not None and asked.featuriser == spec.featuriser and asked.settings != spec.settings:
+            again = graphs_of(*how, spec=asked, cache=cache, workers=workers)
+            if (again.store.status == OK).any():
+                made, spec = again, asked
+        inputs.append(Input(entity.name, entity.kind, encoder, spec))
         graphs.append(made)
     return tuple(inputs), tuple(graphs)
 

@@ -29,7 +29,7 @@ def mark_large(network: Network, graphs: Sequence[Graphs]) -> tuple[Graphs, ...]
         if found:
             status, reason = made.store.status.copy(), made.store.reason.copy()
             for graph, refusal in found.items():
-                status[graph], reason[graph] = NO_VALUE, refusal.message
+                status[graph], reason[graph] = NO_VALUE, f"{refusal.message}, which is set in training"
             made = replace(made, store=replace(made.store, status=status, reason=reason))
         marked.append(made)
     return tuple(marked)

@@ -161,7 +161,7 @@ class GraphMethod(Method):
                 raise UsageError(f"{self.objective} has no head that reads descriptors", hint="leave descriptors out")
             table = with_rdkit_features(table, workers=self.threads)
             valid = None if valid is None else with_rdkit_features(valid, workers=self.threads)
-        made = prepare(table, valid, *how, **reads)
+        made = prepare(table, valid, *how, **reads, specs=None if start is None else start.specs)
         if NO_VALID in made.notes:  # those on targets are said once by the run, not by each method
             logger.info(NO_VALID)
         heads = objective.heads(made.outputs)
@@ -169,6 +169,8 @@ class GraphMethod(Method):
             widths = {"d_extra": len(made.descriptors.names), "d_out": heads.d_out}
             network = self.build(made.inputs, **widths, level=heads.level)
             refuse_large(network, made.inputs, [(made.train, table), (made.valid, valid)])
+            for encoder, store in zip(network.encoders, made.train.stores, strict=True):
+                encoder.measure(store)
             started = [] if start is None else [start.copy_into(network, made.inputs, heads)]
             learns = make_objective(self.objective, self.params or {}, network, made.inputs, made.outputs)
             data = (made.train, made.valid, self.get_params(), made.prints)

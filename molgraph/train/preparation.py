@@ -14,6 +14,7 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.base.packed import offsets_of
 from molgraph.data.content import entity_texts
 from molgraph.data.graph_cache import Graphs
+from molgraph.data.graph_store import InputSpec
 from molgraph.data.labels import check_labels, check_targets, check_weights
 from molgraph.data.levels import labelled, level_of, pooled
 from molgraph.data.table import OK, Table
@@ -32,6 +33,9 @@ from molgraph.train.inputs import (
 from molgraph.train.outputs import ClassWeights, DescriptorScale, Outputs, class_tables, label_weights
 from molgraph.train.samples import Samples
 
+NO_UNLABELLED = (
+    "no rows without labels: the objective has nothing to learn from but the labelled rows; see --unlabelled"
+)
 NO_VALID = "no validation part: trained for all epochs, the last weights kept"
 MANY_ROWS = 200_000  # about ten seconds of featurising; starting processes takes some
 
@@ -60,12 +64,13 @@ def prepare(
     *,
     targets: bool = True,
     unlabelled: bool = False,
+    specs: Mapping[str, InputSpec] | None = None,
 ) -> Prepared:
     """Featurise both parts and put labels and descriptors on the training part's scales.
 
     ``recipe`` is what a checkpoint must have in common with this fit, ``cache`` a folder that keeps graphs between
     fits. Without ``targets`` every row that can be read is learned from; with ``unlabelled`` the readable rows without
-    a label come along, which no scale is taken from.
+    a label come along, which no scale is taken from. ``specs``: what an encoder's graphs hold, where that is given.
 
     Raises:
         DataError: nothing can be learned from the table, or the two tables do not fit together.
@@ -78,7 +83,7 @@ def prepare(
     if len(chosen) == 1 and recipe.get("joiner", "concat") != "concat":
         words = f"{recipe['joiner']} joins several columns, and the model reads one: {chosen[0][0].name}"
         raise UsageError(words, hint="leave params.joiner out")
-    inputs, graphs = train_graphs(table, chosen, cache=cache, workers=workers_for(table, threads))
+    inputs, graphs = train_graphs(table, chosen, cache=cache, workers=workers_for(table, threads), specs=specs)
     table, readable = _readable(table, inputs, graphs)
     unlearned = check_targets(table, readable).unlearned if targets else {}
     part = _learnable(table, inputs, graphs, readable, unlearned)
@@ -112,7 +117,8 @@ def prepare(
         split=["" if held is None else [held.graph.ravel(), held.y, held.weights]],
         featuriser=" ".join(made.store.featuriser for made in graphs),
     )
-    notes = (*notes_of(unlearned), *([NO_VALID] if held is None else []))
+    alone = unlabelled and not (rest and len(rest.table))
+    notes = (*notes_of(unlearned), *[NO_VALID] * (held is None), *[NO_UNLABELLED] * alone)
     return Prepared(train, held, outputs, descriptors, inputs, notes, prints)
 
 

@@ -15,6 +15,7 @@ from torch import nn
 from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
 from molgraph.base.registry import get
+from molgraph.data.graph_store import InputSpec
 from molgraph.train.inference import FittedNetworks
 from molgraph.train.inputs import Input, encoder_names
 from molgraph.train.network import Network, own_params
@@ -35,6 +36,11 @@ class Start:
     def head(self) -> dict[str, Any]:
         """The size of its head, where the head starts from the file too, as one that learned to adapt does."""
         return {name: getattr(self.method, name) for name in HEAD if get("objective", self.method.objective).tasks}
+
+    @property
+    def specs(self) -> dict[str, InputSpec]:
+        """What the graphs of its encoder hold."""
+        return {self.method.encoder: self.method.ready().inputs[0].spec}
 
     @property
     def digest(self) -> str:

@@ -16,8 +16,11 @@ from molgraph.data.featurize import featurize
 from molgraph.data.graph_values import Graph
 from molgraph.data.sources.graph_files import classes_table
 from molgraph.models.graphgps import GraphGPS
+from molgraph.nn import relations
+from molgraph.nn.propagate import propagate
 from molgraph.nn.walks import walk_returns
 from molgraph.train.method import GraphMethod
+from tests.models.shift import shift, shifted
 
 SMILES = ["CCO", "c1ccccc1O", "[Na+].[Cl-]", "CC(C)(C)Cl", "OC(=O)c1ccncc1"]
 
@@ -42,6 +45,28 @@ def test_a_layer_is_pygs() -> None:
         edges, bonds = torch.stack([batch.source, batch.target]), batch.features("bond")
         known = theirs(h, edges, batch.graph_of("atom"), edge_attr=bonds)
         torch.testing.assert_close(layer(h, bonds, batch), known, rtol=0, atol=1e-5)
+
+
+class Thrice(torch.nn.Module):
+    """In the place of dropout."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 3 * x
+
+
+def test_both_branches_and_the_perceptron_have_dropout() -> None:
+    store = featurize(SMILES)
+    batch = collate(store, np.arange(len(SMILES)))
+    torch.manual_seed(0)
+    layer, h = shifted(GraphGPS(store.spec, d_hidden=12, depth=1).layers[0]), torch.randn(batch.n_atoms, 12)
+    layer.dropout, bonds = Thrice(), batch.features("bond")
+    with torch.no_grad():
+        layer.attended.weight.zero_(), layer.attended.bias.fill_(0.5)
+        heard = propagate(
+            h, relations.bonds(batch), edge_rows=layer.of_bond(bonds), message=lambda s, t, b: (s + b).relu()
+        )
+        y = shift(h + 3 * layer.local(h + heard)) + shift(h + 3 * torch.full_like(h, 0.5))
+        torch.testing.assert_close(layer(h, bonds, batch), shift(y + 3 * layer.mlp(y)), rtol=0, atol=1e-5)
 
 
 def test_the_encoder_reads_the_walks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from molgraph.data.graph_store import InputSpec
 from molgraph.models.mpnn import MPNN
 from molgraph.nn.hydrogens import with_hydrogens
 from molgraph.nn.messages import make_message
+from tests.models.shift import shift, shifted
 
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "C", "C[C@H](N)C(=O)O", "[Na+].[Cl-]", "C12C3C4C1C5C2C3C45", "CCCCCCCCO"]
 
@@ -87,20 +88,36 @@ def by_hand(own: MPNN, batch: GraphBatch, message: Callable[[Tensor, Tensor, Ten
             m = m + g[graph_of] @ own.master.to_rows.weight.T
             heard = [(h[graph_of == i] @ own.master.from_rows.weight.T).sum(0) for i in range(batch.n_graphs)]
             g = own.master.update.cell(torch.stack(heard), g)
-        h = own.update.cell(m, h)
+        h = shift(own.update.cell(m, h))
     return h
 
 
 @pytest.mark.parametrize("d_master", [0, 5])
 @pytest.mark.parametrize("name", ["edge_network", "matrix", "pair"])
 def test_messages_and_the_master_node_are_the_papers(name: str, d_master: int) -> None:
-    own, batch = encoder(message=name, d_master=d_master), double_batch()
+    own, batch = shifted(encoder(message=name, d_master=d_master)), double_batch()
     message = {
         "edge_network": lambda to, of, e: of @ own.message.network(e[None]).view(8, 8),
         "matrix": lambda to, of, e: sum(weight * (of @ own.message.weight[k]) for k, weight in enumerate(e)),
         "pair": lambda to, of, e: own.message.last(own.message.first(torch.cat([of, to, e])).relu()),
     }[name]
     torch.testing.assert_close(own(batch, rows=True).rows[0].h, by_hand(own, batch, message), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("distinct", [True, False])
+def test_the_gate_reads_the_first_states_too(distinct: bool) -> None:
+    """Gilmer et al. 2017, equation 4."""
+    own, batch = encoder(readout="gated", distinct=distinct), double_batch()
+    h, graph_of = own(batch, rows=True).rows[0].h, batch.graph_of("atom")
+    gate = own.readout.gate(torch.cat([h, own.embed(batch.features("atom"))], dim=1)).sigmoid()
+    known = torch.zeros(batch.n_graphs, 8).double().index_add(0, graph_of, gate * own.readout.value(h))
+    torch.testing.assert_close(own(batch).graphs, known, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("rounds", [0, 1])
+def test_a_master_node_that_nothing_would_hear_is_refused(rounds: int) -> None:
+    with pytest.raises(ValueError, match=f"rounds={rounds} does not read d_master 4"):
+        encoder(rounds=rounds, d_master=4)
 
 
 def test_a_matrix_of_each_label_has_no_hidden_layer() -> None:

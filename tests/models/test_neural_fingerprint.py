@@ -13,6 +13,7 @@ from molgraph.data.featurize import featurize
 from molgraph.data.sources import builtin
 from molgraph.models.neural_fingerprint import NeuralFingerprint
 from molgraph.nn.by_degree import LinearByDegree
+from tests.models.shift import Shift, shift
 
 SMILES = ["CCO", "c1ccccc1O", "[Na+].[Cl-]", "CC(C)(C)Cl", "F[P-](F)(F)(F)(F)F", "C"]
 
@@ -25,6 +26,7 @@ def batch_of(smiles: list[str]) -> tuple[GraphBatch, NeuralFingerprint]:
 
 def test_without_bonds_it_is_pygs() -> None:
     batch, made = batch_of(SMILES)
+    made.norms = torch.nn.ModuleList(Shift(0) for _ in made.norms)  # of what PyG's layer gives its activation
     made.activation = torch.nn.Sigmoid()
     atom = batch.features("atom")
     theirs = Reference(atom.shape[1], 12, 20, 4)
@@ -33,9 +35,9 @@ def test_without_bonds_it_is_pygs() -> None:
             d = conv.in_channels
             hash_.weight[:, :, d:] = 0  # of the bonds
             for k, (around, own) in enumerate(zip(conv.lins_l, conv.lins_r, strict=True)):
-                around.weight.copy_(hash_.weight[k, :, :d])
-                around.bias.copy_(hash_.bias[k])
-                own.weight.copy_(hash_.weight[k, :, :d])
+                around.weight.copy_(1.5 * hash_.weight[k, :, :d])
+                around.bias.copy_(shift(hash_.bias[k]))
+                own.weight.copy_(1.5 * hash_.weight[k, :, :d])
             lin.weight.copy_(index.weight)
         edges = torch.stack([batch.source, batch.target])
         known = theirs(atom, edges, batch.graph_of("atom"), len(SMILES))

@@ -90,8 +90,9 @@ def test_what_cannot_be_is_refused_with_a_hint() -> None:
         build(conv="Linear")
     odd: dict[str, dict[str, Any]] = {
         "ChebConv": {}, "PointNetConv": {}, "MixHopConv": {}, "HypergraphConv": {}, "DNAConv": {}, "SplineConv": {},
-        "DenseGCNConv": {}, "GATConv": {"out_channels": 7}, "GCNConv": {"in_channels": 3}, "GINConv": {"nn": 5},
-        "PANConv": {"filter_size": 2}, "GravNetConv": {"space_dimensions": 2, "propagate_dimensions": 2, "k": 2},
+        "DenseGCNConv": {}, "MeshCNNConv": {}, "GATConv": {"out_channels": 7}, "GCNConv": {"in_channels": 3},
+        "GINConv": {"nn": 5}, "PANConv": {"filter_size": 2},
+        "GravNetConv": {"space_dimensions": 2, "propagate_dimensions": 2, "k": 2},
     }  # fmt: skip
     for name, options in odd.items():
         with pytest.raises(UsageError, match=f"{name} cannot be used"):

@@ -17,6 +17,8 @@ from molgraph.nn import relations
 from molgraph.nn.gaussian_histogram import GaussianHistogram, memberships
 from molgraph.nn.pairs import pair_features, pairs
 from tests.contract.test_encoders import renumbered
+from tests.models.shift import shift, shifted
+from tests.nn.largest import Largest
 
 SMILES = ["c1ccc2ccccc2c1O", "C", "[Na+].[Cl-]", "C12C3C4C1C5C2C3C45", "CC(=O)NC1CC1", "C1CC2CC1C2"]
 STORE = MoleculesWithRings().featurise(SMILES)
@@ -104,20 +106,33 @@ def test_the_histogram_is_deepchems_and_its_memberships_sum_to_one() -> None:
 
 
 def test_bonded_pairs_alone_are_a_network_that_updates_edges() -> None:
-    own, batch = encoder(norm="none", max_distance=1), a_batch()
+    own, batch = shifted(encoder(max_distance=1)), a_batch()
     assert len(pairs(batch, 1).ends) * 2 == batch.n_bonds
     source, target, one = batch.source, batch.target, torch.ones(batch.n_bonds, 1)
     ring = batch.features("bond")[:, 6:7]  # a bond in a ring has both atoms in it
     a, e = batch.features("atom"), torch.cat([batch.features("bond"), one, ring], dim=1)
     for module in own.weaves:
-        sums = torch.zeros(batch.n_atoms, 8).index_add_(0, target, module.pair_to_atom.linear(e).relu())
-        after = module.atom.linear(torch.cat([module.atom_to_atom.linear(a).relu(), sums], 1)).relu()
+        sums = torch.zeros(batch.n_atoms, 8).index_add_(0, target, shift(module.pair_to_atom.linear(e)).relu())
+        own_part = shift(module.atom_to_atom.linear(a)).relu()
+        after = shift(module.atom.linear(torch.cat([own_part, sums], 1))).relu()
         if module.update_pairs:
             f = module.atoms_to_pair.linear
-            both = f(torch.cat([a[source], a[target]], 1)).relu() + f(torch.cat([a[target], a[source]], 1)).relu()
-            e = module.pair.linear(torch.cat([both, module.pair_to_pair.linear(e).relu()], 1)).relu()
+            one_way, other = torch.cat([a[source], a[target]], 1), torch.cat([a[target], a[source]], 1)
+            both = shift(f(one_way)).relu() + shift(f(other)).relu()
+            e = shift(module.pair.linear(torch.cat([both, shift(module.pair_to_pair.linear(e)).relu()], 1))).relu()
         a = after
-    torch.testing.assert_close(own(batch, rows=True).rows[0].h, own.dense(a).tanh(), rtol=0, atol=1e-5)
+    torch.testing.assert_close(own(batch, rows=True).rows[0].h, shift(own.dense(a).tanh()), rtol=0, atol=1e-5)
+
+
+def test_no_tensor_is_as_large_as_all_pairs_of_the_largest_graph_for_each_graph() -> None:
+    smiles = [*SMILES * 10, "C" * 90]
+    store = MoleculesWithRings().featurise(smiles)
+    batch, own = collate(store, np.arange(len(smiles))), encoder()
+    with Largest() as seen:
+        own(batch).graphs.sum().backward()
+    pairs_near = len(pairs(batch, 2).ends)
+    width = 2 * max(8, store.spec.width("bond") + 3)
+    assert seen.most <= 2 * pairs_near * width < len(smiles) * 90**2 / 5, "it was 8 values for each of these pairs"
 
 
 def test_batch_norm_does_not_depend_on_which_end_of_a_pair_comes_first() -> None:

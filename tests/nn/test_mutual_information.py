@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from molgraph.base.errors import UsageError
 from molgraph.nn.mutual_information import JensenShannon, jsd_local_global
-
-
-class Largest(TorchDispatchMode):
-    """The most elements that any tensor has which is made inside."""
-
-    elements = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        if isinstance(made, Tensor):
-            self.elements = max(self.elements, made.numel())
-        return made
-
+from tests.nn.largest import Largest
 
 GRAPH_OF = torch.tensor([0, 0, 0, 1, 3, 3, 3, 3, 3])  # the third graph has no rows
 
@@ -74,7 +60,7 @@ def test_memory_does_not_grow_as_rows_times_graphs() -> None:
     local, global_ = torch.randn(n, d, requires_grad=True), torch.randn(g, d, requires_grad=True)
     with made:
         jsd_local_global(local, global_, torch.arange(n) % g).sum().backward()
-    assert made.elements <= 1 << 18 < n * g
+    assert made.most <= 1 << 18 < n * g
 
 
 def test_large_scores_stay_finite() -> None:
@@ -96,3 +82,17 @@ def test_the_score_is_learned() -> None:
         loss.backward()
         optimizer.step()
     assert loss.item() < 0.1 < 3 * 2 * math.log(2)
+
+
+def test_the_score_is_three_layers_with_a_relu_each_beside_a_shortcut() -> None:
+    """The authors' perceptron, written out."""
+    torch.manual_seed(0)
+    score, local, global_ = JensenShannon(5, 3, 4).double(), torch.randn(9, 5).double(), torch.randn(4, 3).double()
+    vectors = []
+    for half, x in ((score.phi, local), (score.psi, global_)):
+        known = x
+        for linear in half.layers.layers:
+            known = (known @ linear.weight.T + linear.bias).relu()
+        vectors.append(known + x @ half.shortcut.weight.T + half.shortcut.bias)
+        assert len(half.layers.layers) == 3
+    torch.testing.assert_close(score(local, global_, GRAPH_OF), by_pairs(*vectors, GRAPH_OF))

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.models.structpool import StructPoolNet
+from tests.models.shift import shift, shifted
 
 SPEC = InputSpec("random", {"atom": 5, "bond": 4})
 
@@ -67,7 +68,8 @@ def test_structpool_is_its_equations(assign: str, l_hop: int | None, random_batc
     """Bonds beside atoms, pairs within ``l_hop`` at the first level alone, half as many clusters at each level."""
     batch = random_batch(3)
     torch.manual_seed(0)
-    net = StructPoolNet(SPEC, d_hidden=6, depth=2, k=5, levels=3, n_iter=2, l_hop=l_hop, assign=assign, norm="none")
+    net = StructPoolNet(SPEC, d_hidden=6, depth=2, k=5, levels=3, n_iter=2, l_hop=l_hop, assign=assign)
+    net = shifted(net)
     for pool in net.pools:
         nn.init.normal_(pool.compat)
         spread_logits(pool)
@@ -76,14 +78,14 @@ def test_structpool_is_its_equations(assign: str, l_hop: int | None, random_batc
     for i, (atoms, a, bonds) in enumerate(graphs(batch)):
         h, read = torch.cat([atoms, bonds], dim=1), []
         for conv in net.convs:
-            h = summed(conv, h, a, soft=False).relu()
+            h = shift(summed(conv, h, a, soft=False)).relu()
         for level, (pool, after) in enumerate(zip(net.pools, net.after, strict=True)):
             pairs = 1 - torch.eye(len(h)).double() if level or l_hop is None else within(a, l_hop)
-            q = mean_field(h.relu(), summed(pool.unary[0], h, a, soft=level > 0), pairs, pool.compat, 2)
+            q = mean_field(h.relu(), shift(summed(pool.unary[0], h, a, soft=level > 0)), pairs, pool.compat, 2)
             m = q if assign == "soft" else F.one_hot(q.argmax(1), pool.k).double()
             h, a = m.T @ h, m.T @ a @ m
             a = a if assign == "soft" else (a > 0).double()
-            h = summed(after, h, a, soft=True).relu()
+            h = shift(summed(after, h, a, soft=True)).relu()
             read.append(h.sum(0))
         torch.testing.assert_close(found[i], torch.cat(read), rtol=1e-4, atol=1e-4)
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch_geometric.nn import SortAggregation
 
 from molgraph.base.registry import get, names
@@ -15,6 +14,7 @@ from molgraph.nn.attention_readouts import Gated, SelfAttentive
 from molgraph.nn.relation import Relation
 from molgraph.nn.set_readouts import CrossAttention, Perceiver, PointNetST, SetTransmission
 from molgraph.nn.sorted_readouts import FSPool, Sort, first_rows
+from tests.nn.largest import Largest
 
 D, SIZES = 6, (13, 0, 1, 5)
 
@@ -87,11 +87,18 @@ def test_fspool_is_its_formula() -> None:
     torch.testing.assert_close(readout(H, MEMBERS)[0], expected)
 
 
-def test_fspool_can_be_the_sum_and_the_maximum() -> None:
+def test_fspool_can_be_the_sum_and_the_maximum_of_few_rows() -> None:
     readout = double(FSPool(D))
     for knots, name in ((torch.ones(21, D), "sum"), (torch.eye(21, 1).expand(-1, D), "max")):
         readout.knots.data = knots.double()
         torch.testing.assert_close(readout(H, MEMBERS)[0], get("readout", name)(D)(H, MEMBERS)[0])
+        for n in (21, 22):  # of more than pieces + 1 rows the second largest value has a weight too
+            h, one = (
+                torch.rand(n, D).double(),
+                Relation.from_pairs(torch.arange(n), torch.zeros(n, dtype=torch.long), n, 1),
+            )
+            gap = (readout(h, one)[0] - get("readout", name)(D)(h, one)[0]).abs().max()
+            assert (gap < 1e-9) == (name == "sum" or n == 21)
 
 
 def test_pointnetst_is_its_formula() -> None:
@@ -153,18 +160,6 @@ def test_settings_that_cannot_be_are_refused() -> None:
         Sort(D, k=9)
     with pytest.raises(ValueError, match="heads 3"):
         Perceiver(D, d=8, heads=3)
-
-
-class Largest(TorchDispatchMode):
-    """The most numbers that a tensor held which an operation made."""
-
-    most = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        made = out if isinstance(out, (tuple, list)) else (out,)
-        self.most = max([self.most, *(each.numel() for each in made if isinstance(each, Tensor))])
-        return out
 
 
 def largest(name: str, sizes: tuple[int, ...]) -> int:

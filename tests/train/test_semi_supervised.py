@@ -57,6 +57,12 @@ def test_scales_are_those_of_the_rows_with_labels_and_the_others_come_along() ->
     assert (len(plain.train), plain.train.n_unlabelled) == (12, 0) and not len(plain.train.unlabelled(0, 4, 0))
 
 
+def test_no_rows_without_labels_are_told() -> None:
+    known = {"unlabelled": True}
+    assert not any("--unlabelled" in note for note in prepare(table(), None, "gin", None, None, {}, **known).notes)
+    assert any("--unlabelled" in note for note in prepare(table(n_bare=0), None, "gin", None, None, {}, **known).notes)
+
+
 def test_every_row_without_a_label_comes_before_any_comes_again() -> None:
     train = made("infograph-star")[0].train
     stream = np.concatenate([train.unlabelled(first, 10, 3) for first in range(0, 80, 10)])
