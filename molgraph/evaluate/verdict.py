@@ -110,7 +110,7 @@ def too_few(y: np.ndarray, target: Target) -> str:
         rare = n - int(np.unique(y, return_counts=True)[1].max())
         which = "of the rarer class" if target.kind == "binary" else "not of the commonest class"
         n, said = rare, f"{rare} of {n} test rows {'is' if rare == 1 else 'are'} {which}"
-        ways = f"the split scaffold/stratified, {ways}"
+        ways = f"the split random/stratified (of molecules scaffold/stratified), {ways}"
     if n >= FEWEST:
         return ""
     return f"{said}: a verdict needs {FEWEST}. Test more of them, by {ways}"

@@ -135,7 +135,10 @@ def test_no_verdict_on_few_of_the_rarer_class(rare: int) -> None:
         return
     assert found.sentence == "y: these rows give no verdict" and found.tone == "warning"
     assert found.detail.startswith(f"{rare} of 100 test rows {'is' if rare == 1 else 'are'} of the rarer class")
-    assert "needs 10" in found.detail and "by the split scaffold/stratified, a larger last share" in found.detail
+    assert (
+        "needs 10" in found.detail
+        and "by the split random/stratified (of molecules scaffold/stratified), a larger last share" in found.detail
+    )
     assert np.isnan(found.difference.low)
 
 
