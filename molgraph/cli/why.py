@@ -58,11 +58,11 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
     else:
         best = standings[standings["place"] == 1].set_index(BOARD)
         of = standings.groupby(BOARD).size()
-        forest = chosen["against"].any()
-        heads = ["dataset", "place", "metric", "score", "best", *["the forest"] * forest]
+        heads = "dataset", "place", "metric", "score", "best"
         beside = {"better": "beaten", "worse": "better", "equivalent": "equivalent", "undecided": "undecided", "": "-"}
         for (method, split), rows in chosen.groupby(["method", "split"], sort=False):
-            table = grid(f"{method}, {split}", *heads)
+            forest = rows["against"].any()
+            table = grid(f"{method}, {split}", *heads, *["the forest"] * forest)
             for row in rows.itertuples():
                 board = (row.recipe, row.dataset, row.split, row.metric)
                 leader = best.loc[board]
@@ -75,7 +75,7 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
             data = "assay.csv -t Y" if row.entity == "molecule" else f"dataset:{row.dataset}"
             words = f"molgraph train {data} -m {row.model}" if ":" not in row.model else row.model
             console.print(f"{row.method}: {words} {row.settings}".rstrip(), markup=False, soft_wrap=True)
-        if not forest and "random_forest" not in [*chosen["method"]]:
+        if not chosen["against"].any() and "random_forest" not in [*chosen["method"]]:
             console.print("\n[dim]No random forest was measured on these boards.[/dim]")
 
 

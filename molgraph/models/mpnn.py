@@ -117,16 +117,17 @@ class MPNN(RoundsEncoder):
         """The atoms' states after the last round; hydrogens are read out, and are no rows of their own."""
         given = self.rounds_of(batch)
         h, members, layers = self.embed(given.atoms.rows()), given.readout, []
-        first = h
+        first = h if isinstance(self.readout, _GatedByInput) else None
         g = None if self.master is None else self.master.start(h, members)
         for step, norm in zip(given.rounds, self.norms, strict=True):
             m = self.message.sums(step, h)  # sum_w M(h_v, h_w, e_vw)
             if self.master is not None and g is not None:
                 heard, g = self.master(g, h, members)
                 m = m + heard
-            h, first = norm(self.update(step.previous(h), m), step.members), step.previous(first)
+            h = norm(self.update(step.previous(h), m), step.members)
+            first = None if first is None else step.previous(first)
             layers.append((h, step.members))
-        read = torch.cat([h, first], dim=1) if isinstance(self.readout, _GatedByInput) else h
+        read = None if first is None else torch.cat([h, first], dim=1)
         return SharedStates(h, members, lambda rows: self._old(given.every_atom(rows), batch), layers, read)
 
     def rounds_of(self, batch: GraphBatch) -> AtomRounds:

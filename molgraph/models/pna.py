@@ -59,6 +59,7 @@ class PNA(RoundsEncoder):
     small = MappingProxyType({"d_hidden": 8})
     repeats = ("depth",)
     counts_rows = True
+    delta: Float[Tensor, ""]
 
     def __init__(
         self,

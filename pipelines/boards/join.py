@@ -32,51 +32,58 @@ from molgraph.evaluate.benchmark.scoring import read_scores
 BOARD = ["dataset", "split"]
 
 
-def join_records(old: Path, new: Path) -> None:
+def join_records(old: Path | None, new: Path) -> None:
     """Add the boards of the record ``old`` to the record ``new`` where that has fewer of their cells.
+
+    ``new`` then counts the cells of its whole recipe, whatever part was run; one of all cells takes nothing from
+    ``old``, which may be of another recipe.
 
     Raises:
         DataError: they are records of different recipes, or of different data or folds.
     """
-    recipes = [BenchRecipe.from_toml(folder / RECIPE) for folder in (old, new)]
-    scores = [read_scores(folder / PACKED) for folder in (old, new)]
-    entered = {m.row: m for each in recipes for m in each.method if m.kind == "external"}
-    own = [tuple(m for m in each.method if m.row not in entered) for each in recipes]
-    bare = [each.model_copy(update={"method": rows}) for each, rows in zip(recipes, own, strict=True)]
-    if bare[0] != bare[1]:
+    recipe, scores = BenchRecipe.from_toml(new / RECIPE), read_scores(new / PACKED)
+    about = json.loads((new / ABOUT).read_text(encoding="utf-8"))
+    if old is not None and about["done"] < _wanted(recipe, scores):
+        recipe, scores, about = _joined(old, recipe, scores, about)
+    about |= {"wanted": _wanted(recipe, scores)}
+    about["facts"]["recipe sha256"] = hashlib.sha256(recipe.to_toml().encode()).hexdigest()
+    texts = {RECIPE: recipe.to_toml(), ABOUT: json.dumps(about, indent=1) + "\n"}
+    contents = {name: text.encode() for name, text in texts.items()}
+    for name, content in (contents | {PACKED: gzip.compress(csv_text(scores).encode(), mtime=0)}).items():
+        with atomic_write(new / name) as file:
+            file.write(content)
+
+
+def _joined(
+    old: Path, recipe: BenchRecipe, scores: pd.DataFrame, about: dict[str, Any]
+) -> tuple[BenchRecipe, pd.DataFrame, dict[str, Any]]:
+    """Recipe, scores and knowledge of both."""
+    before, known = BenchRecipe.from_toml(old / RECIPE), read_scores(old / PACKED)
+    entered = {m.row: m for each in (before, recipe) for m in each.method if m.kind == "external"}
+    own, theirs = (tuple(m for m in each.method if m.row not in entered) for each in (recipe, before))
+    if recipe.model_copy(update={"method": own}) != before.model_copy(update={"method": theirs}):
         raise DataError(
-            f"{old} is a record of another recipe than {new}",
+            f"{old} is a record of another recipe than the new one",
             hint="compute all of its boards again, or delete the old record first",
         )
-    recipe = bare[1].model_copy(update={"method": (*own[1], *entered.values())})
-    _check_same_data(pd.concat(scores))
-    cells = [frame.groupby(BOARD)["key"].nunique() for frame in scores]
-    older = {place for place, n in cells[0].items() if n > cells[1].get(place, 0)}
-    if not older:
-        return
-    keep = [
-        frame[[(place in older) is wanted for place in _places(frame)]]
-        for frame, wanted in zip(scores, (True, False), strict=True)
-    ]
+    recipe = recipe.model_copy(update={"method": (*own, *entered.values())})
+    _check_same_data(pd.concat([known, scores]))
+    counts, known_counts = (frame.groupby(BOARD)["key"].nunique() for frame in (scores, known))
+    older = {place for place, n in known_counts.items() if n > counts.get(place, 0)}
+    kept = [known[[place in older for place in _places(known)]], scores[[p not in older for p in _places(scores)]]]
     order = {(d, s.name): i for i, (d, s) in enumerate((d, s) for d in recipe.datasets for s in recipe.split_of(d))}
-    packed = pd.concat(keep).assign(_at=lambda f: [order[place] for place in _places(f)])
+    packed = pd.concat(kept).assign(_at=lambda f: [order[place] for place in _places(f)])
     packed = packed.sort_values("_at", kind="stable").drop(columns="_at")
-    told = [json.loads((folder / ABOUT).read_text(encoding="utf-8")) for folder in (old, new)]
-    about = _about(told, packed, older) | {"wanted": _wanted(recipe)}
-    about["facts"]["recipe sha256"] = hashlib.sha256(recipe.to_toml().encode()).hexdigest()
-    with atomic_write(new / RECIPE, "w") as file:
-        file.write(recipe.to_toml())
-    with atomic_write(new / PACKED) as file:
-        file.write(gzip.compress(csv_text(packed).encode(), mtime=0))
-    with atomic_write(new / ABOUT, "w") as file:
-        file.write(json.dumps(about, indent=1) + "\n")
+    return recipe, packed, _about(json.loads((old / ABOUT).read_text(encoding="utf-8")), about, packed, older)
 
 
-def _wanted(recipe: BenchRecipe) -> int:
-    """How many cells the recipe asks for, of all its datasets."""
+def _wanted(recipe: BenchRecipe, scores: pd.DataFrame) -> int:
+    """How many cells the recipe asks for, of all its datasets, and those that were submitted."""
+    own, entered = ([m for m in recipe.method if (m.kind == "external") is yes] for yes in (False, True))
     boards = [(dataset, split) for dataset in recipe.datasets for split in recipe.split_of(dataset)]
-    rows = [sum(not m.skips(dataset, split.name) for m in recipe.method) for dataset, split in boards]
-    return sum(n * len(s.parts) * len(recipe.seeds_of(s)) for (_, s), n in zip(boards, rows, strict=True))
+    rows = [sum(not m.skips(dataset, split.name) for m in own) for dataset, split in boards]
+    asked = sum(n * len(s.parts) * len(recipe.seeds_of(s)) for (_, s), n in zip(boards, rows, strict=True))
+    return asked + scores.loc[scores["method"].isin([m.row for m in entered]), "key"].nunique()
 
 
 def _places(frame: pd.DataFrame) -> Iterable[tuple[str, str]]:
@@ -89,9 +96,10 @@ def _check_same_data(frame: pd.DataFrame) -> None:
             raise DataError(f"the records differ in the {column} of {bad.index[0]}", hint="delete the old record first")
 
 
-def _about(told: list[Mapping[str, Any]], packed: pd.DataFrame, older: set[tuple[str, str]]) -> dict[str, Any]:
+def _about(
+    old: Mapping[str, Any], new: Mapping[str, Any], packed: pd.DataFrame, older: set[tuple[str, str]]
+) -> dict[str, Any]:
     """What both know beside the scores."""
-    old, new = told
     if {old["format"], new["format"]} != {FORMAT}:
         raise DataError(f"a record's format is not {FORMAT!r}", hint="was it written by this version?")
     listed = {

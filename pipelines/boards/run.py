@@ -10,7 +10,6 @@ A run of some boards of a recipe (``--only dataset=...``) is joined with those t
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -137,9 +136,11 @@ def main() -> int:
             if (run / "recipe.toml").is_file():
                 with TemporaryDirectory() as folder:
                     report = write_bench_report(run, run / "board.html", record=(made := Path(folder) / name))
-                    if is_record(RECORDS / name):
-                        join_records(RECORDS / name, made)
-                    shutil.copytree(made, RECORDS / name, dirs_exist_ok=True)
+                    join_records(RECORDS / name if is_record(RECORDS / name) else None, made)
+                    (RECORDS / name).mkdir(parents=True, exist_ok=True)
+                    for part in made.iterdir():
+                        with atomic_write(RECORDS / name / part.name) as file:
+                            file.write(part.read_bytes())
                 print(f"{run}: {report.done:,} of {report.wanted:,} cells; page and record written")
             else:
                 print(f"{run}: no run; molgraph bench run pipelines/{name}.toml -o {run}")

@@ -39,7 +39,8 @@ def told(folder: Path) -> tuple[pd.DataFrame, dict]:
 def test_records_of_parts_give_the_record_of_the_whole(tmp_path: Path) -> None:
     whole = record(tmp_path / "whole")
     first, second = record(tmp_path / "a", dataset=["small"]), record(tmp_path / "b", dataset=["other"])
-    assert read_record(second).done < read_record(whole).done
+    join_records(None, first)
+    assert [read_record(first).done, read_record(first).wanted, read_record(whole).wanted] == [10, 22, 22]
     join_records(first, second)
     (scores, about), (known, told_by_whole) = told(second), told(whole)
     pd.testing.assert_frame_equal(scores, known)
@@ -71,3 +72,7 @@ def test_records_of_other_recipes_or_folds_are_refused(tmp_path: Path) -> None:
     (first / RECIPE).write_text((first / RECIPE).read_text().replace("folds = 5", "folds = 4", 1))
     with pytest.raises(DataError, match="another recipe"):
         join_records(first, second)
+    whole = record(tmp_path / "whole")
+    before = (whole / PACKED).read_bytes()
+    join_records(first, whole)  # nothing is lacking in it
+    assert (whole / PACKED).read_bytes() == before
