@@ -54,14 +54,17 @@ def test_the_shell_says_which_model_to_pick() -> None:
     assert one == read_standings().query("method == 'dmpnn' or model == 'dmpnn'").to_dict("records")
     lines = call(app, ["models", "dmpnn", "--why"], env={"COLUMNS": "120"}).output.splitlines()
     assert sum(line.startswith(tuple(each["dataset"] for each in one)) for line in lines) == len(one)
-    assert "the forest" in lines[0]
+    assert lines[0].strip() == "dmpnn, random-5x5" and "the forest" in lines[1]
+    tables = call(app, ["models", "gin", "--why"], env={"COLUMNS": "80"}).output.split("sortpool: molgraph")[0]
+    assert max(map(len, tables.splitlines())) <= 80 and "attentivefp" in tables and "random_forest" in tables
     for name in ("diffpool", "pyg_pool"):
         said = call(app, ["models", name, "--why"], env={"COLUMNS": "80"}).output
-        assert "diffpool: molgraph train assay.csv -t Y -m pyg_pool " in said and "-s params.pool=diffpool" in said
+        assert "-s params.pool=diffpool" in said
+        assert all(f"diffpool: molgraph train dataset:{data} -m pyg_pool " in said for data in ("mutag", "dd"))
     lost = call(app, ["models", "diffpool"])
     assert lost.exit_code == 2 and "of the model pyg_pool" in lost.stderr
     graphs = call(app, ["models", "pyg_conv", "--why"], env={"COLUMNS": "80"}).output
-    assert "stratified-10 " in graphs and "the forest" not in graphs and "No random forest was measured" in graphs
+    assert "gcn, stratified-10" in graphs and "the forest" not in graphs and "No random forest was measured" in graphs
 
 
 @pytest.mark.parametrize(
