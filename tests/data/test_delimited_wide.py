@@ -47,14 +47,17 @@ def test_a_header_of_many_megabytes_is_refused_in_a_sentence(tmp_path: Path) -> 
 
 def test_time_grows_with_the_columns_and_not_with_their_square(tmp_path: Path) -> None:
     def seconds(n: int) -> float:
-        started = time.process_time()
-        reader = reader_for(wide(tmp_path / f"{n}.csv", n))
-        for chunk in reader.chunks(reader.names, 2):
-            assert chunk.columns.num_columns == n + 2
-        return time.process_time() - started
+        path, found = wide(tmp_path / f"{n}.csv", n), []
+        for _ in range(3):  # the fastest: a busy machine slows some
+            started = time.process_time()
+            reader = reader_for(path)
+            for chunk in reader.chunks(reader.names, 2):
+                assert chunk.columns.num_columns == n + 2
+            found.append(time.process_time() - started)
+        return min(found)
 
     seconds(500)
-    assert seconds(40_000) < 25 * seconds(4_000)  # the square would be 100
+    assert seconds(40_000) < 30 * seconds(4_000)  # the square would be 100
 
 
 def test_the_columns_of_one_name_are_named() -> None:

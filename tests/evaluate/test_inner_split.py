@@ -13,6 +13,7 @@ import pytest
 from molgraph.auxiliary.knn import NearestNeighbours
 from molgraph.base.code import code_hash, commit
 from molgraph.base.contracts import Target
+from molgraph.base.errors import MolgraphError
 from molgraph.chem.scaffold import scaffolds
 from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import split_table
@@ -47,6 +48,16 @@ def test_other_splits_have_random_ones_inside(table: Table) -> None:
     cluster = split_table(table, "cluster/butina", similarity=0.6)
     (inner,) = inner_splits(table.take(cluster.train), cluster, 0, share=0.2)
     assert inner.recipe == "cluster/butina" and inner.params["similarity"] == 0.6
+
+
+def test_a_published_split_by_scaffold_is_divided_inside_by_scaffold(table: Table) -> None:
+    words = np.where(np.arange(len(table)) % 5 == 0, "test", "train")
+    outer = split_table(replace(table, split=words.astype(object)), "column", inner="scaffold/balanced")
+    assert inner_recipe(outer) == "scaffold/balanced"
+    (early,) = inner_splits(table.take(outer.train), outer, 3, share=0.1, part="valid")
+    assert early.recipe == "scaffold/balanced" and len(early.valid)
+    with pytest.raises(MolgraphError, match="scafold"):
+        split_table(replace(table, split=words.astype(object)), "column", inner="scafold/balanced")
 
 
 def test_where_training_rows_have_one_scaffold_the_inner_split_is_random() -> None:

@@ -13,6 +13,7 @@ import pandas as pd
 
 from molgraph.base.errors import DataError, UsageError, nearest
 from molgraph.base.packed import offsets_of
+from molgraph.base.registry import get
 from molgraph.data.splits.recipe import WORDS, Grouping, Parts, Task, number, register_split
 from molgraph.data.table import Table
 
@@ -104,7 +105,7 @@ def folds_of_column(task: Task) -> Grouping:
     "the table's own column: words train, valid, test, or folds 0, 1, ...",
     own_folds=folds_of_column,
     uses_fractions=False,
-    params={"column": None, "fold": None, "leave_out": None},
+    params={"column": None, "fold": None, "leave_out": None, "inner": None},
     asks="Whatever the table's own split column was made for.",
 )
 def split_by_column(task: Task) -> Parts:
@@ -113,7 +114,8 @@ def split_by_column(task: Task) -> Parts:
     So is a row with the word of the setting ``leave_out``, such as a second test set.
 
     Of a column of fold numbers, 0 to k - 1, the fold that the setting ``fold`` names (0 if not given) is tested and,
-    where there are three or more, the next one validates.
+    where there are three or more, the next one validates. The setting ``inner`` names the recipe that divides the
+    training rows again, for early stopping and searches, such as ``scaffold/balanced``; random if not given.
     """
     words = _words(task)
     other = task.params["leave_out"]
@@ -140,6 +142,9 @@ def split_by_column(task: Task) -> Parts:
 
 
 def _words(task: Task) -> list[str]:
+    """The column's words in small letters; an unknown recipe in the setting ``inner`` is refused."""
+    if task.params["inner"] is not None:
+        get("split", task.params["inner"])
     values = column_values(task.table, task.params["column"])
     return ["" if pd.isna(v) else str(v).strip().lower() for v in values]
 

@@ -13,7 +13,7 @@ RANDOM = "random"
 
 
 def inner_recipe(outer: Split) -> str:
-    """The recipe of the inner splits: the outer one where it groups rows, else ``random``.
+    """The recipe of the inner splits: the outer one where it groups rows, else its setting ``inner`` or ``random``.
 
     A method that is tested on new scaffolds and stops, or is tuned, by known ones is tuned for another question.
 
@@ -25,6 +25,8 @@ def inner_recipe(outer: Split) -> str:
     """
     if outer.recipe.startswith("scaffold/"):
         return SCAFFOLDS
+    if "inner" in outer.params:
+        return str(outer.params["inner"])
     known: Splitter = get("split", outer.recipe)
     return RANDOM if known.group is None or "column" in known.params else outer.recipe
 
