@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -49,12 +51,9 @@ class TrainingConfig:
 
 
 class Learned(NamedTuple):
-    """What a fit leaves: the weights of the best epoch, its number from 1, and the curves' values of each epoch.
+    """What a fit leaves: the weights of the best epoch, its number from 1, and the curves' values of each epoch."""
 
-    In plain arrays, since it comes from another process where there are several.
-    """
-
-    weights: dict[str, np.ndarray]
+    weights: dict[str, torch.Tensor]
     best_epoch: int
     curves: list[dict[str, float]]
 
@@ -125,7 +124,7 @@ class Fit:
                 line.describe(self._close_epoch(began))
         if fresh:
             self._save()
-        return Learned({name: value.numpy() for name, value in now.best.items()}, now.best_epoch + 1, now.curves)
+        return Learned(now.best, now.best_epoch + 1, now.curves)
 
     def _save(self) -> None:
         if self.path is not None:
@@ -294,7 +293,26 @@ def fit_network(
     unused = objective.unused_parameters or len(objective.turns(network)) > 1
     fabric = make_fabric(params["device"], params["precision"], *several, unused=unused)
     with lightning_quiet():
-        learned = fabric.launch(cast(Any, Fit(train, valid, plan)), Learner(network, objective))
-    check_finite(learned.weights)
-    network.cpu().load_state_dict({name: torch.from_numpy(value) for name, value in learned.weights.items()})
+        learned = _launch(fabric, Fit(train, valid, plan), Learner(network, objective))
+    check_finite({name: value.numpy() for name, value in learned.weights.items()})
+    network.cpu().load_state_dict(learned.weights)
     return pd.DataFrame(learned.curves), learned.best_epoch
+
+
+def _launch(fabric: Fabric, fit: Fit, learner: Learner) -> Learned:
+    """Train in as many processes as there are devices.
+
+    The result of several comes in a file: Lightning reads the pipe that it returns results by when the processes have
+    ended, and none ends that has more than the pipe holds, 64 KB.
+    """
+    if fabric.world_size == 1:
+        found: Learned = fabric.launch(cast(Any, fit), learner)
+        return found
+    with tempfile.TemporaryDirectory() as folder:
+        fabric.launch(partial(_fit_to_file, fit, folder), learner)
+        return Learned(**torch.load(Path(folder) / f"{fabric.global_rank}.pt", weights_only=True))
+
+
+def _fit_to_file(fit: Fit, folder: str, fabric: Fabric, learner: Learner) -> None:
+    """Train, and write the result under this process's rank; processes that are scripts each have their own folder."""
+    torch.save(fit(fabric, learner)._asdict(), Path(folder) / f"{fabric.global_rank}.pt")

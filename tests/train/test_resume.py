@@ -100,7 +100,8 @@ from tests.tiny import series, small, weights_of
 
 
 def supervised(n):
-    fitted = small(epochs=3, devices=n, batch_size=15).fit(series(46), series(17, 100))
+    wide = {"d_hidden": 128}  # its weights fill a pipe, 64 KB
+    fitted = small(epochs=3, devices=n, batch_size=15, params=wide).fit(series(46), series(17, 100))
     return weights_of(fitted), fitted.curves
 
 
