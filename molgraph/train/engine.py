@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -27,7 +25,7 @@ from molgraph.train import checkpoint
 from molgraph.train.checkpoint import CURVES, Progress
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.optimizers import Steps, learning_rate, make_optimizer, stretched
-from molgraph.train.runtime import Interrupted, lightning_quiet, make_fabric, watch_ctrl_c
+from molgraph.train.runtime import Interrupted, launch, lightning_quiet, make_fabric, watch_ctrl_c
 from molgraph.train.samples import Sample, Samples
 
 if TYPE_CHECKING:
@@ -74,7 +72,7 @@ class Learner(nn.Module):
 class Fit:
     """Train a network, or go on from the checkpoint in the plan's folder, to the same weights to the bit.
 
-    The order of an epoch depends on the seed and the epoch alone, and the checkpoint holds the rest. ``Fabric.launch``
+    The order of an epoch depends on the seed and the epoch alone, and the checkpoint holds the rest. ``launch``
     calls it in as many processes as there are devices; the learner is handed over apart from the rest, so that
     Lightning gives each process weights of its own. ``valid`` picks the weights and stops training early.
     """
@@ -293,26 +291,7 @@ def fit_network(
     unused = objective.unused_parameters or len(objective.turns(network)) > 1
     fabric = make_fabric(params["device"], params["precision"], *several, unused=unused)
     with lightning_quiet():
-        learned = _launch(fabric, Fit(train, valid, plan), Learner(network, objective))
+        learned = Learned(*launch(fabric, Fit(train, valid, plan), Learner(network, objective)))
     check_finite({name: value.numpy() for name, value in learned.weights.items()})
     network.cpu().load_state_dict(learned.weights)
     return pd.DataFrame(learned.curves), learned.best_epoch
-
-
-def _launch(fabric: Fabric, fit: Fit, learner: Learner) -> Learned:
-    """Train in as many processes as there are devices.
-
-    The result of several comes in a file: Lightning reads the pipe that it returns results by when the processes have
-    ended, and none ends that has more than the pipe holds, 64 KB.
-    """
-    if fabric.world_size == 1:
-        found: Learned = fabric.launch(cast(Any, fit), learner)
-        return found
-    with tempfile.TemporaryDirectory() as folder:
-        fabric.launch(partial(_fit_to_file, fit, folder), learner)
-        return Learned(**torch.load(Path(folder) / f"{fabric.global_rank}.pt", weights_only=True))
-
-
-def _fit_to_file(fit: Fit, folder: str, fabric: Fabric, learner: Learner) -> None:
-    """Train, and write the result under this process's rank; processes that are scripts each have their own folder."""
-    torch.save(fit(fabric, learner)._asdict(), Path(folder) / f"{fabric.global_rank}.pt")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import signal
+import tempfile
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
+from torch import nn
 
 from molgraph.base.cores import cores
 from molgraph.base.errors import UsageError, nearest
@@ -73,6 +77,25 @@ def make_fabric(
     if unused and strategy in DDP:
         by = DDPStrategy(start_method=DDP[strategy], find_unused_parameters=True)
     return Fabric(accelerator=where.type, devices=chosen, strategy=by, precision=lightning_precision)  # type: ignore[arg-type]
+
+
+def launch(fabric: Fabric, function: Callable[..., tuple[Any, ...]], module: nn.Module) -> Any:
+    """What the function returns, called in as many processes as there are devices: tensors and plain values.
+
+    The result of several comes in a file: Lightning reads the pipe that it returns results by when the processes have
+    ended, and none ends that has more than the pipe holds, 64 KB.
+    """
+    if fabric.world_size == 1:
+        return fabric.launch(cast(Any, function), module)
+    with tempfile.TemporaryDirectory() as folder:
+        fabric.launch(cast(Any, partial(_to_file, function, folder)), module)
+        return torch.load(Path(folder) / f"{fabric.global_rank}.pt", weights_only=True)
+
+
+def _to_file(function: Callable[..., tuple[Any, ...]], folder: str, fabric: Fabric, module: nn.Module) -> None:
+    """Write what it returns under this process's rank: processes that are scripts have each a folder of their own."""
+    with lightning_quiet():
+        torch.save(tuple(function(fabric, module)), Path(folder) / f"{fabric.global_rank}.pt")
 
 
 @contextmanager

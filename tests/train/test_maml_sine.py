@@ -77,7 +77,7 @@ def learned(n_steps: int, **params: Any) -> Wave:
     how = GradientDescent(epochs=1, batch_size=1, learning_rate=1e-2, warmup_epochs=0.0, patience=None)
     plan = TrainingConfig(how, seed=0, checkpoint_seconds=1e9, folder=None, prints={})
     found = Fit(Steps(n_steps), None, plan)(make_fabric("cpu", "float32"), Learner(network, objective))  # type: ignore[arg-type]
-    network.load_state_dict({name: torch.from_numpy(value) for name, value in found.weights.items()})
+    network.load_state_dict(found.weights)
     return network
 
 
