@@ -36,7 +36,7 @@ def test_models_shows_the_parameters_of_splits_and_finds_names_of_other_kinds() 
     assert run(app, ["models", "--kind", "search"]).stdout.startswith("Searches")
     page = run(app, ["models", "--kind", "split"], env={"COLUMNS": "80"}).stdout
     assert re.search(r"cluster/butina +similarity = 0\.4, radius = 2, n_bits = 2048\n", " ".join(page.split(" ")))
-    assert re.search(r"column +column, fold, leave_out *\n", page) and "params = { NAME = VALUE }" in page
+    assert re.search(r"column +column, fold, leave_out, inner *\n", page) and "params = { NAME = VALUE }" in page
     (entry,) = json.loads(run(app, ["models", "cluster/butina", "--json"]).stdout)
     assert entry["kind"] == "split" and entry["parameters"]["similarity"] == 0.4
     assert "scaffold/balanced  " in run(app, ["models", "scaffold"]).stdout
