@@ -45,10 +45,9 @@ class MPNN(RoundsEncoder):
     ``Set2Set({h_v})``. Edges are the chemical bonds. ``h0`` is a linear layer where the paper pads with zeros.
 
     The defaults are its best variant, enn-s2s, on bonds alone: without explicit hydrogens, and without the distances of
-    all pairs, which ``enn_s2s`` reads. ``message``: ``edge_network`` is
-    ``A(e_vw) h_w``, ``matrix`` one matrix for each label (GG-NN), ``pair`` reads both ends; in the paper ``pair`` did
-    worse. ``readout="gated"`` is GG-NN's, equation 4: ``sum_v sigmoid(i(h_v, h0_v)) * j(h_v)``. A master node carries
-    what is far apart; it helped without distances.
+    all pairs, which ``enn_s2s`` reads. ``message``: ``edge_network`` is ``A(e_vw) h_w``, ``matrix`` one matrix for each
+    label (GG-NN), ``pair`` reads both ends, worse in the paper. ``readout="gated"`` is GG-NN's, equation 4:
+    ``sum_v sigmoid(i(h_v, h0_v)) * j(h_v)``. A master node carries what is far apart; it helped without distances.
     Use it to try the paper's variants. Known limits: the paper's distances are not read, its errors on QM9 depend on
     them; a master node's or hydrogens' gain has to be measured; with a master node atoms of different molecules are
     never computed together.

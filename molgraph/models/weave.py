@@ -38,8 +38,7 @@ class Weave(AtomEncoder):
     ``A'_a = f([f(A_a), sum_b f(P_ab)])`` and ``P'_ab = f([f(A_a, A_b) + f(A_b, A_a), f(P_ab)])``, ``f`` a linear layer,
     a norm and ReLU with weights of its own at each place, ``depth`` times; then ``norm(tanh(W A'))`` and the readout.
     P is first the bond's features, the graph distance one-hot and whether one ring holds both atoms. ``P_ab`` and
-    ``P_ba`` are one row, so nothing depends on the order of atoms; memory grows with the pairs, never with
-    atoms x atoms.
+    ``P_ba`` are one row, so nothing depends on the order of atoms; memory grows with the pairs alone.
 
     Use it where atoms two bonds apart should exchange messages directly, or for its histogram. Known limits: pairs of
     an atom with itself, which DeepChem has, are left out; 1,408 numbers a molecule are many for a few hundred
