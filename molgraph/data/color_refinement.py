@@ -54,17 +54,20 @@ def atom_colors(
     return colors
 
 
-def acyclic_colors(code: np.ndarray, source: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+def acyclic_colors(
+    code: np.ndarray, source: np.ndarray, offsets: np.ndarray, pair_code: np.ndarray | None = None
+) -> np.ndarray:
     """The colours of rows along an acyclic relation, uint64 [n]: of a row's code and all from which it hears.
 
     Args:
         code: int64 [n], equal for rows with equal inputs.
         source, offsets: the rows from which each row hears.
+        pair_code: int64 [p], equal for pairs with equal features, where pairs have any.
     """
-    own = _mix(code.astype(np.uint64))
+    own, pair = _mix(code.astype(np.uint64)), np.uint64(0) if pair_code is None else _mix(pair_code.astype(np.uint64))
     color, before = own, np.zeros_like(own)
     while not np.array_equal(color, before):
-        color, before = _mix(_OWN * own + _sums(_mix(color)[source], offsets)), color
+        color, before = _mix(_OWN * own + _sums(_mix(_OWN * color[source] + pair), offsets)), color
     return color
 
 

@@ -46,8 +46,9 @@ class DAG(AtomEncoder):
     states to ``M_G`` side by side, in the order of the atoms' numbers; here their sum and the sum of their bonds'
     features stand instead, so that the order of atoms changes nothing.
 
-    Use it to compare with MoleculeNet, or where the whole way between two atoms should count. Known limits: a molecule
-    has as many graphs as atoms, so time and memory grow with atoms x atoms within ``reach``.
+    Use it to compare with MoleculeNet, or where the whole way between two atoms should count. Atoms with the same ways
+    behind them have the same state from whatever root, and are computed once. Known limits: a molecule has as many
+    graphs as atoms, so the search for them takes time and memory of atoms x atoms within ``reach``.
 
     Args:
         spec: what the graphs hold.

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from molgraph.base.packed import offsets_of, ranges
 from molgraph.data.batch import GraphBatch
+from molgraph.data.color_refinement import acyclic_colors, distinct_rows
 from molgraph.nn.relation import Relation, row_offsets
 from molgraph.nn.sweep import Schedule, schedule
 
@@ -193,15 +194,14 @@ def triplets(relation: Relation) -> Relation:
 class Dags:
     """For each atom, as a root, the bonds that lead towards it along shortest ways."""
 
-    atom: Int[Tensor, " r"]  # of each row, which is an atom as it is seen from one root
-    root: Int[Tensor, " r"]  # of each row
+    atom: Int[Tensor, " r"]  # of each row, which is an atom as it is seen from a root
     bond: Int[Tensor, " p"]  # int64 [p], the bond of each pair of schedule's relation
     at_root: Int[Tensor, " n"]  # int64 [n_atoms], the row of each atom that is its own root
     schedule: Schedule  # from the farthest rows to the roots
 
 
 @once_a_batch
-def dags(batch: GraphBatch, reach: int) -> Dags:
+def dags(batch: GraphBatch, reach: int, *, distinct: bool = True) -> Dags:
     """All bonds directed towards each atom in turn, Lusci et al. 2013: one acyclic graph an atom.
 
     A bond between two atoms that are equally far from the root belongs to no shortest way and is left out.
@@ -209,6 +209,8 @@ def dags(batch: GraphBatch, reach: int) -> Dags:
     Args:
         batch: of molecules or other graphs.
         reach: atoms that are farther than this from a root, in bonds, are left out of its graph.
+        distinct: let atoms with the same ways behind them, from whatever root, share a row (decision 0001); False gives
+            one row for each atom and root, sorted by root and then by atom.
     """
     source, target, n = batch.source.numpy(force=True), batch.target.numpy(force=True), batch.n_atoms
     offsets = offsets_of(np.bincount(target, minlength=n))
@@ -230,12 +232,17 @@ def dags(batch: GraphBatch, reach: int) -> Dags:
     after = np.repeat(np.arange(len(seen)), np.diff(spans))
     before = np.searchsorted(seen, root[after] * n + source[bonds]).clip(max=max(len(seen) - 1, 0))
     keep = (seen[before] == root[after] * n + source[bonds]) & (far[before] == far[after] + 1)
-    relation = _from_arrays(batch, before[keep], after[keep], len(seen), len(seen))
+    before, after, bonds, at_root = before[keep], after[keep], bonds[keep], np.flatnonzero(far == 0)
     put = partial(torch.as_tensor, device=batch.target.device)
-    return Dags(
-        put(atom), put(root), put(bonds[keep]), put(np.flatnonzero(far == 0)),
-        schedule(relation, far.max(initial=0) - far),
-    )  # fmt: skip
+    if not distinct:
+        relation = _from_arrays(batch, before, after, len(seen), len(seen))
+        return Dags(put(atom), put(bonds), put(at_root), schedule(relation, far.max(initial=0) - far))
+    spans = offsets_of(np.bincount(after, minlength=len(seen)))
+    codes = (batch[level].code.numpy(force=True)[at] for level, at in (("atom", atom), ("bond", bonds)))
+    row, first = distinct_rows(acyclic_colors(next(codes), before, spans, next(codes)))
+    pairs, spans = ranges(spans[first], spans[first + 1])
+    relation = Relation(put(row[before[pairs]]), put(spans), len(first), len(first))
+    return Dags(put(atom[first]), put(bonds[pairs]), put(row[at_root]), schedule(relation))
 
 
 def pair_vectors(relation: Relation, positions: Float[Tensor, "n 3"]) -> Float[Tensor, "p 3"]:
