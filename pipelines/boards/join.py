@@ -1,11 +1,12 @@
-"""Join two records of one recipe whose boards were computed at different times or on different machines.
+"""Join two records of one recipe whose rows were computed at different times or on different machines.
 
     molgraph bench run pipelines/adme.toml --only dataset=adme_rppb -o bench/adme    # on one machine
     python pipelines/boards/run.py                                                   # keeps its record
     molgraph bench run pipelines/adme.toml --only dataset=adme_sol -o bench/adme     # later, on another
     python pipelines/boards/run.py                                                   # joins both records
 
-A board, that is a dataset under a split, is taken whole from the record that has more of its cells, the newer of two.
+A row, that is a method on a dataset under a split, is taken whole from the record that has more of its cells, the newer
+of two. Where methods are tested on the molecules of one split, the whole board is.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from molgraph.base.csv_text import csv_text
 from molgraph.base.errors import DataError
 from molgraph.base.paths import atomic_write
 from molgraph.evaluate.benchmark.published_record import ABOUT, FORMAT, PACKED
-from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.evaluate.benchmark.recipe import BenchMethod, BenchRecipe
 from molgraph.evaluate.benchmark.run_folder import RECIPE
 from molgraph.evaluate.benchmark.scoring import read_scores
 
@@ -33,10 +34,10 @@ BOARD = ["dataset", "split"]
 
 
 def join_records(old: Path | None, new: Path) -> None:
-    """Add the boards of the record ``old`` to the record ``new`` where that has fewer of their cells.
+    """Add the rows of the record ``old`` to the record ``new`` where that has fewer of their cells.
 
     ``new`` then counts the cells of its whole recipe, whatever part was run; one of all cells takes nothing from
-    ``old``, which may be of another recipe.
+    ``old``, which may be of another recipe. The recipes may differ in what methods skip: that of ``new`` stands.
 
     Raises:
         DataError: they are records of different recipes, or of different data or folds.
@@ -61,20 +62,39 @@ def _joined(
     before, known = BenchRecipe.from_toml(old / RECIPE), read_scores(old / PACKED)
     entered = {m.row: m for each in (before, recipe) for m in each.method if m.kind == "external"}
     own, theirs = (tuple(m for m in each.method if m.row not in entered) for each in (recipe, before))
-    if recipe.model_copy(update={"method": own}) != before.model_copy(update={"method": theirs}):
+    told = (each.model_copy(update={"method": _unskipped(rows)}) for each, rows in ((recipe, own), (before, theirs)))
+    if next(told) != next(told):
         raise DataError(
             f"{old} is a record of another recipe than the new one",
             hint="compute all of its boards again, or delete the old record first",
         )
     recipe = recipe.model_copy(update={"method": (*own, *entered.values())})
     _check_same_data(pd.concat([known, scores]))
-    counts, known_counts = (frame.groupby(BOARD)["key"].nunique() for frame in (scores, known))
-    older = {place for place, n in known_counts.items() if n > counts.get(place, 0)}
-    kept = [known[[place in older for place in _places(known)]], scores[[p not in older for p in _places(scores)]]]
-    order = {(d, s.name): i for i, (d, s) in enumerate((d, s) for d in recipe.datasets for s in recipe.split_of(d))}
-    packed = pd.concat(kept).assign(_at=lambda f: [order[place] for place in _places(f)])
-    packed = packed.sort_values("_at", kind="stable").drop(columns="_at")
-    return recipe, packed, _about(json.loads((old / ABOUT).read_text(encoding="utf-8")), about, packed, older)
+    places = [(dataset, split) for dataset in recipe.datasets for split in recipe.split_of(dataset)]
+    single = {(dataset, split.name) for dataset, split in places if len(split.parts) == 1}
+    skipped = {(d, s.name, m.row) for m in own for d, s in places if m.skips(d, s.name)}
+    known = known[[(*at, row) not in skipped for at, row in zip(_places(known), known["method"], strict=True)]]
+    unit, known_unit = (_units(frame, single) for frame in (scores, known))
+    n, n_known = (frame.groupby(of)["key"].nunique() for frame, of in ((scores, unit), (known, known_unit)))
+    older = {each for each, count in n_known.items() if count > n.get(each, 0)}
+    new = scores[~unit.isin(older)]
+    at = {(dataset, split.name): i for i, (dataset, split) in enumerate(places)}
+    order = {method.row: i for i, method in enumerate(recipe.method)}
+    packed = pd.concat([known[known_unit.isin(older)], new])
+    packed = packed.assign(at=[at[each] for each in _places(packed)], row=packed["method"].map(order))
+    packed = packed.sort_values(["at", "repeat", "fold", "row"], kind="stable").drop(columns=["at", "row"])
+    knows = json.loads((old / ABOUT).read_text(encoding="utf-8"))
+    return recipe, packed, _about(knows, about, packed, {*_places(new)})
+
+
+def _unskipped(methods: Iterable[BenchMethod]) -> tuple[BenchMethod, ...]:
+    return tuple(method.model_copy(update={"skip": ()}) for method in methods)
+
+
+def _units(frame: pd.DataFrame, single: Collection[tuple[str, str]]) -> pd.Series:
+    """Which lines are taken together: those of a row, or of a whole board of ``single``."""
+    methods = zip(_places(frame), frame["method"], strict=True)
+    return pd.Series([(*at, "" if at in single else method) for at, method in methods], frame.index, object)
 
 
 def _wanted(recipe: BenchRecipe, scores: pd.DataFrame) -> int:
@@ -97,15 +117,19 @@ def _check_same_data(frame: pd.DataFrame) -> None:
 
 
 def _about(
-    old: Mapping[str, Any], new: Mapping[str, Any], packed: pd.DataFrame, older: set[tuple[str, str]]
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    packed: pd.DataFrame,
+    own: Collection[tuple[str, str]],
 ) -> dict[str, Any]:
-    """What both know beside the scores."""
+    """What both know beside the scores; of a board of which ``new`` gives a row, what that knows."""
     if {old["format"], new["format"]} != {FORMAT}:
         raise DataError(f"a record's format is not {FORMAT!r}", hint="was it written by this version?")
     listed = {
-        key: [e for e in old[key] if tuple(e[:2]) in older] + [e for e in new[key] if tuple(e[:2]) not in older]
-        for key in ("ceilings", "errors", "refused_splits")
+        key: [e for e in old[key] if tuple(e[:2]) not in own] + [e for e in new[key] if tuple(e[:2]) in own]
+        for key in ("ceilings", "errors")
     }
+    refused = {tuple(e[:2]): e for told in (old, new) for e in told["refused_splits"]}
     each = packed.drop_duplicates("key")
     status = Counter(each["status"][each["status"] != "ok"])
     merged = {key: {**old[key], **new[key]} for key in ("leading", "rows", "entered", "refused")}
@@ -113,6 +137,7 @@ def _about(
         **new,
         **merged,
         **listed,
+        "refused_splits": [*refused.values()],
         "facts": _facts(old["facts"], new["facts"], each),
         "done": len(each),
         "failed": dict(status),

@@ -4,7 +4,7 @@ python pipelines/boards/run.py                    # of the runs in bench/ that a
 python pipelines/boards/run.py --runs elsewhere   # of elsewhere/moleculenet-small, ...
 python pipelines/boards/run.py --records          # from the stored records alone: no run and no data needed
 
-A run of some boards of a recipe (``--only dataset=...``) is joined with those that the stored record has.
+A run of some cells of a recipe (``--only dataset=...``) is joined with those that the stored record has.
 """
 
 from __future__ import annotations

@@ -50,17 +50,33 @@ def test_records_of_parts_give_the_record_of_the_whole(tmp_path: Path) -> None:
     )
 
 
-def test_the_board_with_more_cells_stands(tmp_path: Path) -> None:
-    less, more = record(tmp_path / "a", method=["ridge"]), record(tmp_path / "b", dataset=["small"])
+def test_the_row_with_more_cells_stands(tmp_path: Path) -> None:
+    less, more = record(tmp_path / "a", method=["ridge"]), record(tmp_path / "b", dataset=["small"], fold=["0"])
     entered = '[[method]]\nname = "paper"\nkind = "external"\nskip = ["small"]\n'  # as after molgraph bench submit
     (less / RECIPE).write_text(f"{(less / RECIPE).read_text()}\n{entered}")
     join_records(less, more)
     assert [method.row for method in BenchRecipe.from_toml(more / RECIPE).method] == ["ridge", "noise", "paper"]
-    methods = read_scores(more / PACKED).groupby(["dataset", "split"])["method"].nunique().to_dict()
-    assert methods == {("small", "random-1x5"): 2, ("other", "random-1x5"): 1, ("other", "one"): 1}
+    cells = read_scores(more / PACKED).groupby(["dataset", "split", "method"])["fold"].nunique().to_dict()
+    ridge = {("small", "random-1x5"): 5, ("other", "random-1x5"): 5, ("other", "one"): 1}
+    assert cells == {(*at, "ridge"): n for at, n in ridge.items()} | {("small", "random-1x5", "noise"): 1}
     before = (more / PACKED).read_bytes()
     join_records(less, more)
     assert (more / PACKED).read_bytes() == before
+
+
+def test_a_recipe_may_skip_less_than_the_record_did(tmp_path: Path) -> None:
+    whole = record(tmp_path / "whole")
+    less, rest = record(tmp_path / "a", method=["ridge"]), record(tmp_path / "b", method=["noise"])
+    skip = BenchRecipe.from_toml(less / RECIPE)
+    kept, left = skip.method
+    skips = skip.model_copy(update={"method": (kept, left.model_copy(update={"skip": ("small", "other")}))})
+    (less / RECIPE).write_text(skips.to_toml())
+    join_records(less, rest)
+    (scores, about), (known, told_by_whole) = told(rest), told(whole)
+    single = known["split"] == "one"  # tested on its molecules: whole from one record, here the newer of two
+    pd.testing.assert_frame_equal(scores, known[~single | (known["method"] == "noise")].reset_index(drop=True))
+    assert about["done"] == 21 and about["wanted"] == 22
+    assert [e for e in about["errors"] if e[1] != "one"] == [e for e in told_by_whole["errors"] if e[1] != "one"]
 
 
 def test_records_of_other_recipes_or_folds_are_refused(tmp_path: Path) -> None:
