@@ -82,6 +82,7 @@ def test_headline_boards_have_the_methods_that_they_must_have(name):
         ({"split": [{"recipe": "random", "fractions": [0.5, 0.1, 0.1]}]}, "that sum to 1"),
         ({"split": [{"recipe": "random", "folds": 2, "repeats": 10**9}]}, "1000000000 times 2 folds are more than"),
         ({"split": [{"recipe": "random", "datasets": ["z"]}]}, "'z' is none of the recipe's datasets"),
+        ({"reference": "rf"}, "the reference 'rf' is no method here"),
         ({"method": [{"name": "mean", "skip": ["z"]}]}, "'z' is none of the recipe's datasets or splits"),
         ({"datasets": ["x", "x"]}, "'x' is given twice"),
         (

@@ -16,9 +16,10 @@ from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 from molgraph.evaluate.benchmark.report import heat
 from molgraph.evaluate.benchmark.report_markdown import board_lines
-from molgraph.evaluate.benchmark.report_rows import how_tested, sentences
+from molgraph.evaluate.benchmark.report_rows import board_rows, how_tested, sentences
 from molgraph.evaluate.noise_ceiling import noise_ceiling
 from tests.evaluate.bench_scores import failed, made_up
+from tests.evaluate.bench_tables import recipe
 
 METHODS = {"mean": 1.9, "rf": 1.0, "catboost": 0.9, "gp": 0.905}
 NAN = float("nan")
@@ -159,6 +160,21 @@ def test_methods_are_percents_of_the_forests_error_over_datasets() -> None:
         assert one.table.loc["rf", "percent"] == 100 and one.table["percent_low"].isna().all()
     (none,) = summarise(make_boards(pd.concat(parts).query("method != 'rf'")))
     assert none.table["percent"].isna().all()
+
+
+def test_a_recipe_names_the_method_that_others_are_held_against() -> None:
+    parts = [made_up(METHODS, dataset=name, metrics=["rmse"], seed=i) for i, name in enumerate(("esol", "lipo"))]
+    asked = recipe(*METHODS, datasets=["esol", "lipo"], reference="gp")
+    boards = make_boards(pd.concat(parts), asked)
+    (whole,) = summarise(boards)
+    assert boards[0].against == "gp" and whole.table.loc["gp", "percent"] == 100
+    means = [part.groupby("method")["value"].mean() for part in parts]
+    by_hand = 100 * np.sqrt(np.prod([each["mean"] / each["gp"] for each in means]))
+    assert whole.table.loc["mean", "percent"] == pytest.approx(by_hand)
+    shown = board_rows(boards[0])["against"]
+    assert shown["mean"] == "loses to gp" and shown["gp"] == "gp"
+    assert "against gp" in board_lines(boards[0])[4]
+    assert board_rows(make_boards(parts[0])[0])["against"]["rf"] == "the forest"
 
 
 def test_the_noise_ceiling_is_what_a_perfect_model_scores() -> None:

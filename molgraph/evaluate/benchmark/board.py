@@ -23,6 +23,7 @@ ERRORS = ("rmse", "mae")  # in the unit of the measured values
 LOGARITHMS = ("log10(", "-log10(", "pIC50", "logD")  # units of which a difference is a fold
 TRIVIAL = "mean"  # the method that predicts the mean label for all
 FOREST = ("random_forest", "forest", "rf")  # names that the reference goes by, where nobody says another
+THE_FOREST = "the forest"
 SHOWN = [
     "rank", "mean", "low", "high", "groups", "to_best", "to_best_low", "to_best_high", "cpu_minutes", "failures",
 ]  # fmt: skip
@@ -54,7 +55,8 @@ class Board:
     card: Card | None = None  # what is known of the dataset, where it has a card
     unit: str = ""  # of the measured values, from the card
     censored: float = 0.0  # share of them that stand at a limit of the assay, from the card
-    reference: str = ""  # the forest that every other method is held against, or empty
+    reference: str = ""  # the row that every other method is held against, or empty
+    against: str = THE_FOREST  # what pages call it
     quoted: tuple[Quoted, ...] = ()  # numbers from papers: shown in grey, never ranked
     ceilings: tuple[Ceiling, ...] = ()  # what the labels' noise allows, as far as it is known
     errors: pd.DataFrame | None = None  # of one split, the bootstrap errors by which its methods are tested
@@ -119,7 +121,7 @@ class Board:
         """A row a method: the ranking's table, the difference from the first with its interval, cost, failures.
 
         Columns beside those of ``Ranking.table``: ``to_best``, ``to_best_low``, ``to_best_high``, ``d`` (Cohen's, of
-        that difference), ``reference`` (against the forest), ``cpu_minutes``, ``seconds``, ``peak_mb``,
+        that difference), ``reference`` (against the reference), ``cpu_minutes``, ``seconds``, ``peak_mb``,
         ``failures`` (cells) and ``note`` (why it has no rank); of a leading error of numbers ``r2`` and ``spearman``,
         and of logarithms ``fold_error``, ten to the power of the MAE.
         """
@@ -185,7 +187,7 @@ def make_boards(
 
     Args:
         scores: the frame of ``score_records``.
-        recipe: what was asked for: methods that have no cell at all, the forest's row, quoted numbers, and the
+        recipe: what was asked for: methods that have no cell at all, the reference, quoted numbers, and the
             datasets whose cards say the unit and the smallest difference that matters.
         primary: dataset -> the metrics that count in the summary; by default the first that each target has.
         rows: dataset -> its rows, and those that no method could use.
@@ -206,7 +208,8 @@ def make_boards(
     check_hashes(scores)
     asked = (recipe.method, recipe.split, recipe.quoted, recipe.table) if recipe is not None else ((), (), (), ())
     methods, splits, quoted, tables = asked
-    forest = [method.row for method in methods if method.name == FOREST[0]] or FOREST
+    named = recipe.reference if recipe is not None else ""
+    references = [named] if named else [method.row for method in methods if method.name == FOREST[0]] or FOREST
     boards = []
     for (dataset, edition, split), here in scores.groupby(PLACE, sort=False):
         expected = {
@@ -239,7 +242,8 @@ def make_boards(
                 card=known,
                 unit=groups[0].unit if len(groups) == 1 else "",
                 censored=groups[0].censored if len(groups) == 1 else 0.0,
-                reference=next((name for name in forest if name in each.folds), ""),
+                reference=next((name for name in references if name in each.folds), ""),
+                against=named or THE_FOREST,
                 quoted=tuple(q for q in quoted if (q.dataset, q.split, q.metric) == (dataset, split, metric)),
                 primary=metric in leading,
                 alone=len(leading) == 1,
@@ -271,5 +275,5 @@ def _costs(part: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     cost = cost.reindex(cells["method"].unique())
     cost["cpu_minutes"] /= 60
     named = "r" + cells["repeat"].astype(str) + "-f" + cells["fold"].astype(str)
-    bad = cells.assign(fold=named)[~well]
-    return cost, bad[["method", "fold", "seed", "status", "reason"]].reset_index(drop=True)
+    failures = cells.assign(fold=named).loc[~well, ["method", "fold", "seed", "status", "reason"]]
+    return cost, failures.reset_index(drop=True)

@@ -20,7 +20,7 @@ class Overall:
     """Methods over the datasets of one split, each by its primary board; of numbers and classes it has two."""
 
     split: str  # the split's label
-    # by method, best first: ``percent`` (of the forest's error, a geometric mean over boards, with its 95% interval
+    # by method, best first: ``percent`` (of the reference's error, a geometric mean over boards, with its 95% interval
     # over them, ``percent_low`` and ``percent_high``) and ``mean_place`` (by mean score; from six datasets on), both
     # of the methods that all boards rank; then numbers of boards: ``first`` (nothing is better), ``alone`` (better
     # than everything), ``ranked``, ``beats`` and ``loses`` (against the reference)

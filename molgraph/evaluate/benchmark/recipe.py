@@ -210,6 +210,7 @@ class BenchRecipe(Section):
     method: Annotated[tuple[BenchMethod, ...], Field(min_length=1)]
     seeds: Seeds = (0,)
     metrics: Annotated[tuple[str, ...], Once] = ()
+    reference: str = ""  # the method that every other is held against; the forest without it
     budget: Budget = Budget()
     run: RunSection = RunSection()
     generation: Generation = Generation()
@@ -236,6 +237,8 @@ class BenchRecipe(Section):
         for what, labels in (("splits", splits), ("methods", methods), ("tables", [t.name for t in self.table])):
             if twice := [label for label in labels if labels.count(label) > 1]:
                 raise ValueError(f"two {what} are called {twice[0]!r}: give one of them another name")
+        if self.reference and self.reference not in methods:
+            raise ValueError(f"the reference {self.reference!r} is no method here; {nearest(self.reference, methods)}")
         of_splits = [name for s in self.split for name in s.datasets or ()]
         for name in (*of_splits, *(t.name for t in self.table)):
             if name not in self.datasets:

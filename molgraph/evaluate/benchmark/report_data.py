@@ -103,9 +103,8 @@ def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
     found = {place: each for place, each in made if each is not None}
     whole = []
     for b in progress.track(boards, label="bootstrap"):
-        b = replace(
-            b, entered=entered_rows(records, b.dataset, b.split), ceilings=_ceilings(b, found.get((b.dataset, b.split)))
-        )
+        ceilings = _ceilings(b, found.get((b.dataset, b.split)))
+        b = replace(b, entered=entered_rows(records, b.dataset, b.split), ceilings=ceilings)
         single = b.primary and b.ranking.n_folds == 1 and not recipe.generates
         whole.append(b.tested_by(bootstrap_errors(records, b)) if single else b)
     status = Counter(str(record.manifest["status"]) for record in records.done if record.manifest["status"] != "ok")

@@ -63,14 +63,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[in
 
 
 def _summary(overall: Overall) -> list[str]:
-    frame, columns = overall.table, {}
+    frame, columns, against = overall.table, {}, next(iter(overall.boards.values())).against
     if frame["percent"].notna().any():
         percents = frame[["percent", "percent_low", "percent_high"]].to_numpy()
         texts = [number(each) + (f" ({span(low, high)})" if low < high else "") for each, low, high in percents]
-        columns["% of the forest's error"] = texts
+        columns[f"% of {text(against)}'s error"] = texts
     if places := frame["mean_place"].notna().any():
         columns["mean place"] = [number(each) for each in frame["mean_place"]]
-    for head, name in (("first (shared)", "first"), ("first alone", "alone"), ("loses to the forest", "loses")):
+    loses = f"loses to {text(against)}"
+    for head, name in (("first (shared)", "first"), ("first alone", "alone"), (loses, "loses")):
         columns[head] = [f"{n:.0f}" for n in frame[name]]
     for title, ranks in overall.ranks.items():
         columns[text(title)] = [f"**{r:.0f}**" if r == 1 else f"{r:.0f}" if np.isfinite(r) else NONE for r in ranks]
@@ -88,15 +89,15 @@ def board_lines(board: Board) -> list[str]:
     out = [f"{label}, {arrow} is better.{used} **{text(board.sentence)}.**", "", text(" ".join(sentences(board))), ""]
     shown, others = board_rows(board), beside_texts(board)
     head = ["rank", "method", label, *others, "groups", "to the first", "folds", "CPU a cell, s", "failed"]
-    head.append("against the forest")
+    head.append(against := f"against {text(board.against)}")
     rows = []
     for r, beside in zip(shown.itertuples(), others.to_numpy(), strict=True):
         marks = [text(mark) for mark in (badge(board, r.Index), r.note) if mark]
         name = text(r.Index) + (f" ({'; '.join(marks)})" if marks else "")
         step = f"{r.step} ({r.span})" if r.span else NONE
-        rows.append([r.place, name, r.score, *beside, r.groups, step, str(r.folds), r.cpu, str(r.failures), r.forest])
+        rows.append([r.place, name, r.score, *beside, r.groups, step, str(r.folds), r.cpu, str(r.failures), r.against])
     for q in board.quoted:
         name = f"*{text(q.method)}, quoted, never ranked: {text(q.protocol)}; {text(q.source)}*"
         rows.append(["", name, f"*{q.value:g}*", *[""] * (len(head) - 3)])
-    right = [i for i, name in enumerate(head) if name not in ("method", "groups", "against the forest")]
+    right = [i for i, name in enumerate(head) if name not in ("method", "groups", against)]
     return [*out, *table(head, rows, right=right), ""]

@@ -13,12 +13,7 @@ from molgraph.evaluate.metrics import get_metric
 from molgraph.evaluate.report_style import NONE, number
 
 MINUS = "\N{MINUS SIGN}"
-FOREST = {
-    "better": "beats the forest",
-    "worse": "loses to the forest",
-    "equivalent": "equivalent to it",
-    "undecided": "undecided",
-}
+VERDICTS = {"better": "beats {}", "worse": "loses to {}", "equivalent": "equivalent to it", "undecided": "undecided"}
 
 
 def metric_label(name: str) -> str:
@@ -65,7 +60,7 @@ def board_rows(board: Board) -> pd.DataFrame:
     """The board's frame, a row a method, with texts.
 
     They are ``place`` (the rank), ``score``, ``step`` and ``span`` (the difference to the first and its interval),
-    ``cpu`` (seconds of a cell) and ``forest`` (the verdict against the forest).
+    ``cpu`` (seconds of a cell) and ``against`` (the verdict against the reference).
     """
     frame, digits = board.to_frame(), decimals(board)
     half = (frame["high"] - frame["low"]) / 2
@@ -76,7 +71,8 @@ def board_rows(board: Board) -> pd.DataFrame:
     frame["span"] = [span(*ends) for ends in frame[["to_best_low", "to_best_high"]].to_numpy()]
     frame["cpu"] = (60 * frame["cpu_minutes"]).map(number)
     untested = {"": "not tested" if board.reference and not board.tested else ""}
-    frame["forest"] = frame["reference"].map(FOREST | untested).where(frame.index != board.reference, "the forest")
+    verdicts = {word: text.format(board.against) for word, text in VERDICTS.items()} | untested
+    frame["against"] = frame["reference"].map(verdicts).where(frame.index != board.reference, board.against)
     frame["groups"] = frame["groups"] if board.tested else ""
     return frame
 

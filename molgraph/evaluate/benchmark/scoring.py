@@ -74,9 +74,8 @@ def score_cell(record: Record, records: Records) -> Iterator[tuple]:
         scores = [Score(target.name, metric.name, math.nan, 0) for metric in metrics]
         if predicted is not None:
             y = predicted.y[target.name]
-            scores = score_target(
-                target, y, predicted.of(target), metrics, manifest.get("unlearned", {}).get(target.name, "")
-            )
+            unlearned = manifest.get("unlearned", {}).get(target.name, "")
+            scores = score_target(target, y, predicted.of(target), metrics, unlearned)
             measured = int(np.isfinite(y).sum())
         for metric, s in zip(metrics, scores, strict=True):
             counts = (s.value, s.n, measured, s.note, status, reason)
