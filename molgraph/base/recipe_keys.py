@@ -124,6 +124,10 @@ class GradientDescent(Section):
     learning_rate: Annotated[AboveZero, Option("Highest step size of gradient descent.", "X")] = 1e-3
     warmup_epochs: Annotated[FromZero, Option("Epochs until the step size is highest.", "X")] = 2.0
     patience: Annotated[Count | None, Option("Epochs without gain before it stops.", "N")] = 15
+    monitor: Annotated[
+        Literal["loss", "accuracy"],
+        Option("The best epoch has the lowest loss, or the highest accuracy, of the validation part.", "loss|accuracy"),
+    ] = "loss"
     optimizer: Annotated[str, Option("adam, adamw, sgd, rmsprop, or a registered one.", "NAME")] = "adam"
     schedule: Annotated[
         str, Option("How the step size falls after the warm-up: exponential, cosine, linear, constant.", "NAME")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
 FILE_NAME = "training.ckpt"
-FORMAT = 4
+FORMAT = 5
 CURVES = ("epoch", "train_loss", "valid_loss", "learning_rate", "seconds")
 logger = logging.getLogger("molgraph")
 
@@ -38,7 +38,8 @@ class Progress:
     count: int = 0  # their number
     parts: dict[str, tuple[float, int]] = field(default_factory=dict)  # named shares: the sum of each, and its labels
     seconds: float = 0.0  # spent in it before the last resume
-    best_loss: float = float("inf")  # the lowest validation loss
+    # of the validation part in the best epoch: the share of wrong classes, where that is monitored, and the loss
+    best_score: tuple[float, float] = (float("inf"), float("inf"))
     best_epoch: int = -1  # its epoch
     best: dict[str, torch.Tensor] = field(default_factory=dict)  # the network's weights there
     curves: list[dict[str, float]] = field(default_factory=list)  # of each epoch: CURVES and the shares

@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from molgraph.base.errors import MolgraphError
+from molgraph.base.errors import MolgraphError, UsageError
 from molgraph.base.finite import check_finite
 from molgraph.base.progress import bar
 from molgraph.base.recipe_keys import GRADIENT_DESCENT, GradientDescent
@@ -206,8 +206,10 @@ class Fit:
         now.curves.append(row | parts | row)  # a part that is called loss leaves the loss as it is
         last = now.epoch + 1 >= self.epochs
         early = self.objective.warming_up(StepState((now.epoch + 1) * self.steps - 1, self.rates.total, now.epoch))
-        if early or valid_loss < now.best_loss or (self.valid is None and last):
-            now.best_loss, now.best_epoch = math.inf if early else valid_loss, now.epoch
+        right = parts.get("valid_accuracy", math.nan)
+        score = (1 - right if how.monitor == "accuracy" else 0.0, valid_loss)
+        if early or score < now.best_score or (self.valid is None and last):
+            now.best_score, now.best_epoch = (math.inf, math.inf) if early else score, now.epoch
             weights = self.learner.module.network.state_dict()
             now.best = {name: value.detach().cpu().clone() for name, value in weights.items()}
         waited = now.epoch - now.best_epoch
@@ -215,14 +217,17 @@ class Fit:
         now.done = last or not patient
         now.epoch, now.position, now.total, now.count, now.seconds = now.epoch + 1, 0, 0.0, 0, 0.0
         now.parts = {}
-        best = " (warming up)" if early else f" (best {now.best_loss:.3f})"
-        valid = "" if self.valid is None else f", valid {valid_loss:.3f}{best}"
-        return f"epoch {now.epoch}: loss {train_loss:.3f}{valid}"
+        wrong, best = now.best_score
+        label, at, best = (
+            ("valid accuracy", right, 1 - wrong) if how.monitor == "accuracy" else ("valid", valid_loss, best)
+        )
+        valid = f", {label} {at:.3f}" + (" (warming up)" if early else f" (best {best:.3f})")
+        return f"epoch {now.epoch}: loss {train_loss:.3f}{'' if self.valid is None else valid}"
 
     def _validate(self, valid: Samples) -> tuple[float, dict[str, float]]:
         """The mean loss of the first turn, and its parts as columns of the curves."""
         self.learner.eval()
-        names = list(self.progress.parts)
+        names = [*self.progress.parts, *self.objective.valid_parts]
         total = torch.zeros(2 + len(names), dtype=torch.float64, device=self.fabric.device)
         step = (self.progress.epoch + 1) * self.steps - 1
         state = StepState(step, self.rates.total, self.progress.epoch, training=False)
@@ -283,7 +288,10 @@ def fit_network(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     how = GradientDescent.model_construct(**{name: params[name] for name in GRADIENT_DESCENT if name in params})
-    objective.check_rows(the_training_part=len(train), the_validation_part=len(valid or ()), a_batch=how.batch_size)
+    compared = 0 if objective.semi_supervised else len(valid or ())  # it judges by its labels alone
+    objective.check_rows(the_training_part=len(train), the_validation_part=compared, a_batch=how.batch_size)
+    if how.monitor == "accuracy" and "accuracy" not in objective.valid_parts:
+        raise UsageError("an accuracy cannot be monitored: not all targets are classes", hint="monitor the loss")
     plan = TrainingConfig(
         how, params["seed"], params["checkpoint_seconds"], folder, prints, label, objective.least_rows
     )

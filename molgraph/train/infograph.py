@@ -35,7 +35,7 @@ class InfoGraph(Objective):
     encoder's random weights (``pipelines/infograph``); batches of few graphs have few negatives.
 
     Batches are drawn anew in each epoch, so negatives change; a last batch of one graph joins the one before it. The
-    loss is 2 log 2 where nothing has been learned.
+    loss is 2 log 2 where all scores are 0, and higher where untrained scores are large.
 
     Args:
         network: its one encoder is trained; it must give states of rows.

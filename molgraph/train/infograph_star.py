@@ -85,6 +85,7 @@ class InfoGraphStar(Objective):
                 hint="choose layer='last', or an encoder that does, such as gin or mpnn",
             )
         self.supervised, self.weight = Supervised(outputs, penalties=penalties), weight
+        self.valid_parts = self.supervised.valid_parts
         self.widths = student.d_layers if layer == "random" else ()
         self.teacher = network.makers[0]()
         self.score = JensenShannon(student.d_rows, student.d_out, d_score)

@@ -80,6 +80,7 @@ class MeanTeacher(Objective):
             raise UsageError(words, hint="leave the objective out")
         self.supervised, self.student = Supervised(outputs, penalties=penalties), deepcopy(network)
         self.weight, self.decay, self.noise, self.ramp = weight, decay, noise, ramp
+        self.valid_parts = self.supervised.valid_parts
 
     def turns(self, network: nn.Module) -> Sequence[Iterable[nn.Parameter]]:
         """The student's parameters alone."""

@@ -84,6 +84,7 @@ class Objective(nn.Module):
     ``grad_in_validation``: whether judging needs gradients, as fast weights do. ``unused_parameters``: whether a step
     may leave some parameters without a gradient, as several turns do: processes then look for those in every step.
     ``least_rows``: rows that a batch needs, 2 where rows are compared; a last one with fewer joins the one before.
+    ``valid_parts``: names of the shares that a loss has where a validation part is judged, and there alone.
     """
 
     labelled: bool = True
@@ -92,6 +93,7 @@ class Objective(nn.Module):
     grad_in_validation: bool = False
     unused_parameters: bool = False
     least_rows: int = 1
+    valid_parts: tuple[str, ...] = ()
 
     @classmethod
     def heads(cls, outputs: Outputs) -> Outputs:
@@ -110,7 +112,7 @@ class Objective(nn.Module):
         """
         for part, n in counts.items():
             if 0 < n < self.least_rows:
-                words = f"{type(self).__name__} compares {self.least_rows} rows or more with each other"
+                words = f"the objective compares {self.least_rows} rows or more with each other"
                 hint = f"set batch_size to {self.least_rows} or more" if part == "a_batch" else "give it more rows"
                 raise UsageError(f"{words}, and {part.replace('_', ' ')} has {n}", hint=hint)
 
@@ -173,6 +175,7 @@ class Supervised(Objective):
         self.unused_parameters = outputs.level != "row"  # those of a readout
         self.kinds = tuple((t.kind, s.start, s.stop) for t, s in zip(outputs.targets, outputs.slices, strict=True))
         kinds = {kind for kind, _, _ in self.kinds}
+        self.valid_parts = ("accuracy",) if kinds and kinds <= {"binary", "multiclass"} else ()
         self.single = kinds.pop() if len(kinds) == 1 and kinds != {"multiclass"} else None
 
     def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
@@ -182,7 +185,16 @@ class Supervised(Objective):
             check_penalties(self.penalties, penalties)
         total = (self.losses(raw, batch.y) * batch.weights).sum()
         count = int((batch.weights > 0).sum())
-        return Loss(total, count).with_penalties(penalties, self.penalties)
+        right = {} if state.training or not self.valid_parts else {"accuracy": self._right(raw, batch.y, batch.weights)}
+        return Loss(total, count, right).with_penalties(penalties, self.penalties)
+
+    def _right(self, raw: Tensor, y: Tensor, weights: Tensor) -> Tensor:
+        """How many labels are the likeliest class."""
+        likeliest = [
+            raw[:, a:b].argmax(1, keepdim=True) if kind == "multiclass" else (raw[:, a:b] > 0).long()
+            for kind, a, b in self.kinds
+        ]
+        return ((torch.cat(likeliest, dim=1) == y.long()) & (weights > 0)).sum()
 
     def losses(self, raw: Tensor, y: Tensor) -> Tensor:
         """float [n, t]: the loss of every label by itself; missing ones hold 0 and must be masked after."""

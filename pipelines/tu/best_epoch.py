@@ -21,44 +21,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[1]))
 
-from molgraph.base.registry import register  # noqa: E402
 from molgraph.data.datasets import load_dataset  # noqa: E402
 from molgraph.data.splits import repeated_kfold  # noqa: E402
 from molgraph.data.table import Table  # noqa: E402
 from molgraph.evaluate.benchmark.recipe import BenchRecipe  # noqa: E402
 from molgraph.train.make_method import make_method  # noqa: E402
-from molgraph.train.objective import Loss, StepState, Supervised  # noqa: E402
 from pipelines.common.cells import Cells, write  # noqa: E402
 
 RECIPE, RESULTS, PAGE = HERE.parent / "tu-graphs.toml", HERE / "best_epoch.json", HERE / "BEST_EPOCH.md"
-OBJECTIVE = "supervised_accuracy"
 METHODS = ("structpool", "structpool-released")
 WORDS = (
     "Optimistic: the epoch is chosen by the fold that is tested, as in the code of Yuan & Ji 2020; the optimiser, the "
     "clusters and the sizes of the batches are those of our recipes, not theirs. The honest numbers, "
     "with the epoch chosen by a validation part, are on the boards of `tu-graphs.toml` and `tu-large.toml`."
 )
-
-
-class SupervisedAccuracy(Supervised):
-    """The supervised objective; how many rows have their class as the likeliest is a part, for the curves alone."""
-
-    def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
-        """The loss of a batch, and its rows that are right."""
-        found = super().forward(network, batch, state)
-        ((kind, start, stop),) = self.kinds
-        with torch.no_grad():
-            raw = network(batch)[0][:, start:stop] if not state.training else None
-            right = torch.zeros(())
-            if raw is not None:
-                guess = raw.argmax(dim=1) if kind == "multiclass" else (raw[:, 0] > 0).long()
-                right = (guess == batch.y[:, 0].long()).sum().float()
-        return found._replace(parts={**found.parts, "accuracy": right})
 
 
 def one_fold(method: str, params: dict[str, Any], learned: Table, tested: Table, epochs: int) -> dict[str, Any]:
@@ -69,7 +49,6 @@ def one_fold(method: str, params: dict[str, Any], learned: Table, tested: Table,
         "epochs": epochs,
         "min_steps": 0,
         "patience": None,
-        "objective": OBJECTIVE,
         "threads": 1,
         "store": None,
     }
@@ -106,9 +85,6 @@ def page(cells: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def main() -> int:
     """Run what is not there yet; every fold is written at once."""
-    register("objective", OBJECTIVE, summary="supervised, with the accuracy as a column of the curves")(
-        SupervisedAccuracy
-    )
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recipe", type=Path, default=RECIPE)
     parser.add_argument("--sets", nargs="+", help="the recipe's")

@@ -47,6 +47,29 @@ def test_best_weights_are_kept_and_training_stops_early():
     np.testing.assert_allclose(loss, curve.min(), rtol=1e-4)
 
 
+@pytest.mark.parametrize("kind", ["binary", "multiclass"])
+def test_the_best_epoch_may_be_that_of_the_highest_accuracy(kind: str) -> None:
+    classes = ("a", "b", "c") if kind == "multiclass" else ()
+    n = 3 if classes else 2
+    rng = np.random.default_rng(5)
+    made = (replace(part, targets=(Target("y", kind, classes=classes),)) for part in (series(40), series(24, 100)))
+    train, valid = (replace(part, y=rng.integers(0, n, (len(part), 1)).astype(float)) for part in made)
+    how = {"epochs": 30, "learning_rate": 0.03, "patience": None}
+    by_loss, method = (small(**how, monitor=name).fit(train, valid) for name in ("loss", "accuracy"))
+    curves = method.curves
+    assert curves.equals(by_loss.curves.assign(seconds=curves["seconds"])) and by_loss.best_epoch != method.best_epoch
+    best = sorted(zip(-curves["valid_accuracy"], curves["valid_loss"], curves["epoch"], strict=True))[0]
+    assert method.best_epoch == best[2]
+    value = method.predict(valid).value
+    guess = value.argmax(axis=1) if classes else value[:, 0] > 0.5
+    assert (guess == valid.y[:, 0]).mean() == pytest.approx(-best[0])
+
+
+def test_an_accuracy_is_monitored_of_classes_alone() -> None:
+    with pytest.raises(UsageError, match="not all targets are classes"):
+        small(monitor="accuracy").fit(series(16))
+
+
 def test_few_rows_get_more_epochs_where_steps_are_asked_for():
     train, valid = series(64), series(32, 100)
     asked = {"epochs": 4, "batch_size": 32, "patience": 1, "warmup_epochs": 1.0}

@@ -57,6 +57,11 @@ def test_scales_are_those_of_the_rows_with_labels_and_the_others_come_along() ->
     assert (len(plain.train), plain.train.n_unlabelled) == (12, 0) and not len(plain.train.unlabelled(0, 4, 0))
 
 
+def test_one_row_may_validate_what_compares_rows() -> None:
+    method = small(encoder="gin", objective="infograph-star", epochs=1).fit(table(), table(1, 0, 40))
+    assert np.isfinite(method.curves["valid_loss"]).all()
+
+
 def test_no_rows_without_labels_are_told() -> None:
     known = {"unlabelled": True}
     assert not any("--unlabelled" in note for note in prepare(table(), None, "gin", None, None, {}, **known).notes)
