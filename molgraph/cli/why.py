@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 NOTE = (
     "led: boards where the model has rank 1, and that tell their best from the mean. behind: boards on which the "
     "random forest is better; a dash where none was measured. Better: significantly, and by more than matters in "
-    "practice. Each method has the settings of its board's recipe. Scores and tests: docs/benchmarks.md"
+    "practice. Methods on fewer than half of the boards stand last. CPU s: of a fold, the median. Each method has the "
+    "settings of its board's recipe. Scores and tests: docs/benchmarks.md"
 )
 
 
@@ -48,7 +49,11 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
             for method, row in question.table.iterrows():
                 led, behind = (_share(row[key], row["boards"]) for key in ("first", "behind"))
                 table.add_row(str(method), led, behind, f"{row['place']:.1f}", f"{float(f'{row.cpu_seconds:.2g}'):g}")
-            console.print(table, "")
+            console.print(table)
+            first = question.table.iloc[0]
+            if first["first"]:
+                console.print(f"Start with {first.name}: it led {_share(first['first'], first['boards'])} boards.")
+            console.print()
         if rows := [*_others(standings).itertuples()]:
             named = ", ".join(f"{row.method} ({row.model})" for row in rows)
             how = f"molgraph models {rows[0].method} --why"

@@ -43,13 +43,16 @@ def test_methods_are_counted_over_the_boards_of_a_question() -> None:
     assert first.table["first"].tolist() == [2, 1, 0] and first.table["behind"].tolist() == [0, 0, 2]
     assert first.table["place"].round(2).tolist() == [1.33, 2.0, 2.67]
     assert first.table["cpu_seconds"].tolist() == [10, 20, 30]
+    rare = board("f", 100, {"chemprop": (1, "better"), "random_forest": (2, ""), "mean": (3, "worse")})
+    found = questions(pd.DataFrame([*rare, *small, *other, *dull]))
+    assert [*found[0].table.index] == ["gin", "random_forest", "mean", "chemprop"], "on one board of four"
 
 
 def test_the_shell_says_which_model_to_pick() -> None:
     call = CliRunner().invoke
     said = call(app, ["models", "--why"], env={"COLUMNS": "80"})
     assert said.exit_code == 0 and max(map(len, said.output.splitlines())) <= 80
-    assert all(name in said.output for name in read_standings()["method"])
+    assert all(name in said.output for name in read_standings()["method"]) and "Start with " in said.output
     one = json.loads(call(app, ["models", "dmpnn", "--why", "--json"]).output)
     assert one == read_standings().query("method == 'dmpnn' or model == 'dmpnn'").to_dict("records")
     lines = call(app, ["models", "dmpnn", "--why"], env={"COLUMNS": "120"}).output.splitlines()

@@ -42,9 +42,9 @@ class Question(NamedTuple):
 
     words: str  # kind of entity, size and split
     boards: list[str]  # their datasets
-    # by method, the best first: ``boards`` that it is on, ``first`` (on how many nothing is better, where the board
-    # tells its best from the mean at all), ``behind`` (on how many the forest is better; NaN where none was
-    # measured), ``place`` (mean, by score), ``cpu_seconds`` (median, of a fold)
+    # by method, the best first, those of few boards last: ``boards`` that it is on, ``first`` (on how many nothing is
+    # better, where the board tells its best from the mean at all), ``behind`` (on how many the forest is better; NaN
+    # where none was measured), ``place`` (mean, by score), ``cpu_seconds`` (median, of a fold)
     table: pd.DataFrame
 
 
@@ -121,7 +121,8 @@ def questions(standings: pd.DataFrame) -> list[Question]:
         )
         if not group["against"].any():
             table["behind"] = float("nan")
-        best = table.assign(behind=-table["first"] / table["boards"]).sort_values(["behind", "place"]).index
+        few_boards, led = table["boards"] < table["boards"].max() / 2, table["first"] / table["boards"]
+        best = table.assign(few=few_boards, behind=-led).sort_values(["few", "behind", "place"]).index
         found.append(Question(", ".join(words), [*dict.fromkeys(group["dataset"])], table.loc[best]))
     return found
 
