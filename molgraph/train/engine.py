@@ -15,7 +15,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from molgraph.base.errors import MolgraphError, UsageError
+from molgraph.base.errors import MolgraphError
 from molgraph.base.finite import check_finite
 from molgraph.base.progress import bar
 from molgraph.base.recipe_keys import GRADIENT_DESCENT, GradientDescent
@@ -212,11 +212,9 @@ class Fit:
             now.best_score, now.best_epoch = (math.inf, math.inf) if early else score, now.epoch
             weights = self.learner.module.network.state_dict()
             now.best = {name: value.detach().cpu().clone() for name, value in weights.items()}
-        waited = now.epoch - now.best_epoch
-        patient = how.patience is None or self.valid is None or waited < how.patience
-        now.done = last or not patient
-        now.epoch, now.position, now.total, now.count, now.seconds = now.epoch + 1, 0, 0.0, 0, 0.0
-        now.parts = {}
+        waits = how.patience is None or self.valid is None or now.epoch - now.best_epoch < how.patience
+        now.done = last or not waits
+        now.epoch, now.position, now.total, now.count, now.seconds, now.parts = now.epoch + 1, 0, 0.0, 0, 0.0, {}
         wrong, best = now.best_score
         label, at, best = (
             ("valid accuracy", right, 1 - wrong) if how.monitor == "accuracy" else ("valid", valid_loss, best)
@@ -288,10 +286,7 @@ def fit_network(
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     how = GradientDescent.model_construct(**{name: params[name] for name in GRADIENT_DESCENT if name in params})
-    compared = 0 if objective.semi_supervised else len(valid or ())  # it judges by its labels alone
-    objective.check_rows(the_training_part=len(train), the_validation_part=compared, a_batch=how.batch_size)
-    if how.monitor == "accuracy" and "accuracy" not in objective.valid_parts:
-        raise UsageError("an accuracy cannot be monitored: not all targets are classes", hint="monitor the loss")
+    objective.check_parts(how, len(train), len(valid or ()))
     plan = TrainingConfig(
         how, params["seed"], params["checkpoint_seconds"], folder, prints, label, objective.least_rows
     )

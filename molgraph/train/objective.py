@@ -15,6 +15,7 @@ from torch.nn import functional as F
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.parameters import check_params
 from molgraph.base.ranges import NotNegative
+from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.registry import get, register
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network, own_params
@@ -104,17 +105,21 @@ class Objective(nn.Module):
     def forward(self, network: Any, batch: Any, state: StepState) -> Loss:
         """The loss of a batch."""
 
-    def check_rows(self, **counts: int) -> None:
-        """Refuse a part, or a batch, with fewer rows than are compared with each other; 0 is a part that is not there.
+    def check_parts(self, how: GradientDescent, n_train: int, n_valid: int) -> None:
+        """Refuse parts with fewer rows than are compared with each other, and to monitor an accuracy that is not given.
 
-        Example:
-            >>> Supervised(Outputs((), np.zeros(0), np.ones(0))).check_rows(training=1, validation=0)
+        Args:
+            how: the settings of gradient descent.
+            n_train, n_valid: rows of each part; 0 is a part that is not there.
         """
-        for part, n in counts.items():
+        judged = 0 if self.semi_supervised else n_valid  # by its labels alone
+        for part, n in (("the training part", n_train), ("the validation part", judged), ("a batch", how.batch_size)):
             if 0 < n < self.least_rows:
                 words = f"the objective compares {self.least_rows} rows or more with each other"
-                hint = f"set batch_size to {self.least_rows} or more" if part == "a_batch" else "give it more rows"
-                raise UsageError(f"{words}, and {part.replace('_', ' ')} has {n}", hint=hint)
+                hint = f"set batch_size to {self.least_rows} or more" if part == "a batch" else "give it more rows"
+                raise UsageError(f"{words}, and {part} has {n}", hint=hint)
+        if how.monitor == "accuracy" and "accuracy" not in self.valid_parts:
+            raise UsageError("an accuracy cannot be monitored: not all targets are classes", hint="monitor the loss")
 
     def corrupt(self, batch: Any, rng: np.random.Generator) -> Any:
         """The batch with parts masked or noise added, before its relations are made; unchanged by default.
