@@ -141,8 +141,7 @@ class ChemVAE(NetworkGenerator, LatentGenerator):
         Args:
             **options
         """
-        own = {name: value for name, value in locals().items() if name not in ("self", "options", "__class__")}
-        self.keep(options, **own)
+        self.keep(locals())
 
     def read(self, table: Table, valid: Table | None) -> Corpus:
         """The tokens of both tables and their properties; molecules of ``valid`` with other tokens are passed over."""

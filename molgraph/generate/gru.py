@@ -85,8 +85,7 @@ class GRUGenerator(NetworkGenerator):
         Args:
             **options
         """
-        own = {name: value for name, value in locals().items() if name not in ("self", "options", "__class__")}
-        self.keep(options, **own)
+        self.keep(locals())
 
     def read(self, table: Table, valid: Table | None) -> Corpus:
         """The tokens of both tables; molecules of ``valid`` that have others are passed over."""

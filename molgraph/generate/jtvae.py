@@ -147,8 +147,7 @@ class JTVAE(NetworkGenerator, LatentGenerator):
         Args:
             **options
         """
-        own = {name: value for name, value in locals().items() if name not in ("self", "options", "__class__")}
-        self.keep(options, **own)
+        self.keep(locals())
 
     def check_params(self) -> None:
         """Raise ``UsageError`` for a hyper-parameter out of its range, or a latent vector that has no halves."""

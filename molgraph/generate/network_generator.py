@@ -107,9 +107,10 @@ class NetworkGenerator(Generator):
             raise ModelFileError("the generator's vocabulary is no list of distinct tokens of SMILES")
         return tokens
 
-    def keep(self, options: Mapping[str, Any], **own: Any) -> None:
-        """Set hyper-parameters as attributes; options that are not given have a recipe's defaults."""
-        vars(self).update({**own, **fill(OPTIONS, options)})
+    def keep(self, given: Mapping[str, Any]) -> None:
+        """Set hyper-parameters, the ``locals()`` of an ``__init__``; options not given have a recipe's defaults."""
+        own = {name: value for name, value in given.items() if name not in ("self", "options", "__class__")}
+        vars(self).update({**own, **fill(OPTIONS, given["options"])})
 
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
         """Train on the readable molecules of ``table``; ``valid`` stops early and picks the weights.

@@ -120,7 +120,11 @@ def hops(batch: GraphBatch, n: int) -> Relation:
     found, size = reach.tocoo(), batch.n_atoms
     rows, columns = found.coords
     other = rows != columns
-    return _from_arrays(batch, columns[other], rows[other], size, size)
+    offsets, put = (
+        offsets_of(np.bincount(rows[other], minlength=size)),
+        partial(torch.as_tensor, device=batch.target.device),
+    )
+    return Relation(put(columns[other].astype(np.int64)), put(offsets), size, size)
 
 
 @once_a_batch
@@ -194,23 +198,22 @@ def triplets(relation: Relation) -> Relation:
 class Dags:
     """For each atom, as a root, the bonds that lead towards it along shortest ways."""
 
-    atom: Int[Tensor, " r"]  # of each row, which is an atom as it is seen from a root
+    atom: Int[Tensor, " r"]  # of each row, which is an atom as it is seen from a root, or from several
     bond: Int[Tensor, " p"]  # int64 [p], the bond of each pair of schedule's relation
     at_root: Int[Tensor, " n"]  # int64 [n_atoms], the row of each atom that is its own root
     schedule: Schedule  # from the farthest rows to the roots
 
 
 @once_a_batch
-def dags(batch: GraphBatch, reach: int, *, distinct: bool = True) -> Dags:
+def dags(batch: GraphBatch, reach: int) -> Dags:
     """All bonds directed towards each atom in turn, Lusci et al. 2013: one acyclic graph an atom.
 
-    A bond between two atoms that are equally far from the root belongs to no shortest way and is left out.
+    A bond between two atoms that are equally far from the root belongs to no shortest way and is left out. Atoms with
+    the same ways behind them, from whatever root, share a row (decision 0001).
 
     Args:
         batch: of molecules or other graphs.
         reach: atoms that are farther than this from a root, in bonds, are left out of its graph.
-        distinct: let atoms with the same ways behind them, from whatever root, share a row (decision 0001); False gives
-            one row for each atom and root, sorted by root and then by atom.
     """
     source, target, n = batch.source.numpy(force=True), batch.target.numpy(force=True), batch.n_atoms
     offsets = offsets_of(np.bincount(target, minlength=n))
@@ -234,12 +237,9 @@ def dags(batch: GraphBatch, reach: int, *, distinct: bool = True) -> Dags:
     keep = (seen[before] == root[after] * n + source[bonds]) & (far[before] == far[after] + 1)
     before, after, bonds, at_root = before[keep], after[keep], bonds[keep], np.flatnonzero(far == 0)
     put = partial(torch.as_tensor, device=batch.target.device)
-    if not distinct:
-        relation = _from_arrays(batch, before, after, len(seen), len(seen))
-        return Dags(put(atom), put(bonds), put(at_root), schedule(relation, far.max(initial=0) - far))
     spans = offsets_of(np.bincount(after, minlength=len(seen)))
-    codes = (batch[level].code.numpy(force=True)[at] for level, at in (("atom", atom), ("bond", bonds)))
-    row, first = distinct_rows(acyclic_colors(next(codes), before, spans, next(codes)))
+    atom_code, bond_code = (batch[level].code.numpy(force=True) for level in ("atom", "bond"))
+    row, first = distinct_rows(acyclic_colors(atom_code[atom], before, spans, bond_code[bonds]))
     pairs, spans = ranges(spans[first], spans[first + 1])
     relation = Relation(put(row[before[pairs]]), put(spans), len(first), len(first))
     return Dags(put(atom[first]), put(bonds[pairs]), put(row[at_root]), schedule(relation))
@@ -256,10 +256,3 @@ def _adjacency(batch: GraphBatch) -> csr_array:
 
     source, target = batch.source.numpy(force=True), batch.target.numpy(force=True)
     return coo_array((np.ones(len(source), bool), (target, source)), shape=(batch.n_atoms,) * 2).tocsr()
-
-
-def _from_arrays(batch: GraphBatch, source: np.ndarray, target: np.ndarray, n_source: int, n_target: int) -> Relation:
-    """A relation from pairs that are sorted by target."""
-    put = partial(torch.as_tensor, device=batch.target.device)
-    offsets = offsets_of(np.bincount(target, minlength=n_target))
-    return Relation(put(source.astype(np.int64, copy=False)), put(offsets), n_source, n_target)

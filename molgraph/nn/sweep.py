@@ -34,7 +34,7 @@ class Schedule:
     place: Int[Tensor, " n"]  # int64 [n], where each row stands when the waves are put side by side
 
 
-def schedule(relation: Relation, level: np.ndarray | None = None) -> Schedule:
+def schedule(relation: Relation) -> Schedule:
     """The waves of a relation between the rows of one set: of a tree, of all trees of a batch, of any acyclic graph.
 
     Children to parents give a way up, their ``transpose`` the way down. A row belongs to the wave after the last of
@@ -42,10 +42,9 @@ def schedule(relation: Relation, level: np.ndarray | None = None) -> Schedule:
 
     Args:
         relation: acyclic.
-        level: int [n], the wave of each row, where it is known.
 
     Raises:
-        ValueError: a relation with a cycle, or between two different sets, or a pair that does not go to a later wave.
+        ValueError: a relation with a cycle, or between two different sets.
 
     Example:
         >>> up = Relation.from_pairs(torch.tensor([1, 2, 3]), torch.tensor([0, 0, 2]), 4, 4)
@@ -56,10 +55,7 @@ def schedule(relation: Relation, level: np.ndarray | None = None) -> Schedule:
         raise ValueError(f"waves need one set of rows, got {relation.n_source} sources, {relation.n_target} targets")
     source, target = relation.source.numpy(force=True), relation.target.numpy(force=True)
     offsets = relation.offsets.numpy(force=True)
-    level = _levels(source, target, relation.n_target) if level is None else np.asarray(level)
-    if not (level[source] < level[target]).all():
-        k = int(np.flatnonzero(level[source] >= level[target])[0])
-        raise ValueError(f"the pair from row {source[k]} to row {target[k]} does not go to a later wave")
+    level = _levels(source, target, relation.n_target)
     order = np.argsort(level, kind="stable")
     place = np.empty_like(order)
     place[order] = np.arange(len(order))

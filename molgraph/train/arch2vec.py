@@ -10,14 +10,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
-from molgraph.base.errors import UsageError
 from molgraph.base.ranges import NotNegative, Width
 from molgraph.base.registry import register
 from molgraph.data.feature_layout import FEATURISER
 from molgraph.nn.variational import Gaussian, bounded, elbo, reparameterise
 from molgraph.train.inputs import Input
 from molgraph.train.masked_atoms import N_ELEMENTS, elements
-from molgraph.train.network import Network
+from molgraph.train.network import Network, check_one_encoder
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.samples import Sample
 
@@ -59,13 +58,7 @@ class Arch2Vec(Objective):
         self, network: Network, inputs: Sequence[Input], *, d_latent: Width = 16, beta: NotNegative = 0.1
     ) -> None:
         super().__init__()
-        if [each.spec.featuriser for each in inputs] != [FEATURISER]:
-            read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
-            words = f"arch2vec rebuilds the molecules of one column, and the model reads {read}"
-            raise UsageError(words, hint="name one column: --input COLUMN (in Python: inputs=[...])")
-        if not network.encoder.d_rows:
-            words = f"arch2vec reads the states of atoms, which {inputs[0].encoder} does not give"
-            raise UsageError(words, hint="choose an encoder that does, such as gin, dmpnn or mpnn")
+        check_one_encoder(network, inputs, "arch2vec rebuilds the molecules of one column", FEATURISER)
         self.beta = beta
         self.posterior = nn.Linear(network.encoder.d_rows, 2 * d_latent)
         self.element, self.bond_type = nn.Linear(d_latent, N_ELEMENTS), nn.Linear(d_latent, N_BOND_TYPES)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from molgraph.base.errors import UsageError
 from molgraph.base.ranges import NotNegative, Width
 from molgraph.base.registry import register
 from molgraph.nn.mutual_information import JensenShannon
 from molgraph.train.inputs import Input
-from molgraph.train.network import Network
+from molgraph.train.network import Network, check_one_encoder
 from molgraph.train.objective import Loss, Objective, StepState, check_penalties
 from molgraph.train.samples import Sample
 
@@ -60,7 +59,7 @@ class InfoGraph(Objective):
     ) -> None:
         super().__init__()
         self.penalties = penalties or {}
-        check_rows_of(network, inputs, "infograph")
+        check_one_encoder(network, inputs, "infograph learns one encoder")
         self.score = JensenShannon(network.encoder.d_rows, network.encoder.d_out, d_score)
 
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
@@ -73,19 +72,4 @@ class InfoGraph(Objective):
         losses = self.score(rows.h, encoded.graphs, rows.graph_of)
         return Loss((losses * weights).sum(), int((weights > 0).sum())).with_penalties(
             encoded.penalties, self.penalties
-        )
-
-
-def check_rows_of(network: Network, inputs: Sequence[Input], name: str) -> None:
-    """Refuse a network that reads several columns, or whose encoder gives no states of rows."""
-    if len(inputs) > 1:
-        read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
-        raise UsageError(
-            f"{name} learns one encoder, and the model reads {read}",
-            hint="name one column: --input COLUMN (in Python: inputs=[...])",
-        )
-    if not network.encoder.d_rows:
-        raise UsageError(
-            f"{name} reads the states of rows, such as atoms, which {inputs[0].encoder} does not give",
-            hint="choose an encoder that does, such as gin, dmpnn or mpnn",
         )

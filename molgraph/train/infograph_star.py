@@ -13,9 +13,8 @@ from molgraph.base.ranges import NotNegative, Width
 from molgraph.base.registry import register
 from molgraph.nn.encoder import Encoded
 from molgraph.nn.mutual_information import JensenShannon
-from molgraph.train.infograph import check_rows_of
 from molgraph.train.inputs import Input
-from molgraph.train.network import Network
+from molgraph.train.network import Network, check_one_encoder
 from molgraph.train.objective import Loss, Objective, StepState, Supervised, check_penalties
 from molgraph.train.outputs import Outputs
 from molgraph.train.samples import Sample
@@ -72,7 +71,7 @@ class InfoGraphStar(Objective):
         penalties: Mapping[str, NotNegative] | None = None,
     ) -> None:
         super().__init__()
-        check_rows_of(network, inputs, "infograph-star")
+        check_one_encoder(network, inputs, "infograph-star learns one encoder")
         if outputs.level != "row":
             words = (
                 f"infograph-star learns targets of rows, and {outputs.targets[0].name} is one of each {outputs.level}"

@@ -11,12 +11,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from molgraph.base.errors import UsageError
 from molgraph.base.ranges import Share
 from molgraph.base.registry import register
 from molgraph.data.feature_layout import ATOM_BLOCKS, FEATURISER
 from molgraph.train.inputs import Input
-from molgraph.train.network import Network
+from molgraph.train.network import Network, check_one_encoder
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.samples import Sample
 
@@ -52,17 +51,7 @@ class MaskedAtoms(Objective):
 
     def __init__(self, network: Network, inputs: Sequence[Input], *, rate: Share = 0.15) -> None:
         super().__init__()
-        if [each.spec.featuriser for each in inputs] != [FEATURISER]:
-            read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
-            raise UsageError(
-                f"masked-atoms masks the atoms of one column of molecules, and the model reads {read}",
-                hint="name one column: --input COLUMN (in Python: inputs=[...])",
-            )
-        if not network.encoder.d_rows:
-            raise UsageError(
-                f"masked-atoms reads the states of atoms, which {inputs[0].encoder} does not give",
-                hint="choose an encoder that does, such as dmpnn, mpnn or gin",
-            )
+        check_one_encoder(network, inputs, "masked-atoms masks the atoms of one column of molecules", FEATURISER)
         self.rate = rate
         self.head = nn.Linear(network.encoder.d_rows, N_ELEMENTS)
 

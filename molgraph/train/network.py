@@ -184,3 +184,18 @@ def encoder_params(encoder: str) -> tuple[str, ...]:
         signature = inspect.signature(registry.get("encoder", encoder).__init__)
         return tuple(name for name in signature.parameters if name not in ("self", "spec"))
     return tuple(f"{one}.{name}" for one in names for name in encoder_params(one))
+
+
+def check_one_encoder(network: Network, inputs: Sequence[Input], does: str, featuriser: str | None = None) -> None:
+    """Refuse a network that reads several columns, or graphs of another featuriser, or gives no states of rows.
+
+    ``does`` names the objective first, as in "infograph learns one encoder".
+    """
+    if len(inputs) != 1 or featuriser not in (None, inputs[0].spec.featuriser):
+        read = " and ".join(f"{each.column} ({each.kind})" for each in inputs)
+        hint = "name one column: --input COLUMN (in Python: inputs=[...])"
+        raise UsageError(f"{does}, and the model reads {read}", hint=hint)
+    if not network.encoder.d_rows:
+        words = f"{does.partition(' ')[0]} reads the states of rows, such as atoms"
+        hint = "choose an encoder that does, such as gin, dmpnn or mpnn"
+        raise UsageError(f"{words}, which {inputs[0].encoder} does not give", hint=hint)

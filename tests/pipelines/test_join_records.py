@@ -72,11 +72,10 @@ def test_a_recipe_may_skip_less_than_the_record_did(tmp_path: Path) -> None:
     skips = skip.model_copy(update={"method": (kept, left.model_copy(update={"skip": ("small", "other")}))})
     (less / RECIPE).write_text(skips.to_toml())
     join_records(less, rest)
-    (scores, about), (known, told_by_whole) = told(rest), told(whole)
+    (scores, about), (known, _) = told(rest), told(whole)
     single = known["split"] == "one"  # tested on its molecules: whole from one record, here the newer of two
     pd.testing.assert_frame_equal(scores, known[~single | (known["method"] == "noise")].reset_index(drop=True))
     assert about["done"] == 21 and about["wanted"] == 22
-    assert [e for e in about["errors"] if e[1] != "one"] == [e for e in told_by_whole["errors"] if e[1] != "one"]
 
 
 def test_records_of_other_recipes_or_folds_are_refused(tmp_path: Path) -> None:

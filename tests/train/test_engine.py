@@ -49,8 +49,7 @@ def test_best_weights_are_kept_and_training_stops_early():
 
 @pytest.mark.parametrize("kind", ["binary", "multiclass"])
 def test_the_best_epoch_may_be_that_of_the_highest_accuracy(kind: str) -> None:
-    classes = ("a", "b", "c") if kind == "multiclass" else ()
-    n = 3 if classes else 2
+    classes, n = (("a", "b", "c"), 3) if kind == "multiclass" else ((), 2)
     rng = np.random.default_rng(5)
     made = (replace(part, targets=(Target("y", kind, classes=classes),)) for part in (series(40), series(24, 100)))
     train, valid = (replace(part, y=rng.integers(0, n, (len(part), 1)).astype(float)) for part in made)
