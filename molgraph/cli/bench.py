@@ -73,6 +73,9 @@ def run(
         [[method]]
         path = "mypackage:MyRegressor"
 
+    All methods are held against the forest; at the top of the recipe, another:
+        reference = "wl_kernel"
+
     Of a table of pairs, a method may be given some columns alone:
         [[method]]
         name = "random_forest"
