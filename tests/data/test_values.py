@@ -6,6 +6,7 @@ import gzip
 import random
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,6 +15,7 @@ import molgraph
 from molgraph.base.errors import DataError, UsageError
 from molgraph.data.cells import convert, is_missing, read_cell
 from molgraph.data.columns import find_beside
+from molgraph.data.log import log10
 from molgraph.data.read import read_table
 from tests.data.chunked import iter_tables
 
@@ -118,6 +120,13 @@ def test_a_target_becomes_its_logarithm() -> None:
     assert read(["0", "1"], log=True).targets[0].name == "y"  # classes have none
     with pytest.raises(DataError, match="is 0 in row 2, which has no logarithm"):
         read(["10", "0", "3"], log=True)
+
+
+def test_logarithms_are_rounded_correctly_whatever_the_processor() -> None:
+    values = np.random.default_rng(0).uniform(0.01, 10_000, 500) / 1e9
+    with mpmath.workdps(50):
+        assert log10(values).tolist() == [float(mpmath.log10(v)) for v in values.tolist()]
+    assert log10(np.array([[nan], [0.001]])).tolist()[1] == [-3] and log10(np.zeros(0)).shape == (0,)
 
 
 def test_converting_keeps_numbers_exact() -> None:

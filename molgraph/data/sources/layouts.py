@@ -20,6 +20,7 @@ from molgraph.base.table import EntityKind
 from molgraph.data.cards import Card
 from molgraph.data.cells import Reading
 from molgraph.data.graph_values import Geometry, Graph
+from molgraph.data.log import log10
 from molgraph.data.sources import builtin
 from molgraph.data.sources.dataset_files import Found
 from molgraph.data.sources.graph_files import members, plain_table, read_dgcnn, read_tu
@@ -144,8 +145,7 @@ def read_deepdta(files: Mapping[str, Path], target: Target, *, molar: bool) -> T
     if matrix.shape != (len(ligands), len(proteins)):
         raise DataError(f"the matrix is {matrix.shape}, but there are {len(ligands)} ligands, {len(proteins)} proteins")
     rows, columns_of = np.nonzero(np.isfinite(matrix))
-    y = matrix[rows, columns_of]
-    y = -np.log10(y / NANOMOLAR) if molar else y
+    y = -log10(matrix[rows, columns_of] / NANOMOLAR) if molar else matrix[rows, columns_of]
     columns: dict[EntityKind, np.ndarray] = {
         "molecule": np.array(ligands, dtype=object)[rows],
         "sequence": np.array(proteins, dtype=object)[columns_of],
