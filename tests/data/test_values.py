@@ -126,7 +126,6 @@ def test_logarithms_are_rounded_correctly_whatever_the_processor() -> None:
     values = np.random.default_rng(0).uniform(0.01, 10_000, 500) / 1e9
     with mpmath.workdps(50):
         assert log10(values).tolist() == [float(mpmath.log10(v)) for v in values.tolist()]
-    assert log10(np.array([[nan], [0.001]])).tolist()[1] == [-3] and log10(np.zeros(0)).shape == (0,)
 
 
 def test_converting_keeps_numbers_exact() -> None:
