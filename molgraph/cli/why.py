@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 NOTE = (
     "led: boards where the model has rank 1, and that tell their best from the mean. behind: boards on which the "
-    "random forest is better; a dash where none was measured. Better: significantly, and by more than matters in "
-    "practice. Methods on fewer than half of the boards stand last. CPU s: of a fold, the median. Each method has the "
-    "settings of its board's recipe. Scores and tests: docs/benchmarks.md"
+    "random forest is better, of graphs without atoms the WL kernel; a dash where none was measured. Better: "
+    "significantly, and by more than matters in practice. Methods on fewer than half of the boards stand last. CPU s: "
+    "of a fold, the median. Each method has the settings of its board's recipe. Scores and tests: docs/benchmarks.md"
 )
 
 
@@ -66,22 +66,20 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
         heads = "dataset", "place", "metric", "score", "best"
         beside = {"better": "beaten", "worse": "better", "equivalent": "equivalent", "undecided": "undecided", "": "-"}
         for (method, split), rows in chosen.groupby(["method", "split"], sort=False):
-            forest = rows["against"].any()
-            table = grid(f"{method}, {split}", *heads, *["the forest"] * forest)
+            references = [*dict.fromkeys(filter(None, rows["reference"]))]
+            table = grid(f"{method}, {split}", *heads, *[" or ".join(references)] * bool(references))
             for row in rows.itertuples():
                 board = (row.recipe, row.dataset, row.split, row.metric)
                 leader = best.loc[board]
                 table.add_row(
                     row.dataset, f"{row.place} of {of[board]}", row.metric, number(row.score),
-                    f"{number(leader['score'])} {leader['method']}", *[beside[row.against]] * forest,
+                    f"{number(leader['score'])} {leader['method']}", *[beside[row.against]] * bool(references),
                 )  # fmt: skip
             console.print(table, "")
         for row in _others(chosen, ["method", "model", "settings"]).itertuples():
             data = "assay.csv -t Y" if row.entity == "molecule" else f"dataset:{row.dataset}"
             words = f"molgraph train {data} -m {row.model}" if ":" not in row.model else row.model
             console.print(f"{row.method}: {words} {row.settings}".rstrip(), markup=False, soft_wrap=True)
-        if not chosen["against"].any() and "random_forest" not in [*chosen["method"]]:
-            console.print("\n[dim]No random forest was measured on these boards.[/dim]")
 
 
 def _others(rows: pd.DataFrame, by: list[str] | str = "method") -> pd.DataFrame:

@@ -19,7 +19,7 @@ def board(
         {
             "recipe": "r", "dataset": dataset, "entity": entity, "split": split, "metric": "rmse",
             "higher_is_better": False, "rows": rows, "method": name, "rank": rank, "place": place, "score": 0.1 * place,
-            "against": against, "cpu_seconds": 10.0 * place, "model": name, "settings": "",
+            "against": against, "reference": "the forest", "cpu_seconds": 10.0 * place, "model": name, "settings": "",
         }
         for place, (name, (rank, against)) in enumerate(ranks.items(), 1)
     ]  # fmt: skip
@@ -67,7 +67,12 @@ def test_the_shell_says_which_model_to_pick() -> None:
     lost = call(app, ["models", "diffpool"])
     assert lost.exit_code == 2 and "of the model pyg_pool" in lost.stderr
     graphs = call(app, ["models", "pyg_conv", "--why"], env={"COLUMNS": "80"}).output
-    assert "gcn, stratified-10" in graphs and "the forest" not in graphs and "No random forest was measured" in graphs
+    head, *rows = graphs.split("gcn, stratified-10")[1].splitlines()[1:]
+    known = read_standings().query("method == 'gcn'")
+    assert head.split()[-1] == "wl_kernel" and {*known["reference"]} == {"wl_kernel"} and "the forest" not in graphs
+    words = {"better": "beaten", "worse": "better", "undecided": "undecided", "equivalent": "equivalent"}
+    for each in known.itertuples():
+        assert sum(r.split()[:1] == [each.dataset] and r.split()[-1] == words[each.against] for r in rows) == 1
 
 
 @pytest.mark.parametrize(

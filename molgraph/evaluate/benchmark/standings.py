@@ -11,7 +11,7 @@ import pandas as pd
 
 from molgraph.base.errors import StorageError
 from molgraph.base.resources import shipped_dir
-from molgraph.evaluate.benchmark.board import THE_FOREST, TRIVIAL
+from molgraph.evaluate.benchmark.board import TRIVIAL
 from molgraph.evaluate.benchmark.recipe import BenchMethod
 from molgraph.evaluate.benchmark.report_data import BenchReport
 
@@ -43,7 +43,7 @@ class Question(NamedTuple):
     words: str  # kind of entity, size and split
     boards: list[str]  # their datasets
     # by method, the best first, those of few boards last: ``boards`` that it is on, ``first`` (on how many nothing is
-    # better, where the board tells its best from the mean at all), ``behind`` (on how many the forest is better; NaN
+    # better, where the board tells its best from the mean at all), ``behind`` (on how many the reference is better; NaN
     # where none was measured), ``place`` (mean, by score), ``cpu_seconds`` (median, of a fold)
     table: pd.DataFrame
 
@@ -53,8 +53,8 @@ def make_standings(reports: Iterable[BenchReport]) -> pd.DataFrame:
 
     Returns:
         Columns: recipe, dataset, entity, split, metric, higher_is_better, rows, method, rank, place, score, against
-        (``better``, ``worse``, ``equivalent`` or ``undecided`` beside the forest), cpu_seconds (of a fold), model (the
-        registered name) and settings (options of ``molgraph train``).
+        (``better``, ``worse``, ``equivalent`` or ``undecided`` beside the reference), reference, cpu_seconds (of a
+        fold), model (the registered name) and settings (options of ``molgraph train``).
     """
     rows = []
     for report in reports:
@@ -64,9 +64,9 @@ def make_standings(reports: Iterable[BenchReport]) -> pd.DataFrame:
                 known = [m for m in (report.recipe.method if report.recipe else ()) if m.row == method]
                 rows.append({
                     "recipe": report.recipe_name, "dataset": board.name, "entity": entity, "split": board.split,
-                    "metric": board.metric, "higher_is_better": board.ranking.higher_is_better,
-                    "rows": board.rows.rows, "method": method, "rank": int(row["rank"]), "place": place,
-                    "score": float(f"{row['mean']:.4g}"), "against": row["reference"] * (board.against == THE_FOREST),
+                    "metric": board.metric, "higher_is_better": board.ranking.higher_is_better, "rows": board.rows.rows,
+                    "method": method, "rank": int(row["rank"]), "place": place, "score": float(f"{row['mean']:.4g}"),
+                    "against": row["reference"], "reference": board.against if board.reference else "",
                     "cpu_seconds": float(f"{60 * row['cpu_minutes']:.3g}"),
                     "model": known[0].name if known else method, "settings": settings_of(known[0]) if known else "",
                 })  # fmt: skip
