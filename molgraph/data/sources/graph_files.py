@@ -87,7 +87,8 @@ def _nodes(words: np.ndarray, at: int, n: int) -> tuple[np.ndarray, int]:
         raise ValueError("the text ends early")
     if len(target) and (target.min() < 0 or target.max() >= n):
         raise ValueError("an edge to a node that is not there")
-    both = np.unique(np.concatenate([source * n + target, target * n + source]))
+    both = np.sort(np.concatenate([source * n + target, target * n + source]))
+    both = both[np.diff(both, prepend=-1) != 0]
     return np.column_stack([both // max(n, 1), both % max(n, 1)]).astype(np.int32), at
 
 
