@@ -6,6 +6,8 @@ import codecs
 import csv
 import io
 import re
+import time
+import weakref
 from collections import deque
 from collections.abc import Sequence
 from typing import BinaryIO, Literal
@@ -49,23 +51,34 @@ class Utf8Sanitiser(io.RawIOBase):
 
     The bytes end before a piece without an end of line, and ``endless`` tells it: Arrow's own refusal of a row that is
     longer than a block may leave a thread of its pool waiting for itself, and the process at its end for that thread.
+    ``wait`` returns when Arrow has let go of all: one of its threads may free a block after the last row was given, and
+    aborts a process that ends meanwhile.
     """
 
     def __init__(self, stream: BinaryIO, utf8: bool = True) -> None:
         self._stream, self._utf8 = stream, utf8
         self.end, self.torn, self.endless = b"", False, False
+        self._lent: list[weakref.ref[memoryview]] = []
 
     def readable(self) -> bool:
         return True
 
-    def read(self, n: int = -1) -> bytes:
+    def read(self, n: int = -1) -> memoryview:
         piece = b"" if self.endless else self._stream.read(n)
         if len(piece) >= LINE and b"\n" not in piece and b"\r" not in piece:
             self.endless, piece = True, b""
         if self._utf8 and not piece.isascii():
             piece = self._sound(piece)
         self.end = (self.end + piece[-8:])[-8:]
-        return piece
+        view = memoryview(piece)
+        self._lent = [ref for ref in self._lent if ref() is not None] + [weakref.ref(view)]
+        return view
+
+    def wait(self, seconds: float = 1.0) -> None:
+        """Wait until Arrow holds no block, a second at most."""
+        until = time.monotonic() + seconds
+        while any(ref() is not None for ref in self._lent) and time.monotonic() < until:
+            time.sleep(1e-4)
 
     def _sound(self, piece: bytes) -> bytes:
         """The piece with its bad bytes marked; a character that goes on in the next piece is read to its end."""

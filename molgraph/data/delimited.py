@@ -117,6 +117,7 @@ class DelimitedReader:
                 yield torn.merge(pa.Table.from_batches([batch]).select(columns), sound.torn)
             if sound.endless:
                 raise self._too_long()
+            sound.wait()
             yield torn.merge(none, sound.torn)  # odd rows at the end
         except pa.ArrowInvalid as error:
             if not self._opened.whole or self._first:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 
 import pytest
 
 from molgraph.base.errors import DataError
+from molgraph.data import delimited
 from molgraph.data.delimited import BLOCK_BYTES, check_unique
 from molgraph.data.formats import reader_for
 from molgraph.data.read import read_table
@@ -38,6 +40,22 @@ def test_standard_input_with_a_long_header(tmp_path: Path) -> None:
     with path.open("rb") as file:
         done = subprocess.run([sys.executable, "-c", code], stdin=file, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["[0.0,", "1.0,", "2.0,", "3.0]"]
+
+
+def test_arrow_holds_no_block_when_the_last_row_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its thread would free it later, and abort a process that ends meanwhile."""
+    path, kept = wide(tmp_path / "wide.csv", 20_000), []
+
+    class Watched(delimited.Utf8Sanitiser):
+        def read(self, n: int = -1) -> memoryview:
+            view = super().read(n)
+            kept.append(weakref.ref(view))
+            return view
+
+    monkeypatch.setattr(delimited, "Utf8Sanitiser", Watched)
+    for _ in range(20):
+        read_table(path, targets=["y"])
+        assert kept and all(ref() is None for ref in kept)
 
 
 def test_a_header_of_many_megabytes_is_refused_in_a_sentence(tmp_path: Path) -> None:
