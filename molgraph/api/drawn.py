@@ -108,7 +108,8 @@ def read_molecules(
     graphs = input_graphs(table, method.graph_inputs())
     *rows, empty = graph_of_rows(graphs)[:, 0].tolist()
     large = {graph: f"cannot be drawn: {error.message}" for graph, error in too_large(encoder, graphs[0].store).items()}
-    batch = collate(graphs[0].store, np.array([empty if graph in large else graph for graph in rows], dtype=np.int64))
+    drawn = [empty if graph < 0 or graph in large else graph for graph in rows]  # below 0: the standardiser refused it
+    batch = collate(graphs[0].store, np.array(drawn, dtype=np.int64))
     sizes = batch["atom"].offsets.diff().tolist()
     texts = tuple(own if n else text for own, text, n in zip(table.smiles, given, sizes, strict=False))
     reasons = tuple("" if n else large.get(g, "cannot be read") for g, n in zip(rows, sizes, strict=True))

@@ -44,7 +44,7 @@ def train_generator(
     from molgraph.cli.show import command
 
     plan = generator_recipe(recipe, given(GENERATOR_KEYWORDS, {"path": corpus, **options})).override(*set_ or [])
-    out = learn_corpus("train_generator", plan, recipe, out, Path("generator.mgm"))
+    out, _ = learn_corpus("train_generator", plan, recipe, out, Path("generator.mgm"))
     command(["molgraph", "generate", out, "-n", "1000", "-o", "new.csv"], err=True)
 
 

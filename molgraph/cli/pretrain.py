@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from molgraph.base.errors import UsageError
 from molgraph.base.printable import count
@@ -12,6 +12,9 @@ from molgraph.base.run_config import RunConfig
 from molgraph.cli.options import argument, check_writable
 from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
 from molgraph.cli.train import model_file, resumable, save
+
+if TYPE_CHECKING:
+    from molgraph.train.model import Model
 
 
 @takes_recipe(PRETRAIN_KEYWORDS)
@@ -49,19 +52,21 @@ def pretrain(
     """
     from molgraph.api.pretraining import pretraining_recipe
     from molgraph.cli.show import command
-    from molgraph.data.cards import card
 
     plan = pretraining_recipe(recipe, given(PRETRAIN_KEYWORDS, {"path": data, **options})).override(*set_ or [])
-    out = learn_corpus("pretrain", plan, recipe, out, Path("encoder.mgm"))
-    name = str(plan.data.path).removeprefix("dataset:")
-    own = name != plan.data.path and card(name).entity == "graph"  # it reads graphs of this kind alone
-    labelled = [plan.data.path] if own else ["assay.csv", "--target", "Y"]
+    out, model = learn_corpus("pretrain", plan, recipe, out, Path("encoder.mgm"))
+    kinds, texts = {kind for _, kind in model.columns_read}, str(plan.data.path).endswith((".csv", ".parquet"))
+    own, ending = "graph" in kinds, "sdf" if "geometry" in kinds and not texts else "csv"  # no file has graphs
+    labelled = [plan.data.path] if own else [f"assay.{ending}", "--target", "Y"]
+    corpus = plan.data.path if own else f"library.{ending}"
     command(["molgraph", "finetune", out, *labelled, "-o", "model.mgm"], err=True)
-    command(["molgraph", "embed", out, plan.data.path if own else "library.csv", "-o", "vectors.parquet"], err=True)
+    command(["molgraph", "embed", out, corpus, "-o", "vectors.parquet"], err=True)
 
 
-def learn_corpus(verb: str, plan: RunConfig, recipe: Path | None, out: Path | None, default: Path) -> Path:
-    """Train on a table without targets by a verb of ``molgraph.api``, and write the model, whose file is returned."""
+def learn_corpus(
+    verb: str, plan: RunConfig, recipe: Path | None, out: Path | None, default: Path
+) -> tuple[Path, Model]:
+    """Train on a table without targets by a verb of ``molgraph.api``, and write the model; its file and itself."""
     from molgraph import api
     from molgraph.cli.show import say
 
@@ -80,4 +85,4 @@ def learn_corpus(verb: str, plan: RunConfig, recipe: Path | None, out: Path | No
         say(f"{model.card.what}: {epochs} ({said})")
     say(f"{default.stem} written to {out}", err=True)
     say("next:", err=True)
-    return out
+    return out, model

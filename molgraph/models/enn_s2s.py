@@ -87,23 +87,25 @@ class EnnS2S(AtomEncoder):
             each.data.div_(d_hidden**0.5)
         self.update = GRU(d_hidden, d_hidden)
         self.norms = make_norms(norm, [d_hidden] * rounds)
+        self.d_layers = (d_hidden,) * rounds
         self.read_by(readout, d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:
         """Put atoms side by side ahead."""
         _ = size_groups(batch), relations.members(batch)
 
-    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
-        """The atoms' states after the last round."""
+    def states(self, batch: GraphBatch) -> list[Tensor]:
+        """The atoms' states after each round, float [n_atoms, d]."""
         self.limit.check(batch)
         groups, members = size_groups(batch), relations.members(batch)
         positions = batch["atom"].arrays["position"].to(self.embed.weight.dtype)
         padded = zip(groups.pad(positions), groups.rows, strict=True)
         hidden = [self._hidden(x, own < batch.n_atoms) for x, own in padded]
-        h = self.embed(batch.features("atom"))
+        layers = [self.embed(batch.features("atom"))]
         for norm in self.norms:
-            h = norm(self.update(h, self._messages(h, hidden, groups)), members)
-        return h
+            h = layers[-1]
+            layers.append(norm(self.update(h, self._messages(h, hidden, groups)), members))
+        return layers[1:] or layers
 
     def _hidden(self, x: Float[Tensor, "g n 3"], there: Tensor) -> Float[Tensor, "g _ n"]:
         """``f_k(d_vw)`` and a 1 for the bias: a row an atom and k, 0 where there is no pair, [g, n (k + 1), n]."""

@@ -88,6 +88,7 @@ class GraphGPS(AtomEncoder):
         self.limit = MatrixLimit("graphgps", 3, max_matrix_gb, *words)  # a double and an index a pair
         self.embed = nn.Linear(spec.width("atom") + walk, d_hidden)
         self.layers = nn.ModuleList(_Layer(d_hidden, spec.width("bond"), heads, norm, dropout) for _ in range(depth))
+        self.d_layers = (d_hidden,) * depth
         self.read_by(readout, d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:
@@ -96,14 +97,16 @@ class GraphGPS(AtomEncoder):
         self.limit.check(batch)
         _ = size_groups(batch), walk_returns(batch, self.walk)
 
-    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
-        """The atoms' states after the last layer."""
+    def states(self, batch: GraphBatch) -> list[Tensor]:
+        """The atoms' states after each layer, float [n_atoms, d]."""
         self.limit.check(batch)
         atoms, bonds = batch.features("atom"), batch.features("bond")
         h = self.embed(torch.cat([atoms, walk_returns(batch, self.walk).to(atoms.dtype)], dim=1))
+        found = []
         for layer in self.layers:
             h = layer(h, bonds, batch)
-        return h
+            found.append(h)
+        return found
 
 
 class _Layer(nn.Module):

@@ -78,23 +78,25 @@ class SchNet(AtomEncoder):
         self.basis = GaussianBasis(0.0, cutoff_angstrom, n_basis)
         self.blocks = nn.ModuleList(_Block(d_hidden, n_basis) for _ in range(depth))
         self.norms = make_norms(norm, [d_hidden] * depth)
+        self.d_layers = (d_hidden,) * depth
         self.read_by(readout, d_hidden)
 
     def prepare(self, batch: GraphBatch) -> None:
         """Find the pairs within the cutoff ahead."""
         _ = relations.radius(batch, self.cutoff).transpose, relations.members(batch)
 
-    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"]:
-        """The atoms' states after the last block."""
+    def states(self, batch: GraphBatch) -> list[Tensor]:
+        """The atoms' states after each block, float [n_atoms, d]."""
         near, members = relations.radius(batch, self.cutoff), relations.members(batch)
         distance = (
             relations.pair_vectors(near, batch["atom"].arrays["position"]).norm(dim=1).to(self.embed.weight.dtype)
         )
         basis, fade = self.basis(distance), cosine_cutoff(distance, self.cutoff).unsqueeze(1)
-        h = self.embed(batch.features("atom"))
+        layers = [self.embed(batch.features("atom"))]
         for block, norm in zip(self.blocks, self.norms, strict=True):
-            h = h + norm(block(h, near, basis, fade), members)
-        return h
+            h = layers[-1]
+            layers.append(h + norm(block(h, near, basis, fade), members))
+        return layers[1:]
 
 
 class _Block(nn.Module):

@@ -52,8 +52,11 @@ class AtomEncoder(Encoder):
         self.d_out, self.d_rows = self.readout.d_out, d
 
     @abstractmethod
-    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"] | SharedStates:
-        """The states of the batch's atoms: float [n_atoms, d], or those of rows that several atoms share."""
+    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"] | list[Tensor] | SharedStates:
+        """The states of the batch's atoms: float [n_atoms, d], or those of rows that several atoms share.
+
+        A list holds the states after each layer, as ``d_layers`` says, and the last are the atoms'.
+        """
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the relations along bonds and from atoms to graphs ahead."""
@@ -63,7 +66,8 @@ class AtomEncoder(Encoder):
         """Encode a batch; with ``rows``, write out the atoms' states too."""
         found = self.states(batch)
         if not isinstance(found, SharedStates):
-            found = SharedStates(found, relations.members(batch), lambda h: h)
+            members, steps = relations.members(batch), found if isinstance(found, list) else [found]
+            found = SharedStates(steps[-1], members, lambda h: h, [(h, members) for h in steps[: len(self.d_layers)]])
         graphs, penalties = self.readout(found.h if found.read is None else found.read, found.to_graphs)
         if not rows:
             return Encoded(graphs, (), penalties)

@@ -69,7 +69,10 @@ def build_conv(kind: type[nn.Module], d_hidden: int, d_bond: int, heads: int, op
             have["nn"] = nn.Sequential(nn.Linear(read, d), nn.ReLU(), nn.Linear(d, out))
         if edge_argument(kind):
             have |= {"edge_dim": d_bond, "dim": d_bond}
-        return kind(**{key: value for key, value in have.items() if key in takes(kind)} | dict(options))
+        given = dict(options)
+        if isinstance(given.get("deg"), list):  # PNAConv's histogram of degrees, which a recipe writes as a list
+            given["deg"] = torch.tensor(given["deg"])
+        return kind(**{key: value for key, value in have.items() if key in takes(kind)} | given)
 
     for form in forms:
         try:

@@ -15,7 +15,7 @@ from molgraph.nn.attention import attend
 from molgraph.nn.propagate import propagate
 from molgraph.nn.readouts import Graphs, Readout
 from molgraph.nn.relation import Relation
-from molgraph.nn.segment import Pairs, Sources, segment_mean
+from molgraph.nn.segment import Sources, segment_mean
 
 
 class SetTransmission(nn.Module):
@@ -31,7 +31,7 @@ class SetTransmission(nn.Module):
         super().__init__()
         self.own, self.sent = nn.Linear(d_in, d_out), nn.Linear(d_in, d_out, bias=False)
 
-    def forward(self, h: Sources, relation: Relation) -> Pairs:
+    def forward(self, h: Float[Tensor, "r d_in"], relation: Relation) -> Float[Tensor, "p d_out"]:
         """float [r, d_in] to [p, d_out]: a row that stands in several graphs hears a sum in each."""
         graphs = self.sent(propagate(h, relation))
         return self.own(h).index_select(0, relation.source) + graphs.index_select(0, relation.target)

@@ -28,6 +28,7 @@ from molgraph.base.size import Shapes, Size
 from molgraph.base.table import LevelName
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
+from molgraph.data.target_json import notes_of
 from molgraph.train.archive import refused
 from molgraph.train.engine import fit_network
 from molgraph.train.inference import FittedNetworks, predict_networks
@@ -38,7 +39,7 @@ from molgraph.train.network import Network, build_network
 from molgraph.train.objective import make_objective
 from molgraph.train.optimizers import make_optimizer
 from molgraph.train.outputs import Outputs
-from molgraph.train.preparation import NO_VALID, prepare
+from molgraph.train.preparation import prepare
 from molgraph.train.pretraining import Start, state_outputs
 from molgraph.train.rdkit_features import with_rdkit_features
 from molgraph.train.restore import (
@@ -162,8 +163,6 @@ class GraphMethod(Method):
             table = with_rdkit_features(table, workers=self.threads)
             valid = None if valid is None else with_rdkit_features(valid, workers=self.threads)
         made = prepare(table, valid, *how, **reads, specs=None if start is None else start.specs)
-        if NO_VALID in made.notes:  # those on targets are said once by the run, not by each method
-            logger.info(NO_VALID)
         heads = objective.heads(made.outputs)
         with torch_settings(self.threads, derive(self.seed, "weights")):
             widths = {"d_extra": len(made.descriptors.names), "d_out": heads.d_out}
@@ -174,6 +173,9 @@ class GraphMethod(Method):
             started = [] if start is None else [start.copy_into(network, made.inputs, heads)]
             learns = make_objective(self.objective, self.params or {}, network, made.inputs, made.outputs)
             data = (made.train, made.valid, self.get_params(), made.prints)
+            for note in (*made.notes, *started):
+                if note not in notes_of(made.outputs.unlearned):  # said once by the run, not by each method
+                    logger.info(note)
             label = f"training {self.encoder}"
             self.curves, self.best_epoch = fit_network(network, learns, *data, workdir=workdir, label=label)
         self.predicts = objective.labelled

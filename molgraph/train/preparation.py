@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,6 +38,7 @@ NO_UNLABELLED = (
     "no rows without labels: the objective has nothing to learn from but the labelled rows; see --unlabelled"
 )
 NO_VALID = "no validation part: trained for all epochs, the last weights kept"
+SHOWN = 3  # reasons why rows are left out
 MANY_ROWS = 200_000  # about ten seconds of featurising; starting processes takes some
 
 
@@ -84,7 +86,9 @@ def prepare(
         words = f"{recipe['joiner']} joins several columns, and the model reads one: {chosen[0][0].name}"
         raise UsageError(words, hint="leave params.joiner out")
     inputs, graphs = train_graphs(table, chosen, cache=cache, workers=workers_for(table, threads), specs=specs)
+    given = table
     table, readable = _readable(table, inputs, graphs)
+    unread = _unread(given, table, inputs, graphs, "training")
     unlearned = check_targets(table, readable).unlearned if targets else {}
     part = _learnable(table, inputs, graphs, readable, unlearned)
     if not len(part.table):
@@ -108,6 +112,7 @@ def prepare(
     if valid is not None:
         judged = input_graphs(valid, inputs, cache=cache)
         rows = _judged(valid, inputs, judged, outputs)
+        unread += _unread(valid, valid, inputs, judged, "validation")
         held = samples(rows, judged) if len(rows.table) else None
     texts = [entity_texts(each.table.column(i.column)) for each in (part, rest) if each for i in inputs]
     extra = "" if train.extra is None else train.extra
@@ -118,7 +123,7 @@ def prepare(
         featuriser=" ".join(made.store.featuriser for made in graphs),
     )
     alone = unlabelled and not (rest and len(rest.table))
-    notes = (*notes_of(unlearned), *[NO_VALID] * (held is None), *[NO_UNLABELLED] * alone)
+    notes = (*notes_of(unlearned), *unread, *[NO_VALID] * (held is None), *[NO_UNLABELLED] * alone)
     return Prepared(train, held, outputs, descriptors, inputs, notes, prints)
 
 
@@ -151,6 +156,13 @@ def _readable(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -
     if level_of(table.targets) != "row" and len(graphs[0].store):
         table = mark_sizes(table, graphs[0].store, graphs[0].graph_of_row)
     return table, row_status(table, inputs, graphs)[0] == OK
+
+
+def _unread(given: Table, table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], part: str) -> list[str]:
+    """How many sound rows of a part make no graph that the encoder reads, or do not fit it, by their reasons."""
+    status, reason = row_status(table, inputs, graphs)
+    counts = Counter(str(each) for each in reason[given.ok & (status != OK)])
+    return [f"left out of the {part} part: {n:,} x {why}" for why, n in counts.most_common(SHOWN)]
 
 
 def _learnable(

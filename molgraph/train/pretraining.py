@@ -98,7 +98,8 @@ class Start:
         if both:
             self._copy_head(network.head)
         part = f"the encoder {self.method.encoder}{' and the head' if both else ''}"
-        return f"{part} started from {self.path.name} ({self.about}; sha256 {self.digest[:16]})"
+        graphs = "; labels of nodes and edges mean here what they meant there" * (inputs[0].kind == "graph")
+        return f"{part} started from {self.path.name} ({self.about}; sha256 {self.digest[:16]}){graphs}"
 
     def _copy_head(self, head: nn.Module) -> None:
         """The file's head with its one output repeated for each target."""

@@ -14,6 +14,8 @@ from molgraph.models.neural_fingerprint import NeuralFingerprint
 from molgraph.models.rfm import RFM
 from molgraph.train.model import Model
 
+NASTY = [line.split("\t")[0] for line in (Path(__file__).parents[1] / "nasty.tsv").read_text("utf-8").splitlines()[1:]]
+UNCHARGED = "CC1=CC=C[NH+2]([O-])C1"  # it is read, and the standardiser gives a molecule that is not
 OPTIONS = {"epochs": 1, "baseline": False, "params": {"d_hidden": 8}}
 
 
@@ -42,6 +44,21 @@ def test_rows_without_a_molecule_are_drawn_as_unreadable(model: Model) -> None:
     found = molgraph.draw_clusters(model, ["", "CCO", None])  # type: ignore[list-item]
     assert [len(each) for each in found.clusters] == [0, 3, 0] and found.smiles == ("", "CCO", "")
     assert len(molgraph.draw_clusters(model, "").svgs) == 1
+
+
+def nasty_rows(reasons: tuple[str, ...]) -> tuple[str, bool, bool]:
+    return reasons[-1], any(reasons[:-1]), all(reasons)
+
+
+def test_every_nasty_molecule_is_drawn_or_says_why_not(model: Model) -> None:
+    given = [*NASTY, ".", UNCHARGED]
+    salient, bits = (molgraph.train("builtin:chembl2321810", model=name, **{**OPTIONS, **own}).model for name, own in (
+        ("rfm", {}), ("neural_fingerprint", {"params": {"length": 6, "depth": 2}}),
+    ))  # fmt: skip
+    drawn, bonds = molgraph.draw_clusters(model, given), molgraph.draw_salience(salient, given)
+    assert len(drawn.svgs) == len(bonds.svgs) == len(given)
+    assert nasty_rows(drawn.reasons) == nasty_rows(bonds.reasons) == ("cannot be read", True, False)
+    assert len(molgraph.explain_bit(bits, 0, given, top=3).svgs) == 3
 
 
 def test_a_graph_that_is_too_large_is_marked_and_the_others_are_drawn() -> None:

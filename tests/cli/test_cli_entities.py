@@ -196,6 +196,23 @@ def test_atoms_in_space_of_an_sd_file(tmp_path: Path) -> None:
     wide = ("-s", "params.d_hidden=8")
     code, said = call(tmp_path, "train", "shapes.sdf", "-t", "E", "-m", "schnet", *QUICK, *wide, "-o", "m.mgm")
     assert code == 0 and "new.sdf" in said, said
+    code, said = call(
+        tmp_path,
+        "pretrain",
+        "shapes.sdf",
+        "-m",
+        "schnet",
+        "--method",
+        "infograph",
+        "--epochs",
+        "1",
+        *wide,
+        "--fractions",
+        "1,0,0",
+        "-o",
+        "e.mgm",
+    )
+    assert code == 0 and "finetune e.mgm assay.sdf" in said and "embed e.mgm library.sdf" in said, said
     for ending in ("csv", "sdf"):
         code, said = call(tmp_path, "predict", "m.mgm", "shapes.sdf", "-o", f"out.{ending}")
         assert code == 0, said

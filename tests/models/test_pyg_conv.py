@@ -100,6 +100,8 @@ def test_what_cannot_be_is_refused_with_a_hint() -> None:
     with pytest.raises(UsageError, match="keeps the edges of its first batch"):
         build(conv="GCNConv", options={"cached": True})
     assert build(conv="GATConv", options={"heads": 2})(batch()).graphs.isfinite().all()
+    degrees = {"aggregators": ["mean", "max"], "scalers": ["identity", "attenuation"], "deg": [0, 4, 3, 2, 1]}
+    assert build(conv="PNAConv", options=degrees)(batch()).graphs.isfinite().all()
     for unread in ({"conv": "Nope"}, {"options": {"bogus": 1}}, {"heads": 2}):
         with pytest.raises(ValueError, match="depth=0 does not read"):
             build(depth=0, **unread)

@@ -29,7 +29,10 @@ def cycles(n: int, labels: int) -> Table:
     return classes_table(made, np.arange(n) % 2, Target("y", "multiclass", classes=("0", "1")))
 
 
-def test_an_encoder_of_graphs_starts_on_graphs_that_have_fewer_labels(tmp_path: Path) -> None:
+def test_an_encoder_of_graphs_starts_on_graphs_that_have_fewer_labels(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "molgraph")
     small = {"params": {"d_hidden": 8, "depth": 2}, "epochs": 1}
     first = GraphMethod("gin", objective="infograph", **small).fit(cycles(20, labels=3).with_targets([]))
     path = Model(first, targets=(), card=ModelCard(what="an encoder")).save(tmp_path / "encoder.mgm")
@@ -39,6 +42,9 @@ def test_an_encoder_of_graphs_starts_on_graphs_that_have_fewer_labels(tmp_path: 
     assert np.isfinite(found.value).all() and any("started from encoder.mgm" in note for note in made.notes)
     more = GraphMethod("gin", init=str(path), epochs=1).fit(cycles(20, labels=4))  # those that fit are learned from
     assert made.ready().inputs[0].spec == more.ready().inputs[0].spec
+    out = "left out of the training part: 16 x an edge label of 3, where 3 are known (0 to 2)"  # rings of 4 to 7
+    assert [note for note in more.notes if "left out" in note] == [out] and out in caplog.messages
+    assert not any("left out" in note for note in made.notes)
     bare = [replace(graph, edge_label=None) for graph in cycles(20, labels=2).entities[0].values]
     none = classes_table(bare, np.arange(20) % 2, Target("y", "multiclass", classes=("0", "1")))
     with pytest.raises(UsageError, match="was trained on other features"):

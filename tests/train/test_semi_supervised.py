@@ -244,7 +244,8 @@ def test_rows_without_labels_change_what_is_learned() -> None:
     assert same_bits(one, again) and not same_bits(one, other)
 
 
-def test_a_file_of_rows_without_labels(tmp_path: Path) -> None:
+def test_a_file_of_rows_without_labels(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "molgraph")
     frame = pd.DataFrame({"smiles": series(30).smiles, "y": np.arange(30.0)})
     frame.to_csv(tmp_path / "assay.csv", index=False)
     (tmp_path / "library.smi").write_text("\n".join([*series(25, 30).smiles, "xx"]) + "\n")
@@ -260,8 +261,13 @@ def test_a_file_of_rows_without_labels(tmp_path: Path) -> None:
         patch.setattr(GraphMethod, "fit", watched)
         for source in (str(tmp_path / "library.smi"), tmp_path / "library.smi", [*series(25, 30).smiles, "xx"]):
             found = molgraph.train(tmp_path / "assay.csv", unlabelled=source, objective="mean-teacher", **how)
+    assert any(m.startswith("left out of the training part: 1 x SMILES Parse") for m in caplog.messages)
     assert seen == [(24 + 26, 26)] * 3 and found.model.card.n_train == 24
     assert np.isfinite(found.model.predict(["CCO"]).value).all()
+    for more in ({}, {"unlabelled": ["xx", "C(C"]}):
+        caplog.clear()
+        molgraph.train(tmp_path / "assay.csv", objective="mean-teacher", **how, **more)
+        assert any("no rows without labels: the objective has nothing" in message for message in caplog.messages)
     for options, error, words in (
         ({}, UsageError, "supervised learns nothing from rows without labels\n.*infograph-star or mean-teacher"),
         ({"model": "random_forest", "params": {}}, UsageError, "random_forest learns nothing from rows without labels"),
