@@ -34,7 +34,7 @@ HEADLINES = {
     "inference, float32": "inference",
     "`predict` CSV to CSV": "`predict` of 100,000 molecules",
 }  # parts of the names of rows, and their words in the README
-GROUPS = ("data", "model", "zoo", "predict", "splits", "bench", "jtvae", "jtvae-size")
+GROUPS = ("data", "model", "zoo", "loading", "predict", "splits", "bench", "jtvae", "jtvae-size")
 
 
 def measure(groups: list[str]) -> dict[str, dict[str, Any]]:
@@ -198,7 +198,7 @@ def main() -> None:
     if "jtvae-size" in groups:
         jtvae = jtvae_sizes() or jtvae
     loading = kept.get("loading")
-    if "zoo" in groups:
+    if "loading" in groups:
         from loading_speed import gin_loading
 
         loading = gin_loading()

@@ -27,12 +27,16 @@ def about_zoo(results: dict[str, Any]) -> list[str]:
         cells.append(figure(row["rows_ms"]) if "rows_ms" in row else "")
         lines.append(f"| {name.replace(', forward and backward', '')} | {whole} | {' | '.join(cells)} |")
     if loading := results.get("loading"):
-        share = loading["waited_ms"] / loading["step_ms"]
+        share, alone = (loading[f"waited_ms{how}"] / loading[f"step_ms{how}"] for how in ("", "_one_core"))
         lines += [
             "",
             f"Training `gin` on {loading['molecules']:,} molecules (ZINC, batches of {loading['batch']}): a step takes "
             f"{loading['step_ms']:.1f} ms,",
             f"of which it waits {loading['waited_ms']:.2f} ms, {100 * share:.1f}%, for its batch (asked: under 10%"
-            f"{'' if share < 0.1 else ', above'}); to make one takes {loading['alone_ms']:.1f} ms, in a thread.",
+            f"{'' if share < 0.1 else ', above'}); to make one takes {loading['alone_ms']:.1f} ms in a thread, "
+            f"{loading['collate_ms']:.2f} ms of it",
+            "reading graphs, the rest finding the rows that look alike. With that thread on the same core a step takes",
+            f"{loading['step_ms_one_core']:.1f} ms and waits {100 * alone:.1f}%"
+            f"{'' if alone < 0.1 else ', above what is asked'}.",
         ]
     return lines
