@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Self
@@ -52,12 +53,14 @@ def make_own(path: str, *, reads: Reads = "", **params: Any) -> Method:
 def load_object(path: str) -> Any:
     """What an import path ``module:object`` names; modules are looked for in the working folder too."""
     module, _, name = path.partition(":")
-    here = str(Path.cwd())
+    here, process = str(Path.cwd()), os.getpid()
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
     try:
-        with _at_most(IMPORT_SECONDS):
+        with _at_most(IMPORT_SECONDS), redirect_stdout(sys.stderr):
             found = getattr(import_module(module), name)
+            if os.getpid() != process:  # the module forked, and this is its child
+                os._exit(0)
     except AttributeError as error:
         raise UsageError(f"{module} has no {name!r}", hint=nearest(name, dir(sys.modules[module]))) from error
     except (Exception, SystemExit) as error:  # it is somebody else's code, which may raise anything

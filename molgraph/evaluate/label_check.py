@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
 
+from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError
 from molgraph.data.cards import card
-from molgraph.data.table import Table
 
 LEAST = 20  # measured values of a fold from which labels in the place of predictions are looked for
 EQUAL = 0.5  # share of the rows that are equal to the labels
+EQUAL_CLASSES = 0.98  # share of each class's rows whose class is given outright
 NEAR = 1 / 3  # of the labels' noise
 TIGHT = 1e-4  # of the labels' variance
 
@@ -23,24 +25,27 @@ def label_noise(dataset: str) -> float:
     return 0.0
 
 
-def refuse_labels(test: Table, value: np.ndarray, noise: float, where: str) -> None:
+def refuse_labels(
+    targets: Sequence[Target], measured: np.ndarray | None, value: np.ndarray, noise: float, where: str
+) -> None:
     """Raise ``DataError`` where the columns of a target, float [rows, columns], are its labels, or nearly so.
 
     Args:
-        test: the tested rows, with labels.
+        targets: those of the tested rows.
+        measured: their labels, float [rows, targets].
         value: columns of the table's targets in order, NaN where nothing was predicted.
         noise: standard deviation of the labels; 0 where it is not known.
         where: names the fold, or the method.
     """
-    assert test.y is not None
-    first = 0
-    for target, labels in zip(test.row_targets, test.y.T, strict=True):
-        p, y = value[:, first].astype(np.float32), labels.astype(np.float32)
-        first += len(target.columns)
-        there = np.isfinite(y) & np.isfinite(p)
-        if target.kind == "multiclass" or there.sum() < LEAST:
+    assert measured is not None
+    ends = np.cumsum([len(target.columns) for target in targets])
+    for target, labels, columns in zip(targets, measured.T, np.split(value, ends[:-1], axis=1), strict=True):
+        p, y = columns.astype(np.float32), labels.astype(np.float32)
+        there = np.isfinite(y) & np.isfinite(p).all(axis=1)
+        if there.sum() < LEAST:
             continue
-        if words := perfect(p[there], y[there], target.kind == "binary", noise):
+        kind = p[there] if target.kind == "multiclass" else p[there, 0]
+        if words := perfect(kind, y[there], target.kind == "binary", noise):
             raise DataError(
                 f"{where}: the predictions of {target.name!r} {words}",
                 hint="these look like labels: predict the test rows from the training rows",
@@ -50,12 +55,21 @@ def refuse_labels(test: Table, value: np.ndarray, noise: float, where: str) -> N
 def perfect(p: np.ndarray, y: np.ndarray, binary: bool, noise: float) -> str:
     """Why predictions cannot have been made without the labels; empty where they can.
 
+    ``p``: float [n], or of several classes their probabilities, float [n, classes].
+
     Example:
         >>> y = np.arange(30.0)
         >>> perfect(y, y, False, 0.0), perfect(y + 1.0, y, False, 0.0), perfect(np.sqrt(y), y, False, 0.0)
         ('are the measured values themselves in 100% of the rows', 'follow the labels with R² above 0.9999', '')
     """
     if len(np.unique(y)) == 1:
+        return ""
+    if binary or p.ndim > 1:
+        sure = np.eye(2)[p.astype(np.int64)] if p.ndim == 1 and np.isin(p, (0, 1)).all() else p
+        shares = [sure[y == k, int(k)].mean() for k in np.unique(y)] if sure.ndim > 1 else [0.0]
+        if min(shares) >= EQUAL_CLASSES and min(np.unique(y, return_counts=True)[1]) >= LEAST // 2:
+            return f"are the measured classes themselves in {min(shares):.0%} of the rows of each class, or more"
+    if p.ndim > 1:
         return ""
     if binary:
         apart = p[y == 1].min() > p[y == 0].max() and min((y == 1).sum(), (y == 0).sum()) >= LEAST // 2

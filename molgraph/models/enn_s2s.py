@@ -94,7 +94,7 @@ class EnnS2S(AtomEncoder):
         """Put atoms side by side ahead."""
         _ = size_groups(batch), relations.members(batch)
 
-    def states(self, batch: GraphBatch) -> list[Tensor]:
+    def states(self, batch: GraphBatch) -> list[Float[Tensor, "n_atoms d"]]:
         """The atoms' states after each round, float [n_atoms, d]."""
         self.limit.check(batch)
         groups, members = size_groups(batch), relations.members(batch)

@@ -97,7 +97,7 @@ class GraphGPS(AtomEncoder):
         self.limit.check(batch)
         _ = size_groups(batch), walk_returns(batch, self.walk)
 
-    def states(self, batch: GraphBatch) -> list[Tensor]:
+    def states(self, batch: GraphBatch) -> list[Float[Tensor, "n_atoms d"]]:
         """The atoms' states after each layer, float [n_atoms, d]."""
         self.limit.check(batch)
         atoms, bonds = batch.features("atom"), batch.features("bond")

@@ -85,7 +85,7 @@ class SchNet(AtomEncoder):
         """Find the pairs within the cutoff ahead."""
         _ = relations.radius(batch, self.cutoff).transpose, relations.members(batch)
 
-    def states(self, batch: GraphBatch) -> list[Tensor]:
+    def states(self, batch: GraphBatch) -> list[Float[Tensor, "n_atoms d"]]:
         """The atoms' states after each block, float [n_atoms, d]."""
         near, members = relations.radius(batch, self.cutoff), relations.members(batch)
         distance = (

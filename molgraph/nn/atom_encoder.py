@@ -52,7 +52,7 @@ class AtomEncoder(Encoder):
         self.d_out, self.d_rows = self.readout.d_out, d
 
     @abstractmethod
-    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"] | list[Tensor] | SharedStates:
+    def states(self, batch: GraphBatch) -> Float[Tensor, "n_atoms d"] | list[Float[Tensor, "n_atoms d"]] | SharedStates:
         """The states of the batch's atoms: float [n_atoms, d], or those of rows that several atoms share.
 
         A list holds the states after each layer, as ``d_layers`` says, and the last are the atoms'.

@@ -109,7 +109,7 @@ def peers(reports: list[BenchReport]) -> str:
             found.setdefault(board.ranking.verdict("dmpnn", other) or "not tested", []).append(text(board.name))
         verdicts = "; ".join(f"{verdict} on {', '.join(names)}" for verdict, names in found.items())
         said.append(f"dmpnn against {text(other)}: {verdicts}")
-    return f"- **Measured**: new scaffolds, five draws: {'. '.join(said)} ([all](docs/benchmarks.md))."
+    return f"- **Measured**: new scaffolds, five draws, 50 epochs: {'. '.join(said)} ([all](docs/benchmarks.md))."
 
 
 def write(reports: list[BenchReport]) -> None:

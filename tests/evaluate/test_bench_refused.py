@@ -63,7 +63,7 @@ def test_rows_that_no_split_holds_are_counted_by_reason(tmp_path):
     table = make_table(smiles, targets=(Target("y"),), y=np.arange(44.0))
     split = [{"recipe": "random", "folds": 2}, {"recipe": "scaffold/balanced"}]
     ran = go(tmp_path, recipe("ridge", split=split), {"small": table}, only={"fold": ["0"], "method": ["ridge"]})
-    assert ran.unused == ("small: 4 of 44 rows cannot be used: 3 cannot be read, 1 no molecule",)
+    assert ran.unused == ("small: 40 of 44 rows; 3 cannot be read, 1 no molecule",)
     problem = read_records(tmp_path).problems["small"]
     assert problem.left_out == {"cannot be read": 3, "no molecule": 1}
 

@@ -108,7 +108,11 @@ def test_a_page_is_the_same_each_time_and_one_of_eight_datasets_stays_small() ->
 def test_from_six_sets_on_methods_have_a_mean_place() -> None:
     scores = pd.concat([made_up({"a": 1.0, "b": 1.3}, dataset=name) for name in "uvwxyz"])
     text = leaderboard(in_memory(scores))
-    assert "| a | 1.00 | 6 | 6 | 0 |" in text and "that each of the 6 datasets ranks" in text
+    assert (
+        "| a | 1.00 | 6 | 6 | **1** |" in text
+        and "loses to" not in text
+        and "that each of the 6 datasets ranks" in text
+    )
 
 
 def in_memory(scores: pd.DataFrame) -> BenchReport:

@@ -13,7 +13,7 @@ from molgraph.base.errors import DataError
 from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.board_overall import summarise
-from molgraph.evaluate.benchmark.recipe import BenchRecipe
+from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit
 from molgraph.evaluate.benchmark.report import heat
 from molgraph.evaluate.benchmark.report_markdown import board_lines
 from molgraph.evaluate.benchmark.report_rows import board_rows, how_tested, sentences
@@ -61,6 +61,16 @@ def test_a_board_says_who_leads_by_how_much_and_what_it_costs() -> None:
     assert frame.loc["mean", "cpu_minutes"] == pytest.approx(1.5 / 60) and frame["failures"].sum() == 0
     assert board.ranking.test_over_train == 0.25, "five folds: a fold's test rows are a quarter of its training rows"
     assert "share the lead" in repr(board) and "<table" in board._repr_html_()
+
+
+def test_test_over_training_rows_are_those_of_the_recipe_whatever_was_run() -> None:
+    rows = made_up(METHODS).query("fold < 2")
+    split = str(rows["split"].iloc[0])
+    plan = asked("gp").model_copy(update={"split": (BenchSplit(recipe="random", label=split, folds=5, repeats=5),)})
+    assert make_boards(rows, plan)[0].ranking.test_over_train == 0.25
+    assert BenchSplit(recipe="cold-both", folds=3).test_over_train == 0.25, "a ninth of the pairs, by four ninths"
+    assert BenchSplit(recipe="cold-drug", folds=3).test_over_train == 0.5
+    assert BenchSplit(recipe="random").test_over_train == pytest.approx(1 / 9)
 
 
 def test_failed_cells_are_rows_and_their_method_is_not_ranked() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,13 @@ def test_a_module_that_hangs_at_import_is_refused(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("molgraph.auxiliary.own_method.IMPORT_SECONDS", 0.2)
     with pytest.raises(UsageError, match=r"cannot be imported: it took more than 0.2 s"):
         make_own("hangs_at_import:Model")
+
+
+def test_a_module_that_forks_and_prints_at_import_leaves_one_process(tmp_path: Path) -> None:
+    (tmp_path / "forks.py").write_text("import os\nos.fork()\nprint('noise')\n\ndef mean(x, y, t):\n    return [0]\n")
+    code = "from molgraph.auxiliary.own_method import make_own; make_own('forks:mean'); print('made')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "made\n" and "noise" in done.stderr
 
 
 def test_a_path_is_a_module_and_an_object() -> None:

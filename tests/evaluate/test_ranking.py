@@ -57,8 +57,6 @@ def test_a_pair_is_nadeau_and_bengios_t_and_holms_rule_is_statsmodels() -> None:
         d = x[row.a] - x[row.b]
         raw.append(2 * stats.t.sf(abs(d.mean()) / np.sqrt(d.var() * (1 / 25 + 0.25)), 24))
         assert row.difference == pytest.approx(d.mean()) and row.d == pytest.approx(d.mean() / d.std())
-        both = stats.nct.cdf(abs(row.d) * 5, 24, 5 * np.sort(np.abs([row.d_low, row.d_high])) * [1, 1])
-        assert both[1] == pytest.approx(0.025, abs=1e-6) or row.d_low * row.d_high < 0
     different, p, *_ = multipletests(raw, 0.05, method="holm")
     assert found.pairs["p"].to_numpy() == pytest.approx(p) and found.pairs["different"].tolist() == different.tolist()
     # of independent folds it is the paired t-test
@@ -273,7 +271,7 @@ def test_constant_differences_equal_scores_and_scores_on_a_grid(rng) -> None:
     same = rank_methods(pd.DataFrame(np.repeat(base, 3, axis=1), columns=list("abc")), True)
     assert same.table["rank"].tolist() == [1, 1, 1] and set(same.table["groups"]) == {"a"}
     apart = rank_methods(pd.DataFrame(base + np.array([0.0, 1.0, 1.0]), columns=list("abc")), True)
-    assert apart.table["rank"].to_dict() == {"b": 1, "c": 1, "a": 3} and apart.pairs["d_low"].isna().all()
+    assert apart.table["rank"].to_dict() == {"b": 1, "c": 1, "a": 3}
     for n in (2, 3, 5, 9, 25):
         for k in (2, 4, 9):
             x = pd.DataFrame(rng.integers(0, 3, (n, k)) / 3, columns=[f"m{i}" for i in range(k)])

@@ -32,7 +32,6 @@ from molgraph.evaluate.benchmark.scoring import score_records
 from molgraph.evaluate.benchmark.site import page_of, write_site
 from molgraph.evaluate.benchmark.submission import submit
 from molgraph.evaluate.benchmark.verify import verify_records
-from molgraph.evaluate.label_check import perfect
 from tests.evaluate.bench_tables import go, recipe, small
 
 ASKED = recipe({"name": "ridge", "label": "random_forest"})
@@ -81,6 +80,7 @@ def test_predictions_are_scored_as_computed_ones_are(out: Path) -> None:
     write_bench_report(out, None, out.parent / "BOARD.md", slices=False, record=out.parent / "record")
     again = write_bench_report(out.parent / "record", out.parent / "page.html", out.parent / "again.md")
     assert "| mine (self-reported) |" in (out.parent / "again.md").read_text()
+    assert "mine.csv --card mine.toml\nmolgraph bench report" in (out.parent / "BOARD.md").read_text()
     assert [b.entered for b in again.boards if b.primary] == [board.entered]
     assert "submitted, self-reported" in (out.parent / "page.html").read_text()
     ran = go(out, ASKED)
@@ -149,6 +149,9 @@ BAD: dict[str, tuple[Callable[[pd.DataFrame, Path], pd.DataFrame], str]] = {
     "labels and a little noise": (partial(labels, noise=1e-3), "R² above 0.9999"),
     "too large": (lambda f, out: f.assign(y=1e39), "that are no number"),
     "no rows": (lambda f, out: f.iloc[:0], "has no rows"),
+    "a column twice": (lambda f, out: pd.concat([f, f.y], axis=1), "has two columns 'y'"),
+    "truth values": (lambda f, out: f.assign(y=f.y > 0), "has True and False as 'y'"),
+    "a row beyond all": (lambda f, out: f.assign(row=1e25), "has row '1e\\+25', no whole number"),
     "a line without end": (lambda f, out: f.assign(note="x" * 400_000), "MB, the run tests 60 rows"),
     "too many rows": (lambda f, out: pd.concat([f] * 40), "more than"),
 }
@@ -166,16 +169,11 @@ def test_bad_predictions_are_refused_and_nothing_is_written(
     assert sorted(out.rglob("*")) == before
 
 
-def test_classes_that_are_told_apart_without_a_slip_are_labels() -> None:
-    y = np.arange(24) % 2
-    p = 0.2 + 0.6 * y
-    assert "every molecule of class 1" in perfect(p, y, True, 0.0)
-    assert not perfect(np.where(np.arange(24) == 1, 0.1, p), y, True, 0.0), "a slip"
-    assert not perfect(np.full(24, 0.5), y, True, 0.0)
-    noisy = y + 0.1 * np.random.default_rng(0).normal(size=24)
-    assert "repeats of the measurement" in perfect(noisy, y.astype(float), False, 0.6) and not perfect(
-        noisy, y, False, 0.0
-    )
+def test_labels_of_folds_that_are_small_are_found_in_all_of_them_together(out: Path) -> None:
+    before = sorted(out.rglob("*"))
+    with pytest.raises(MolgraphError, match=r"small random-1x5: the predictions of 'y' are the measured values"):
+        enter(out, labels(predicted(out), out))  # 12 rows a fold, where a fold by itself takes 20
+    assert sorted(out.rglob("*")) == before
 
 
 @pytest.mark.parametrize(

@@ -107,28 +107,22 @@ class Board:
         if errors is None:
             return self
         old, of = self.ranking, self.scores
-        ranking = rank_methods(
-            of.folds,
-            old.higher_is_better,
-            test_over_train=old.test_over_train,
-            margin=old.margin,
-            errors=errors,
-            why=of.why,
-        )
+        how = {"margin": old.margin, "why": of.why, "errors": errors}
+        ranking = rank_methods(of.folds, old.higher_is_better, test_over_train=old.test_over_train, **how)
         return replace(self, ranking=ranking, errors=errors)
 
     def to_frame(self) -> pd.DataFrame:
         """A row a method: the ranking's table, the difference from the first with its interval, cost, failures.
 
-        Columns beside those of ``Ranking.table``: ``to_best``, ``to_best_low``, ``to_best_high``, ``d`` (Cohen's, of
-        that difference), ``reference`` (against the reference), ``cpu_minutes``, ``seconds``, ``peak_mb``,
-        ``failures`` (cells) and ``note`` (why it has no rank); of a leading error of numbers ``r2`` and ``spearman``,
-        and of logarithms ``fold_error``, ten to the power of the MAE.
+        Columns beside those of ``Ranking.table``: ``to_best``, ``to_best_low``, ``to_best_high``, ``reference``
+        (against the reference), ``cpu_minutes``, ``seconds``, ``peak_mb``, ``failures`` (cells) and ``note`` (why it
+        has no rank); of a leading error of numbers ``r2`` and ``spearman``, and of logarithms ``fold_error``, ten to
+        the power of the MAE.
         """
         ranking = self.ranking
         first = ranking.pairs[ranking.pairs["a"] == next(iter(ranking.ranked), "")].set_index("b")
-        steps = -first[["difference", "high", "low", "d"]].astype(float)
-        steps.columns = pd.Index(["to_best", "to_best_low", "to_best_high", "d"])
+        steps = -first[["difference", "high", "low"]].astype(float)
+        steps.columns = pd.Index(["to_best", "to_best_low", "to_best_high"])
         out = ranking.table.join(steps).join(self.cost[["cpu_minutes", "seconds", "peak_mb"]])
         out["failures"] = self.failures.groupby("method").size().reindex(out.index).fillna(0).astype(int)
         out["reference"] = [self.against_reference(str(name)) for name in out.index]
@@ -215,8 +209,8 @@ def make_boards(
         expected = {
             m.row: "left out by the recipe" if m.skips(str(dataset), str(split)) else "not run" for m in methods
         }
-        k, single = here["fold"].nunique(), [s.fractions for s in splits if s.name == split and s.folds is None]
-        ratio = single[0][2] / (single[0][0] + single[0][1]) if single else 1 / (k - 1) if k > 1 else 0.25
+        k = here["fold"].nunique()
+        ratio = next((s.test_over_train for s in splits if s.name == split), 1 / (k - 1 or 4))
         known = _card(dataset) if recipe is not None else None
         leading = _leading(here, np.atleast_1d((primary or {}).get(dataset, [])))
         margins = {table.metric or leading[0]: table.margin for table in tables if table.name == dataset}

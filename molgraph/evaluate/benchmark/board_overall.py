@@ -29,9 +29,9 @@ class Overall:
 
     @property
     def ranks(self) -> pd.DataFrame:
-        """The boards' ranks, methods x boards by title; NaN where a method has none."""
-        ranks = pd.DataFrame({title: board.ranking.table["rank"] for title, board in self.boards.items()})
-        return ranks.reindex(self.table.index)
+        """The boards' ranks, methods x boards by title; NaN where a method has none, or the board decides nothing."""
+        ranks = {t: b.ranking.table["rank"].mul(1.0 if b.decides else np.nan) for t, b in self.boards.items()}
+        return pd.DataFrame(ranks).reindex(self.table.index)
 
     @property
     def compared(self) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ def bootstrap_errors(records: Records, board: Board) -> pd.DataFrame | None:
 
     Returns:
         A row and a column for each ranked method; None where fewer than two methods are ranked, or the test part has
-        fewer than 20 scaffolds, molecules or proteins.
+        fewer than 20 scaffolds, molecules or proteins. ``attrs["df"]``: degrees of freedom for t, the number of groups
+        less 1, of uneven ones that of as many even ones as vary so, ``(sum m)² / sum m²``.
     """
     methods = board.ranking.ranked
     problem = records.problems[board.dataset]
@@ -59,7 +60,9 @@ def bootstrap_errors(records: Records, board: Board) -> pd.DataFrame | None:
     apart = scores[:, :, None] - scores[:, None, :]
     errors = np.nanstd(apart, axis=0, ddof=1)
     np.fill_diagonal(errors, np.nanstd(scores, axis=0, ddof=1))
-    return pd.DataFrame(errors, index=methods, columns=methods)
+    found = pd.DataFrame(errors, index=methods, columns=methods)
+    found.attrs["df"] = min(len(each) ** 2 / int((np.bincount(each) ** 2).sum()) for each in clusters) - 1
+    return found
 
 
 def _score(found: Predicted, drawn: np.ndarray, targets: Sequence[Target], metric: str) -> float:

@@ -20,7 +20,7 @@ from molgraph.base.toml_config import parse_json
 from molgraph.data.cards import card
 from molgraph.data.content import content_hash
 from molgraph.data.datasets import edition_names, load_dataset
-from molgraph.data.splits.unused_rows import unused_rows
+from molgraph.data.splits.unused_rows import RowCount, unused_rows
 from molgraph.data.table import Table
 from molgraph.data.table_parquet import write_table
 from molgraph.evaluate.benchmark.cells import Cell, cell_key
@@ -80,16 +80,9 @@ class DatasetPlan:
         return whole + tuple(f"{self.dataset}, {label} is refused: {why}" for label, why in self.refused_splits.items())
 
     @property
-    def unused(self) -> str:
-        """Which of its rows no method is given, in one line; empty where there are none.
-
-        Example:
-            >>> DatasetPlan("bbbp", rows=2050, left_out={"cannot be read": 11}).unused
-            'bbbp: 11 of 2,050 rows cannot be used: 11 cannot be read'
-        """
-        reasons = ", ".join(f"{n:,} {reason}" for reason, n in self.left_out.items())
-        lost = sum(self.left_out.values())
-        return f"{self.dataset}: {lost:,} of {self.rows:,} rows cannot be used: {reasons}" if lost else ""
+    def row_count(self) -> RowCount:
+        """Its rows, and those that no method is given."""
+        return RowCount(self.rows, self.left_out, self.notes)
 
     def table_file(self, out: Path) -> Path:
         """Where its table lies for the cells' processes."""

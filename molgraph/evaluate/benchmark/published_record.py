@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from molgraph.base.csv_text import csv_text
@@ -49,6 +50,7 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
     for board in report.boards:
         found = leading.setdefault(board.dataset, [])
         found += [board.metric] if board.primary and board.metric not in found else []
+    single = [(b.place, b.errors) for b in report.boards if b.errors is not None]
     about = {
         "format": FORMAT,
         "name": report.recipe_name,
@@ -57,9 +59,7 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
         # the labels, which are not in the record, are needed for these
         "entered": {b.dataset: dict(b.entered) for b in report.boards if b.entered},
         "ceilings": [[*b.place, c.value, c.sd, c.source] for b in report.boards for c in b.ceilings],
-        "errors": [
-            [*b.place, [*b.errors.index], b.errors.to_numpy().tolist()] for b in report.boards if b.errors is not None
-        ],
+        "errors": [[*place, [*e.index], e.to_numpy().tolist(), e.attrs["df"]] for place, e in single],
         **{name: getattr(report, name) for name in _PLAIN},
         "refused_splits": [[*place, why] for place, why in report.refused_splits.items()],
     }
@@ -87,10 +87,10 @@ def read_record(folder: str | Path) -> BenchReport:
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']!r}")
         ceilings = [((dataset, split, metric), Ceiling(*rest)) for dataset, split, metric, *rest in about["ceilings"]]
-        errors = {  # later than leading
-            (dataset, split, metric): pd.DataFrame(values, methods, methods)
-            for dataset, split, metric, methods, values in about.get("errors", [])
-        }
+        errors = {}
+        for dataset, split, metric, methods, values, *df in about.get("errors", []):  # later than leading, and df still
+            errors[dataset, split, metric] = found = pd.DataFrame(values, methods, methods)
+            found.attrs["df"] = df[0] if df else np.inf
         known = {key: about[key] for key in _PLAIN}
         leading, scores = dict(about["leading"]), read_scores(folder / PACKED)
         counts = about.get("rows", {}).items()  # later than leading
@@ -101,9 +101,7 @@ def read_record(folder: str | Path) -> BenchReport:
         raise DataError(f"{folder} is no record of a benchmark: {error}", hint="was it written by molgraph?") from error
     boards = [
         replace(
-            b,
-            ceilings=tuple(each for place, each in ceilings if place == b.place),
-            entered=entered.get(b.dataset, {}),
+            b, ceilings=tuple(each for place, each in ceilings if place == b.place), entered=entered.get(b.dataset, {})
         ).tested_by(errors.get(b.place))
         for b in make_boards(scores, recipe, primary=leading, rows=rows)
     ]

@@ -15,7 +15,7 @@ from molgraph.evaluate.statistics import holm
 ALPHA = 0.05
 LEAST_WILCOXON = 20  # folds from which Wilcoxon's test is asked too
 PAIR = [
-    "a", "b", "difference", "low", "high", "d", "d_low", "d_high", "p", "different", "verdict", "wilcoxon_p",
+    "a", "b", "difference", "low", "high", "d", "p", "different", "verdict", "wilcoxon_p",
     "disagrees", "tukey",
 ]  # fmt: skip
 _TINY = 1e-13  # of the scores' size: below it a spread or a difference is rounding
@@ -30,11 +30,11 @@ class Ranking:
     # methods share one exactly where neither is better). ``rank`` is NaN where nothing was tested
     table: pd.DataFrame
     # a row a pair of ranked methods, in the table's order: ``difference`` (mean of a less mean of b), ``low``,
-    # ``high`` (simultaneous, Bonferroni's; no further than 0 where Holm's rule says ``different``), ``d``, ``d_low``,
-    # ``d_high`` (Cohen's, paired, 95% each by itself), ``p`` (adjusted), ``different``, ``verdict`` (the
-    # first is ``better``, or ``equivalent``: the interval lies within the margin, or ``undecided``), ``wilcoxon_p``
-    # (adjusted; NaN below 20 folds), ``disagrees`` (whether that test decides otherwise) and ``tukey`` (whether
-    # Tukey's test after a repeated-measures ANOVA, which takes folds for independent, tells them apart)
+    # ``high`` (simultaneous, Bonferroni's; no further than 0 where Holm's rule says ``different``), ``d``
+    # (Cohen's, of the paired folds), ``p`` (adjusted), ``different``, ``verdict`` (the first is ``better``, or
+    # ``equivalent``: the interval lies within the margin, or ``undecided``), ``wilcoxon_p`` (adjusted; NaN below 20
+    # folds), ``disagrees`` (whether that test decides otherwise) and ``tukey`` (whether Tukey's test after a
+    # repeated-measures ANOVA, which takes folds for independent, tells them apart)
     pairs: pd.DataFrame
     n_folds: int  # folds that were compared
     higher_is_better: bool
@@ -90,7 +90,8 @@ def rank_methods(
         test_over_train: test rows over training rows of a fold; 1/4 with five folds, 0 for folds that share nothing.
         margin: the smallest difference that matters; without one no two methods are equivalent.
         errors: of one fold, the standard errors of the methods' differences (of ``bootstrap_errors``), by which they
-            are tested as normal; without them one fold is not tested.
+            are tested by t with ``errors.attrs["df"]`` degrees of freedom, as normal without; one fold without errors
+            is not tested.
         why: why a method lacks folds, by name.
 
     Raises:
@@ -117,13 +118,14 @@ def rank_methods(
     whole = [name for name in order if name not in left_out]
     known = n == 1 and errors is not None and {*whole} <= {*errors.index}
     spread = errors.loc[whole, whole].to_numpy() if known and errors is not None else None
-    pairs = _pairs(kept[whole], test_over_train, margin, spread)
+    df = np.inf if errors is None else float(errors.attrs.get("df", np.inf))
+    pairs = _pairs(kept[whole], test_over_train, margin, spread, df)
     above = np.zeros((len(whole), len(whole)), dtype=bool)
     if len(pairs):
         above[np.triu_indices(len(whole), 1)] = pairs["verdict"] == "better"
     half = _half_width(kept.std()[order].to_numpy(), has[order].to_numpy(), ALPHA, test_over_train)
     if spread is not None:
-        half[: len(whole)] = _half_width(np.diag(spread), np.inf, ALPHA, 1.0)
+        half[: len(whole)] = _half_width(np.diag(spread), df + 1, ALPHA, 1.0 - 1 / (df + 1))
     table = pd.DataFrame(index=order.rename("method"), columns=["rank"], dtype=np.float64)
     table = table.assign(mean=mean, low=mean[order] - half, high=mean[order] + half, sd=kept.std(), folds=has)
     table["groups"] = [*letter_groups(above | above.T), *[""] * len(left_out)]
@@ -140,9 +142,9 @@ def _half_width(sd: np.ndarray, n: np.ndarray | float, alpha: float | np.ndarray
         return np.asarray(stdtrit(np.maximum(n - 1, 1), 1 - np.asarray(alpha) / 2) * sd * np.sqrt(1 / n + ratio))
 
 
-def _pairs(x: pd.DataFrame, ratio: float, margin: float | None, spread: np.ndarray | None) -> pd.DataFrame:
+def _pairs(x: pd.DataFrame, ratio: float, margin: float | None, spread: np.ndarray | None, df: float) -> pd.DataFrame:
     """Test every pair of columns; no row where there are fewer than two methods, or two folds without errors."""
-    from scipy.special import nctdtrinc, stdtr
+    from scipy.special import stdtr
     from scipy.stats import wilcoxon
 
     n, k = x.shape
@@ -157,16 +159,13 @@ def _pairs(x: pd.DataFrame, ratio: float, margin: float | None, spread: np.ndarr
     if spread is None:
         sd = apart.std(axis=0, ddof=1)
     else:
-        sd, m, ratio = spread[i, j].copy(), np.inf, 1.0  # errors as they are, as of folds without end
+        sd, m, ratio = spread[i, j].copy(), df + 1, 1.0 - 1 / (df + 1)  # errors as they are
     sd[sd <= small] = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(difference == 0, 0.0, np.abs(difference) / (sd * np.sqrt(1 / m + ratio)))
         d = np.where((sd > 0) & (n > 1), difference / sd, np.nan)
     p = holm(2 * stdtr(m - 1, -t))
     half, different = _half_width(sd, m, ALPHA / len(p), ratio), p < ALPHA
-    size = np.abs(d) * np.sqrt(n)
-    size = np.where(size < 1e3, size, np.nan)  # of larger ones the limits take long, and say nothing
-    near, far = (nctdtrinc(n - 1, q, size) / np.sqrt(n) for q in (0.975, 0.025))  # Cumming and Finch 2001
     names, rank_p = x.columns.to_numpy(), np.full(len(i), np.nan)
     if n >= LEAST_WILCOXON:
         rank_p = holm(wilcoxon(apart, zero_method="zsplit", method="asymptotic").pvalue)
@@ -175,11 +174,8 @@ def _pairs(x: pd.DataFrame, ratio: float, margin: float | None, spread: np.ndarr
     reach = np.where(different, np.minimum(half, np.abs(difference)), half)  # towards 0
     low, high = difference - np.where(difference > 0, reach, half), difference + np.where(difference < 0, reach, half)
     verdict = np.where(within, "equivalent", np.where(better, "better", "undecided"))
-    columns = (
-        names[i], names[j], difference, low, high,
-        d, np.where(d < 0, -far, near), np.where(d < 0, -near, far), p, different, verdict,
-        rank_p, np.isfinite(rank_p) & (different != (rank_p < ALPHA)), _tukey(values, np.abs(difference)),
-    )  # fmt: skip
+    odd, tukey = np.isfinite(rank_p) & (different != (rank_p < ALPHA)), _tukey(values, np.abs(difference))
+    columns = (names[i], names[j], difference, low, high, d, p, different, verdict, rank_p, odd, tukey)
     return pd.DataFrame(dict(zip(PAIR, columns, strict=True)))
 
 

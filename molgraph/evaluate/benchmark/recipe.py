@@ -83,6 +83,13 @@ class BenchSplit(Section):
         return self.label or self.recipe.replace("/", "-") + folds
 
     @property
+    def test_over_train(self) -> float:
+        """Test rows over training rows of a split; pairs whose ends are both new are tested in a fold of each."""
+        if self.folds is None:
+            return self.fractions[2] / (self.fractions[0] + self.fractions[1])
+        return (self.folds - 1.0) ** (-2 if self.recipe == "cold-both" else -1)
+
+    @property
     def parts(self) -> list[tuple[int, int]]:
         """Repeat and fold of each split that it stands for; a split without folds is fold 0 of its repeat."""
         return [*product(range(self.repeats if self.folds else len(self.seeds)), range(self.folds or 1))]

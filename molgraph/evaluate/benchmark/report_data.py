@@ -17,7 +17,6 @@ from molgraph.base.contracts import RUN_ONLY
 from molgraph.base.errors import DataError
 from molgraph.chem.identity import identities_of
 from molgraph.data.replicates import replicate_sd
-from molgraph.data.splits.unused_rows import RowCount
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
 from molgraph.evaluate.benchmark.board_overall import Overall, summarise
 from molgraph.evaluate.benchmark.bootstrap import bootstrap_errors
@@ -82,8 +81,16 @@ class BenchReport:
     @property
     def commands(self) -> list[str]:
         """How to do it again."""
-        run = f"molgraph bench run {self.recipe_name}.toml -o bench/{self.recipe_name}"
-        return [run, f"molgraph bench report bench/{self.recipe_name} --leaderboard LEADERBOARD.md"]
+        recipe, out = f"{self.recipe_name}.toml", f"bench/{self.recipe_name}"
+        rows = sorted({name for board in self.boards for name in board.entered})
+        entered = [f"molgraph bench submit {out} {name}.csv --card {name}.toml" for name in rows]
+        entered = (
+            [f"molgraph bench export {recipe} -o {out}   # its test files are to be predicted", *entered]
+            if rows
+            else []
+        )
+        run = f"molgraph bench run {recipe} -o {out}"
+        return [run, *entered, f"molgraph bench report {out} --leaderboard LEADERBOARD.md"]
 
 
 def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
@@ -96,7 +103,7 @@ def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
         )
     recipe, problems = records.recipe, records.problems
     leading = {name: [m[0] for m in p.metrics.values()] for name, p in problems.items() if p.metrics}
-    rows = {name: RowCount(problem.rows, problem.left_out, problem.notes) for name, problem in problems.items()}
+    rows = {name: problem.row_count for name, problem in problems.items()}
     boards = make_boards(scores, recipe, primary=leading, rows=rows)
     places = list(dict.fromkeys((board.dataset, board.split) for board in boards)) if slices else []
     made = ((p, slice_records(records, problems[p[0]], p[1])) for p in progress.track(places, label="slices"))

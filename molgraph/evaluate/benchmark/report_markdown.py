@@ -71,7 +71,8 @@ def _summary(overall: Overall) -> list[str]:
     if places := frame["mean_place"].notna().any():
         columns["mean place"] = [number(each) for each in frame["mean_place"]]
     loses = f"loses to {text(against)}"
-    for head, name in (("first (shared)", "first"), ("first alone", "alone"), (loses, "loses")):
+    held = any(board.reference for board in overall.boards.values())
+    for head, name in (("first (shared)", "first"), ("first alone", "alone"), *[(loses, "loses")] * held):
         columns[head] = [f"{n:.0f}" for n in frame[name]]
     for title, ranks in overall.ranks.items():
         columns[text(title)] = [f"**{r:.0f}**" if r == 1 else f"{r:.0f}" if np.isfinite(r) else NONE for r in ranks]
@@ -89,13 +90,14 @@ def board_lines(board: Board) -> list[str]:
     out = [f"{label}, {arrow} is better.{used} **{text(board.sentence)}.**", "", text(" ".join(sentences(board))), ""]
     shown, others = board_rows(board), beside_texts(board)
     head = ["rank", "method", label, *others, "groups", "to the first", "folds", "CPU a cell, s", "failed"]
-    head.append(against := f"against {text(board.against)}")
+    head += [against := f"against {text(board.against)}"] * bool(board.reference)
     rows = []
     for r, beside in zip(shown.itertuples(), others.to_numpy(), strict=True):
         marks = [text(mark) for mark in (badge(board, r.Index), r.note) if mark]
         name = text(r.Index) + (f" ({'; '.join(marks)})" if marks else "")
         step = f"{r.step} ({r.span})" if r.span else NONE
-        rows.append([r.place, name, r.score, *beside, r.groups, step, str(r.folds), r.cpu, str(r.failures), r.against])
+        cells = [r.place, name, r.score, *beside, r.groups, step, str(r.folds), r.cpu, str(r.failures)]
+        rows.append([*cells, *[r.against] * bool(board.reference)])
     for q in board.quoted:
         name = f"*{text(q.method)}, quoted, never ranked: {text(q.protocol)}; {text(q.source)}*"
         rows.append(["", name, f"*{q.value:g}*", *[""] * (len(head) - 3)])

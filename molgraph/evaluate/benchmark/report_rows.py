@@ -59,13 +59,13 @@ def span(low: float, high: float) -> str:
 def board_rows(board: Board) -> pd.DataFrame:
     """The board's frame, a row a method, with texts.
 
-    They are ``place`` (the rank), ``score``, ``step`` and ``span`` (the difference to the first and its interval),
-    ``cpu`` (seconds of a cell) and ``against`` (the verdict against the reference).
+    They are ``place`` (the rank, where the board decides anything), ``score``, ``step`` and ``span`` (the difference
+    to the first and its interval), ``cpu`` (seconds of a cell) and ``against`` (the verdict against the reference).
     """
     frame, digits = board.to_frame(), decimals(board)
     half = (frame["high"] - frame["low"]) / 2
     rooms = [f" ± {scored(each, digits)}" if np.isfinite(each) else "" for each in half]
-    frame["place"] = [f"{rank:.0f}" if np.isfinite(rank) else NONE for rank in frame["rank"]]
+    frame["place"] = [f"{rank:.0f}" if np.isfinite(rank) and board.decides else NONE for rank in frame["rank"]]
     frame["score"] = [scored(mean, digits) + room for mean, room in zip(frame["mean"], rooms, strict=True)]
     frame["step"] = frame["to_best"].map(signed)
     frame["span"] = [span(*ends) for ends in frame[["to_best_low", "to_best_high"]].to_numpy()]
@@ -139,8 +139,9 @@ def how_tested(board: Board) -> str:
     if ranking.bootstrap:
         return (
             "One split: its test rows were drawn anew (molecules by scaffold, pairs by molecule and by protein) for "
-            f"the errors of scores and differences; Holm's correction over {count(len(pairs), 'pair')}, family-wise "
-            f"error {ALPHA:g}. That tells of other test rows, not of other training sets or seeds."
+            "the errors of scores and differences, by which t-tests judge; Holm's correction over "
+            f"{count(len(pairs), 'pair')}, family-wise error {ALPHA:g}. That tells of other test rows, not of other "
+            "training sets or seeds."
         )
     text = f"t-tests over {n} paired folds with Nadeau and Bengio's variance (test over training rows "
     text += f"{ranking.test_over_train:.3g}), Holm's correction over {len(pairs)} pair{'s' * (len(pairs) > 1)}, "

@@ -52,7 +52,7 @@ class Ran(Planned):
     @property
     def unused(self) -> tuple[str, ...]:
         """Rows of the datasets that no method is given, and why, a line each."""
-        return tuple(problem.unused for problem in self.problems.values() if problem.unused)
+        return tuple(f"{name}: {each.row_count}" for name, each in self.problems.items() if each.left_out)
 
 
 def run_benchmark(

@@ -16,7 +16,7 @@ from molgraph.evaluate.benchmark.report import anchor, report_page
 from molgraph.evaluate.benchmark.report_data import BenchReport
 from molgraph.evaluate.benchmark.report_rows import badge, board_rows, error_label
 from molgraph.evaluate.benchmark.standings import question_of
-from molgraph.evaluate.report_style import NONE, number, render
+from molgraph.evaluate.report_style import number, render
 
 INDEX = "index.html"
 
@@ -39,19 +39,10 @@ def write_site(reports: Sequence[BenchReport], out: Path) -> list[Path]:
     pages = {page_of(report.recipe_name, "board"): report for report in reports}
     boards = [(b, _rows(page, report, b)) for page, report in pages.items() for b in report.boards if b.primary]
     rows = pd.concat([each for _, each in boards])
-    verdicts = {
-        "beats": rows["reference"] == "better",
-        "loses": rows["reference"] == "worse",
-        "judged": rows["reference"] != "",
-    }
-    methods = (
-        rows.assign(**verdicts)
-        .groupby("method")
-        .agg(
-            {"place": "size", "first": "sum", "beats": "sum", "loses": "sum", "judged": "sum"}
-            | {"cpu_seconds": "median", "badge": "max"}
-        )
-    )
+    held = rows["reference"]
+    held = rows.assign(beats=held == "better", loses=held == "worse", judged=held != "").groupby("method")
+    sums = dict.fromkeys(("first", "beats", "loses", "judged"), "sum")
+    methods = held.agg({"place": "size", **sums, "cpu_seconds": "median", "badge": "max"})
     methods = methods.loc[rows.sort_values(["rank", "method"])["method"].unique()]
     summary = f"{count(len(boards), 'board')} of {count(len(pages), 'benchmark')}, {count(len(methods), 'method')}"
     common = {"number": number, "page_of": page_of}
@@ -86,7 +77,6 @@ def _rows(page: str, report: BenchReport, board: Board) -> pd.DataFrame:
     """A board's methods, as the index and the methods' pages show them."""
     rows = board_rows(board).reset_index(names="method")
     return rows.assign(
-        place=rows["place"] if board.decides else NONE,
         first=(rows["rank"] == 1) & board.decides,
         badge=[badge(board, name) for name in rows["method"]],
         dataset=board.title,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -87,7 +87,7 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
     row = BenchMethod(name=about.name, kind="external")
     recipe = records.recipe.model_copy(update={"method": (*records.recipe.method, row)})
     badge = f"reproduced: {reproduced}" if reproduced else "self-reported"
-    checked = []  # all of them, before anything is written
+    checked, judged = [], dict[tuple[str, str], list[tuple[Any, np.ndarray]]]()  # all, before anything is written
     for (dataset, label, repeat, fold), part in frame.groupby(KEYS, sort=False, dropna=False):
         key, where = (dataset, label, int(repeat), int(fold)), f"{dataset} {label} r{repeat}-f{fold}"
         if key not in splits:
@@ -99,6 +99,7 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
                 f"{where} is another split, or of other data: {part['split_hash'].iloc[0]}, the run has {mark}"
             )
         made = _check(splits[key], test, part, where, label_noise(dataset))
+        judged.setdefault((dataset, label), []).append((test.y, made.value))
         tested = _parents(test.smiles) if pretrained else set()
         cell = Cell(*key, about.name, 0, sha256(content + card.read_bytes() + repr((dataset, key[1:])).encode()))
         manifest = make_manifest(cell, problem, recipe, Outcome("ok", "", {"notes": [badge]}))
@@ -106,6 +107,9 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
         told = {**about.model_dump(), "seen": [len(pretrained & tested), len(tested)] if pretrained else None}
         theirs = {"versions": {}, "machine": {}, "seconds": {"total": about.seconds}, "external": told}
         checked.append((cell, test, made, manifest | ours | theirs))
+    for (dataset, label), folds in judged.items():  # together too: folds may be small, and a class rare
+        y, value = (np.concatenate(each) for each in zip(*folds, strict=True))
+        refuse_labels(tables[dataset].row_targets, y, value, label_noise(dataset), f"{dataset} {label}")
     there = {(cell.dataset, *cell.part) for cell, *_ in checked}
     for dataset, label in sorted({key[:2] for key in there}):
         asked = [key for key in splits if key[:2] == (dataset, label)]
@@ -143,10 +147,15 @@ def _read(path: Path, most: int) -> tuple[pd.DataFrame, bytes]:
         raise DataError(f"{path} has no column {lacks[0]!r}", hint="keep the columns of the test.csv files")
     if not len(frame):
         raise DataError(f"{path} has no rows")
+    heads = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0]
+    if heads.duplicated().any():
+        raise DataError(f"{path} has two columns {heads[heads.duplicated()].iloc[0]!r}", hint="keep one of them")
     for name in ("repeat", "fold", "row"):
         whole = pd.to_numeric(frame[name], errors="coerce")
-        if (bad := ~(whole % 1 == 0)).any():
-            raise DataError(f"{path} has {name} {frame[name][bad].iloc[0]!r}, no whole number", hint="keep that column")
+        if (bad := ~((whole % 1 == 0) & (whole.abs() < 2**53))).any():
+            raise DataError(
+                f"{path} has {name} {str(frame[name][bad].iloc[0])!r}, no whole number", hint="keep that column"
+            )
         frame[name] = whole.astype(np.int64)
     return frame, path.read_bytes()
 
@@ -174,6 +183,8 @@ def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: fl
     for column in (name for target in test.row_targets for name in target.columns):
         if column not in frame:
             raise DataError(f"{where} has no column {column!r}", hint="a column of predictions for each target")
+        if frame[column].dtype == bool:
+            raise DataError(f"{where} has True and False as {column!r}", hint="give numbers: 1 and 0, or probabilities")
         with np.errstate(over="ignore"):  # what single precision cannot hold is no finite number, as it is kept so
             values[column] = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float32).astype(np.float64)
         if len(bad := frame["row"][~np.isfinite(values[column])]):
@@ -185,7 +196,7 @@ def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: fl
         if target.kind == "multiclass" and np.abs(p.sum(axis=0) - 1).max() > WHOLE:
             raise DataError(f"{where} has probabilities of {target.name!r} that do not sum to 1")
     value = np.stack([*values.values()], axis=1)
-    refuse_labels(test, value, noise, where)
+    refuse_labels(test.row_targets, test.y, value, noise, where)
     return Prediction(test.ids, test.row_targets, value, test.status, test.reason)
 
 

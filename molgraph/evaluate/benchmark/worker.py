@@ -70,7 +70,7 @@ def run_job(job: Job) -> dict[str, Any]:
     seconds = {"search": searched - began, "fit": fitted - made, "predict": time.perf_counter() - fitted}
     _check(prediction, test, job)
     if ":" in job.method.name:  # by import path; it runs where the labels can be read
-        refuse_labels(test, prediction.value, job.noise, job.method.row)
+        refuse_labels(test.row_targets, test.y, prediction.value, job.noise, job.method.row)
     write_predictions(Path(job.folder) / PREDICTIONS, split.test, test, prediction)
     notes = [*method.notes, *found.pop("notes", ())]
     unlearned = dict(prediction.unlearned)

@@ -1,0 +1,26 @@
+"""Labels in the place of predictions, of classes and of numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from molgraph.evaluate.label_check import perfect
+
+
+def test_classes_that_are_told_apart_without_a_slip_are_labels() -> None:
+    y = np.arange(24) % 2
+    p = 0.2 + 0.6 * y
+    assert "every molecule of class 1" in perfect(p, y, True, 0.0)
+    assert not perfect(np.where(np.arange(24) == 1, 0.1, p), y, True, 0.0), "a slip"
+    assert not perfect(np.full(24, 0.5), y, True, 0.0)
+    sure = np.repeat([0.0, 1.0], 100)
+    flipped = np.where(np.arange(200) == 7, 1.0, sure)
+    assert "measured classes themselves in 99% of the rows" in perfect(flipped, sure, True, 0.0)
+    assert not perfect(np.where(np.arange(200) % 20 == 7, 1.0 - sure, sure), sure, True, 0.0), "one in twenty"
+    several = np.arange(90) % 3
+    assert "measured classes" in perfect(np.eye(3)[several], several, False, 0.0)
+    assert not perfect(np.full((90, 3), 1 / 3), several, False, 0.0)
+    noisy = y + 0.1 * np.random.default_rng(0).normal(size=24)
+    assert "repeats of the measurement" in perfect(noisy, y.astype(float), False, 0.6) and not perfect(
+        noisy, y, False, 0.0
+    )
