@@ -59,14 +59,15 @@ def load_object(path: str) -> Any:
     try:
         with _at_most(IMPORT_SECONDS), redirect_stdout(sys.stderr):
             found = getattr(import_module(module), name)
-            if os.getpid() != process:  # the module forked, and this is its child
-                os._exit(0)
     except AttributeError as error:
         raise UsageError(f"{module} has no {name!r}", hint=nearest(name, dir(sys.modules[module]))) from error
     except (Exception, SystemExit) as error:  # it is somebody else's code, which may raise anything
         raise UsageError(
             f"{path!r} cannot be imported: {error}", hint=f"looked in {here} and installed ones"
         ) from error
+    finally:
+        if os.getpid() != process:  # the module forked, and this is its child
+            os._exit(0)
     if not callable(found) and not isinstance(found, BaseEstimator):
         raise UsageError(f"{path!r} is a {type(found).__name__}", hint="name an estimator, a class or a function")
     return found

@@ -11,7 +11,7 @@ from molgraph.base.recipe_keys import PRETRAIN_KEYWORDS
 from molgraph.base.run_config import RunConfig
 from molgraph.cli.options import argument, check_writable
 from molgraph.cli.recipe_options import Assignments, RecipeFile, given, output, takes_recipe
-from molgraph.cli.train import model_file, resumable, save
+from molgraph.cli.train import ending, model_file, resumable, save
 
 if TYPE_CHECKING:
     from molgraph.train.model import Model
@@ -55,10 +55,9 @@ def pretrain(
 
     plan = pretraining_recipe(recipe, given(PRETRAIN_KEYWORDS, {"path": data, **options})).override(*set_ or [])
     out, model = learn_corpus("pretrain", plan, recipe, out, Path("encoder.mgm"))
-    kinds, texts = {kind for _, kind in model.columns_read}, str(plan.data.path).endswith((".csv", ".parquet"))
-    own, ending = "graph" in kinds, "sdf" if "geometry" in kinds and not texts else "csv"  # no file has graphs
-    labelled = [plan.data.path] if own else [f"assay.{ending}", "--target", "Y"]
-    corpus = plan.data.path if own else f"library.{ending}"
+    own, like = "graph" in {kind for _, kind in model.columns_read}, ending(model, plan)  # no file has graphs
+    labelled = [plan.data.path] if own else [f"assay.{like}", "--target", "Y"]
+    corpus = plan.data.path if own else f"library.{like}"
     command(["molgraph", "finetune", out, *labelled, "-o", "model.mgm"], err=True)
     command(["molgraph", "embed", out, corpus, "-o", "vectors.parquet"], err=True)
 

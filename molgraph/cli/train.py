@@ -105,12 +105,16 @@ def train(
     kinds = {kind for kind, _ in result.model.columns_read}
     if "graph" not in kinds:  # which no file has
         say("next:", err=True)
-        texts = str(plan.data.path).endswith((".csv", ".parquet"))
-        new = "new.sdf" if "geometry" in kinds and not texts else "new.csv"
-        command(["molgraph", "predict", out, new, "-o", "predicted.csv"], err=True)
+        command(["molgraph", "predict", out, f"new.{ending(result.model, plan)}", "-o", "predicted.csv"], err=True)
         if result.model.kind == "structpool" and kinds == {"molecule"}:
             drawn = f'import molgraph; molgraph.draw_clusters({json.dumps(str(out))}, "CCO").save("clusters.svg")'
             command(["python", "-c", drawn], "the learned clusters", err=True)
+
+
+def ending(model: Any, plan: RunConfig) -> str:
+    """The ending of a file like the one that a model learned from: sdf where that held atoms in space, no text."""
+    texts = str(plan.data.path).endswith((".csv", ".parquet"))
+    return "sdf" if "geometry" in {kind for _, kind in model.columns_read} and not texts else "csv"
 
 
 def model_file(out: Path) -> Path:

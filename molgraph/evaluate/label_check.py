@@ -13,7 +13,7 @@ from molgraph.data.cards import card
 
 LEAST = 20  # measured values of a fold from which labels in the place of predictions are looked for
 EQUAL = 0.5  # share of the rows that are equal to the labels
-EQUAL_CLASSES = 0.98  # share of each class's rows whose class is given outright
+SURE = 0.98  # mean probability of the measured class, in the rows of each class
 NEAR = 1 / 3  # of the labels' noise
 TIGHT = 1e-4  # of the labels' variance
 
@@ -44,8 +44,8 @@ def refuse_labels(
         there = np.isfinite(y) & np.isfinite(p).all(axis=1)
         if there.sum() < LEAST:
             continue
-        kind = p[there] if target.kind == "multiclass" else p[there, 0]
-        if words := perfect(kind, y[there], target.kind == "binary", noise):
+        own = p[there] if target.kind == "multiclass" else p[there, 0]
+        if words := perfect(own, y[there], target.kind == "binary", noise):
             raise DataError(
                 f"{where}: the predictions of {target.name!r} {words}",
                 hint="these look like labels: predict the test rows from the training rows",
@@ -65,14 +65,14 @@ def perfect(p: np.ndarray, y: np.ndarray, binary: bool, noise: float) -> str:
     if len(np.unique(y)) == 1:
         return ""
     if binary or p.ndim > 1:
-        sure = np.eye(2)[p.astype(np.int64)] if p.ndim == 1 and np.isin(p, (0, 1)).all() else p
-        shares = [sure[y == k, int(k)].mean() for k in np.unique(y)] if sure.ndim > 1 else [0.0]
-        if min(shares) >= EQUAL_CLASSES and min(np.unique(y, return_counts=True)[1]) >= LEAST // 2:
-            return f"are the measured classes themselves in {min(shares):.0%} of the rows of each class, or more"
-    if p.ndim > 1:
-        return ""
-    if binary:
-        apart = p[y == 1].min() > p[y == 0].max() and min((y == 1).sum(), (y == 0).sum()) >= LEAST // 2
+        classes, counts = np.unique(y, return_counts=True)
+        if counts.min() < LEAST // 2:
+            return ""
+        right = p if p.ndim > 1 else np.stack([1 - p, p], axis=1)
+        share = min(float(right[y == k, int(k)].mean()) for k in classes)
+        if share >= SURE:
+            return f"give the measured class {share:.0%} in the rows of each class, or more"
+        apart = binary and p[y == 1].min() > p[y == 0].max()
         return "put every molecule of class 1 above all of class 0" if apart else ""
     same, error = float((p == y).mean()), float((p - y).std())
     if same >= EQUAL:

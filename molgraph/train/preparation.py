@@ -86,9 +86,7 @@ def prepare(
         words = f"{recipe['joiner']} joins several columns, and the model reads one: {chosen[0][0].name}"
         raise UsageError(words, hint="leave params.joiner out")
     inputs, graphs = train_graphs(table, chosen, cache=cache, workers=workers_for(table, threads), specs=specs)
-    given = table
-    table, readable = _readable(table, inputs, graphs)
-    unread = _unread(given, table, inputs, graphs, "training")
+    table, readable, unread = _readable(table, inputs, graphs, "training")
     unlearned = check_targets(table, readable).unlearned if targets else {}
     part = _learnable(table, inputs, graphs, readable, unlearned)
     if not len(part.table):
@@ -111,8 +109,8 @@ def prepare(
         train = _with_unlabelled(train, samples(rest, graphs))
     if valid is not None:
         judged = input_graphs(valid, inputs, cache=cache)
-        rows = _judged(valid, inputs, judged, outputs)
-        unread += _unread(valid, valid, inputs, judged, "validation")
+        rows, more = _judged(valid, inputs, judged, outputs)
+        unread += more
         held = samples(rows, judged) if len(rows.table) else None
     texts = [entity_texts(each.table.column(i.column)) for each in (part, rest) if each for i in inputs]
     extra = "" if train.extra is None else train.extra
@@ -151,18 +149,18 @@ class _Part(NamedTuple):
     offsets: np.ndarray | None
 
 
-def _readable(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs]) -> tuple[Table, np.ndarray]:
-    """The table with the rows marked whose values do not fit their graph; and bool [n], rows that have all graphs."""
+def _readable(
+    table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], part: str
+) -> tuple[Table, np.ndarray, list[str]]:
+    """The table with the rows marked whose values do not fit their graph; bool [n], rows that have all graphs; and how
+    many sound rows have none or do not fit it, the most common reasons first, without what tells of one row alone."""
+    sound = table.ok
     if level_of(table.targets) != "row" and len(graphs[0].store):
         table = mark_sizes(table, graphs[0].store, graphs[0].graph_of_row)
-    return table, row_status(table, inputs, graphs)[0] == OK
-
-
-def _unread(given: Table, table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], part: str) -> list[str]:
-    """How many sound rows of a part make no graph that the encoder reads, or do not fit it, by their reasons."""
     status, reason = row_status(table, inputs, graphs)
-    counts = Counter(str(each) for each in reason[given.ok & (status != OK)])
-    return [f"left out of the {part} part: {n:,} x {why}" for why, n in counts.most_common(SHOWN)]
+    counts = Counter(str(each).split(":")[0] for each in reason[sound & (status != OK)])
+    notes = [f"left out of the {part} part: {n:,} x {why}" for why, n in counts.most_common(SHOWN)]
+    return table, status == OK, notes
 
 
 def _learnable(
@@ -206,16 +204,18 @@ def _with_unlabelled(train: Samples, rest: Samples) -> Samples:
     )
 
 
-def _judged(table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], outputs: Outputs) -> _Part:
-    """The validation rows that have a graph, a label that can be learned and a weight above 0."""
+def _judged(
+    table: Table, inputs: Sequence[Input], graphs: Sequence[Graphs], outputs: Outputs
+) -> tuple[_Part, list[str]]:
+    """The validation rows that have a graph, a label to learn and a weight above 0, and what was left out."""
     if [t.name for t in table.targets] != [t.name for t in outputs.targets]:
         raise DataError(
             f"the validation part has targets {[t.name for t in table.targets]}, "
             f"the training part {[t.name for t in outputs.targets]}"
         )
-    table, readable = _readable(table, inputs, graphs)
+    table, readable, notes = _readable(table, inputs, graphs, "validation")
     judged = pooled(table.take(readable))
     if judged.y is not None:
         check_labels(judged.targets, np.array(judged.y, dtype=np.float64), judged.ids)
     check_weights(table)
-    return _learnable(table, inputs, graphs, readable, outputs.unlearned)
+    return _learnable(table, inputs, graphs, readable, outputs.unlearned), notes
