@@ -89,7 +89,5 @@ def _table(boards: Mapping[str, Board]) -> pd.DataFrame:
         "loses": (held == "worse").sum(axis=1),
     }
     table = pd.DataFrame(columns, index=methods)
-    order = table.assign(_place=place, _rank=rank.mean(axis=1)).sort_values(
-        ["percent", "_place", "_rank"], kind="stable"
-    )
-    return table.loc[order.index]
+    order = table.assign(_place=place, _rank=rank.mean(axis=1))
+    return table.loc[order.sort_values(["percent", "_place", "_rank"], kind="stable").index]
