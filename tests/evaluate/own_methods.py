@@ -57,13 +57,14 @@ def forks(train: list[str], y: np.ndarray, test: list[str]) -> np.ndarray:
 
 def escapes(train: list[str], y: np.ndarray, test: list[str], note: str = "") -> np.ndarray:
     """Leaves a process in a session of its own, whose parent has ended."""
-    if os.fork() == 0:
+    if (middle := os.fork()) == 0:
         os.setsid()
         if (child := os.fork()) == 0:
             time.sleep(600)
         with open(note, "a") as file:
             file.write(f"{child}\n")
         os._exit(0)
+    os.waitpid(middle, 0)  # the note is written
     return np.full(len(test), y.mean())
 
 
