@@ -58,7 +58,7 @@ class Fitted:
 @register(
     "method",
     "wl_kernel",
-    summary="support vectors on the Weisfeiler-Leman subtree kernel",
+    summary="support vectors on the WL subtree kernel",
     paper="Shervashidze et al. 2011, J. Mach. Learn. Res. 12:2539",
     tags=("kernel",),
 )

@@ -66,6 +66,7 @@ def embed(**given: Any) -> None:
         molgraph embed encoder.mgm library.smi -o vectors.parquet
         molgraph embed model.mgm new.csv -o vectors.npy
         molgraph embed model.mgm CCO c1ccccc1O
+        molgraph embed graphs.mgm dataset:mutag -o vectors.npy
     """
     _stream("embed", given)
 

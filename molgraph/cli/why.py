@@ -52,7 +52,9 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
             console.print(table)
             first = question.table.iloc[0]
             if first["first"]:
-                console.print(f"Start with {first.name}: it led {_share(first['first'], first['boards'])} boards.")
+                led, n = _share(first["first"], first["boards"]), int((question.table["first"] == first["first"]).sum())
+                why = f"it led {led} boards" if n == 1 else f"best mean place of the {n} that led {led} boards"
+                console.print(f"Start with {first.name}: {why}.")
             console.print()
         if rows := [*_others(standings).itertuples()]:
             named = ", ".join(f"{row.method} ({row.model})" for row in rows)

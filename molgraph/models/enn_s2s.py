@@ -26,7 +26,7 @@ from molgraph.nn.updates import GRU
     "enn_s2s",
     tags=("3d",),
     system="mpnn",
-    summary="message passing between all atoms by their distances: edge network, GRU, Set2Set",
+    summary="messages over distances of all atoms",
     paper="Gilmer et al. 2017, ICML",
     line=("atoms", "all pairs", "edge network of the distance", "GRU", "set2set", "supervised"),
 )

@@ -22,7 +22,7 @@ from molgraph.nn.penalties import Penalties
     "encoder",
     "rfm",
     system="rfm",
-    summary="graph network: states of bonds, atoms and the molecule",
+    summary="graph network: bond, atom, molecule states",
     paper="Tacchetti et al. 2019, ICLR; Battaglia et al. 2018, arXiv:1806.01261",
     line=("bonds, atoms, graph", "bonds; members", "perceptron", "GRU", "state of the graph", "supervised"),
 )

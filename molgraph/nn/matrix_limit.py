@@ -83,9 +83,9 @@ class MatrixLimit:
         return relations.most_hops(batch, self.distance, self.most_rows)
 
     def _refusal(self, size: int, rows: int) -> UsageError:
-        needed = math.ceil(rows * self.width * BYTES / 1e6) / 1e3
+        needed, whole = (math.ceil(n * self.width * BYTES / 1e6) / 1e3 for n in (rows, size**2))
         least = "" if self.distance is None else "at least "  # pairs are counted up to the limit alone
-        value = f"to {needed:g} or more" if self.distance is None else f"above {needed:g}"
+        value = f"to {needed:g} or more" if self.distance is None else f"above {needed:g} ({whole:g} is enough)"
         higher = f"set max_matrix_gb {value} (training holds several such matrices), or "
         return UsageError(
             f"a graph of {size:,} nodes is too large for {self.model}, which {self.has}: "

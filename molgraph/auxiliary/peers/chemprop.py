@@ -30,7 +30,7 @@ AGGREGATIONS = {"mean": "MeanAggregation", "norm": "NormAggregation", "sum": "Su
     "method",
     "chemprop",
     tags=("peer",),
-    summary="chemprop's own D-MPNN: a peer to compare with (extra: peers)",
+    summary="chemprop's own D-MPNN (extra: peers)",
     paper="Heid et al. 2024, J. Chem. Inf. Model. 64:9; Yang et al. 2019, J. Chem. Inf. Model. 59:3370",
 )
 @dataclass(eq=False)

@@ -27,7 +27,7 @@ from molgraph.train.runtime import torch_settings
     "method",
     "deepchem",
     tags=("peer",),
-    summary="DeepChem's own models: DMPNN, or a multitask perceptron on ECFP, as peers to compare with",
+    summary="DeepChem's own DMPNN, or ECFP perceptron",
     paper="Ramsundar et al. 2019, Deep Learning for the Life Sciences; Wu et al. 2018, Chem. Sci. 9:513",
 )
 @dataclass(eq=False)

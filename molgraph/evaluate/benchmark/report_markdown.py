@@ -18,7 +18,7 @@ def leaderboard(report: BenchReport) -> str:
     """The leaderboard: one table a dataset and split for the metric that leads, and a summary over datasets."""
     lines = [f"# {text(report.title)}", "", "<!-- made by `molgraph bench report`; edits are lost -->", ""]
     facts = report.facts
-    recipe = f"Recipe `{facts.get('recipe', '')}`, sha256 `{facts.get('recipe sha256', '')[:16]}`"
+    recipe = f"Recipe `{facts.get('recipe', '')}`, settings of sha256 `{facts.get('recipe sha256', '')[:16]}`"
     lines += [f"{recipe}; molgraph {__version__}; computed {facts.get('computed', 'at an unknown date')}.", ""]
     failed = ", ".join(f"{n} {status}" for status, n in report.failed.items()) or "none failed"
     cells = f"{report.done:,} of {report.wanted:,} cells ({failed})"
