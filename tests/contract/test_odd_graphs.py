@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -129,6 +130,15 @@ def test_a_graph_of_five_thousand_nodes_is_encoded_or_refused(name: str, shape: 
         if words:
             assert "a graph of 5,000 nodes is too large for" in words, params
             assert "max_matrix_gb is 0." in words and "set max_matrix_gb " in words
+
+
+@pytest.mark.parametrize(("name", "params"), [("dag", {}), ("weave", {}), ("structpool", {"l_hop": 2})])
+def test_the_limit_that_a_refusal_calls_enough_is_enough(name: str, params: dict[str, Any]) -> None:
+    store = featuriser_of(name, "graph").featurise([graph(400, *((0, i) for i in range(1, 400)), node_label=[0] * 400)])
+    words = refusal(build(name, store, **params, max_matrix_gb=0.001), collate(store, np.arange(1)))
+    enough = re.search(r"set max_matrix_gb above [\d.]+ \(([\d.]+) is enough\)", words)
+    assert enough, words
+    assert not refusal(build(name, store, **params, max_matrix_gb=float(enough[1])), collate(store, np.arange(1)))
 
 
 def refusal(encoder: Encoder, batch: GraphBatch) -> str:
