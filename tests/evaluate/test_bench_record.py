@@ -46,14 +46,13 @@ PUBLISHED = [path.name for path in sorted(RECORDS.iterdir()) if path.name not in
 
 
 def folds_of(record: str, *, builtin: bool, out: Path) -> tuple[dict[tuple, str], dict[tuple, str]]:
-    """The hashes of a record's folds, and those its recipe gives now, of computed sets with or without a download."""
+    """The hashes of a record's folds, and those that its recipe gives now, of sets with or without a download."""
     recipe, found = BenchRecipe.from_toml(RECORDS / record / "recipe.toml"), dict[tuple, str]()
-    scores = read_scores(RECORDS / record / PACKED).query("split_hash != ''")
-    names = [n for n in recipe.datasets if n.startswith("chembl") == builtin and n in set(scores["dataset"])]
+    names = [name for name in recipe.datasets if name.startswith("chembl") == builtin]
     for name in names:
         parts, _ = freeze(recipe, out, name, load_dataset(name).table, write=False)
         found |= {(name, *part): split.hash for part, split in parts.items()}
-    scores = scores.query("dataset in @names")
+    scores = read_scores(RECORDS / record / PACKED).query("dataset in @names and split_hash != ''")
     keys = ["dataset", "split", "repeat", "fold"]
     return scores.drop_duplicates(keys).set_index(keys)["split_hash"].to_dict(), found
 
