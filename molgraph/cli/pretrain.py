@@ -55,7 +55,7 @@ def pretrain(
 
     plan = pretraining_recipe(recipe, given(PRETRAIN_KEYWORDS, {"path": data, **options})).override(*set_ or [])
     out, model = learn_corpus("pretrain", plan, recipe, out, Path("encoder.mgm"))
-    own, like = "graph" in {kind for _, kind in model.columns_read}, ending(model, plan)  # no file has graphs
+    own, like = "graph" in dict(model.columns_read), ending(model, plan)  # no file has graphs
     labelled = [plan.data.path] if own else [f"assay.{like}", "--target", "Y"]
     corpus = plan.data.path if own else f"library.{like}"
     command(["molgraph", "finetune", out, *labelled, "-o", "model.mgm"], err=True)

@@ -102,7 +102,7 @@ def train(
         say(f"recipe written to {save_recipe}", err=True)
     if report is not None:
         say(f"report written to {result.report(report)}", err=True)
-    kinds = {kind for kind, _ in result.model.columns_read}
+    kinds = dict(result.model.columns_read).keys()
     if "graph" not in kinds:  # which no file has
         say("next:", err=True)
         command(["molgraph", "predict", out, f"new.{ending(result.model, plan)}", "-o", "predicted.csv"], err=True)
@@ -114,7 +114,7 @@ def train(
 def ending(model: Any, plan: RunConfig) -> str:
     """The ending of a file like the one that a model learned from: sdf where that held atoms in space, no text."""
     texts = str(plan.data.path).endswith((".csv", ".parquet"))
-    return "sdf" if "geometry" in {kind for _, kind in model.columns_read} and not texts else "csv"
+    return "sdf" if "geometry" in dict(model.columns_read) and not texts else "csv"
 
 
 def model_file(out: Path) -> Path:

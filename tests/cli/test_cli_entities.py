@@ -231,3 +231,12 @@ def test_atoms_in_space_of_an_sd_file(tmp_path: Path) -> None:
     assert call(tmp_path, "evaluate", "m.mgm", "xyz.csv", "--geometry", "xyz")[0] == 0
     model = molgraph.load(tmp_path / "m.mgm")
     assert model.predict([WATER, METHANE]).status.tolist() == ["ok", "ok"]
+
+
+def test_a_column_of_smiles_called_geometry_holds_no_atoms_in_space(tmp_path: Path) -> None:
+    (tmp_path / "odd.tsv").write_text(
+        "geometry\ty\n" + "".join(f"{smiles}\t{i % 5}\n" for i, smiles in enumerate(DRUGS * 3))
+    )
+    wide = ("--smiles", "geometry", "-s", "params.d_hidden=8")
+    code, said = call(tmp_path, "train", "odd.tsv", "-t", "y", "-m", "gin", *QUICK, *wide, "-o", "m.mgm")
+    assert code == 0 and "new.csv" in said and "new.sdf" not in said, said
