@@ -13,7 +13,7 @@ from molgraph.base.process_tree import memory_mb
 from molgraph.evaluate.benchmark.cells import Cell
 from molgraph.evaluate.benchmark.job import Job
 from molgraph.evaluate.benchmark.local import LocalEngine
-from molgraph.evaluate.benchmark.loop import Forecast
+from molgraph.evaluate.benchmark.loop import seconds_left
 from molgraph.evaluate.benchmark.recipe import BenchMethod
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.evaluate.benchmark.scoring import score_records
@@ -101,12 +101,13 @@ def cell(dataset: str, method: str) -> Cell:
     return Cell(dataset, "random", 0, 0, method, 0, "")
 
 
-def test_the_forecast_goes_by_the_same_cell_then_the_method_then_the_dearest():
-    forecast = Forecast({"a": 10, "b": 100})
-    assert forecast.left([cell("a", "x")], 1) == 0
-    forecast.add(cell("a", "x"), 1.0)
-    forecast.add(cell("a", "x"), 3.0)
-    assert forecast.left([cell("a", "x")] * 2, 1) == 4
-    assert forecast.left([cell("b", "x")], 2) == 10
-    forecast.add(cell("a", "y"), 50.0)
-    assert forecast.left([cell("b", "z")], 1) == 500
+def test_the_time_left_goes_by_the_same_method_on_the_nearest_set_then_by_the_dearest():
+    rows = {"a": 10, "b": 100, "c": 400}
+    assert seconds_left([cell("a", "x")], {}, rows) == 0
+    known = {"x": {"a": [1.0, 3.0]}}
+    assert seconds_left([cell("a", "x")] * 2, known, rows) == 4
+    assert seconds_left([cell("b", "x")], known, rows) == pytest.approx(2 * 10**0.5)
+    known["y"] = {"a": [50.0]}
+    assert seconds_left([cell("b", "z")], known, rows) == pytest.approx(50 * 10**0.5)
+    known["x"]["b"] = [9.0]  # nearer than the other
+    assert seconds_left([cell("c", "x")], known, rows) == 18

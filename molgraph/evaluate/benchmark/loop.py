@@ -9,7 +9,9 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
+from math import log, sqrt
 from pathlib import Path
+from statistics import mean
 
 from molgraph.base import progress
 from molgraph.base.errors import StorageError
@@ -41,9 +43,8 @@ class Loop:
         self.claims = Claims(out / WORK / "claims")
         self.numbers, self.left = count(), deque[Cell]()
         self.running: dict[int, tuple[Cell, Job]] = {}
-        self.lost: Counter[int] = Counter()  # how often a running cell's server died
-        self.made: Counter[str] = Counter()
-        self.forecast = Forecast({name: problem.rows for name, problem in problems.items()})
+        self.made, self.lost = Counter[str](), Counter[int]()  # by status; how often a running cell's server died
+        self.seconds: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         self.failures: list[tuple[Cell, str, str]] = []
 
     def run(self, todo: list[Cell]) -> None:
@@ -122,7 +123,7 @@ class Loop:
         if outcome.status != "ok":
             self.failures.append((cell, outcome.status, outcome.reason))
             logger.info("%s: %s: %s", *self.failures[-1])
-        self.forecast.add(cell, outcome.seconds)
+        self.seconds[cell.method][cell.dataset].append(outcome.seconds)
         self._tell(cell)
 
     @property
@@ -138,36 +139,35 @@ class Loop:
         """Say so when the last fold of a method on a dataset has ended: the progress of a run without a terminal."""
         row = (ended.dataset, ended.split, ended.method)
         if all((cell.dataset, cell.split, cell.method) != row for cell in self._rest):
-            n, hours = len(self._rest), self.forecast.left(self._rest, self.engine.slots)
-            logger.info("%s: done%s", " ".join(row), f"; {n:,} cells are left, about {in_words(hours)}" if n else "")
+            n = len(self._rest)
+            logger.info("%s: done%s", " ".join(row), f"; {n:,} cells are left{self._time_left}" if n else "")
 
     def _words(self) -> str:
         """What runs now, what failed, and for how long it will go on, as cells of other methods cost other times."""
         now = ", ".join(f"{cell.dataset} {cell.method}" for cell, _ in [*self.running.values()][:2])
         failed = f", {len(self.failures)} failed" if self.failures else ""
-        hours = self.forecast.left(self._rest, self.engine.slots)
-        return f"{now or self.recipe.name}{failed}{f', about {in_words(hours)}' if hours else ''}"
+        return f"{now or self.recipe.name}{failed}{self._time_left}"
+
+    @property
+    def _time_left(self) -> str:
+        seconds = seconds_left(self._rest, self.seconds, {name: each.rows for name, each in self.problems.items()})
+        return f", about {in_words(seconds / self.engine.slots)}" if seconds else ""
 
 
-class Forecast:
-    """Seconds of cells to come: like those of the same dataset and method, else of the method by rows, else of any."""
+def seconds_left(cells: Iterable[Cell], known: Mapping[str, dict[str, list[float]]], rows: Mapping[str, int]) -> float:
+    """Seconds of work in these cells: as of the method on the set nearest in rows, times the root of the ratio of rows.
 
-    def __init__(self, rows: Mapping[str, int]) -> None:
-        self.rows = rows
-        self.known: dict[tuple[str, str], list[float]] = defaultdict(list)  # (dataset or "", method) -> seconds a row
-
-    def add(self, cell: Cell, seconds: float) -> None:
-        """Learn from a cell that ended."""
-        for dataset in (cell.dataset, ""):
-            self.known[dataset, cell.method].append(seconds / max(1, self.rows[cell.dataset]))
-
-    def left(self, cells: Iterable[Cell], jobs: int) -> float:
-        """Seconds until these cells are done, that many at once; 0 where nothing is known yet."""
-        rates = {key: sum(found) / len(found) for key, found in self.known.items()}
-        # cheap methods come first: the others will hardly be cheaper
-        dearest = max((rate for (dataset, _), rate in rates.items() if not dataset), default=0.0)
-        each = ((c, rates.get(("", c.method), dearest)) for c in cells)
-        return sum(self.rows[c.dataset] * rates.get((c.dataset, c.method), rate) for c, rate in each) / jobs
+    The root stands between forests, which take time with the rows, and networks with a least number of steps. A method
+    that has not run yet is taken for the dearest that has, as cheap ones come first; 0 where none has.
+    """
+    total = 0.0
+    for (dataset, method), n in Counter((cell.dataset, cell.method) for cell in cells).items():
+        times = []
+        for done in [known[method]] if method in known else known.values():
+            near = min(done, key=lambda each: abs(log(rows[each] / rows[dataset])))
+            times.append(n * mean(done[near]) * sqrt(rows[dataset] / rows[near]))
+        total += max(times, default=0.0)
+    return total
 
 
 def in_words(seconds: float) -> str:
