@@ -132,6 +132,7 @@ def _prepare(_: None) -> None:
 
     from rdkit import rdBase
     from rdkit.Chem import Descriptors  # noqa: F401 - with nearly all of rdkit, which takes half a second
+    from scipy.sparse import csgraph  # noqa: F401 - of the states of large molecules
 
     _inside = True
     rdBase.DisableLog("rdApp.*")

@@ -8,9 +8,7 @@ from rdkit import Chem
 _TABLE = Chem.GetPeriodicTable()
 _OUTER = np.array([0, *(_TABLE.GetNOuterElecs(z) for z in range(1, 119))])
 _SHELL = np.searchsorted([2, 10, 18, 36, 54, 86], np.arange(119)) + 1  # principal quantum number
-#: from so many atoms on, a search from each atom is faster than RDKit's distances, which take their third power
-_LARGE = 200
-_BLOCK = 1 << 20  # pairs of atoms at a time
+_LARGE = 200  # atoms, from which scipy's distances are used: RDKit's take time by the third power of the atoms
 _APART = 1e8  # RDKit's distance between atoms of different fragments
 
 
@@ -32,44 +30,15 @@ def estate_indices(mol: Chem.Mol) -> np.ndarray:
     number, degree, hydrogens = facts.T
     own = (4.0 / _SHELL[number] ** 2 * (_OUTER[number] - hydrogens) + 1) / np.maximum(degree, 1)
     own[degree == 0] = 0.0
-    if len(own) > _LARGE:
-        return own + _of_others(mol, own, degree)
-    nearness = (Chem.GetDistanceMatrix(mol) + 1) ** -2.0
+    nearness = (_distances(mol) + 1) ** -2.0
     return own + ((own[:, None] - own) * nearness).sum(axis=1)
 
 
-def _of_others(mol: Chem.Mol, own: np.ndarray, degree: np.ndarray) -> np.ndarray:
-    """The sum over other atoms for a large molecule: the same terms, added in the same order, a few atoms at a time."""
-    n = len(own)
-    by_distance = np.append(np.arange(1.0, n + 1), _APART + 1) ** -2.0
-    bonds = np.array([(b.GetBeginAtomIdx(), b.GetEndAtomIdx()) for b in mol.GetBonds()], dtype=np.int64).reshape(-1, 2)
-    ends = np.concatenate([bonds, bonds[:, ::-1]])
-    neighbours = ends[np.argsort(ends[:, 0], kind="stable"), 1]
-    first = np.cumsum(degree) - degree
-    out = np.empty(n)
-    step = max(1, _BLOCK // n)
-    for start in range(0, n, step):
-        atoms = np.arange(start, min(start + step, n))
-        distance = _distances(atoms, neighbours, first, degree)
-        out[atoms] = ((own[atoms, None] - own) * by_distance[distance]).sum(axis=1)
-    return out
+def _distances(mol: Chem.Mol) -> np.ndarray:
+    """float64 [atoms, atoms]: the bonds between two atoms, as RDKit counts them."""
+    if mol.GetNumAtoms() <= _LARGE:
+        return Chem.GetDistanceMatrix(mol)
+    from scipy.sparse.csgraph import shortest_path  # takes a tenth of a second, and few molecules are large
 
-
-def _distances(sources: np.ndarray, neighbours: np.ndarray, first: np.ndarray, degree: np.ndarray) -> np.ndarray:
-    """int64 [sources, atoms]: bonds between, -1 where there is no way; a search in breadth from all sources at once."""
-    n = len(degree)
-    distance = np.full(len(sources) * n, -1, dtype=np.int64)
-    order = np.empty(len(distance), dtype=np.int64)
-    front = np.arange(len(sources)) * n + sources  # places of a source's row and an atom
-    bonds = 0
-    while len(front):
-        distance[front] = bonds
-        bonds += 1
-        atom = front % n
-        count = degree[atom]
-        each = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        front = np.repeat(front - atom, count) + neighbours[np.repeat(first[atom], count) + each]
-        front = front[distance[front] < 0]
-        order[front] = np.arange(len(front))  # of places that were reached twice, one stays
-        front = front[order[front] == np.arange(len(front))]
-    return distance.reshape(len(sources), n)
+    distance = shortest_path(Chem.GetAdjacencyMatrix(mol), method="D", unweighted=True)
+    return np.minimum(distance, _APART)
