@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
 
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.samples import Sample
@@ -76,16 +77,9 @@ def shifted(code: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
         >>> given.tolist(), target.tolist()
         ([[0, 5, 6], [0, 7, 0]], [[5, 6, 0], [7, 0, -100]])
     """
-    lengths, n = offsets.diff(), len(offsets) - 1
-    rows = torch.arange(n, device=code.device)
-    row = rows.repeat_interleave(lengths)
-    place = torch.arange(len(code), device=code.device) - offsets[:-1].repeat_interleave(lengths)
-    width = int(lengths.max()) + 1
-    given = code.new_full((n, width), EDGE)
-    target = code.new_full((n, width), PAD)
-    given[row, place + 1] = code
-    target[row, place] = code
-    target[rows, lengths] = EDGE
+    texts, edge = code.split(offsets.diff().tolist()), code.new_full((1,), EDGE)
+    given = pad_sequence([torch.cat([edge, text]) for text in texts], batch_first=True, padding_value=EDGE)
+    target = pad_sequence([torch.cat([text, edge]) for text in texts], batch_first=True, padding_value=PAD)
     return given, target
 
 

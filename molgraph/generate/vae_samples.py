@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from molgraph.base.errors import ModelFileError, UsageError, nearest
 from molgraph.chem.quality import PROPERTIES, measure
@@ -135,8 +136,5 @@ def padded(texts: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> tuple[T
         [[1, 0], [1, 2]]
     """
     place = {token: i for i, token in enumerate(vocabulary, 1)}
-    lengths = torch.tensor([len(text) for text in texts])
-    code = torch.full((len(texts), int(lengths.max())), EDGE)
-    for i, text in enumerate(texts):
-        code[i, : len(text)] = torch.tensor([place[token] for token in text])
-    return code, lengths
+    codes = [torch.tensor([place[token] for token in text]) for text in texts]
+    return pad_sequence(codes, batch_first=True, padding_value=EDGE), torch.tensor([*map(len, codes)])

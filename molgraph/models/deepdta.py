@@ -8,12 +8,12 @@ from typing import Annotated
 
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 
 from molgraph.base.ranges import Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
-from molgraph.nn.dense import to_dense
 from molgraph.nn.encoder import Encoded, Encoder
 
 
@@ -71,10 +71,12 @@ class DeepDTA(Encoder):
         own = batch["token"]
         assert own.table is not None
         tokens = self.embed(own.table).index_select(0, own.code)
-        x, mask = to_dense(tokens, own.offsets, self.max_tokens)
-        if not x.shape[1]:  # no sequence that can be read
-            return Encoded(x.new_zeros(x.shape[0], self.d_out) + 0 * x.sum())
-        x, mask = x.transpose(1, 2), mask.unsqueeze(1)
+        if not len(tokens):  # no sequence that can be read
+            return Encoded(tokens.new_zeros(batch.n_graphs, self.d_out) + 0 * tokens.sum())
+        lengths = own.offsets.diff()
+        texts = [each[: self.max_tokens] for each in tokens.split(lengths.tolist())]
+        x = pad_sequence(texts, batch_first=True).transpose(1, 2)
+        mask = (torch.arange(x.shape[2], device=x.device) < lengths.unsqueeze(1)).unsqueeze(1)
         for convolution in self.convolutions:
             x = torch.relu(convolution(x)[..., : mask.shape[2]]) * mask  # what lies beyond the end stays 0
         return Encoded(x.amax(dim=2))
