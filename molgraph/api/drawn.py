@@ -13,7 +13,7 @@ import numpy as np
 
 from molgraph.api.prediction import load
 from molgraph.base.errors import UsageError
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import write_whole
 from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.standardise import standardise
 from molgraph.nn.encoder import Encoder
@@ -56,10 +56,7 @@ class Drawn:
             raise UsageError(f"drawings are written as .html or .svg, not {ending or path}", hint="name such a file")
         if ending == ".svg" and len(self.svgs) != 1:
             raise UsageError(f"an .svg file holds one molecule, these are {len(self.svgs)}", hint="write an .html page")
-        page = self._repr_html_() if ending == ".html" else self.svgs[0]
-        with atomic_write(Path(path), "w") as file:
-            file.write(page)
-        return Path(path)
+        return write_whole(path, self._repr_html_() if ending == ".html" else self.svgs[0])
 
     def _repr_html_(self) -> str:
         figures = "".join(

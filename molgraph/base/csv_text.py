@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import write_whole
 
 _END = "\r\n"  # Python before 3.13 quotes a carriage return in a cell only where it is part of a line's end
 
@@ -32,5 +32,4 @@ def csv_text(frame: Any) -> str:
 
 def write_csv(path: Path, frame: Any) -> None:
     """Write a frame as a csv file without its index."""
-    with atomic_write(path, "w") as file:
-        file.write(csv_text(frame))
+    write_whole(path, csv_text(frame))

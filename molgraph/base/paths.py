@@ -95,6 +95,20 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
                 temporary.unlink(missing_ok=True)
 
 
+def write_whole(path: str | os.PathLike[str], content: str | bytes) -> Path:
+    """Write a file by ``atomic_write``; its path is returned."""
+    with atomic_write(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+    return Path(path)
+
+
+def check_ending(path: str | os.PathLike[str] | None, *known: str) -> None:
+    """Raise ``UsageError`` for a file to write, where there is one, whose name has none of the known endings."""
+    name = "" if path is None else Path(path).name
+    if path is not None and (not name.endswith(known) or name in known):
+        raise UsageError(f"cannot write {name!r}: unknown ending", hint=f"known: {', '.join(known)}")
+
+
 def temporary_beside(path: Path) -> Path:
     """A fresh hidden name in the folder of ``path``, to be renamed to it once it is whole."""
     return path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.tmp")

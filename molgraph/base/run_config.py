@@ -9,7 +9,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from molgraph.base.errors import UsageError, close_names, did_you_mean, nearest
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import write_whole
 from molgraph.base.recipe_keys import SECTIONS, DataSection, ModelSection, SplitSection, TrainingSection
 from molgraph.base.registry import get, names
 from molgraph.base.toml_config import Section, parse_toml, read_toml, recipe_error, write_toml
@@ -50,8 +50,7 @@ class RunConfig(Section):
         """
         text = write_toml(self.model_dump(mode="json"))
         if path is not None:
-            with atomic_write(path, "w") as file:
-                file.write(text)
+            write_whole(path, text)
         return text
 
     def to_json(self) -> str:

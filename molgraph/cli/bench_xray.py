@@ -33,7 +33,7 @@ def xray(
         molgraph bench xray assay.csv -t pIC50 --split random --split lists.json -o xray.png
     """
     from molgraph.base.csv_text import write_csv
-    from molgraph.base.errors import UsageError
+    from molgraph.base.paths import check_ending
     from molgraph.base.printable import printable
     from molgraph.base.registry import full_name
     from molgraph.cli.show import command, say
@@ -43,8 +43,7 @@ def xray(
     from molgraph.evaluate.split_report import xray as look
 
     check_writable(out, inputs=[data])
-    if out is not None and out.suffix not in (".html", ".png", ".svg", ".csv"):
-        raise UsageError(f"cannot write {out.name!r}: unknown ending", hint="known: .html, .png, .svg, .csv")
+    check_ending(out, ".html", ".png", ".svg", ".csv")
     shares = numbers("--fractions", fractions)
     table = read_table(data, smiles=smiles, targets=target, split=split_column)
     names = list(split or [*RECIPES, *(["column"] if table.split is not None else [])])

@@ -55,14 +55,13 @@ def curate(
 
     from molgraph.base.csv_text import csv_text, write_csv
     from molgraph.base.errors import UsageError
-    from molgraph.base.paths import atomic_write
+    from molgraph.base.paths import check_ending, write_whole
     from molgraph.cli.show import command, say
     from molgraph.data.cells import Reading
     from molgraph.data.editions import curate as merge
     from molgraph.data.read import read_source
 
-    if not out.name.endswith((".csv", ".csv.gz")):
-        raise UsageError(f"cannot write {out.name!r}: unknown ending", hint="known: .csv, .csv.gz")
+    check_ending(out, ".csv", ".csv.gz")
     if data.startswith(("dataset:", "builtin:")):
         raise UsageError(f"{data} is no file", hint="curated editions of datasets: molgraph data info NAME")
     opt.check_writable(out, removed, inputs=[data])
@@ -73,8 +72,7 @@ def curate(
     frame = _clean(read.columns, table, made)
     notes = [*table.notes, *_follow(frame, table, made, unit, qualifiers)]
     written = csv_text(frame).encode()
-    with atomic_write(out) as file:
-        file.write(gzip.compress(written, mtime=0) if out.suffix == ".gz" else written)
+    write_whole(out, gzip.compress(written, mtime=0) if out.suffix == ".gz" else written)
     if removed is not None:
         numbered = all(str(one) == str(row) for row, one in enumerate(table.ids))  # no ids of the source's own
         listed = made.taken_out.replace({"kept_row": {0: ""}})

@@ -140,6 +140,7 @@ def split(
 
     from molgraph.base.csv_text import write_csv
     from molgraph.base.errors import UsageError
+    from molgraph.base.paths import check_ending
     from molgraph.base.registry import get
     from molgraph.cli.show import say, steps
     from molgraph.data.read import read_table
@@ -157,8 +158,7 @@ def split(
     names = [f"r{r}-{k}" if repeats > 1 else str(k) for r in range(repeats) for k in range(folds or 1)]
     paths = [out.with_name(f"{out.stem}-{name}{out.suffix}") if folds else out for name in names] if out else []
     opt.check_writable(*paths, inputs=[data])
-    if out is not None and out.suffix not in (".json", ".csv"):
-        raise UsageError(f"cannot write {out.name!r}: unknown ending", hint="known: .json, .csv")
+    check_ending(out, ".json", ".csv")
     table = read_table(data, smiles=smiles, sequence=sequence, id=id, targets=target, split=split_column)
     clean = standardise_table(table, standardise or ("none" if known.reproduces else "standard"))
     with steps():

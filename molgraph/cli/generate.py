@@ -80,7 +80,7 @@ def generate(
     check_writable(out, inputs=(model,))
     from molgraph.api.generating import generate_pieces
     from molgraph.base.csv_text import csv_text
-    from molgraph.base.paths import atomic_write
+    from molgraph.base.paths import write_whole
     from molgraph.cli.show import say
     from molgraph.generate.generated import Generated
 
@@ -100,8 +100,7 @@ def generate(
     if out == "-":
         sys.stdout.write(text)
     else:
-        with atomic_write(Path(out), "w") as file:
-            file.write(text)
+        write_whole(out, text)
     words = found.sentence + ("" if out == "-" else f"; written to {out}")
     if stopped:
         raise KeyboardInterrupt(stopped + words)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from molgraph.base.errors import DataError, UsageError
+from molgraph.base.paths import check_ending
 from molgraph.cli.options import argument, check_whole, check_writable, option, out_option
 
 if TYPE_CHECKING:
@@ -60,8 +61,7 @@ def judge_generation(
     """
     check_whole("-n", n)
     check_writable(out, inputs=[each for each in (samples, reference, train) if each is not None])
-    if out is not None and out.suffix not in (".html", ".md", ".csv"):
-        raise UsageError(f"cannot write {out.name!r}: unknown ending", hint="known: .html, .md, .csv")
+    check_ending(out, ".html", ".md", ".csv")
     from molgraph.api.judging import judge_generation as judge
     from molgraph.cli.show import say, steps, table
 
@@ -113,8 +113,7 @@ def temperature_sweep(
     """
     check_whole("-n", n)
     check_writable(out, inputs=models)
-    if out is not None and out.suffix not in (".png", ".svg", ".csv"):
-        raise UsageError(f"cannot write {out.name!r}: unknown ending", hint="known: .png, .svg, .csv")
+    check_ending(out, ".png", ".svg", ".csv")
     if len(models) > 2:
         raise UsageError(f"{len(models)} generators are given", hint="give one, or two to compare")
     try:

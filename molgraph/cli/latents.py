@@ -186,15 +186,14 @@ def _check_out(out: str, *inputs: str, more: tuple[str, ...] = ()) -> None:
 def _write(found: pd.DataFrame, out: str, words: str) -> None:
     """Write a table by the ending of its file, or on the screen, and say what came."""
     from molgraph.base.csv_text import csv_text
-    from molgraph.base.paths import atomic_write
+    from molgraph.base.paths import atomic_write, write_whole
     from molgraph.cli.show import say
 
     ending = Path(out).suffix.lower()
     if out == "-":
         sys.stdout.write(csv_text(found))
     elif ending == ".csv":
-        with atomic_write(Path(out), "w") as text:
-            text.write(csv_text(found))
+        write_whole(out, csv_text(found))
     else:
         import numpy as np
 

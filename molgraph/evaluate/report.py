@@ -11,7 +11,7 @@ import pandas as pd
 
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import write_whole
 from molgraph.data.levels import labelled, pooled, pooled_prediction
 from molgraph.data.table import Table
 from molgraph.evaluate.class_counts import class_counts, count_lines
@@ -32,10 +32,7 @@ from molgraph.evaluate.verdict import verdict
 
 def write_report(path: str | Path, **page: Any) -> Path:
     """Write the page of ``report_html``, which takes ``page``, to a file, under a temporary name first."""
-    html, path = report_html(**page), Path(path)
-    with atomic_write(path) as file:
-        file.write(html.encode())
-    return path
+    return write_whole(path, report_html(**page))
 
 
 def report_html(

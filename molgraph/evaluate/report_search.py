@@ -11,7 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import write_whole
 from molgraph.chem.draw import draw_molecule
 from molgraph.evaluate.report_style import COLOURS, SOFT, drawn, number, render
 
@@ -114,10 +114,7 @@ def write_search_report(
         lost=lost[["smiles", "reason"]].head(ROWS).to_dict("records"),
         n_lost=len(lost),
     )
-    path = Path(path)
-    with atomic_write(path) as file:
-        file.write(html.encode())
-    return path
+    return write_whole(path, html)
 
 
 def _doubled(frame: pd.DataFrame, name: str) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError, UsageError
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import check_ending, write_whole
 from molgraph.base.progress import track
 from molgraph.base.registry import full_name, get
 from molgraph.base.seeds import generator
@@ -82,12 +82,8 @@ class Xray:
     def save(self, path: str | Path) -> Path:
         """Write a picture (.png, .svg) or a page that needs nothing else (.html)."""
         path = Path(path)
-        if path.suffix not in (".png", ".svg", ".html"):
-            raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .html, .png, .svg")
-        content = self._page().encode() if path.suffix == ".html" else self._picture(path.suffix[1:])
-        with atomic_write(path) as file:
-            file.write(content)
-        return path
+        check_ending(path, ".html", ".png", ".svg")
+        return write_whole(path, self._page() if path.suffix == ".html" else self._picture(path.suffix[1:]))
 
     def __repr__(self) -> str:
         return f"X-ray of {self.title}, {self.rows}\n{self.text()}"

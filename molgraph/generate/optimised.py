@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.csv_text import csv_text
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import write_whole
 from molgraph.base.printable import count
 from molgraph.chem.alerts import alerts_of
 from molgraph.chem.quality import measure
@@ -83,9 +83,7 @@ class Optimised:
 
     def save(self, path: str | Path) -> Path:
         """Write the rows as csv, under a temporary name first."""
-        with atomic_write(Path(path), "w") as file:
-            file.write(csv_text(self.frame))
-        return Path(path)
+        return write_whole(path, csv_text(self.frame))
 
 
 def ranked(calls: OracleCalls) -> list[Scored]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from molgraph.base.errors import DataError
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import write_whole
 from molgraph.base.toml_config import parse_json
 from molgraph.data.content import value_digest
 from molgraph.data.table import Table
@@ -150,8 +150,7 @@ class Split:
         fields: dict[str, Any] = {"format": FORMAT} | {name: getattr(self, name) for name in (*_SAVED, *PARTS, *_LAST)}
         fields |= {name: fields[name].tolist() for name in PARTS} | {"params": dict(self.params)}
         body = ",\n".join(f"{json.dumps(k)}: {json.dumps(v, separators=(',', ':'))}" for k, v in fields.items())
-        with atomic_write(Path(path), "wb") as file:
-            file.write(f"{{\n{body}\n}}\n".encode())
+        write_whole(path, f"{{\n{body}\n}}\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Split:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import DataError
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import write_whole
 from molgraph.evaluate.benchmark.run_folder import Records, read_records
 from molgraph.evaluate.generation.board_scores import judge_cells
 from molgraph.evaluate.generation.definitions import DEFINITIONS
@@ -150,8 +150,7 @@ def write_generation_report(
     html = render("generation_board.html.jinja", **known, recipe=recipe.to_toml())
     for path, content in ((page, html), (markdown, text)):
         if path is not None:
-            with atomic_write(path) as file:
-                file.write(content.encode())
+            write_whole(path, content)
     return boards
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.base.csv_text import csv_text
-from molgraph.base.errors import UsageError
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import check_ending, write_whole
 from molgraph.evaluate.generation.embeddings import EMBEDDINGS
 from molgraph.evaluate.generation.measures import FIRST, MEASURES, Measure
 from molgraph.evaluate.generation.sample import Sample
@@ -173,15 +172,10 @@ class GenerationReport:
             UsageError: another ending.
         """
         path = Path(path)
-        if path.suffix not in (".html", ".md", ".csv"):
-            raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .html, .md, .csv")
+        check_ending(path, ".html", ".md", ".csv")
         if path.suffix == ".html":
-            text = self._page()
-        else:
-            text = self.markdown() if path.suffix == ".md" else csv_text(self.to_frame())
-        with atomic_write(path) as file:
-            file.write(text.encode())
-        return path
+            return write_whole(path, self._page())
+        return write_whole(path, self.markdown() if path.suffix == ".md" else csv_text(self.to_frame()))
 
     def _page(self) -> str:
         from molgraph.evaluate.generation.report_page import page  # with matplotlib, which few runs need

@@ -13,7 +13,7 @@ from molgraph.base import progress
 from molgraph.base.contracts import Generator
 from molgraph.base.csv_text import csv_text
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import check_ending, write_whole
 from molgraph.evaluate.generation.embeddings import check_embedding, default_embedding
 from molgraph.evaluate.generation.judge import (
     HALVES,
@@ -271,16 +271,11 @@ def _axis(name: str) -> str:
 
 def _save(path: str | Path, sweeps: Sequence[Sweep], quality: str, diversity: str, frame: pd.DataFrame) -> Path:
     path = Path(path)
-    if path.suffix not in (".png", ".svg", ".csv"):
-        raise UsageError(f"cannot write {path.name!r}: unknown ending", hint="known: .png, .svg, .csv")
+    check_ending(path, ".png", ".svg", ".csv")
     if path.suffix == ".csv":
-        content = csv_text(frame).encode()
-    else:
-        from molgraph.evaluate.generation.report_frontier import draw_frontier  # with matplotlib, which few runs need
+        return write_whole(path, csv_text(frame))
+    from molgraph.evaluate.generation.report_frontier import draw_frontier  # with matplotlib, which few runs need
 
-        curves = [(s.name, s.temperatures, s.values[diversity], s.values[quality], s.front(quality, diversity))
-                  for s in sweeps]  # fmt: skip
-        content = draw_frontier(curves, _axis(diversity), _axis(quality), path.suffix[1:])
-    with atomic_write(path) as file:
-        file.write(content)
-    return path
+    curves = [(s.name, s.temperatures, s.values[diversity], s.values[quality], s.front(quality, diversity))
+              for s in sweeps]  # fmt: skip
+    return write_whole(path, draw_frontier(curves, _axis(diversity), _axis(quality), path.suffix[1:]))
