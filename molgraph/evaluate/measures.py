@@ -13,7 +13,6 @@ import numpy as np
 from molgraph.base import registry
 from molgraph.base.contracts import Kind, Metric
 
-Weights = np.ndarray | None
 NUMBERS: tuple[Kind, ...] = ("regression", "bounded")
 LABELS: tuple[Kind, ...] = ("binary", "multiclass")
 
@@ -60,28 +59,27 @@ def _shares(p: np.ndarray) -> np.ndarray:
 
 
 @metric("rmse", "RMSE", NUMBERS, higher=False, needs="2 rows")
-def rmse(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
+def rmse(y: np.ndarray, p: np.ndarray) -> float:
     """Root of the mean squared error.
 
     Example:
         >>> rmse(np.array([0.0, 0.0]), np.array([3.0, 3.0]))
         3.0
     """
-    return float(np.sqrt(np.average((y - p) ** 2, weights=weights)))
+    return float(np.sqrt(((y - p) ** 2).mean()))
 
 
 @metric("mae", "MAE", NUMBERS, higher=False, needs="2 rows")
-def mae(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
+def mae(y: np.ndarray, p: np.ndarray) -> float:
     """Mean absolute error."""
-    return float(np.average(np.abs(y - p), weights=weights))
+    return float(np.abs(y - p).mean())
 
 
 @metric("r2", "R²", NUMBERS, higher=True, needs="two different measured values")
-def r2(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
+def r2(y: np.ndarray, p: np.ndarray) -> float:
     """Coefficient of determination: one less the squared error over that of the rows' own mean."""
     two_values(y)
-    spread = np.average((y - np.average(y, weights=weights)) ** 2, weights=weights)
-    return float(1 - np.average((y - p) ** 2, weights=weights) / spread)
+    return float(1 - ((y - p) ** 2).mean() / ((y - y.mean()) ** 2).mean())
 
 
 @metric("pearson", "Pearson r", NUMBERS, higher=True, needs="two different values, measured and predicted")
@@ -147,58 +145,52 @@ registry.alias("metric", "concordance_index", "ci")
 
 
 @metric("roc_auc", "ROC AUC", ("binary",), higher=True, needs="both classes; any score that ranks")
-def roc_auc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
+def roc_auc(y: np.ndarray, p: np.ndarray) -> float:
     """Area under the ROC curve, from ranks (Mann-Whitney U), ties at half."""
     from scipy.stats import rankdata
 
     two_classes(y)
-    if weights is not None:
-        from sklearn.metrics import roc_auc_score
-
-        return float(roc_auc_score(y, p, sample_weight=weights))
     one = y == 1
     n_one, n_zero = int(one.sum()), int((~one).sum())
     return float((rankdata(p)[one].sum() - n_one * (n_one + 1) / 2) / (n_one * n_zero))
 
 
 @metric("prc_auc", "PRC AUC", ("binary",), higher=True, needs="both classes; any score that ranks")
-def prc_auc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
+def prc_auc(y: np.ndarray, p: np.ndarray) -> float:
     """Average precision: the precision-recall curve summed by steps, without interpolation."""
     two_classes(y)
     order = np.argsort(-p, kind="stable")
-    w = np.ones(len(y)) if weights is None else weights[order]
-    hits, seen = np.cumsum(w * (y[order] == 1)), np.cumsum(w)
+    hits, seen = np.cumsum(y[order] == 1), np.arange(1, len(y) + 1)
     ends = np.append(np.diff(p[order]) != 0, True)  # rows of one score are taken in together
     hits, seen = hits[ends], seen[ends]
-    precision = np.divide(hits, seen, out=np.zeros(len(seen)), where=seen > 0)
-    return float((np.diff(hits, prepend=0.0) * precision).sum() / hits[-1])
+    return float((np.diff(hits, prepend=0) * (hits / seen)).sum() / hits[-1])
 
 
 @metric("mcc", "MCC", LABELS, higher=True, needs="two classes; probabilities")
-def mcc(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
+def mcc(y: np.ndarray, p: np.ndarray) -> float:
     """Matthews' correlation coefficient of the most probable class (binary: probability 0.5 and above)."""
     two_classes(y)
     true, chosen = y.astype(np.int64), most_probable(p)
     k = int(max(true.max(), chosen.max())) + 1
-    counts = np.bincount(true * k + chosen, weights, k * k).reshape(k, k).astype(np.float64)
+    counts = np.bincount(true * k + chosen, minlength=k * k).reshape(k, k).astype(np.float64)
     rows, columns, n = counts.sum(axis=1), counts.sum(axis=0), counts.sum()
     below = np.sqrt((n**2 - rows @ rows) * (n**2 - columns @ columns))  # Gorodkin 2004, Comput. Biol. Chem. 28:367
     return float((n * np.trace(counts) - rows @ columns) / below) if below > 0 else 0.0
 
 
 @metric("accuracy", "Accuracy", LABELS, higher=True, needs="probabilities")
-def accuracy(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
+def accuracy(y: np.ndarray, p: np.ndarray) -> float:
     """Share of rows whose most probable class is the measured one."""
-    return float(np.average(most_probable(p) == y, weights=weights))
+    return float((most_probable(p) == y).mean())
 
 
 @metric("log_loss", "Log loss", LABELS, higher=False, needs="probabilities")
-def log_loss(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
+def log_loss(y: np.ndarray, p: np.ndarray) -> float:
     """Mean of minus the log of the measured class's probability."""
-    return float(np.average(-np.log(_shares(p)[np.arange(len(y)), y.astype(np.int64)]), weights=weights))
+    return float(-np.log(_shares(p)[np.arange(len(y)), y.astype(np.int64)]).mean())
 
 
 @metric("brier", "Brier score", ("binary",), higher=False, needs="probabilities")
-def brier(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
+def brier(y: np.ndarray, p: np.ndarray) -> float:
     """Mean squared difference of probability and label."""
-    return float(np.average((y - p) ** 2, weights=weights))
+    return float(((y - p) ** 2).mean())

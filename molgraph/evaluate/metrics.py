@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,10 +11,10 @@ import pandas as pd
 from molgraph.base import registry
 from molgraph.base.contracts import Kind, Metric, Prediction, Target
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.data.levels import level_of, pooled, pooled_prediction, sizes_of
+from molgraph.data.levels import level_of, pooled, pooled_prediction
 from molgraph.data.table import Table
 from molgraph.evaluate import screening  # noqa: F401 - registers its metrics
-from molgraph.evaluate.measures import NUMBERS, Undefined, Weights
+from molgraph.evaluate.measures import NUMBERS, Undefined
 
 _DEFAULTS: dict[str, tuple[str, ...]] = {
     "regression": ("rmse", "mae", "r2", "spearman"),
@@ -70,20 +68,12 @@ def default_metrics(kind: Kind, pairs: bool = False) -> tuple[Metric, ...]:
     return tuple(get_metric(name) for name in _DEFAULTS[kind] + ("ci",) * (pairs and kind in NUMBERS))
 
 
-def evaluate_metric(metric: Metric, y: np.ndarray, p: np.ndarray, weights: Weights = None) -> tuple[float, str]:
-    """A metric's value on finite rows and a note; the value is NaN where the note says why it has none.
-
-    Rows of weight 0 are no rows: neither their values nor their classes count.
-    """
-    if weights is not None and (weights == 0).any():
-        y, p, weights = y[weights != 0], p[weights != 0], weights[weights != 0]
+def evaluate_metric(metric: Metric, y: np.ndarray, p: np.ndarray) -> tuple[float, str]:
+    """A metric's value on finite rows and a note; the value is NaN where the note says why it has none."""
     if len(y) < 2:
         return float("nan"), f"{len(y)} row{'' if len(y) == 1 else 's'} with a measured value and a prediction"
-    if weights is not None and "weights" not in inspect.signature(metric.function).parameters:
-        return float("nan"), f"{metric.name} has no weighted form"
-    extra: dict[str, Any] = {} if weights is None else {"weights": weights}
     try:
-        value = metric.function(y, p, **extra)
+        value = metric.function(y, p)
     except Undefined as why:
         return float("nan"), str(why)
     return value, "" if np.isfinite(value) else f"{metric.name} is not finite on these rows"
@@ -112,8 +102,6 @@ def score(
     prediction: Prediction,
     targets: Sequence[Target] | None = None,
     metrics: Sequence[str | Metric] | None = None,
-    *,
-    weights: Weights = None,
 ) -> list[Score]:
     """Score a prediction against measured values, target by target.
 
@@ -123,7 +111,6 @@ def score(
         prediction: one row for each row of ``measured``.
         targets: which targets; the table's, or the prediction's where ``measured`` is an array.
         metrics: names or metrics; by default those of each target's kind.
-        weights: [n] weights of rows, or None for equal ones.
 
     Returns:
         One score a target and metric, in that order; never a NaN without a note.
@@ -145,7 +132,6 @@ def score(
     if isinstance(measured, Table):
         table = measured if targets is None else measured.with_targets([t.name for t in targets])
         if (noun := level_of(table.targets)) != "row":
-            weights = None if weights is None else np.repeat(weights, sizes_of(table))
             prediction, table = pooled_prediction(prediction, table), pooled(table)
         targets, y = table.row_targets, table.y
         if y is None:
@@ -161,7 +147,7 @@ def score(
     for j, target in enumerate(targets):
         own = default_metrics(target.kind, pairs) if chosen is None else [m for m in chosen if target.kind in m.kinds]
         unlearned = prediction.unlearned.get(target.name, "")
-        out += score_target(target, y[:, j], columns_of(prediction, target), own, unlearned, noun, weights)
+        out += score_target(target, y[:, j], columns_of(prediction, target), own, unlearned, noun)
     if not out and targets and chosen is not None:
         raise UsageError(
             f"{', '.join(m.name for m in chosen)} cannot judge {', '.join(sorted({t.kind for t in targets}))} targets",
@@ -177,7 +163,6 @@ def score_target(
     metrics: Iterable[Metric],
     unlearned: str = "",
     noun: str = "row",
-    weights: Weights = None,
 ) -> list[Score]:
     """The scores of one target; a note where measured rows have no prediction, or why it was not learned."""
     labelled = np.isfinite(y)
@@ -186,7 +171,7 @@ def score_target(
     said = f"{lost} of {int(labelled.sum())} measured {noun}s have no prediction" if lost else ""
     out = []
     for metric in metrics:
-        value, note = evaluate_metric(metric, y[rows], p[rows], None if weights is None else weights[rows])
+        value, note = evaluate_metric(metric, y[rows], p[rows])
         note = f"{target.name} is not learned: {unlearned}" if unlearned else "; ".join(filter(None, (note, said)))
         out.append(Score(target.name, metric.name, value, int(rows.sum()), note))
     return out

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from molgraph.evaluate.measures import LABELS, Weights, metric, most_probable, two_classes
+from molgraph.evaluate.measures import LABELS, metric, most_probable, two_classes
 
 ALPHA = 20.0  # Truchon and Bayly's: the first 8% of the list have 80% of the weight
 SHARE = 0.01
@@ -81,7 +81,7 @@ def enrichment(y: np.ndarray, p: np.ndarray) -> float:
     needs="probabilities; tens of rows a bin",
     paper="Naeini et al. 2015, AAAI 29; Guo et al. 2017, ICML 34",
 )
-def calibration_error(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
+def calibration_error(y: np.ndarray, p: np.ndarray) -> float:
     """Expected calibration error: the mean gap between probability and frequency over 10 bins of equal width.
 
     A binary target's bins are of P(1) and the frequency is that of ones (Naeini et al. 2015); a multiclass target's
@@ -93,28 +93,25 @@ def calibration_error(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> 
     """
     right = (most_probable(p) == y).astype(np.float64) if p.ndim == 2 else y
     sure = p.max(axis=1) if p.ndim == 2 else p
-    w = np.ones(len(y)) if weights is None else weights
     bins = np.searchsorted(np.linspace(0, 1, BINS + 1)[1:-1], sure)
-    gaps = np.bincount(bins, weights=w * (sure - right), minlength=BINS)
-    return float(np.abs(gaps).sum() / w.sum())
+    gaps = np.bincount(bins, weights=sure - right, minlength=BINS)
+    return float(np.abs(gaps).sum() / len(y))
 
 
 @metric("balanced_accuracy", "Balanced accuracy", LABELS, higher=True, needs="two classes; probabilities")
-def balanced_accuracy(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
+def balanced_accuracy(y: np.ndarray, p: np.ndarray) -> float:
     """Mean over the measured classes of the share of their rows whose most probable class is theirs."""
     two_classes(y)
     hit = most_probable(p) == y
-    w = np.ones(len(y)) if weights is None else weights
-    return float(np.mean([np.average(hit[y == c], weights=w[y == c]) for c in np.unique(y)]))
+    return float(np.mean([hit[y == c].mean() for c in np.unique(y)]))
 
 
 @metric("f1", "F1", ("binary",), higher=True, needs="both classes; probabilities")
-def f1(y: np.ndarray, p: np.ndarray, weights: Weights = None) -> float:
+def f1(y: np.ndarray, p: np.ndarray) -> float:
     """Harmonic mean of precision and recall of class 1, from probability 0.5; 0 where no one is found."""
     two_classes(y)
-    w = np.ones(len(y)) if weights is None else weights
     said, true = most_probable(p) == 1, y == 1
-    return float(2 * w[said & true].sum() / (w[said].sum() + w[true].sum()))
+    return float(2 * (said & true).sum() / (said.sum() + true.sum()))
 
 
 def _shared(p: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -60,7 +60,6 @@ def test_the_concordance_index_is_the_share_of_all_pairs_whatever_the_ties(rows:
         assert "the same" in evaluate_metric(get_metric("ci"), y, p)[1]
     else:
         assert get_metric("concordance_index").function(y, p) == pytest.approx(_concordance(y, p), abs=1e-12)
-    assert "no weighted form" in evaluate_metric(get_metric("ci"), y, p, np.ones(len(y)))[1]
 
 
 def _hard(p: np.ndarray) -> np.ndarray:
@@ -85,10 +84,6 @@ def test_a_metric_is_its_oracle(name: str) -> None:
         for seed in range(5):
             y, p = _rows(kind, seed)
             assert metric.function(y, p) == pytest.approx(ORACLES[name](y, p), rel=1e-9, abs=1e-12)
-            if name not in ("pearson", "spearman", "kendall", "ci"):
-                w = np.random.default_rng(seed).random(len(y))
-                want = ORACLES[name](y, p, sample_weight=w)
-                assert metric.function(y, p, weights=w) == pytest.approx(want, rel=1e-9, abs=1e-12)
 
 
 def test_every_registered_metric_has_an_oracle_and_a_true_direction() -> None:
@@ -148,23 +143,6 @@ def test_targets_are_found_by_name_whatever_their_order() -> None:
     found = {(s.target, s.metric): s.value for s in score(table, _prediction(value, a, b), metrics=["mae", "accuracy"])}
     assert found == {("b", "accuracy"): 1.0, ("a", "mae"): 1.0}
     assert [s.target for s in score(table, _prediction(value, a, b), [a], ["mae"])] == ["a"]
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("name", ["prc_auc", "f1", "roc_auc", "mcc"])
-def test_a_row_of_weight_0_is_no_row(name: str) -> None:
-    y, p, w = np.array([1.0, 1, 0, 0, 0]), np.array([0.4, 0.3, 0.2, 0.1, 0.3]), np.array([0.0, 0, 1, 1, 1])
-    value, note = evaluate_metric(get_metric(name), y, p, w)
-    assert np.isnan(value) and "one class only" in note, "the two that are of the other class weigh nothing"
-    w[0] = 2
-    assert evaluate_metric(get_metric(name), y, p, w) == evaluate_metric(get_metric(name), y[w > 0], p[w > 0], w[w > 0])
-
-
-def test_weights_count_and_a_metric_without_them_says_so() -> None:
-    p = _prediction([1.0, 5.0, 9.0], Target("y"))
-    mae, rank = score(np.array([1.0, 4.0, 5.0]), p, metrics=["mae", "kendall"], weights=np.array([2.0, 2.0, 0.0]))
-    assert mae.value == 0.5
-    assert np.isnan(rank.value) and "no weighted form" in rank.note
 
 
 def test_wrong_questions_are_refused() -> None:

@@ -56,9 +56,6 @@ def test_calibration_error_is_the_curves_mean_gap(seed: int) -> None:
     counts = np.histogram(p, bins=np.append(np.nextafter(np.linspace(0, 1, 11)[:-1], 2), 1.1))[0]
     counts[0] += (p == 0).sum()
     assert calibration_error(y, p) == pytest.approx(np.average(np.abs(true - said), weights=counts[counts > 0]))
-    twice = calibration_error(np.append(y, y[:50]), np.append(p, p[:50]))
-    weights = np.where(np.arange(300) < 50, 2.0, 1.0)
-    assert calibration_error(y, p, weights=weights) == pytest.approx(twice)
 
 
 def test_calibration_of_classes_is_of_the_one_that_is_said() -> None:
