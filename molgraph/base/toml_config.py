@@ -61,8 +61,8 @@ def _whole(digits: str) -> int:
     return int(digits)
 
 
-def read_toml(path: str | Path, example: str) -> dict[str, Any]:
-    """A recipe file's plain values; ``example`` is a line that is right, for the hint where it is no TOML."""
+def read_toml(path: str | Path, example: str, called: str = "recipe") -> dict[str, Any]:
+    """The plain values of a recipe's file, or another that is ``called`` so; ``example``: a right line, for hints."""
     try:
         with Path(path).open(encoding="utf-8-sig") as file:
             text = file.read(LARGEST + 1)
@@ -70,11 +70,11 @@ def read_toml(path: str | Path, example: str) -> dict[str, Any]:
             raise ValueError(f"it is longer than {LARGEST:,} characters")
         return parse_toml(text)
     except FileNotFoundError:
-        raise missing_file(path, "recipe") from None
+        raise missing_file(path, called) from None
     except OSError as error:
-        raise storage_error(f"cannot read the recipe {path}", error) from error
+        raise storage_error(f"cannot read the {called} {path}", error) from error
     except ValueError as error:  # no TOML, or no UTF-8
-        raise UsageError(f"the recipe {path} is not TOML: {error}", hint=f"a line reads like: {example}") from error
+        raise UsageError(f"the {called} {path} is not TOML: {error}", hint=f"a line reads like: {example}") from error
 
 
 def write_toml(values: Mapping[str, Any]) -> str:

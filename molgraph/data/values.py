@@ -269,8 +269,11 @@ class _Column:
             hint = f"write decimals with a point, or say --decimal , (in Python decimal=',') {_WAYS}"
             return DataError(f"{where}: a decimal comma{doubt}{many}", hint=hint)
         if first.kind == cells.QUALIFIER:
-            hint = "--qualifiers drop (in Python qualifiers='drop') leaves such labels out, strip reads the bare number"
-            return DataError(f"{where}: a bound, no measured value{many}", hint=f"{hint} as exact, {_WAYS}")
+            hint = (
+                "--qualifiers drop (in Python and a benchmark's [[table]] qualifiers = 'drop') leaves such labels out"
+            )
+            hint += f", strip reads the bare number as exact, {_WAYS}"
+            return DataError(f"{where}: a bound, no measured value{many}", hint=hint)
         if first.kind == cells.UNIT:
             way = f"--unit {self._way()} brings all values to {self._way()}, {_WAYS}" if self._way() else ""
             return DataError(f"{where}: a number with a unit{self._unit_counts()}", hint=way or "write numbers alone")

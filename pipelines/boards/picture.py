@@ -102,8 +102,8 @@ def cell(board: Board, method: str) -> tuple[str, str, str]:
     if method not in board.ranking.ranked:
         return "", "failed" if method in set(board.failures["method"]) else "\N{EN DASH}", BARE
     score = scored(float(table.loc[method, "mean"]), decimals(board))
-    if not board.decides:
+    if not board.leaders:
         return "", score, STEPS[-1]
     rank, k = float(table.loc[method, "rank"]), len(board.ranking.ranked)
     step = min(int(len(STEPS) * (rank - 1) / k), len(STEPS) - 1)
-    return f"{rank:.0f}", score, FIRST if rank == 1 else STEPS[step]
+    return f"{rank:.0f}", score, FIRST if method in board.leaders else STEPS[step]

@@ -265,6 +265,7 @@ def elsewhere(frame: pd.DataFrame, by: float) -> pd.DataFrame:
             "5 cells have the same bytes as in record, 0 differ, 0 are here only, 5 there only",
             0,
         ),
+        (lambda frame: frame.assign(seed="7"), "0 cells have the same bytes as in record, 0 differ, 5 are here", 1),
     ],
 )
 def test_a_run_is_compared_with_a_record(whole, tmp_path, change, words, code):

@@ -16,7 +16,7 @@ from molgraph.evaluate.benchmark.board_overall import summarise
 from molgraph.evaluate.benchmark.recipe import BenchRecipe, BenchSplit
 from molgraph.evaluate.benchmark.report import heat
 from molgraph.evaluate.benchmark.report_markdown import board_lines
-from molgraph.evaluate.benchmark.report_rows import board_rows, how_tested, sentences
+from molgraph.evaluate.benchmark.report_rows import badge, board_rows, how_tested, sentences
 from molgraph.evaluate.noise_ceiling import noise_ceiling
 from tests.evaluate.bench_scores import failed, made_up
 from tests.evaluate.bench_tables import recipe
@@ -206,13 +206,34 @@ def test_the_noise_ceiling_is_what_a_perfect_model_scores() -> None:
 def test_nobody_leads_where_the_mean_label_is_not_beaten():
     scores = made_up({"good": 0.5, "mean": 0.501, "rf": 0.502}, repeats=1, folds=3)
     board = make_boards(scores)[0]
-    assert board.tested and not board.decides and (board.ranking.table["rank"] == 1).all()
-    assert (
-        board.sentence == "good has the best score; over 3 folds no method is significantly better than the mean label"
-    )
+    assert board.tested and not board.leaders and (board.ranking.table["rank"] == 1).all()
+    assert board.sentence == "good has the best score; over 3 folds none of rank 1 is told from the mean label"
     assert summarise([board])[0].table["first"].tolist() == [0, 0, 0]
     assert {tone for _, tone, _, _ in heat(board, board.methods)} == {"untested"}
-    assert make_boards(made_up({"good": 0.5, "mean": 1.5}, repeats=5, folds=5))[0].decides
+    assert make_boards(made_up({"good": 0.5, "mean": 1.5}, repeats=5, folds=5))[0].leaders == ["good"]
+
+
+def test_of_rank_1_lead_those_that_are_better_than_the_mean_label():
+    scores = made_up({"good": 0.5, "wild": 0.6, "mean": 1.5}, repeats=1, folds=5)
+    wild = scores["method"] == "wild"
+    scores.loc[wild, "value"] += 3.0 * (scores.loc[wild, "fold"] - 2)  # its folds lie far apart
+    board = make_boards(scores)[0]
+    assert board.ranking.table["rank"].to_dict() == {"good": 1, "wild": 1, "mean": 2} and board.leaders == ["good"]
+    assert board.sentence == "good leads alone, over 5 folds; 1 more method of rank 1 not told from the mean label"
+    assert summarise([board])[0].table["first"].to_dict() == {"good": 1, "wild": 0, "mean": 0}
+    assert (
+        dict(zip(board.methods, [tone for _, tone, _, _ in heat(board, board.methods)], strict=True))["wild"] == "high"
+    )
+
+
+def test_a_submission_with_less_than_half_the_error_of_any_other_method_is_marked():
+    board = make_boards(made_up({"theirs": 0.4, "rf": 0.9, "mean": 1.5}, repeats=2, folds=5))[0]
+    assert badge(replace(board, entered={"theirs": "self-reported; code x"}), "theirs").startswith(
+        "self-reported, suspicious: less than half the error"
+    )
+    near = make_boards(made_up({"theirs": 0.5, "rf": 0.9, "mean": 1.5}, repeats=2, folds=5))[0]
+    assert badge(replace(near, entered={"theirs": "reproduced: by x"}), "theirs") == "reproduced"
+    assert badge(board, "theirs") == badge(board, "rf") == "", "they were run here"
 
 
 def test_a_single_fold_makes_nobody_first():
@@ -220,7 +241,7 @@ def test_a_single_fold_makes_nobody_first():
     board = make_boards(scores)[0]
     assert (
         not board.tested
-        and board.sentence == "good has the best score of 2 methods; 1 fold cannot tell which are better"
+        and board.sentence == "good has the best score of 2 methods; one fold cannot tell which are better"
     )
     overall = summarise([board])[0]
     assert overall.table["first"].tolist() == [0, 0] and list(overall.table.index) == ["good", "mean"]

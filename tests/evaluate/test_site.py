@@ -57,8 +57,9 @@ def test_in_a_real_browser_the_pages_fit_and_the_index_finds_boards(browser: Any
     files = write_site([read_record(RECORDS / name) for name in ("adme-fang", "davis")], tmp_path)
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}  # a window is 500 wide at least
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    for path in (files[0], tmp_path / page_of("dmpnn"), tmp_path / "davis.html"):
+    for path in (files[0], tmp_path / page_of("dmpnn"), tmp_path / page_of("davis", "board")):
         browser.get(path.as_uri())
+        assert browser.title in ("Leaderboards", "dmpnn", "Davis: drugs and proteins, known and new")
         assert browser.get_log("browser") == [], path
         assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0, path
         wide, needs = browser.execute_script("return [innerWidth, document.documentElement.scrollWidth]")

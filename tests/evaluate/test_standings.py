@@ -18,7 +18,8 @@ def board(
     return [
         {
             "recipe": "r", "dataset": dataset, "entity": entity, "split": split, "metric": "rmse",
-            "higher_is_better": False, "rows": rows, "method": name, "rank": rank, "place": place, "score": 0.1 * place,
+            "higher_is_better": False, "rows": rows, "method": name, "rank": rank,
+            "leads": rank == 1 != ranks["mean"][0], "place": place, "score": 0.1 * place,
             "against": against, "reference": "the forest", "cpu_seconds": 10.0 * place, "model": name, "settings": "",
         }
         for place, (name, (rank, against)) in enumerate(ranks.items(), 1)

@@ -127,8 +127,8 @@ def labels(frame: pd.DataFrame, out: Path, noise: float = 0.0, share: float = 1.
 
 
 BAD: dict[str, tuple[Callable[[pd.DataFrame, Path], pd.DataFrame], str]] = {
-    "a row less": (lambda f, out: f.iloc[1:], "1 rows too few: they are missing"),
-    "a row twice": (lambda f, out: pd.concat([f, f.iloc[:1]]), "1 rows twice"),
+    "a row less": (lambda f, out: f.iloc[1:], "1 row too few: missing"),
+    "a row twice": (lambda f, out: pd.concat([f, f.iloc[:1]]), "1 row twice"),
     "a fold less": (one_fold_less, "lacks 1 of 5 folds: r0-f3"),
     "a foreign row": (
         lambda f, out: f.assign(row=f.row.where(f.row != f.row.iloc[0], 999)),

@@ -118,7 +118,7 @@ def _folds(
     if n < k:
         raise DataError(
             f"{k} folds need {k} groups, {recipe!r} finds {n} in {len(grouping.rows)} rows",
-            hint="use fewer folds or another recipe such as 'random'",
+            hint="use fewer folds" + (" or another recipe, such as 'random'" if recipe != "random" else ""),
         )
     if (repeats or 1) > 1 and known.own_folds:
         raise UsageError("folds of the table's own column are not drawn anew", hint="leave the repeats out")

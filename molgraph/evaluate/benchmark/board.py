@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from html import escape
 
 import numpy as np
@@ -24,9 +25,7 @@ LOGARITHMS = ("log10(", "-log10(", "pIC50", "logD")  # units of which a differen
 TRIVIAL = "mean"  # the method that predicts the mean label for all
 FOREST = ("random_forest", "forest", "rf")  # names that the reference goes by, where nobody says another
 THE_FOREST = "the forest"
-SHOWN = [
-    "rank", "mean", "low", "high", "groups", "to_best", "to_best_low", "to_best_high", "cpu_minutes", "failures",
-]  # fmt: skip
+SHOWN = ["rank", "mean", "low", "high", "groups", "to_best", "to_best_low", "to_best_high", "cpu_minutes", "failures"]
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,12 @@ class Board:
         """Whether there was anything to test: a single fold gives scores, and no ranks."""
         return self.ranking.tested
 
-    @property
-    def decides(self) -> bool:
-        """Whether a rank of 1 says something: where nothing is better than the mean label, all methods share it."""
-        return self.tested and self.ranking.table["rank"].get(TRIVIAL) != 1
+    @cached_property
+    def leaders(self) -> list[str]:
+        """The methods of rank 1 that are better than the mean label, where it is ranked: the others do not lead."""
+        first = self.ranking.table.index[self.ranking.table["rank"] == 1]
+        told = TRIVIAL not in self.ranking.ranked
+        return [str(name) for name in first if told or self.ranking.verdict(str(name), TRIVIAL) == "better"]
 
     @property
     def methods(self) -> list[str]:
@@ -116,8 +117,8 @@ class Board:
 
         Columns beside those of ``Ranking.table``: ``to_best``, ``to_best_low``, ``to_best_high``, ``reference``
         (against the reference), ``cpu_minutes``, ``seconds``, ``peak_mb``, ``failures`` (cells) and ``note`` (why it
-        has no rank); of a leading error of numbers ``r2`` and ``spearman``, and of logarithms ``fold_error``, ten to
-        the power of the MAE.
+        has no rank), ``leads`` (whether it is of ``leaders``); of a leading error of numbers ``r2`` and ``spearman``,
+        and of logarithms ``fold_error``, ten to the power of the MAE.
         """
         ranking = self.ranking
         first = ranking.pairs[ranking.pairs["a"] == next(iter(ranking.ranked), "")].set_index("b")
@@ -129,6 +130,7 @@ class Board:
         out = out.join(self.beside)
         if "mae" in out and self.unit.startswith(LOGARITHMS):
             out["fold_error"] = 10.0 ** out["mae"]
+        out["leads"] = out.index.isin(self.leaders)
         out["note"] = [ranking.left_out.get(str(name), "") for name in out.index]
         return out
 
@@ -153,17 +155,18 @@ class Board:
         ranked = ranking.ranked
         if not ranked:
             return "no method has all folds"
-        folds = count(ranking.n_folds, "fold")
+        over, first = "on one split" if ranking.n_folds == 1 else f"over {ranking.n_folds} folds", self.leaders
         if len(ranked) == 1:
-            return f"{ranked[0]} is the only method ranked, over {folds}"
+            return f"{ranked[0]} is the only method ranked, {over}"
         if not self.tested:
-            return f"{ranked[0]} has the best score of {len(ranked)} methods; {folds} cannot tell which are better"
-        if not self.decides:
-            return f"{ranked[0]} has the best score; over {folds} no method is significantly better than the mean label"
-        first = [name for name in ranked if ranking.table.loc[name, "rank"] == 1]
+            return f"{ranked[0]} has the best score of {len(ranked)} methods; one fold cannot tell which are better"
+        if not first:
+            return f"{ranked[0]} has the best score; {over} none of rank 1 is told from the mean label"
+        others = int((ranking.table["rank"] == 1).sum()) - len(first)
+        words = f"; {count(others, 'more method')} of rank 1 not told from the mean label" if others else ""
         if len(first) == 1:
-            return f"{first[0]} leads alone, over {folds}"
-        return f"{', '.join(first[:-1])} and {first[-1]} share the lead, over {folds}"
+            return f"{first[0]} leads alone, {over}{words}"
+        return f"{', '.join(first[:-1])} and {first[-1]} share the lead, {over}{words}"
 
 
 def make_boards(
@@ -211,7 +214,9 @@ def make_boards(
         }
         k = here["fold"].nunique()
         ratio = next((s.test_over_train for s in splits if s.name == split), 1 / (k - 1 or 4))
-        known = _card(dataset) if recipe is not None else None
+        known = None
+        with suppress(MolgraphError):  # a table of one's own has no card
+            known = card(dataset) if recipe is not None else None
         leading = _leading(here, np.atleast_1d((primary or {}).get(dataset, [])))
         margins = {table.metric or leading[0]: table.margin for table in tables if table.name == dataset}
         margins |= {known.metric: known.margin.value} if known is not None and known.margin is not None else {}
@@ -246,12 +251,6 @@ def make_boards(
             )
             boards.append(board)
     return boards
-
-
-def _card(name: str) -> Card | None:
-    with suppress(MolgraphError):  # a table of one's own has none
-        return card(name)
-    return None
 
 
 def _leading(scores: pd.DataFrame, asked: Iterable[str]) -> list[str]:

@@ -30,7 +30,7 @@ class Overall:
     @property
     def ranks(self) -> pd.DataFrame:
         """The boards' ranks, methods x boards by title; NaN where a method has none, or the board decides nothing."""
-        ranks = {t: b.ranking.table["rank"].mul(1.0 if b.decides else np.nan) for t, b in self.boards.items()}
+        ranks = {t: b.ranking.table["rank"].mul(1.0 if b.leaders else np.nan) for t, b in self.boards.items()}
         return pd.DataFrame(ranks).reindex(self.table.index)
 
     @property
@@ -64,11 +64,11 @@ def _table(boards: Mapping[str, Board]) -> pd.DataFrame:
 
     frames = {title: board.to_frame() for title, board in boards.items()}
     methods = pd.Index(dict.fromkeys(name for frame in frames.values() for name in frame.index), name="method")
-    rank, mean, held, ranked = (
+    rank, mean, held, ranked, first = (
         pd.DataFrame({title: frame[name] for title, frame in frames.items()}).reindex(methods)
-        for name in ("rank", "mean", "reference", "note")
+        for name in ("rank", "mean", "reference", "note", "leads")
     )
-    first, ranked = (rank == 1) & [board.decides for board in boards.values()], ranked == ""
+    first, ranked = first.eq(True), ranked == ""  # NaN where a board lacks the method
     higher = [board.ranking.higher_is_better for board in boards.values()]
     error = mean.mask(np.tile(higher, (len(methods), 1)), 1 - mean)[ranked.all(axis=1)]
     place = error.rank().mean(axis=1)

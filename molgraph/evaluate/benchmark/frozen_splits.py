@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from molgraph.base.errors import DataError, MolgraphError, StorageError
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import write_whole
 from molgraph.base.registry import get
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split, repeated_kfold, split_table
@@ -57,8 +57,7 @@ def _frozen(recipe: BenchRecipe, out: Path, dataset: str, split: BenchSplit, tab
                 old.unlink()
         for part, one in made.items():
             one.save(files[part])
-        with atomic_write(mark, "w") as file:  # last: it says that all are there
-            file.write(wanted)
+        write_whole(mark, wanted)  # last: it says that all are there
     return made
 
 

@@ -140,7 +140,7 @@ class Loop:
         row = (ended.dataset, ended.split, ended.method)
         if all((cell.dataset, cell.split, cell.method) != row for cell in self._rest):
             n = len(self._rest)
-            logger.info("%s: done%s", " ".join(row), f"; {n:,} cells are left{self._time_left}" if n else "")
+            logger.info("%s: done%s", " ".join(row), f"; {n:,} cell{'s' * (n > 1)} left{self._time_left}" if n else "")
 
     def _words(self) -> str:
         """What runs now, what failed, and for how long it will go on, as cells of other methods cost other times."""

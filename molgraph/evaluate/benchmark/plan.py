@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from molgraph.base.code import code_hash
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError, UsageError, nearest
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import write_whole
 from molgraph.base.registry import get
 from molgraph.base.toml_config import parse_json
 from molgraph.data.cards import card
@@ -60,8 +60,7 @@ class DatasetPlan:
         raw = asdict(self) | {"split_hash": [[*key, value] for key, value in self.split_hash.items()]}
         path = out / PLAN / f"{self.dataset}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path, "w") as file:
-            json.dump(raw, file, indent=1)
+        write_whole(path, json.dumps(raw, indent=1))
 
     @classmethod
     def load(cls, path: Path) -> DatasetPlan:

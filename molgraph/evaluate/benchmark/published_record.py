@@ -12,7 +12,7 @@ import pandas as pd
 
 from molgraph.base.csv_text import csv_text
 from molgraph.base.errors import DataError, StorageError
-from molgraph.base.paths import atomic_write, missing_file, storage_error
+from molgraph.base.paths import missing_file, storage_error, write_whole
 from molgraph.data.splits.unused_rows import RowCount
 from molgraph.evaluate.benchmark.board import Ceiling, make_boards
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
@@ -65,8 +65,7 @@ def write_record(records: Records, scores: pd.DataFrame, report: BenchReport, fo
     }
     texts = {RECIPE: records.recipe.to_toml().encode(), ABOUT: (json.dumps(about, indent=1) + "\n").encode()}
     for name, content in (texts | {PACKED: gzip.compress(csv_text(packed).encode(), mtime=0)}).items():
-        with atomic_write(folder / name) as file:
-            file.write(content)
+        write_whole(folder / name, content)
     return folder
 
 

@@ -148,7 +148,7 @@ class BenchMethod(Section):
             return values
         path = values["path"]
         if "name" in values or not isinstance(path, str) or not re.fullmatch(r"[\w.]+:\w+", path):
-            raise ValueError(f"path is {path!r}: give module:object, and label in the place of name")
+            raise ValueError(f"path is {path!r}: give module:object, and no name, only a label")
         rest = {key: value for key, value in values.items() if key != "path"}
         return {"name": path, "label": path.partition(":")[2], **rest}
 

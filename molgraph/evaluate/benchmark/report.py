@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from molgraph.base import progress
 from molgraph.base.errors import UsageError
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import write_whole
 from molgraph.base.printable import count
 from molgraph.chem.draw import draw_molecule
 from molgraph.evaluate.benchmark import report_rows
@@ -70,8 +70,7 @@ def write_bench_report(
             write_record(records, scores, report, record)
     for path, made in ((out, report_page), (markdown, leaderboard)):
         if path is not None:
-            with atomic_write(path) as file:
-                file.write(made(report).encode())
+            write_whole(path, made(report))
     return report
 
 
@@ -139,11 +138,11 @@ def heat(board: Board, methods: Sequence[str]) -> list[tuple[str, str, str, str]
             found.append((NONE, "none", "not on this board", ""))
         elif row["note"]:
             found.append((lost.get(name, NONE), "none lost" if name in lost else "none", row["note"], ""))
-        elif not board.decides:
+        elif not board.leaders:
             found.append((NONE, "untested", board.sentence, row["score"]))
         else:
             third = int(min(3 * (row["rank"] - 1) // len(board.ranking.ranked), 2))
-            tone = "first" if row["rank"] == 1 else ("high", "middle", "low")[third]
+            tone = "first" if row["leads"] else ("high", "middle", "low")[third]
             says = f"{name}: {report_rows.metric_label(board.metric)} {row['score']}"
             found.append((row["place"], tone, says, row["score"]))
     return found

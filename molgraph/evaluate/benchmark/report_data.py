@@ -83,14 +83,10 @@ class BenchReport:
         """How to do it again."""
         recipe, out = f"{self.recipe_name}.toml", f"bench/{self.recipe_name}"
         rows = sorted({name for board in self.boards for name in board.entered})
-        entered = [f"molgraph bench submit {out} {name}.csv --card {name}.toml" for name in rows]
-        entered = (
-            [f"molgraph bench export {recipe} -o {out}   # its test files are to be predicted", *entered]
-            if rows
-            else []
-        )
-        run = f"molgraph bench run {recipe} -o {out}"
-        return [run, *entered, f"molgraph bench report {out} --leaderboard LEADERBOARD.md"]
+        export = [f"molgraph bench export {recipe} -o {out}   # its test files are to be predicted"] if rows else []
+        enter = [f"molgraph bench submit {out} {name}.csv --card {name}.toml" for name in rows]
+        last = f"molgraph bench report {out} --leaderboard LEADERBOARD.md"
+        return [f"molgraph bench run {recipe} -o {out}", *export, *enter, last]
 
 
 def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:

@@ -21,6 +21,7 @@ from molgraph.evaluate.benchmark.report_slices import EDGES, Slices
 from molgraph.evaluate.report_style import CARD, COLOURS, DASHED, INK, LINE, SOFT, drawn, number, reliability, short
 
 WIDTH = 5.6  # inches
+MARKERS = "oDs^v"
 LINES = 6  # methods in a figure of lines, beside the forest and the mean
 FILLS = {"better": COLOURS[2], "equivalent": COLOURS[0]}
 CAPTIONS = {
@@ -40,7 +41,8 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
     """A board's figures and their captions; those that there is nothing to draw for are left out."""
     ranking, label = board.ranking, metric_label(board.metric)
     lines = {f"noise ceiling {number(c.value)}": c.value for c in board.ceilings[:1]}
-    lines |= {f"{q.method}, quoted": q.value for q in board.quoted[:2]}
+    lines |= {f"{q.method}, quoted": q.value for q in board.quoted}
+    one = {"folds": "The score of each method on the one split."} if ranking.n_folds == 1 else {}
     figures: dict[str, tuple[Any, ...]] = {
         "pairs": (pairs, ranking),
         "folds": (boxes, board.scores.folds[board.methods].dropna(axis=1, how="all"), colour, label, lines),
@@ -54,7 +56,7 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
         if slices.binary:
             curves = {m: reliability(slices.y, slices.p[m]) for m in names}
             figures["calibration"] = (calibration, curves, colour)
-    made = ((make(*values, key=f"{key}-{name}"), CAPTIONS[name]) for name, (make, *values) in figures.items())
+    made = ((make(*values, key=f"{key}-{name}"), (CAPTIONS | one)[name]) for name, (make, *values) in figures.items())
     return [(svg, caption) for svg, caption in made if svg]
 
 
@@ -64,13 +66,13 @@ def pairs(ranking: Ranking) -> Figure | None:
     names = ranking.ranked
     if not ranking.tested:
         return None
-    figure, axis = _blank(0.5 + 0.27 * len(names))
+    figure, axis = _blank(0.5 + 0.27 * len(names), width=max(WIDTH, 0.62 * len(names)))
     place = {name: i for i, name in enumerate(names)}
     for row in ranking.pairs.itertuples():
         at, fill = (place[row.b], place[row.a]), FILLS.get(row.verdict, LINE)
         axis.add_patch(Rectangle((at[0] - 0.48, at[1] - 0.46), 0.96, 0.92, facecolor=fill, alpha=0.5))
         text = f"{row.difference:+.2g}".replace("-", MINUS)
-        axis.text(*at, text, ha="center", va="center", fontsize=min(8.0, 62 / len(names)))
+        axis.text(*at, text, ha="center", va="center", fontsize=8)
     axis.set(xlim=(0.5, len(names) - 0.5), ylim=(len(names) - 1.5, -0.5))
     axis.xaxis.tick_top()
     labels = [short(name, 14) for name in names]
@@ -98,9 +100,12 @@ def boxes(folds: pd.DataFrame, colour: Mapping[str, str], label: str, lines: Map
     rng = np.random.default_rng(0)
     for i, (name, each) in enumerate(zip(folds.columns, values, strict=True)):
         axis.plot(each, i + rng.uniform(-0.22, 0.22, len(each)), "o", color=colour[str(name)], **point)
-    for i, (words, x) in enumerate(lines.items()):
+    for x in lines.values():
         axis.axvline(x, **DASHED)
-        axis.text(x, -0.85 - 0.5 * i, f" {words}", fontsize=8, color=SOFT, va="center")
+    ends, box = axis.get_xlim(), {"facecolor": CARD, "edgecolor": "none", "pad": 1}
+    for i, (words, x) in enumerate(lines.items()):
+        side = "right" if 2 * x > sum(ends) else "left"
+        axis.text(x, -0.85 - 0.5 * i, f" {words} ", fontsize=8, color=SOFT, va="center", ha=side, bbox=box)
     axis.set_yticks(range(k), [short(str(name)) for name in folds.columns])
     axis.set_ylim(k - 0.4, -0.6 - 0.5 * len(lines))
     axis.set_xlabel(label)
@@ -122,8 +127,8 @@ def cost(frame: pd.DataFrame, colour: Mapping[str, str], label: str, higher: boo
     axis.plot(front["cpu"], front["mean"], color=LINE, linewidth=4, zorder=1)
     for row in frame.itertuples():
         name, room = str(row.Index), [[row.mean - row.low], [row.high - row.mean]]
-        look = {"color": colour[name], "elinewidth": 1, "markeredgecolor": CARD, "label": short(name)}
-        axis.errorbar(row.cpu, row.mean, room, marker="o", linestyle="", **look)
+        look = {"elinewidth": 1, "markeredgecolor": CARD, "label": short(name)}
+        axis.errorbar(row.cpu, row.mean, room, linestyle="", **look_of(colour, name), **look)
     axis.set(xlabel="CPU seconds of a cell (fit and predict)", ylabel=label)
     low, high = frame["cpu"].min() / 2, frame["cpu"].max() * 2
     axis.set_xlim(low, high)
@@ -166,8 +171,13 @@ def calibration(curves: Mapping[str, tuple[np.ndarray, np.ndarray]], colour: Map
     return figure
 
 
-def _blank(height: float, grid: Literal["x", "y", "both", ""] = "") -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+def look_of(colour: Mapping[str, str], name: str) -> dict[str, str]:
+    """A method's colour, and a marker that tells it from others of that colour."""
+    return {"color": colour[name], "marker": MARKERS[[*colour].index(name) // len(COLOURS) % len(MARKERS)]}
+
+
+def _blank(height: float, grid: Literal["x", "y", "both", ""] = "", width: float = WIDTH) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(width, height), layout="constrained")
     axis = figure.subplots()
     if grid:
         axis.grid(axis=grid)
@@ -176,5 +186,5 @@ def _blank(height: float, grid: Literal["x", "y", "both", ""] = "") -> tuple[Fig
 
 def _lines(axis: Axes, curves: Mapping[str, tuple[Any, np.ndarray]], colour: Mapping[str, str]) -> None:
     for name, (x, y) in curves.items():
-        axis.plot(x, y, marker="o", markersize=4, linewidth=1.6, color=colour[name], label=short(name))
+        axis.plot(x, y, markersize=4, linewidth=1.6, label=short(name), **look_of(colour, name))
     axis.legend(loc="upper left", bbox_to_anchor=(1, 1))

@@ -50,10 +50,8 @@ def text(value: object) -> str:
         >>> text("a|b\\n<c>")
         'a\\\\|b &lt;c&gt;'
     """
-    plain = " ".join(str(value).split())
-    for mark, shown in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|"), ("*", "\\*"), ("_", "\\_")):
-        plain = plain.replace(mark, shown)
-    return plain
+    marks = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "\\|", "*": "\\*", "_": "\\_"})
+    return " ".join(str(value).split()).translate(marks)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
@@ -75,7 +73,8 @@ def _summary(overall: Overall) -> list[str]:
     for head, name in (("first (shared)", "first"), ("first alone", "alone"), *[(loses, "loses")] * held):
         columns[head] = [f"{n:.0f}" for n in frame[name]]
     for title, ranks in overall.ranks.items():
-        columns[text(title)] = [f"**{r:.0f}**" if r == 1 else f"{r:.0f}" if np.isfinite(r) else NONE for r in ranks]
+        leaders, there = overall.boards[title].leaders, ranks.map("{:.0f}".format).where(np.isfinite(ranks), NONE)
+        columns[text(title)] = [f"**{r}**" if name in leaders else r for name, r in there.items()]
     rows = [[text(method), *cells] for method, *cells in zip(frame.index, *columns.values(), strict=True)]
     said = f"Mean place: by mean score among methods that each of the {overall.over} ranks."
     lines = table(["method", *columns], rows, right=range(1, len(columns) + 1))

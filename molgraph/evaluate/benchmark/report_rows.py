@@ -7,12 +7,13 @@ import pandas as pd
 
 from molgraph.base.errors import UsageError
 from molgraph.base.printable import count
-from molgraph.evaluate.benchmark.board import ERRORS, Board
+from molgraph.evaluate.benchmark.board import ERRORS, TRIVIAL, Board
 from molgraph.evaluate.benchmark.ranking import ALPHA
 from molgraph.evaluate.metrics import get_metric
 from molgraph.evaluate.report_style import NONE, number
 
 MINUS = "\N{MINUS SIGN}"
+SUSPICIOUS = 0.5  # of the smallest error that was computed here
 VERDICTS = {"better": "beats {}", "worse": "loses to {}", "equivalent": "equivalent to it", "undecided": "undecided"}
 
 
@@ -65,7 +66,7 @@ def board_rows(board: Board) -> pd.DataFrame:
     frame, digits = board.to_frame(), decimals(board)
     half = (frame["high"] - frame["low"]) / 2
     rooms = [f" ± {scored(each, digits)}" if np.isfinite(each) else "" for each in half]
-    frame["place"] = [f"{rank:.0f}" if np.isfinite(rank) and board.decides else NONE for rank in frame["rank"]]
+    frame["place"] = [f"{rank:.0f}" if np.isfinite(rank) and board.leaders else NONE for rank in frame["rank"]]
     frame["score"] = [scored(mean, digits) + room for mean, room in zip(frame["mean"], rooms, strict=True)]
     frame["step"] = frame["to_best"].map(signed)
     frame["span"] = [span(*ends) for ends in frame[["to_best_low", "to_best_high"]].to_numpy()]
@@ -78,8 +79,11 @@ def board_rows(board: Board) -> pd.DataFrame:
 
 
 def badge(board: Board, method: str) -> str:
-    """``reproduced`` or ``self-reported`` of a row that was submitted; else empty."""
-    return board.entered.get(method, "").partition(";")[0].partition(":")[0]
+    """``reproduced`` or ``self-reported`` of a row that was submitted, and whether it is too good; else empty."""
+    told, mean = board.entered.get(method, "").partition(";")[0].partition(":")[0], board.ranking.table["mean"]
+    error = 1 - mean if board.ranking.higher_is_better else mean
+    doubt = told and error[method] < SUSPICIOUS * error.drop([*board.entered, TRIVIAL], errors="ignore").min()
+    return told + ", suspicious: less than half the error of any method that was run here" * bool(doubt)
 
 
 def beside_texts(board: Board) -> pd.DataFrame:
@@ -153,8 +157,8 @@ def how_tested(board: Board) -> str:
         text += f" pair{'s' * (more + fewer > 1)} apart."
     naive, told = int(pairs["tukey"].sum()), int(pairs["different"].sum())
     if naive != told:
-        text += " Ash et al.'s protocol (2025: repeated-measures ANOVA, Tukey), which does so too, tells "
-        text += f"{naive} of {len(pairs)} apart."
+        text += " Ash et al.'s protocol (2025: repeated-measures ANOVA, Tukey), which takes folds for independent, "
+        text += f"tells {naive} of {len(pairs)} apart."
     return text
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError, StorageError, UsageError
-from molgraph.base.paths import atomic_write, missing_file, storage_error
+from molgraph.base.paths import missing_file, storage_error, write_whole
 from molgraph.base.toml_config import parse_json
 from molgraph.data.datasets import load_dataset
 from molgraph.data.splits.split import PARTS
@@ -181,8 +181,7 @@ def open_folder(out: Path, recipe: BenchRecipe, source: Path | None = None, *, w
         (out / SCORES).unlink(missing_ok=True)  # of cells that the recipe no longer asks for
     except OSError as error:
         raise storage_error(f"cannot write the benchmark's folder {out}", error) from error
-    with atomic_write(path) as file:
-        file.write(text)
+    write_whole(path, text)
 
 
 def _is_own(out: Path) -> bool:

@@ -68,9 +68,8 @@ def search(job: Job, train: Table, outer: Split) -> dict[str, Any]:
     scored = [t for t in trials if t["value"] is not None]
     best = min(scored, key=lambda t: t["value"], default=None)  # the first of equals
     notes = [] if best else ["no trial of the search had a score: the defaults are used"]
-    told = {"metrics": {name: m.name for name, m in metrics.items()}, "rows": len(train), "trials": trials}
-    told["split"] = inner[0].recipe
-    return {"chosen": best["params"] if best else {}, "search": told, "notes": notes}
+    told = {"split": inner[0].recipe, "metrics": {name: m.name for name, m in metrics.items()}, "rows": len(train)}
+    return {"chosen": best["params"] if best else {}, "search": {**told, "trials": trials}, "notes": notes}
 
 
 def _suggest(trial: Any, name: str, each: Range) -> Any:

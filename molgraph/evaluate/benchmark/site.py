@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from molgraph.base.errors import UsageError
-from molgraph.base.paths import atomic_write
+from molgraph.base.paths import write_whole
 from molgraph.base.printable import count
 from molgraph.evaluate.benchmark.board import Board
 from molgraph.evaluate.benchmark.report import anchor, report_page
@@ -57,8 +57,7 @@ def write_site(reports: Sequence[BenchReport], out: Path) -> list[Path]:
         texts[page_of(str(name))] = render("bench_method.html.jinja", **known, **common)
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
-        with atomic_write(out / name) as file:
-            file.write(text.encode())
+        write_whole(out / name, text)
     return [out / name for name in texts]
 
 
@@ -77,7 +76,7 @@ def _rows(page: str, report: BenchReport, board: Board) -> pd.DataFrame:
     """A board's methods, as the index and the methods' pages show them."""
     rows = board_rows(board).reset_index(names="method")
     return rows.assign(
-        first=(rows["rank"] == 1) & board.decides,
+        first=rows["leads"],
         badge=[badge(board, name) for name in rows["method"]],
         dataset=board.title,
         split=board.split,

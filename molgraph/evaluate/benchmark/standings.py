@@ -11,7 +11,6 @@ import pandas as pd
 
 from molgraph.base.errors import StorageError
 from molgraph.base.resources import shipped_dir
-from molgraph.evaluate.benchmark.board import TRIVIAL
 from molgraph.evaluate.benchmark.recipe import BenchMethod
 from molgraph.evaluate.benchmark.report_data import BenchReport
 
@@ -43,7 +42,7 @@ class Question(NamedTuple):
     words: str  # kind of entity, size and split
     boards: list[str]  # their datasets
     # by method, the best first, those of few boards last: ``boards`` that it is on, ``first`` (on how many nothing is
-    # better, where the board tells its best from the mean at all), ``behind`` (on how many the reference is better; NaN
+    # better, and it is better than the mean label), ``behind`` (on how many the reference is better; NaN
     # where none was measured), ``place`` (mean, by score), ``cpu_seconds`` (median, of a fold)
     table: pd.DataFrame
 
@@ -52,9 +51,9 @@ def make_standings(reports: Iterable[BenchReport]) -> pd.DataFrame:
     """A row for each method of each leading board with more than one fold.
 
     Returns:
-        Columns: recipe, dataset, entity, split, metric, higher_is_better, rows, method, rank, place, score, against
-        (``better``, ``worse``, ``equivalent`` or ``undecided`` beside the reference), reference, cpu_seconds (of a
-        fold), model (the registered name) and settings (options of ``molgraph train``).
+        Columns: recipe, dataset, entity, split, metric, higher_is_better, rows, method, rank, leads, place, score,
+        against (the verdict beside the reference), reference, cpu_seconds (of a fold), model (the registered name) and
+        settings (options of ``molgraph train``).
     """
     rows = []
     for report in reports:
@@ -65,7 +64,8 @@ def make_standings(reports: Iterable[BenchReport]) -> pd.DataFrame:
                 rows.append({
                     "recipe": report.recipe_name, "dataset": board.name, "entity": entity, "split": board.split,
                     "metric": board.metric, "higher_is_better": board.ranking.higher_is_better, "rows": board.rows.rows,
-                    "method": method, "rank": int(row["rank"]), "place": place, "score": float(f"{row['mean']:.4g}"),
+                    "method": method, "rank": int(row["rank"]), "leads": row["leads"],
+                    "place": place, "score": float(f"{row['mean']:.4g}"),
                     "against": row["reference"], "reference": board.against if board.reference else "",
                     "cpu_seconds": float(f"{60 * row['cpu_minutes']:.3g}"),
                     "model": known[0].name if known else method, "settings": settings_of(known[0]) if known else "",
@@ -106,16 +106,13 @@ def questions(standings: pd.DataFrame) -> list[Question]:
     """
     found = []
     entity = standings["entity"].map([*ENTITIES].index)
-    board = pd.Index(zip(*(standings[key] for key in BOARD), strict=True))
-    tells = ~board.isin(board[(standings["method"] == TRIVIAL) & (standings["rank"] == 1)])
-    standings = standings.assign(first=(standings["rank"] == 1) & tells, lost=standings["against"] == "worse")
     size = (standings["rows"] >= FEW).astype(int).where(standings["entity"] == "molecule", 2)
     for (kind, few, question), group in standings.groupby([entity, size, standings["split"].map(question_of)]):
         words = [[*ENTITIES.values()][kind], *SIZES[few : few + 1], question]
         table = group.groupby("method").agg(
             boards=("rank", "size"),
-            first=("first", "sum"),
-            behind=("lost", "sum"),
+            first=("leads", "sum"),
+            behind=("against", lambda verdicts: (verdicts == "worse").sum()),
             place=("place", "mean"),
             cpu_seconds=("cpu_seconds", "median"),
         )

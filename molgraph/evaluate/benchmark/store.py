@@ -19,7 +19,7 @@ from molgraph.evaluate.benchmark.job import Outcome, machine, versions
 from molgraph.evaluate.benchmark.plan import WORK, DatasetPlan
 from molgraph.evaluate.benchmark.recipe import BenchRecipe
 
-_NUMBER = int | float | None
+_NUMBER, AGAIN = int | float | None, "delete its folder and run the recipe again"
 READ: dict[str, Any] = {  # what is read of every manifest
     "status": str, "reason": str, "data_hash": str, "split_hash": str, "made": str, "seconds": dict,
     "cpu_seconds": _NUMBER, "peak_mb": _NUMBER, "predictions_sha256": str | None,
@@ -89,18 +89,18 @@ def make_manifest(cell: Cell, problem: DatasetPlan, recipe: BenchRecipe, outcome
 
 def read_manifest(out: Path, cell: Cell) -> dict[str, Any] | None:
     """A cell's manifest, or None where the cell has not been computed."""
-    path, again = cell.folder(out) / MANIFEST, "delete its folder and run the recipe again"
+    path = cell.folder(out) / MANIFEST
     try:
         manifest: dict[str, Any] = parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}", hint=again) from error
+        raise DataError(f"{path} cannot be read: {error}", hint=AGAIN) from error
     if not isinstance(manifest, dict) or (manifest.get("format"), manifest.get("key")) != (FORMAT, cell.key):
-        raise DataError(f"{path} belongs to another cell", hint=again)
+        raise DataError(f"{path} belongs to another cell", hint=AGAIN)
     odd = [name for name, kind in READ.items() if name not in manifest or not isinstance(manifest[name], kind)]
     if odd or not isinstance(manifest["seconds"].get("total", ""), _NUMBER):
-        raise DataError(f"{path} is damaged: {(odd or ['seconds'])[0]!r} is gone or changed", hint=again)
+        raise DataError(f"{path} is damaged: {(odd or ['seconds'])[0]!r} is gone or changed", hint=AGAIN)
     return manifest
 
 
@@ -113,14 +113,13 @@ def read_stored(path: Path, stated: str) -> dict[str, Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    again = "delete its folder and run the recipe again"
     try:
         content = path.read_bytes()
         made = pq.ParquetFile(pa.BufferReader(content)).read(use_threads=False)
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path} is damaged: {error}", hint=again) from error
+        raise DataError(f"{path} is damaged: {error}", hint=AGAIN) from error
     if (found := sha256(content)) != stated:
-        raise DataError(f"predictions were changed: {path} has sha256 {found}, the manifest {stated}", hint=again)
+        raise DataError(f"predictions were changed: {path} has sha256 {found}, the manifest {stated}", hint=AGAIN)
     return {name: made[name] for name in made.column_names}
 
 

@@ -12,7 +12,8 @@ from pydantic import Field
 
 from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError, UsageError
-from molgraph.base.paths import atomic_write, missing_file, storage_error
+from molgraph.base.paths import missing_file, storage_error, write_whole
+from molgraph.base.printable import count
 from molgraph.base.toml_config import Section, read_toml
 from molgraph.chem.identity import identities_of
 from molgraph.chem.inchi import inchikeys
@@ -30,6 +31,7 @@ from molgraph.evaluate.label_check import label_noise, refuse_labels
 
 SHOWN = 3
 NOTHING = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None", "<NA>", "#N/A")  # as programs read them
+HOW = "write the rows of the test.csv files with a column for each target, with commas between columns, as UTF-8"
 WHOLE = 0.01  # what the probabilities of a row may lack of 1
 ROW_BYTES = 65_536  # of a row of predictions, at most
 
@@ -69,7 +71,7 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
             another split, or labels in the place of predictions.
         UsageError: a card with unknown keys, or a name that a method or another submission has.
     """
-    about = Card.from_dict(read_toml(card, 'name = "mine"'))
+    about = Card.from_dict(read_toml(card, 'name = "mine"', "card"))
     if about.name in {method.row for method in records.recipe.method if method.kind != "external"}:
         raise UsageError(f"the run has a method called {about.name!r}", hint="give the card another name")
     if (kept := records.out / SUBMITTED / f"{about.name}.json").exists():
@@ -124,8 +126,8 @@ def submit(records: Records, predictions: Path, card: Path, *, reproduced: str =
     except OSError as error:
         raise storage_error(f"cannot write the benchmark's folder {records.out}", error) from error
     cells = [cell for cell, *_ in checked]
-    with atomic_write(records.out / SUBMITTED / f"{about.name}.json", "w") as file:  # last: from now on they are read
-        json.dump({"card": about.model_dump(), "cells": [vars(cell) for cell in cells]}, file, indent=1)
+    entry = json.dumps({"card": about.model_dump(), "cells": [vars(cell) for cell in cells]}, indent=1)
+    write_whole(records.out / SUBMITTED / f"{about.name}.json", entry)  # last: from now on they are read
     return cells
 
 
@@ -135,16 +137,16 @@ def _read(path: Path, most: int) -> tuple[pd.DataFrame, bytes]:
         raise missing_file(path, "file of predictions")
     if path.stat().st_size > ROW_BYTES * (2 * most + 1):
         large = f"{path} has {path.stat().st_size / 1e6:,.0f} MB, the run tests {most:,} rows"
-        raise DataError(large, hint="keep the columns of the test.csv files, and one for each target")
+        raise DataError(large, hint=HOW)
     words = dict.fromkeys(("dataset", "split", "split_hash", "id"), str)
     try:
         frame = pd.read_csv(path, dtype=words, keep_default_na=False, low_memory=False, nrows=2 * most + 1)
     except (ValueError, OSError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+        raise DataError(f"{path} cannot be read: {error}", hint=HOW) from error
     if len(frame) > 2 * most:
         raise DataError(f"{path} has more than {2 * most:,} rows, the run tests {most:,}", hint="one for each test row")
     if lacks := [name for name in (*PART, "row") if name not in frame]:
-        raise DataError(f"{path} has no column {lacks[0]!r}", hint="keep the columns of the test.csv files")
+        raise DataError(f"{path} has no column {lacks[0]!r}", hint=HOW)
     if not len(frame):
         raise DataError(f"{path} has no rows")
     heads = pd.read_csv(path, header=None, nrows=1, dtype=str).iloc[0]
@@ -172,10 +174,10 @@ def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: fl
         (given[given.isin(split.train)], "of the training part"),
         (given[~given.isin(split.test)], "that it does not test"),
         (given[given.duplicated()], "twice"),
-        (pd.Series(np.setdiff1d(split.test, given)), "too few: they are missing"),
+        (pd.Series(np.setdiff1d(split.test, given)), "too few: missing"),
     ):
         if len(rows):
-            raise DataError(f"{where} has {len(rows):,} rows {words}: {_some(rows)}")
+            raise DataError(f"{where} has {count(len(rows), 'row')} {words}: {_some(rows)}")
     frame = frame.set_index("row", drop=False).loc[split.test]
     if "id" in frame and (bad := frame["row"][~_same_ids(frame["id"], pd.Series(test.ids, frame.index))]).size:
         raise DataError(f"{where} has ids of other rows: {_some(bad)}")
@@ -188,7 +190,7 @@ def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: fl
         with np.errstate(over="ignore"):  # what single precision cannot hold is no finite number, as it is kept so
             values[column] = pd.to_numeric(frame[column], errors="coerce").to_numpy(np.float32).astype(np.float64)
         if len(bad := frame["row"][~np.isfinite(values[column])]):
-            raise DataError(f"{where} has {len(bad):,} values of {column!r} that are no number: rows {_some(bad)}")
+            raise DataError(f"{where}: {count(len(bad), 'value')} of {column!r} that are no number, rows {_some(bad)}")
     for target in test.row_targets:
         p = np.stack([values[name] for name in target.columns])
         if target.kind in ("binary", "multiclass") and (p.min() < 0 or p.max() > 1):

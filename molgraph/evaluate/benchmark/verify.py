@@ -186,7 +186,7 @@ def _name(values: Iterable[Any]) -> str:
 
 
 def compare_with_record(found: Verified, record: str | Path) -> tuple[str, bool]:
-    """Compare the sound cells of a run with those of a published record: the result in a line, and if scores agree."""
+    """Compare the sound cells of a run with those of a record: the result in a line, and if scores of some agree."""
     path, columns = Path(record) / f"{SCORES}.gz", [*CELL, SHA256]
     if not path.is_file():
         raise missing_file(path, "record's file of scores")
@@ -206,4 +206,5 @@ def compare_with_record(found: Verified, record: str | Path) -> tuple[str, bool]
     if len(differ):
         named = [_name(key) for key in differ[CELL].head(3).itertuples(index=False, name=None)]
         words += f" ({', '.join(named)}{', ...' * (len(differ) > 3)}; scores by at most {most:.1g} of their size)"
-    return f"{words}, {counts['left_only']:,} are here only, {counts['right_only']:,} there only", not most > SAME
+    words += f", {counts['left_only']:,} are here only, {counts['right_only']:,} there only"
+    return words, len(both) > 0 and not most > SAME

@@ -221,7 +221,7 @@ class Bounds(NamedTuple):
 
 
 def _read_toml(path: Path) -> Mapping[str, Any]:
-    found = read_toml(path, "sa = {max = 4}")
+    found = read_toml(path, "sa = {max = 4}", "objective")
     inner = found.get("objective", found)
     return inner if isinstance(inner, Mapping) else {str(inner): 1.0}
 
