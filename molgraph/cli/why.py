@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOTE = (
-    "led: boards where the model has rank 1, and that tell their best from the mean. behind: boards on which the "
+    "led: boards where the model has rank 1 and is better than the mean label. behind: boards on which the "
     "random forest is better, of graphs without atoms the WL kernel; a dash where none was measured. Better: "
     "significantly, and by more than matters in practice. Methods on fewer than half of the boards stand last. CPU s: "
     "of a fold, the median. Each method has the settings of its board's recipe. Scores and tests: docs/benchmarks.md"
@@ -52,9 +52,8 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
             console.print(table)
             first = question.table.iloc[0]
             if first["first"]:
-                led, n = _share(first["first"], first["boards"]), int((question.table["first"] == first["first"]).sum())
-                why = f"it led {led} boards" if n == 1 else f"best mean place of the {n} that led {led} boards"
-                console.print(f"Start with {first.name}: {why}.")
+                led = _share(first["first"], first["boards"])
+                console.print(f"Start with {first.name}: the best mean place; it led {led} boards.")
             console.print()
         if rows := [*_others(standings).itertuples()]:
             named = ", ".join(f"{row.method} ({row.model})" for row in rows)

@@ -37,7 +37,7 @@ def join_records(old: Path | None, new: Path) -> None:
     """Add the rows of the record ``old`` to the record ``new`` where that has fewer of their cells.
 
     ``new`` then counts the cells of its whole recipe, whatever part was run; one of all cells takes nothing from
-    ``old``, which may be of another recipe. The recipes may differ in what methods skip: that of ``new`` stands.
+    ``old``, which may be of another recipe. That of ``new`` stands; it may have more methods, which may skip others.
 
     Raises:
         DataError: they are records of different recipes, or of different data or folds.
@@ -62,7 +62,8 @@ def _joined(
     before, known = BenchRecipe.from_toml(old / RECIPE), read_scores(old / PACKED)
     entered = {m.row: m for each in (before, recipe) for m in each.method if m.kind == "external"}
     own, theirs = (tuple(m for m in each.method if m.row not in entered) for each in (recipe, before))
-    told = (each.model_copy(update={"method": _unskipped(rows)}) for each, rows in ((recipe, own), (before, theirs)))
+    both = tuple(m for m in own if m.row in {each.row for each in theirs})
+    told = (each.model_copy(update={"method": _unskipped(rows)}) for each, rows in ((recipe, both), (before, theirs)))
     if next(told) != next(told):
         raise DataError(
             f"{old} is a record of another recipe than the new one",

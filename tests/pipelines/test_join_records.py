@@ -64,6 +64,16 @@ def test_the_row_with_more_cells_stands(tmp_path: Path) -> None:
     assert (more / PACKED).read_bytes() == before
 
 
+def test_a_recipe_may_gain_a_method(tmp_path: Path) -> None:
+    whole = record(tmp_path / "whole")
+    less, more = record(tmp_path / "a", method=["ridge"]), record(tmp_path / "b", method=["noise"])
+    asked = BenchRecipe.from_toml(less / RECIPE)
+    (less / RECIPE).write_text(asked.model_copy(update={"method": asked.method[:1]}).to_toml())
+    join_records(less, more)
+    rows = read_scores(more / PACKED).groupby("method")["key"].nunique().to_dict()
+    assert rows == {"ridge": 10, "noise": 11} and read_scores(whole / PACKED)["key"].nunique() == 22
+
+
 def test_a_recipe_may_skip_less_than_the_record_did(tmp_path: Path) -> None:
     whole = record(tmp_path / "whole")
     less, rest = record(tmp_path / "a", method=["ridge"]), record(tmp_path / "b", method=["noise"])

@@ -118,8 +118,8 @@ def questions(standings: pd.DataFrame) -> list[Question]:
         )
         if not group["against"].any():
             table["behind"] = float("nan")
-        few_boards, led = table["boards"] < table["boards"].max() / 2, table["first"] / table["boards"]
-        best = table.assign(few=few_boards, behind=-led).sort_values(["few", "behind", "place"]).index
+        few_boards = table["boards"] < table["boards"].max() / 2
+        best = table.assign(few=few_boards).sort_values(["few", "place"], kind="stable").index
         found.append(Question(", ".join(words), [*dict.fromkeys(group["dataset"])], table.loc[best]))
     return found
 
