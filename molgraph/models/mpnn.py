@@ -48,10 +48,9 @@ class MPNN(RoundsEncoder):
     all pairs, which ``enn_s2s`` reads. ``message``: ``edge_network`` is ``A(e_vw) h_w``, ``matrix`` one matrix for each
     label (GG-NN), ``pair`` reads both ends, worse in the paper. ``readout="gated"`` is GG-NN's, equation 4:
     ``sum_v sigmoid(i(h_v, h0_v)) * j(h_v)``. A master node carries what is far apart; it helped without distances.
-    Use it to try the paper's variants. Known limits: Set2Set is a weighted mean, blind to size: over the ten sets of
-    ``pipelines/zoo.toml`` its error is 129% of a forest's, that of ``gated`` 109%; the distances, on which the paper's
-    errors on QM9 depend, are not read; a master node's or hydrogens' gain has to be measured; with one, atoms of
-    different molecules are never computed together.
+    Use it to try the paper's variants. Known limits: Set2Set is a weighted mean, blind to size: on the zoo's sets its
+    error is 129% of a forest's, that of ``gated`` 109%; the distances, on which the errors on QM9 depend, are not read;
+    a master node's or hydrogens' gain has to be measured; with one, molecules are computed each by itself.
 
     Args:
         spec: what the graphs hold.
