@@ -270,7 +270,7 @@ class _Column:
             return DataError(f"{where}: a decimal comma{doubt}{many}", hint=hint)
         if first.kind == cells.QUALIFIER:
             hint = (
-                "--qualifiers drop (in Python and a benchmark's [[table]] qualifiers = 'drop') leaves such labels out"
+                "--qualifiers drop (in Python and a benchmark's [[table]] qualifiers='drop') leaves such labels out"
             )
             hint += f", strip reads the bare number as exact, {_WAYS}"
             return DataError(f"{where}: a bound, no measured value{many}", hint=hint)
