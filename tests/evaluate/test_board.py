@@ -219,7 +219,7 @@ def test_of_rank_1_lead_those_that_are_better_than_the_mean_label():
     scores.loc[wild, "value"] += 3.0 * (scores.loc[wild, "fold"] - 2)  # its folds lie far apart
     board = make_boards(scores)[0]
     assert board.ranking.table["rank"].to_dict() == {"good": 1, "wild": 1, "mean": 2} and board.leaders == ["good"]
-    assert board.sentence == "good leads alone, over 5 folds; 1 more method of rank 1 not told from the mean label"
+    assert board.sentence == "good leads, over 5 folds; 1 more method of rank 1 not told from the mean label"
     assert summarise([board])[0].table["first"].to_dict() == {"good": 1, "wild": 0, "mean": 0}
     assert (
         dict(zip(board.methods, [tone for _, tone, _, _ in heat(board, board.methods)], strict=True))["wild"] == "high"

@@ -165,7 +165,7 @@ class Board:
         others = int((ranking.table["rank"] == 1).sum()) - len(first)
         words = f"; {count(others, 'more method')} of rank 1 not told from the mean label" if others else ""
         if len(first) == 1:
-            return f"{first[0]} leads alone, {over}{words}"
+            return f"{first[0]} leads{'' if others else ' alone'}, {over}{words}"
         return f"{', '.join(first[:-1])} and {first[-1]} share the lead, {over}{words}"
 
 
