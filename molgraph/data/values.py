@@ -269,9 +269,7 @@ class _Column:
             hint = f"write decimals with a point, or say --decimal , (in Python decimal=',') {_WAYS}"
             return DataError(f"{where}: a decimal comma{doubt}{many}", hint=hint)
         if first.kind == cells.QUALIFIER:
-            hint = (
-                "--qualifiers drop (in Python and a benchmark's [[table]] qualifiers='drop') leaves such labels out"
-            )
+            hint = "--qualifiers drop (in Python and a benchmark's [[table]] qualifiers='drop') leaves such labels out"
             hint += f", strip reads the bare number as exact, {_WAYS}"
             return DataError(f"{where}: a bound, no measured value{many}", hint=hint)
         if first.kind == cells.UNIT:
