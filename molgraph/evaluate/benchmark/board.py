@@ -91,8 +91,8 @@ class Board:
     def leaders(self) -> list[str]:
         """The methods of rank 1 that are better than the mean label, where it is ranked: the others do not lead."""
         first = self.ranking.table.index[self.ranking.table["rank"] == 1]
-        told = TRIVIAL not in self.ranking.ranked
-        return [str(name) for name in first if told or self.ranking.verdict(str(name), TRIVIAL) == "better"]
+        all_lead = TRIVIAL not in self.ranking.ranked
+        return [str(name) for name in first if all_lead or self.ranking.verdict(str(name), TRIVIAL) == "better"]
 
     @property
     def methods(self) -> list[str]:
