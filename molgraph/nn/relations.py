@@ -61,19 +61,10 @@ def arriving(batch: GraphBatch) -> Relation:
     return Relation(each, row_offsets(counts), batch.n_bonds, batch.n_atoms)
 
 
-@once_a_batch
-def next_bonds(batch: GraphBatch) -> Relation:
-    """From directed bonds u->v to directed bonds v->w, w other than u: no U-turn."""
-    source, reverse, target = (t.numpy(force=True) for t in (batch.source, batch.reverse, batch.target))
-    offsets = offsets_of(np.bincount(target, minlength=batch.n_atoms))
-    before, spans = (torch.from_numpy(each) for each in bonds_before(source, reverse, offsets))
-    return Relation(before.to(batch.target.device), spans.to(batch.target.device), len(source), len(source))
-
-
 def bonds_before(
     source: np.ndarray, reverse: np.ndarray, offsets: np.ndarray, bonds: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For directed bonds v->w (all by default), the bonds u->v with u other than w: their numbers, and offsets.
+    """For directed bonds v->w (all by default), the bonds u->v with u other than w (no U-turn): numbers, and offsets.
 
     Args:
         source, reverse: int64 [e], the source atom and the opposite of each bond.

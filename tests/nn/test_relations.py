@@ -42,7 +42,11 @@ def test_relations_of_atoms_and_bonds(random_batch: Maker, seed: int) -> None:
     assert relations.bonds(batch).source.tolist() == source  # bond k of the batch is pair k
     assert pairs(relations.arriving(batch)) == {(b, target[b]) for b in range(e)}
     turns = {(a, b) for a in range(e) for b in range(e) if target[a] == source[b] and a != reverse[b]}
-    assert pairs(relations.next_bonds(batch)) == turns
+    arrive = np.cumsum([0, *np.bincount(target, minlength=n)])
+    before, spans = relations.bonds_before(np.array(source, np.int64), np.array(reverse, np.int64), arrive)
+    assert list(zip(before.tolist(), np.repeat(np.arange(e), np.diff(spans)).tolist(), strict=True)) == sorted(
+        turns, key=lambda pair: (pair[1], pair[0])
+    )
     assert pairs(relations.members(batch)) == {(v, graph[v]) for v in range(n)}
     assert pairs(relations.all_pairs(batch)) == {(v, w) for v in range(n) for w in range(n) if graph[v] == graph[w]}
     near = {(v, v) for v in range(n)}
