@@ -25,7 +25,7 @@ from molgraph.nn.perceptron import make_activation
     system="dmpnn",
     summary="directed message passing along bonds; the default graph network",
     paper="Yang et al. 2019, J. Chem. Inf. Model. 59:3370",
-    line=("directed bonds", "next bond, no U-turn", "sum", "skip + ReLU", "incoming sum, mean", "supervised"),
+    line=("directed bonds", "next bond, no U-turn", "sum", "skip + ReLU", "incoming sum, sum / 100", "supervised"),
 )
 class DMPNN(AtomEncoder):
     """Directed message passing network.
@@ -47,7 +47,7 @@ class DMPNN(AtomEncoder):
         norm: a registered norm, before each activation; the paper has none.
         dropout: probability of dropping a state's value while training.
         activation: a name that ``molgraph.nn.perceptron`` knows.
-        readout: rows to graph: ``mean``, ``sum`` or ``norm`` (sum / 100), or another registered readout.
+        readout: rows to graph: ``norm`` (sum / 100, chemprop 2's), ``mean``, ``sum``, or another registered readout.
         bias: a bias in ``W_i`` and ``W_h`` too.
         distinct: compute rows that look alike once.
 
@@ -69,7 +69,7 @@ class DMPNN(AtomEncoder):
         norm: str = "none",
         dropout: Probability = 0.0,
         activation: str = "relu",
-        readout: str = "mean",
+        readout: str = "norm",
         bias: bool = False,
         distinct: bool = True,
     ) -> None:

@@ -46,7 +46,9 @@ from molgraph.train.restore import (
     restore_fitted,
     restore_history,
     size_of,
+    stored_defaults,
     stored_history,
+    stored_params,
     stored_weights,
     too_large,
 )
@@ -217,6 +219,7 @@ class GraphMethod(Method):
         here = {"store": None, "init": None}  # no path of this machine
         meta = {
             "params": self.get_params() | {"params": dict(self.params or {})} | here,
+            "defaults": stored_defaults(self),
             "targets": [asdict(t) for t in outputs.targets],
             "unlearned": dict(outputs.unlearned),
             "feature_names": list(fitted.descriptors.names),
@@ -229,7 +232,7 @@ class GraphMethod(Method):
     def from_state(cls, state: State) -> Self:
         """Rebuild; the network's shapes are compared with the arrays before any weight is made."""
         with refused("the model's parts do not fit together"):
-            method = cls(**state.meta["params"])
+            method = cls(**state.meta["params"] | {"params": stored_params(state.meta)})
             method.check()
             objective = registry.get("objective", method.objective)
             method.predicts, head = objective.labelled, objective.labelled or objective.tasks

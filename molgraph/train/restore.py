@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -34,7 +35,37 @@ MAX_INPUTS = 8
 ROOM = 64  # modules and weights that a network may make beside those that it keeps
 A_WEIGHT = 16  # modules for each weight: activations, dropout, containers
 PREFIX = "network."
+OLDER_DEFAULTS = {"dmpnn": {"readout": "mean"}}  # of files that do not hold the defaults of their day
+PLAIN = (str, int, float, bool)
 N = TypeVar("N", bound=nn.Module)
+
+
+def stored_defaults(learner: Any) -> dict[str, dict[str, Any]]:
+    """The plain defaults of today of the encoders and the joiner that a graph method names, by name."""
+    parts = {name: part for name, part in learner.resolved_params()["defaults"].items() if name != learner.objective}
+    return {name: {k: v for k, v in own.items() if v is None or type(v) in PLAIN} for name, own in parts.items()}
+
+
+def stored_params(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """The hyper-parameters of a file's encoders and joiner: those given, and defaults of its day that are others now.
+
+    Example:
+        >>> stored_params({"params": {"encoder": "gin", "params": {"depth": 4}}, "defaults": {"gin": {"d_hidden": 9}}})
+        {'depth': 4, 'd_hidden': 9}
+    """
+    params, then = meta["params"], meta.get("defaults", OLDER_DEFAULTS)
+    found, names = dict(params.get("params") or {}), encoder_names(params["encoder"])
+    several = len(names) > 1
+    parts = [("encoder", one, one, f"{one}." * several) for one in names]
+    if several:
+        parts.append(("joiner", params["joiner"], "joiner", "joiner."))
+    for kind, name, owner, prefix in parts:
+        known = inspect.signature(registry.get(kind, name).__init__).parameters
+        own = own_params(found, owner, len(names))
+        for key, value in then.get(name, {}).items():
+            if key not in own and (key not in known or known[key].default != value):
+                found[f"{prefix}{key}"] = value
+    return found
 
 
 def restore_fitted(state: State, encoder: str, build: Callable[..., Network], head: bool = True) -> FittedNetworks:
@@ -62,7 +93,7 @@ def size_of(meta: Mapping[str, Any], shapes: Shapes) -> Size:
         raise ModelFileError(f"the model's {name} is {_shown(value)}, which no model has")
     if params.get("head_layers", 1) > len(shapes):
         raise ModelFileError(f"the model claims {params['head_layers']} layers in its head, but has fewer weights")
-    inner = params.get("params") or {}
+    inner = stored_params(meta)
     encoders = encoder_names(params["encoder"])
     repeats = [(one, name) for one in encoders for name in registry.get("encoder", one).repeats]
     uses = max(1, *(_largest(own_params(inner, one, len(encoders)).get(name)) for one, name in repeats), 0)

@@ -53,7 +53,7 @@ def test_the_best_epoch_may_be_that_of_the_highest_accuracy(kind: str) -> None:
     rng = np.random.default_rng(5)
     made = (replace(part, targets=(Target("y", kind, classes=classes),)) for part in (series(40), series(24, 100)))
     train, valid = (replace(part, y=rng.integers(0, n, (len(part), 1)).astype(float)) for part in made)
-    how = {"epochs": 30, "learning_rate": 0.03, "patience": None}
+    how = {"epochs": 30, "learning_rate": 0.03, "patience": None, "params": {"d_hidden": 8, "readout": "mean"}}
     by_loss, method = (small(**how, monitor=name).fit(train, valid) for name in ("loss", "accuracy"))
     curves = method.curves
     assert curves.equals(by_loss.curves.assign(seconds=curves["seconds"])) and by_loss.best_epoch != method.best_epoch
@@ -90,7 +90,7 @@ def test_without_a_validation_part_all_epochs_are_trained_and_it_says_so(caplog)
 @pytest.mark.slow
 def test_it_learns_sixteen_molecules_by_heart():
     table = series(16)
-    method = small(epochs=150, params={"d_hidden": 32}, head_width=32, learning_rate=1e-2).fit(table)
+    method = small(epochs=300, params={"d_hidden": 32}, head_width=32, learning_rate=1e-2).fit(table)
     error = method.predict(table).value - table.y
     assert np.mean(error**2) < 0.05 * table.y.var()
 

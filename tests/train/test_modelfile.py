@@ -16,9 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from molgraph.base.contracts import State
 from molgraph.base.errors import ModelFileError, StorageError
 from molgraph.train import archive
 from molgraph.train.card import ModelCard
+from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from tests.tiny import mixed, series, small
@@ -58,6 +60,23 @@ def test_a_loaded_model_answers_as_the_saved_one(tmp_path):
     assert again.targets == table.row_targets and again.feature_names == ("f", "g")
     assert again.card == model.card and again.method.curves.equals(model.method.curves)
     assert again.save(tmp_path / "again.mgm").read_bytes() == path.read_bytes()
+
+
+def test_a_file_keeps_the_defaults_of_its_day():
+    table = series(32)
+    state = model_of(table).method.state()
+
+    def answers(**changes) -> np.ndarray:
+        return GraphMethod.from_state(State(state.arrays, state.meta | changes)).predict(table).value
+
+    def given(**params) -> dict:
+        return state.meta["params"] | {"params": state.meta["params"]["params"] | params}
+
+    then = {"dmpnn": state.meta["defaults"]["dmpnn"] | {"readout": "sum"}}
+    by_sum, by_mean = answers(params=given(readout="sum")), answers(params=given(readout="mean"))
+    assert not np.allclose(by_sum, answers())
+    assert np.array_equal(answers(defaults=then), by_sum)
+    assert np.array_equal(answers(defaults=then, params=given(readout="mean")), by_mean)
 
 
 @pytest.mark.slow

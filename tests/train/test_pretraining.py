@@ -196,7 +196,7 @@ def test_train_takes_the_files_model_and_says_so_on_the_card(encoder: Path, tmp_
     ("options", "words"),
     [
         ({"params": {"depth": 5}}, r"depth is 5, and 4 in .*encoder\.mgm\n.*leave it out"),
-        ({"params": {"readout": "sum"}}, r"readout is 'sum', and 'mean' in"),
+        ({"params": {"readout": "sum"}}, r"readout is 'sum', and 'norm' in"),
         ({"model": "gin"}, r"encoder\.mgm holds the encoder dmpnn, the model has gin"),
         ({"model": "random_forest"}, "random_forest has no encoder to start from"),
         ({"init": str(GOLDEN / "0.1.0-forest.mgm")}, "which has no encoder to start from\n.*molgraph pretrain"),
