@@ -62,7 +62,7 @@ class JTVAENetwork(nn.Module):
         d_hidden: width of all states.
         d_latent: of the latent vector, a half for the tree and a half for the graph.
         depth: levels of messages in graphs.
-        encoder: the registered encoder of graphs, which gives states of atoms.
+        encoder: the registered encoder of graphs, which gives states of atoms; the paper has their mean (section 2.2).
         encoder_params: its further hyper-parameters.
     """
 
@@ -82,7 +82,8 @@ class JTVAENetwork(nn.Module):
         self.graphs, self.d_half = graphs, d_latent // 2
         d, half = d_hidden, self.d_half
         make = registry.get("encoder", encoder)
-        how = {"d_hidden": d, "depth": depth, **(encoder_params or {})}
+        paper = {"readout": "mean"} if encoder == "dmpnn" else {}
+        how = {"d_hidden": d, "depth": depth, **paper, **(encoder_params or {})}
         self.graph_encoder, self.attachment_encoder = make(spec, **how), make(graphs.spec, **how)
         self.embedding = nn.Embedding(n_labels, d)
         self.tree_encoder, self.tree_decoder = TreeGRU(d), TreeGRU(d)
