@@ -223,6 +223,7 @@ class GraphMethod(Method):
             "targets": [asdict(t) for t in outputs.targets],
             "unlearned": dict(outputs.unlearned),
             "feature_names": list(fitted.descriptors.names),
+            "feature_limit": fitted.descriptors.limit,
             "inputs": [each.to_json() for each in fitted.inputs],
             **stored_history(self),
         }

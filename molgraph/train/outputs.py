@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -113,6 +113,7 @@ class DescriptorScale:
     names: tuple[str, ...]  # the columns, which prediction needs again
     mean: np.ndarray  # float64 [f]
     scale: np.ndarray  # float64 [f]
+    limit: float = LIMIT  # of a scaled value, either way
 
     @classmethod
     def fit(
@@ -150,7 +151,15 @@ class DescriptorScale:
             )
         order = [names.index(name) for name in self.names]
         scaled = (features[:, order] - self.mean) / self.scale
-        return np.clip(np.nan_to_num(scaled, nan=0.0), -LIMIT, LIMIT).astype(np.float32)
+        return np.clip(np.nan_to_num(scaled, nan=0.0), -self.limit, self.limit).astype(np.float32)
+
+    def unit_rows(self) -> DescriptorScale:
+        """The scale that gives rows of length 1 on average, whatever the number of columns.
+
+        A head that reads 200 columns of unit variance beside a graph's state learns little from that state.
+        """
+        root = max(1, len(self.names)) ** 0.5
+        return replace(self, scale=self.scale * root, limit=self.limit / root)
 
 
 def label_weights(y: np.ndarray, row_weights: np.ndarray | None, classes: Mapping[int, np.ndarray]) -> np.ndarray:

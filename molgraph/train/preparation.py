@@ -92,7 +92,7 @@ def prepare(
     if not len(part.table):
         raise DataError("no row of the table can be read", hint="look at the reasons: molgraph data audit FILE")
     outputs = Outputs.fit(table.targets, part.y, unlearned, part.weights)
-    descriptors = DescriptorScale.fit(part.table.features, part.table.feature_names, part.table.weights)
+    descriptors = DescriptorScale.fit(part.table.features, part.table.feature_names, part.table.weights).unit_rows()
     classes = class_tables(table.targets, part.y, class_weights)
 
     def samples(part: _Part, graphs: Sequence[Graphs]) -> Samples:

@@ -27,7 +27,7 @@ from molgraph.train.checkpoint import CURVES
 from molgraph.train.inference import FittedNetworks, predict_networks
 from molgraph.train.inputs import Input, encoder_names, example_table
 from molgraph.train.network import Network, own_params
-from molgraph.train.outputs import DescriptorScale, Outputs
+from molgraph.train.outputs import LIMIT, DescriptorScale, Outputs
 from molgraph.train.pretraining import state_outputs
 
 BONDS, A_USE = 64, 1 << 20  # directed bonds of a molecule; what calling a layer costs, in multiply-adds
@@ -77,7 +77,10 @@ def restore_fitted(state: State, encoder: str, build: Callable[..., Network], he
     names = tuple(str(name) for name in meta["feature_names"])
     unlearned = restore_unlearned(meta, targets) if targets else {}
     outputs = Outputs(targets, *_scales(arrays, "target", len(targets)), unlearned)
-    descriptors = DescriptorScale(names, *_scales(arrays, "feature", len(names)))
+    limit = float(meta.get("feature_limit", LIMIT))
+    if not 0 < limit <= LIMIT:
+        raise ModelFileError(f"the model's feature_limit is {_shown(limit)}, expected a number up to {LIMIT:g}")
+    descriptors = DescriptorScale(names, *_scales(arrays, "feature", len(names)), limit)
     inputs = _inputs(encoder, meta)
     build = partial(build, inputs, d_extra=len(names), d_out=outputs.d_out, level=outputs.level)
     network = restore_network(encoder, build, arrays)

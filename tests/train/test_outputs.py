@@ -14,7 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError
 from molgraph.train.objective import Supervised
-from molgraph.train.outputs import DescriptorScale, Outputs, class_tables, label_weights
+from molgraph.train.outputs import LIMIT, DescriptorScale, Outputs, class_tables, label_weights
 
 REG, BIN = Target("r"), Target("b", "binary")
 MULTI = Target("m", "multiclass", classes=("x", "y", "z"))
@@ -128,3 +128,15 @@ def test_descriptors_are_scaled_on_the_training_part_and_found_by_name(rng):
     np.testing.assert_array_equal(swapped, scale.apply(features, ("a", "b", "c")))
     with pytest.raises(DataError, match="'b'"):
         scale.apply(features[:, :1], ("a",))
+
+
+def test_rows_of_many_descriptors_are_no_longer_than_rows_of_one(rng):
+    """All in the same proportion, far values cut at the same number of standard deviations."""
+    names, features = [f"d{i}" for i in range(100)], rng.normal(50, 9, (40, 100))
+    scale = DescriptorScale.fit(features, tuple(names))
+    features[0, 0] = 1e9
+    plain, unit = (s.apply(features, tuple(names)) for s in (scale, scale.unit_rows()))
+    np.testing.assert_allclose(unit, plain / 10, rtol=1e-5)
+    assert plain[0, 0] == LIMIT and np.mean(np.sum(unit[1:] ** 2, axis=1)) == pytest.approx(1, rel=0.05)
+    one = DescriptorScale.fit(features[1:, :1], ("d0",))
+    np.testing.assert_array_equal(one.unit_rows().scale, one.scale)
