@@ -112,14 +112,14 @@ def model_speed(sizes: tuple[int, ...] = (64,), molecules: int = 960, rounds: in
     The peer is chemprop in float32 in every row: bfloat16 is a choice that molgraph offers by name.
     """
     from chemprop.models import MPNN
-    from chemprop.nn import BondMessagePassing, MeanAggregation, RegressionFFN
+    from chemprop.nn import BondMessagePassing, NormAggregation, RegressionFFN
 
     rows: dict[str, dict[str, Any]] = {}
     for name, source in LISTS.items():
         for size in sizes:
             case = make_case([str(text) for text in read_table(source).smiles], size, molecules)
             ours = Ours(MOLECULE_SPEC)
-            theirs = MPNN(BondMessagePassing(), MeanAggregation(), RegressionFFN(), batch_norm=False)
+            theirs = MPNN(BondMessagePassing(), NormAggregation(), RegressionFFN(), batch_norm=False)
             for word, make in (("training step", training), ("inference", inference)):
                 works = [make(ours, case.ours, case.y, low) for low in (False, True)]
                 single, low, peer = in_turn([*works, make(theirs, case.theirs, case.y, False)], rounds)
