@@ -154,7 +154,7 @@ class GraphMethod(Method):
         self.check()
         start = self.start()
         recipe = {k: v for k, v in self.get_params().items() if k not in self.run_only}
-        recipe["init"] = None if start is None else start.digest
+        recipe |= {"init": None if start is None else start.digest, "defaults": stored_defaults(self)}
         cache = None if self.store is None else store_folder(self.store)
         objective = registry.get("objective", self.objective)
         how = (self.encoder, self.inputs, self.class_weights, recipe, cache, self.threads)

@@ -204,6 +204,13 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
         small(epochs=1).fit(series(32), series(8, 50), workdir=tmp_path)
 
 
+def test_a_checkpoint_of_other_defaults_is_refused(tmp_path, monkeypatch):
+    small(epochs=2).fit(series(16), workdir=tmp_path)
+    monkeypatch.setattr("molgraph.train.method.stored_defaults", lambda _: {"dmpnn": {"readout": "mean"}})
+    with pytest.raises(DataError, match="recipe"):
+        small(epochs=2).fit(series(16), workdir=tmp_path)
+
+
 def test_a_damaged_checkpoint_is_refused(tmp_path):
     small(epochs=1).fit(series(16), workdir=tmp_path)
     path = tmp_path / "training.ckpt"
