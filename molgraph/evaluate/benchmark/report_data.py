@@ -99,11 +99,9 @@ def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
         )
     recipe, problems = records.recipe, records.problems
     leading = {name: [m[0] for m in p.metrics.values()] for name, p in problems.items() if p.metrics}
-    rows = {name: problem.row_count for name, problem in problems.items()}
-    boards = make_boards(scores, recipe, primary=leading, rows=rows)
-    places = list(dict.fromkeys((board.dataset, board.split) for board in boards)) if slices else []
-    made = ((p, slice_records(records, problems[p[0]], p[1])) for p in progress.track(places, label="slices"))
-    found = {place: each for place, each in made if each is not None}
+    boards = make_boards(scores, recipe, primary=leading, rows={name: p.row_count for name, p in problems.items()})
+    pairs = list(dict.fromkeys((board.dataset, board.split) for board in boards)) if slices else []
+    found = {p: s for p in progress.track(pairs, label="slices") if (s := slice_records(records, problems[p[0]], p[1]))}
     whole = []
     for b in progress.track(boards, label="bootstrap"):
         ceilings = _ceilings(b, found.get((b.dataset, b.split)))
@@ -148,24 +146,26 @@ def facts_of(records: Records) -> dict[str, str]:
     out["CPU time of all cells"] = f"{cpu / 3600:.1f} h" if cpu >= 3600 else f"{cpu / 60:.1f} min"
     trials = {m.row: f"; {m.search.trials} trials of a search" for m in recipe.method if m.search is not None}
     for row, each in {row: e for problem in records.problems.values() for row, e in problem.resolved.items()}.items():
-        out[f"settings of {row}"] = in_words(each) + trials.get(row, "")
+        out[f"settings of {row}"] = settings_in_words(each) + trials.get(row, "")
     return out | {f"data hash of {name}": problem.data_hash for name, problem in records.problems.items()}
 
 
-def in_words(params: Mapping[str, Any]) -> str:
-    """Hyper-parameters on one line, without the machine's and those that nobody set.
+def settings_in_words(params: Mapping[str, Any]) -> str:
+    """Hyper-parameters on one line, without the machine's and those that nobody set; members that are alike once.
 
     Example:
-        >>> in_words({"store": None, "params": {"depth": 3}, "defaults": {"gin": {"depth": 5, "norm": "batch"}}})
-        'depth 3, gin norm batch'
+        >>> member = {"params": {"depth": 3}, "defaults": {"gin": {"depth": 5, "norm": "batch"}}}
+        >>> settings_in_words({"store": None, "n": 2, "members": [member | {"seed": 1}, member | {"seed": 2}]})
+        'n 2, members depth 3, gin norm batch'
     """
     words, given = [], {*(params.get("params") or ())}
     for name, value in params.items():
-        if isinstance(value, Mapping):
-            if name == "defaults":  # of encoders and the like, as far as nothing else was given
-                value = {p: {k: v for k, v in d.items() if not {k, f"{p}.{k}"} & given} for p, d in value.items()}
-            inner = in_words(value)
-            words += [] if not inner else [inner if name in ("defaults", "params") else f"{name} {inner}"]
+        if name == "defaults":  # of encoders and the like, as far as nothing else was given
+            value = {p: {k: v for k, v in d.items() if not {k, f"{p}.{k}"} & given} for p, d in value.items()}
+        parts = [value] if isinstance(value, Mapping) else value
+        if isinstance(parts, list) and all(isinstance(part, Mapping) for part in parts):
+            told = dict.fromkeys(filter(None, map(settings_in_words, parts)))
+            words += [each if name in ("defaults", "params") else f"{name} {each}" for each in told]
         elif value is not None and value != "" and name not in (*RUN_ONLY, "code", "seed"):
             words.append(f"{name} {value}")
     return ", ".join(words)
