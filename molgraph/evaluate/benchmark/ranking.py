@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import pandas as pd
@@ -14,10 +14,7 @@ from molgraph.evaluate.statistics import holm
 
 ALPHA = 0.05
 LEAST_WILCOXON = 20  # folds from which Wilcoxon's test is asked too
-PAIR = [
-    "a", "b", "difference", "low", "high", "d", "p", "different", "verdict", "wilcoxon_p",
-    "disagrees", "tukey",
-]  # fmt: skip
+PAIR = ["a", "b", "difference", "low", "high", "d", "p", "different", "verdict", "wilcoxon_p", "disagrees", "tukey"]
 _TINY = 1e-13  # of the scores' size: below it a spread or a difference is rounding
 
 
@@ -60,10 +57,12 @@ class Ranking:
 
     def verdict(self, a: str, b: str) -> str:
         """``better``, ``worse``, ``equivalent`` or ``undecided``, of ``a`` against ``b``; empty where not tested."""
-        found = self.pairs[self.pairs["a"].isin([a, b]) & self.pairs["b"].isin([a, b])]
-        for first, verdict in found[["a", "verdict"]].itertuples(index=False):
-            return "worse" if verdict == "better" and first == b else str(verdict)
-        return ""
+        return self._verdicts.get((a, b), "")
+
+    @cached_property
+    def _verdicts(self) -> dict[tuple[str, str], str]:
+        told = {(str(a), str(b)): str(v) for a, b, v in self.pairs[["a", "b", "verdict"]].itertuples(index=False)}
+        return {(b, a): "worse" if v == "better" else v for (a, b), v in told.items()} | told
 
 
 def rank_methods(

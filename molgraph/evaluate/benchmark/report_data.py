@@ -15,7 +15,7 @@ import pandas as pd
 from molgraph.base import progress
 from molgraph.base.contracts import RUN_ONLY
 from molgraph.base.errors import DataError
-from molgraph.chem.identity import identities_of
+from molgraph.chem.identity import canonical_smiles
 from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
 from molgraph.evaluate.benchmark.board_overall import Overall, summarise
@@ -102,9 +102,9 @@ def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
     boards = make_boards(scores, recipe, primary=leading, rows={name: p.row_count for name, p in problems.items()})
     pairs = list(dict.fromkeys((board.dataset, board.split) for board in boards)) if slices else []
     found = {p: s for p in progress.track(pairs, label="slices") if (s := slice_records(records, problems[p[0]], p[1]))}
-    whole = []
+    whole, written = [], dict[str, np.ndarray]()
     for b in progress.track(boards, label="bootstrap"):
-        ceilings = _ceilings(b, found.get((b.dataset, b.split)))
+        ceilings = _ceilings(b, found.get((b.dataset, b.split)), written)
         b = replace(b, entered=entered_rows(records, b.dataset, b.split), ceilings=ceilings)
         single = b.primary and b.ranking.n_folds == 1 and not recipe.generates
         whole.append(b.tested_by(bootstrap_errors(records, b)) if single else b)
@@ -133,10 +133,8 @@ def facts_of(records: Records) -> dict[str, str]:
     versions = pd.DataFrame([dict(m.get("versions") or {}) for m in manifests])
     for name, each in versions.items():
         out[f"version of {name}"] = ", ".join(each.dropna().astype(str).unique())
-    machines = [
-        {k: f"{v} cores" if k == "cores" and v else v for k, v in (m.get("machine") or {}).items()} for m in manifests
-    ]
-    texts = (", ".join(str(value) for value in machine.values() if value) for machine in machines)
+    machines = ([(k, v) for k, v in (m.get("machine") or {}).items() if v] for m in manifests)
+    texts = (", ".join(f"{v} cores" if k == "cores" else str(v) for k, v in machine) for machine in machines)
     out["machine"] = "; ".join(filter(None, dict.fromkeys(texts)))
     commits = [str(m["commit"])[:12] for m in manifests if m.get("commit")]
     out["commit"] = ", ".join(f"{n} cells at {each}" for each, n in Counter(commits).items())
@@ -192,8 +190,8 @@ def entered_rows(records: Records, dataset: str, split: str) -> dict[str, str]:
     return told
 
 
-def _ceilings(board: Board, slices: Slices | None) -> tuple[Ceiling, ...]:
-    """What the labels' noise allows, from the set's own replicates and from its card."""
+def _ceilings(board: Board, slices: Slices | None, written: dict[str, np.ndarray]) -> tuple[Ceiling, ...]:
+    """What the labels' noise allows, from the set's replicates and its card; ``written``: SMILES by set, kept."""
     if board.metric not in NOISY or slices is None or len(slices.targets) != 1:
         return ()
     rows = np.flatnonzero(np.isfinite(slices.y[:, 0]))
@@ -202,8 +200,10 @@ def _ceilings(board: Board, slices: Slices | None) -> tuple[Ceiling, ...]:
     if board.card is not None and board.card.noise.sd is not None:
         noise.append((board.card.noise.sd, board.card.noise.source or "the set's card"))
     if slices.smiles is not None:
-        kinds = identities_of(slices.smiles[rows].tolist())
-        sd, df = replicate_sd([each.written or f"row {i}" for i, each in enumerate(kinds)], y)
+        if board.dataset not in written:
+            texts = canonical_smiles(slices.smiles.tolist(), label="replicates")
+            written[board.dataset] = np.array([text or f"row {i}" for i, (text, _) in enumerate(texts)])
+        sd, df = replicate_sd(written[board.dataset][rows], y)
         if df >= LEAST_REPLICATES:
             noise.append((sd, f"replicates in the set ({df} degrees of freedom)"))
     made = [Ceiling(noise_ceiling(y, sd, board.metric, rows=len(y) // folds), sd, source) for sd, source in noise]
