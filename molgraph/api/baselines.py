@@ -16,7 +16,7 @@ import pandas as pd
 from molgraph.api.check_config import split_name
 from molgraph.base.contracts import Method, Prediction, Trainable
 from molgraph.base.errors import UsageError
-from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT
+from molgraph.base.recipe_keys import DEFAULTS, GRADIENT_DESCENT, USUAL_MODEL
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
 from molgraph.data.splits import Split
@@ -32,6 +32,7 @@ from molgraph.trust.ensemble import Ensemble
 
 BASELINE = "random_forest"
 TRIVIAL = "mean"  # a method that does not beat it has learned nothing
+MOST_DESCRIBED = 10_000  # rows: what descriptors bring is measured on fewer, and they slow prediction
 logger = logging.getLogger("molgraph")
 
 
@@ -97,9 +98,28 @@ def method_of(config: RunConfig) -> Method:
     return method
 
 
+def with_descriptors(config: RunConfig, table: Table) -> RunConfig:
+    """The recipe, with RDKit's descriptors beside the graph where the usual model learns molecules, unless it says so.
+
+    On the boards they help on a few hundred molecules and do no harm on thousands (docs/decisions/0022).
+    """
+    model = config.model
+    said = "descriptors" in model.params or model.init is not None
+    if said or model.name != USUAL_MODEL or not _of_molecules(table) or len(table) > MOST_DESCRIBED:
+        return config
+    logger.info("%s reads RDKit's descriptors too; to leave them out: -s params.descriptors=none", model.name)
+    params = {**model.params, "descriptors": "rdkit"}
+    return config.model_copy(update={"model": model.model_copy(update={"params": params})})
+
+
+def _of_molecules(table: Table) -> bool:
+    """Whether rows are single molecules with a value each."""
+    return [e.kind for e in table.entities] == ["molecule"] and not table.packed
+
+
 def baselines_for(config: RunConfig, method: Method, table: Table | None = None) -> list[str]:
     """Names of a method's baselines: a forest for a graph model of molecules unless refused, and the trivial one."""
-    molecules = table is None or ([e.kind for e in table.entities] == ["molecule"] and not table.packed)
+    molecules = table is None or _of_molecules(table)
     baseline = [BASELINE] if config.training.baseline and is_graph(method) and molecules else []
     return [*baseline, *[TRIVIAL] * (config.model.name != TRIVIAL)]
 

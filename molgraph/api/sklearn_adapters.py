@@ -94,7 +94,8 @@ class MoleculeRegressor(RegressorMixin, _MoleculeEstimator):
         model: any registered model: ``dmpnn``, ``mpnn``, ``random_forest``, ...
         invalid: a molecule that cannot be read is an error (``"raise"``), or (``"impute"``) is left out of
             the training and predicted with the mean of the training values.
-        params: the model's own parameters (``epochs=20``, ``depth=4``, ``seed=1``), which a grid search may name.
+        params: the model's own parameters (``epochs=20``, ``depth=4``, ``seed=1``), which a grid search may name;
+            ``descriptors="rdkit"`` gives a network what ``molgraph.train`` gives ``dmpnn`` by itself.
 
     Example:
         >>> from molgraph import MoleculeRegressor

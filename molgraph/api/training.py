@@ -14,7 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from molgraph.api.baselines import BASELINE, TRIVIAL, baselines_for, is_graph, method_of, model_of, run_methods
+from molgraph.api.baselines import (
+    BASELINE,
+    TRIVIAL,
+    baselines_for,
+    is_graph,
+    method_of,
+    model_of,
+    run_methods,
+    with_descriptors,
+)
 from molgraph.api.check_config import recipe_of, with_start
 from molgraph.api.results import TrainingResult
 from molgraph.api.run_split import append_test, divide, divide_before
@@ -66,7 +75,8 @@ def train(
         test: a path, frame or table to test on, with the same columns; all of ``data`` is then train and valid. Rows
             whose molecule is in ``data`` too are counted and named.
         unlabelled: a path, frame, list or table of rows without labels, for an objective that learns from them too.
-        params: the model's own parameters, such as ``{"depth": 4}``.
+        params: the model's own parameters, such as ``{"depth": 4}``. The usual model, ``dmpnn``, reads RDKit's
+            descriptors beside the graph of up to 10,000 molecules unless ``{"descriptors": "none"}`` is given.
         **options
         recipe: a recipe or its TOML file; keywords given beside it override it.
         workdir: a folder for what a resume needs; the same call goes on there after a kill. Remove it once the
@@ -104,6 +114,8 @@ def train(
     if config.data.features and not all(part.reads_features for part in method.members or [method]):
         raise UsageError(f"{config.model.name} reads no columns of features", hint="leave them out (--feature)")
     table = read_for_training(data if data is not None else config.data.path, config, method)
+    if (described := with_descriptors(config, table)) is not config:
+        config, method = described, method_of(described)
     n, tested = len(table), config.data.test if test is None else test
     more = config.data.unlabelled if unlabelled is None else unlabelled
     if tested is not None:

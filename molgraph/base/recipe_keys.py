@@ -24,6 +24,7 @@ PRECISION = (
     "float32 or bfloat16: faster on GPUs and on processors with AMX or AVX512-BF16 (molgraph doctor measures it)"
 )
 Column = "COLUMN"
+USUAL_MODEL = "dmpnn"  # of a recipe that names none
 
 
 class DataSection(Section):
@@ -103,7 +104,7 @@ class SplitSection(Section):
 class ModelSection(Section):
     """What learns: a registered name, and that model's own parameters."""
 
-    name: Annotated[str, Option("See `molgraph models`.", "NAME", ("--model", "-m"))] = "dmpnn"
+    name: Annotated[str, Option("See `molgraph models`.", "NAME", ("--model", "-m"))] = USUAL_MODEL
     params: dict[str, Any] = Field(default_factory=dict)
     init: Annotated[
         Name | None, Option("A pretrained encoder, or a graph model, whose weights the encoder starts from.", "FILE")

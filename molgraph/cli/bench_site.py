@@ -24,7 +24,7 @@ def site(
 
     Examples:
         molgraph bench site bench/quick -o site
-        molgraph bench site pipelines/records/adme-fang pipelines/records/moleculenet-small -o site
+        molgraph bench site pipelines/records/adme pipelines/records/zoo -o site
     """
     from molgraph.cli.show import say, steps
     from molgraph.evaluate.benchmark.report import write_bench_report

@@ -14,7 +14,8 @@ NOTE = (
     "led: boards where the model has rank 1 and is better than the mean label. behind: boards on which the "
     "random forest is better, of graphs without atoms the WL kernel; a dash where none was measured. Better: "
     "significantly, and by more than matters in practice. Methods on fewer than half of the boards stand last. CPU s: "
-    "of a fold, the median. Each method has the settings of its board's recipe. Scores and tests: docs/benchmarks.md"
+    "of a fold, the median. Each method has the settings of its board's recipe; dmpnn is the graph alone there, where "
+    "molgraph train adds RDKit's descriptors, as the row dmpnn+rdkit has them. Scores and tests: docs/benchmarks.md"
 )
 
 

@@ -1,4 +1,4 @@
-"""Draw one picture of where every method stands on every dataset, for the README."""
+"""Draw one picture of where every method stands on the boards of molecules, for the README."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ WIDTH, ROW, DPI = 10.0, 0.36, 160  # inches, inches, dots an inch
 
 
 def write_picture(reports: Sequence[BenchReport], path: str | Path) -> Path:
-    """Draw the primary boards of each report: a row a method, a column a dataset and split, ranks and mean scores.
+    """Draw the primary boards of each report: a row a method, a column a dataset, ranks and mean scores.
 
     Args:
-        reports: one panel each.
+        reports: one panel each, of its boards of molecules under the split that it begins with; those without are left
+            out, so that a page begins with a picture and not with a scroll.
         path: the PNG to write; the same reports give the same picture.
 
     Returns:
         The path.
     """
-    panels = [(report, [b for b in report.boards if b.primary]) for report in reports]
-    rows = [len(report.methods) for report, _ in panels]
+    found = [(report, headline(report)) for report in reports]
+    panels = [(report, boards) for report, boards in found if boards]
+    rows = [len(in_order(report, boards)) for report, boards in panels]
     heights = [ROW * n + 1.15 for n in rows]
     with rc_context({"font.family": "sans-serif", "text.parse_math": False}):
         figure = Figure(figsize=(WIDTH, sum(heights)), facecolor=BARE)
@@ -45,6 +47,12 @@ def write_picture(reports: Sequence[BenchReport], path: str | Path) -> Path:
         with atomic_write(path) as file:
             figure.savefig(file, format="png", dpi=DPI, metadata={"Software": None})
     return Path(path)
+
+
+def headline(report: BenchReport) -> list[Board]:
+    """The primary boards of molecules under the first of their splits."""
+    boards = [b for b in report.boards if b.primary and (b.card is None or b.card.entity == "molecule")]
+    return [b for b in boards if b.split == boards[0].split]
 
 
 def _panel(axis: Axes, report: BenchReport, boards: Sequence[Board]) -> None:
@@ -70,7 +78,7 @@ def _panel(axis: Axes, report: BenchReport, boards: Sequence[Board]) -> None:
             )  # fmt: skip
     for i, method in enumerate(methods):
         axis.annotate(
-            short(method, 15), (0, i + 0.5), xytext=(-6, 0), textcoords="offset points", fontsize=9.5, color=INK,
+            short(method, 15), (0, i + 0.5), xytext=(-6, 0), textcoords="offset points", fontsize=9, color=INK,
             ha="right", va="center",
         )  # fmt: skip
         for j, board in enumerate(boards):
@@ -89,11 +97,12 @@ def _tile(column: int, row: int, tone: str) -> Rectangle:
 
 
 def in_order(report: BenchReport, boards: Sequence[Board]) -> list[str]:
-    """Methods by their mean rank over the boards that rank them; those without a rank last."""
-    ranks = {m: [b.ranking.table["rank"].get(m, np.nan) for b in boards] for m in report.methods}
+    """The boards' methods by their mean rank over those that rank them; those without a rank last."""
+    there = [m for m in report.methods if any(m in b.ranking.table.index for b in boards)]
+    ranks = {m: [b.ranking.table["rank"].get(m, np.nan) for b in boards] for m in there}
     means = {m: float(np.mean(good)) if (good := [r for r in each if np.isfinite(r)]) else np.inf
              for m, each in ranks.items()}  # fmt: skip
-    return sorted(report.methods, key=lambda m: means[m])
+    return sorted(there, key=lambda m: means[m])
 
 
 def cell(board: Board, method: str) -> tuple[str, str, str]:

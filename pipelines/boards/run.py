@@ -34,7 +34,6 @@ NAMES = (
     "moleculenet",
     "adme",
     "moleculenet-small",
-    "adme-fang",
     "zoo",
     PEERS,
     "hiv",
@@ -59,7 +58,7 @@ def leaderboards(reports: list[BenchReport]) -> str:
 
 def block(reports: list[BenchReport]) -> str:
     """The picture, and which methods lead each board."""
-    lines = [f"![Ranks and mean scores of every method on every dataset]({Path(PICTURE).name})", ""]
+    lines = [f"![Ranks and mean scores on the first boards of molecules]({Path(PICTURE).name})", ""]
     for report in reports:
         facts, cells = report.facts, f"{report.done:,} of {report.wanted:,} cells"
         failed = sum(report.failed.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,9 +14,12 @@ import pytest
 import molgraph
 from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
+from molgraph.base.packed import Packed
 from molgraph.base.run_config import RunConfig
+from molgraph.chem.descriptors import NAMES
 from molgraph.cli import train as shell
 from molgraph.data.featurize import featurize
+from molgraph.data.table import Table, make_table
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.trust.ensemble import Ensemble
@@ -62,6 +66,28 @@ def test_the_shells_help_tells_the_recipes_defaults() -> None:
             told[name] = found[1]
     assert len(told) >= 12
     assert told == {name: str(known[name]) for name in told}
+
+
+def test_the_usual_model_reads_descriptors_of_molecules_unless_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = series(40)
+
+    def learnt(data: Table = table, *, params: dict[str, Any] | None = None, **more: Any) -> list[int]:
+        """How many descriptors each member reads."""
+        size = {"d_hidden": 8, "head_width": 8} | (params or {})
+        model = molgraph.train(data, params=size, epochs=1, baseline=False, split="random", **more).model
+        return [len(part.ready().descriptors.names) for part in model.method.members or [model.method]]
+
+    assert learnt() == [len(NAMES)] and learnt(ensemble=2) == [len(NAMES)] * 2
+    assert learnt(params={"descriptors": "none"}) == [0] and learnt(model="gin") == [0]
+    start = Model(small(epochs=1).fit(table), targets=table.targets).save(tmp_path / "m.mgm")
+    assert learnt(init=str(start), params={"head_width": 8}) == [0], "its weights, of the head too, are the file's"
+    charges = {"q": Packed.of([[0.1 * n] * n for n in range(2, 22)])}
+    alkanes = make_table(["C" * n for n in range(2, 22)], targets=(Target("q", level="atom"),), packed=charges)
+    assert learnt(alkanes) == [0], "a value for each atom"
+    monkeypatch.setattr("molgraph.api.baselines.MOST_DESCRIBED", 39)
+    assert learnt() == [0]
 
 
 def test_graphs_are_kept_and_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

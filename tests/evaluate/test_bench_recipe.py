@@ -32,7 +32,6 @@ def made(**change: object) -> BenchRecipe:
         "moleculenet",
         "adme",
         "moleculenet-small",
-        "adme-fang",
         "zoo",
         "tu-graphs",
         "tu-large",

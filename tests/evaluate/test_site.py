@@ -19,7 +19,7 @@ RECORDS = Path(__file__).parents[2] / "pipelines" / "records"
 
 
 def test_every_link_of_the_published_boards_leads_somewhere(tmp_path: Path) -> None:
-    reports = [read_record(RECORDS / name) for name in ("adme-fang", "davis")]
+    reports = [read_record(RECORDS / name) for name in ("adme", "davis")]
     files = write_site(reports, tmp_path)
     assert files[0].name == "index.html" and sorted(files) == sorted(tmp_path.iterdir())
     texts = {path.name: path.read_text("utf-8") for path in files}
@@ -30,11 +30,11 @@ def test_every_link_of_the_published_boards_leads_somewhere(tmp_path: Path) -> N
                 assert (page or name) in texts, (name, page)
                 assert not anchor or f'id="{anchor}"' in texts[page or name], (name, page, anchor)
     boards = [b for report in reports for b in report.boards if b.primary]
-    assert texts["index.html"].count("<tr data-question") == len(boards) == 10
+    assert texts["index.html"].count("<tr data-question") == len(boards) == 22
     methods = {m for b in boards for m in b.methods}
     assert {page_of(m) for m in methods} < set(texts)
-    assert texts[page_of("gp")].count("<tr class=") == sum("gp" in b.methods for b in boards)
-    with pytest.raises(UsageError, match="two benchmarks are called 'adme-fang'"):
+    assert texts[page_of("chemprop")].count("<tr class=") == sum("chemprop" in b.methods for b in boards)
+    with pytest.raises(UsageError, match="two benchmarks are called 'adme'"):
         write_site([reports[0], reports[0]], tmp_path / "twice")
     assert not (tmp_path / "twice").exists()
 
@@ -54,7 +54,7 @@ def test_a_run_has_the_settings_of_its_methods(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [1300, 400])
 def test_in_a_real_browser_the_pages_fit_and_the_index_finds_boards(browser: Any, tmp_path: Path, width: int) -> None:
-    files = write_site([read_record(RECORDS / name) for name in ("adme-fang", "davis")], tmp_path)
+    files = write_site([read_record(RECORDS / name) for name in ("adme", "davis")], tmp_path)
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}  # a window is 500 wide at least
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     for path in (files[0], tmp_path / page_of("dmpnn"), tmp_path / page_of("davis", "board")):
@@ -66,6 +66,6 @@ def test_in_a_real_browser_the_pages_fit_and_the_index_finds_boards(browser: Any
         assert wide == width >= needs, path
     browser.get(files[0].as_uri())
     shown = "return [...document.querySelectorAll('tr[data-question]')].filter(r => r.offsetParent).length"
-    assert browser.execute_script(shown) == 10
+    assert browser.execute_script(shown) == 22
     browser.find_element("css selector", "input[type=search]").send_keys("davis")
     assert browser.execute_script(shown) == 4

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from molgraph.cli.main import app
-from molgraph.evaluate.benchmark.standings import questions, read_standings
+from molgraph.evaluate.benchmark.recipe import BenchMethod
+from molgraph.evaluate.benchmark.standings import questions, read_standings, settings_of
 
 
 def board(
@@ -58,7 +60,8 @@ def test_the_shell_says_which_model_to_pick() -> None:
     assert one == read_standings().query("method == 'dmpnn' or model == 'dmpnn'").to_dict("records")
     lines = call(app, ["models", "dmpnn", "--why"], env={"COLUMNS": "120"}).output.splitlines()
     assert sum(line.startswith(tuple(each["dataset"] for each in one)) for line in lines) == len(one)
-    assert lines[0].strip() == "dmpnn, random-5x5" and "the forest" in lines[1]
+    heads = {line.strip(): below for line, below in pairwise(lines)}
+    assert all("the forest" in heads[f"{row}, scaffold-2x5"] for row in ("dmpnn", "dmpnn+rdkit"))
     tables = call(app, ["models", "gin", "--why"], env={"COLUMNS": "80"}).output.split("sortpool: molgraph")[0]
     assert max(map(len, tables.splitlines())) <= 80 and "attentivefp" in tables and "random_forest" in tables
     for name in ("diffpool", "pyg_pool"):
@@ -76,11 +79,19 @@ def test_the_shell_says_which_model_to_pick() -> None:
         assert sum(r.split()[:1] == [each.dataset] and r.split()[-1] == words[each.against] for r in rows) == 1
 
 
+def test_the_row_of_the_usual_model_is_trained_without_the_descriptors_that_train_adds() -> None:
+    assert (
+        settings_of(BenchMethod(name="dmpnn", params={"epochs": 9})) == "-s params.descriptors=none -s params.epochs=9"
+    )
+    assert settings_of(BenchMethod(name="dmpnn", params={"descriptors": "rdkit"})) == "-s params.descriptors=rdkit"
+    assert settings_of(BenchMethod(name="gin")) == ""
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         (["infograph", "--why"], "of the kind objective"),
-        (["ensemble", "--why"], "stands on no measured board"),
+        (["schnet", "--why"], "stands on no measured board"),
         (["--kind", "metric", "--why"], "boards rank models"),
     ],
 )

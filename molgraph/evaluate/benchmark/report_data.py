@@ -127,8 +127,7 @@ def facts_of(records: Records) -> dict[str, str]:
     """What a repeat needs, from the cells' manifests."""
     manifests, recipe = [record.manifest for record in records.done], records.recipe
     out = {"recipe": f"{recipe.name}.toml", "recipe sha256": hashlib.sha256(recipe.to_toml().encode()).hexdigest()}
-    days = sorted(str(m["made"])[:10] for m in manifests if m.get("made"))
-    if days:
+    if days := sorted(str(m["made"])[:10] for m in manifests if m.get("made")):
         out["computed"] = " to ".join(dict.fromkeys((days[0], days[-1])))
     versions = pd.DataFrame([dict(m.get("versions") or {}) for m in manifests])
     for name, each in versions.items():

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from molgraph.base.errors import StorageError
+from molgraph.base.recipe_keys import USUAL_MODEL
 from molgraph.base.resources import shipped_dir
 from molgraph.evaluate.benchmark.recipe import BenchMethod
 from molgraph.evaluate.benchmark.report_data import BenchReport
@@ -80,7 +81,8 @@ def settings_of(method: BenchMethod) -> str:
         >>> settings_of(BenchMethod(name="pyg_pool", label="diffpool", params={"pool": "diffpool", "k": 32}))
         '-s params.pool=diffpool -s params.k=32'
     """
-    plain = {name: value if isinstance(value, str) else json.dumps(value) for name, value in method.params.items()}
+    params = {**({"descriptors": "none"} if method.name == USUAL_MODEL else {}), **method.params}
+    plain = {name: value if isinstance(value, str) else json.dumps(value) for name, value in params.items()}
     return " ".join(f"-s params.{name}={shlex.quote(value)}" for name, value in plain.items())
 
 
@@ -118,9 +120,9 @@ def questions(standings: pd.DataFrame) -> list[Question]:
         )
         if not group["against"].any():
             table["behind"] = float("nan")
-        few_boards = table["boards"] < table["boards"].max() / 2
-        best = table.assign(few=few_boards).sort_values(["few", "place"], kind="stable").index
-        found.append(Question(", ".join(words), [*dict.fromkeys(group["dataset"])], table.loc[best]))
+        few = 2 * table["boards"] < table["boards"].max()
+        best = table.assign(few=few).sort_values(["few", "place"], kind="stable")
+        found.append(Question(", ".join(words), [*dict.fromkeys(group["dataset"])], table.loc[best.index]))
     return found
 
 
