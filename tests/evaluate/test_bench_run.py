@@ -68,8 +68,8 @@ def test_a_method_may_leave_out_a_split(tmp_path):
     scores = score_records(read_records(tmp_path))
     assert {*zip(scores["split"], scores["method"], strict=True)} == {("a", "ridge"), ("a", "other"), ("b", "ridge")}
     boards = [board for board in make_boards(scores, read_records(tmp_path).recipe) if board.primary]
-    found = [board.ranking.left_out for board in boards]
-    assert ran.wanted == 6 and found == [{}, {"other": "0 of 2 folds: left out by the recipe"}]
+    assert ran.wanted == 6 and [board.methods for board in boards] == [["other", "ridge"], ["ridge"]]
+    assert [board.notes for board in boards] == [(), ("Left out by the recipe: other.",)]
 
 
 def test_the_board_goes_on(ended):

@@ -209,9 +209,8 @@ def make_boards(
     references = [named] if named else [method.row for method in methods if method.name == FOREST[0]] or FOREST
     boards = []
     for (dataset, edition, split), here in scores.groupby(PLACE, sort=False):
-        expected = {
-            m.row: "left out by the recipe" if m.skips(str(dataset), str(split)) else "not run" for m in methods
-        }
+        skipped = [m.row for m in methods if m.skips(str(dataset), str(split))]
+        expected = [m.row for m in methods if m.row not in skipped]
         k = here["fold"].nunique()
         ratio = next((s.test_over_train for s in splits if s.name == split), 1 / (k - 1 or 4))
         known = None
@@ -246,7 +245,7 @@ def make_boards(
                 quoted=tuple(q for q in quoted if (q.dataset, q.split, q.metric) == (dataset, split, metric)),
                 primary=metric in leading,
                 alone=len(leading) == 1,
-                notes=each.notes,
+                notes=(*each.notes, *[f"Left out by the recipe: {', '.join(skipped)}."] * bool(skipped)),
                 rows=(rows or {}).get(dataset, RowCount()),
             )
             boards.append(board)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,13 +42,13 @@ def check_hashes(scores: pd.DataFrame) -> None:
             )
 
 
-def fold_scores(part: pd.DataFrame, expected: Mapping[str, str]) -> FoldScores:
+def fold_scores(part: pd.DataFrame, expected: Collection[str]) -> FoldScores:
     """Average one board's rows over seeds and tasks.
 
     Tasks are counted in a fold where every method that will be ranked has a score; a method that has none, or fewer
     than half of the fold's tasks, lacks the fold instead; so does one whose score of a task stands on fewer than 99%
-    of the rows that another method predicted there. Folds with the same split hash are one fold. ``expected`` says
-    why a method that has no row has none.
+    of the rows that another method predicted there. Folds with the same split hash are one fold. A method that is
+    ``expected`` and has no row was not run.
     """
     rows, notes = _rows(part)
     tasks, methods = rows["target"].unique(), rows["method"].unique()
@@ -74,7 +74,7 @@ def fold_scores(part: pd.DataFrame, expected: Mapping[str, str]) -> FoldScores:
         found = bad[(bad["method"] == method) & bad["fold"].isin(lacking)]
         why[method] = _reason(found.iloc[0]) if len(found) else f"not run in {lacking[0]}"
     for method in [name for name in expected if name not in folds]:
-        folds[method], why[method] = np.nan, expected[method]
+        folds[method], why[method] = np.nan, "not run"
     left_out = {}
     for task in tasks if len(tasks) > 1 else ():
         lost = live & ~common.xs(task, level="target").reindex(live.index, fill_value=True)
