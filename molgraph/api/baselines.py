@@ -104,7 +104,7 @@ def with_descriptors(config: RunConfig, table: Table) -> RunConfig:
     On the boards they help on a few hundred molecules and do no harm on thousands (docs/decisions/0022).
     """
     model = config.model
-    said = "descriptors" in model.params or model.init is not None
+    said = "descriptors" in model.params or model.init is not None or config.training.objective != DEFAULTS.objective
     if said or model.name != USUAL_MODEL or not _of_molecules(table) or len(table) > MOST_DESCRIBED:
         return config
     logger.info("%s reads RDKit's descriptors too; to leave them out: -s params.descriptors=none", model.name)

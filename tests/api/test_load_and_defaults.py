@@ -83,6 +83,7 @@ def test_the_usual_model_reads_descriptors_of_molecules_unless_told_otherwise(
     assert learnt(params={"descriptors": "none"}) == [0] and learnt(model="gin") == [0]
     start = Model(small(epochs=1).fit(table), targets=table.targets).save(tmp_path / "m.mgm")
     assert learnt(init=str(start), params={"head_width": 8}) == [0], "its weights, of the head too, are the file's"
+    assert learnt(objective="infograph-star", unlabelled=list(table.smiles[:9])) == [0], "nor of a library's molecules"
     charges = {"q": Packed.of([[0.1 * n] * n for n in range(2, 22)])}
     alkanes = make_table(["C" * n for n in range(2, 22)], targets=(Target("q", level="atom"),), packed=charges)
     assert learnt(alkanes) == [0], "a value for each atom"
