@@ -101,11 +101,17 @@ def method_of(config: RunConfig) -> Method:
 def with_descriptors(config: RunConfig, table: Table) -> RunConfig:
     """The recipe, with RDKit's descriptors beside the graph where the usual model learns molecules, unless it says so.
 
-    On the boards they help on a few hundred molecules and do no harm on thousands (docs/decisions/0022).
+    On the boards means are lower for a few hundred molecules, and about the same for thousands (docs/decisions/0022).
     """
     model = config.model
-    said = "descriptors" in model.params or model.init is not None or config.training.objective != DEFAULTS.objective
-    if said or model.name != USUAL_MODEL or not _of_molecules(table) or len(table) > MOST_DESCRIBED:
+    started = model.init is not None or config.training.objective != DEFAULTS.objective
+    if (
+        started
+        or {"descriptors", "init"} & {*model.params}
+        or model.name != USUAL_MODEL
+        or not _of_molecules(table)
+        or len(table) > MOST_DESCRIBED
+    ):
         return config
     logger.info("%s reads RDKit's descriptors too; to leave them out: -s params.descriptors=none", model.name)
     params = {**model.params, "descriptors": "rdkit"}

@@ -76,7 +76,7 @@ def train(
             whose molecule is in ``data`` too are counted and named.
         unlabelled: a path, frame, list or table of rows without labels, for an objective that learns from them too.
         params: the model's own parameters, such as ``{"depth": 4}``. The usual model, ``dmpnn``, reads RDKit's
-            descriptors beside the graph of up to 10,000 molecules unless ``{"descriptors": "none"}`` is given.
+            descriptors beside the graph in tables of up to 10,000 rows unless ``{"descriptors": "none"}`` is given.
         **options
         recipe: a recipe or its TOML file; keywords given beside it override it.
         workdir: a folder for what a resume needs; the same call goes on there after a kill. Remove it once the
@@ -115,7 +115,7 @@ def train(
         raise UsageError(f"{config.model.name} reads no columns of features", hint="leave them out (--feature)")
     table = read_for_training(data if data is not None else config.data.path, config, method)
     if (described := with_descriptors(config, table)) is not config:
-        config, method = described, method_of(described)
+        method = method_of(described)  # the recipe stays as it was asked for, so that another model can take it
     n, tested = len(table), config.data.test if test is None else test
     more = config.data.unlabelled if unlabelled is None else unlabelled
     if tested is not None:

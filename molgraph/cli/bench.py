@@ -138,7 +138,7 @@ def verify(
 
     Examples:
         molgraph bench verify bench/quick
-        molgraph bench verify bench/adme-fang --against pipelines/records/adme-fang
+        molgraph bench verify bench/adme --against pipelines/records/adme
     """
     from molgraph.cli.show import say
     from molgraph.evaluate.benchmark.verify import compare_with_record, verify_records

@@ -157,10 +157,10 @@ def settings_in_words(params: Mapping[str, Any]) -> str:
     """
     words, given = [], {*(params.get("params") or ())}
     for name, value in params.items():
-        if name == "defaults":  # of encoders and the like, as far as nothing else was given
+        if name == "defaults" and isinstance(value, Mapping):  # as far as nothing else was given
             value = {p: {k: v for k, v in d.items() if not {k, f"{p}.{k}"} & given} for p, d in value.items()}
         parts = [value] if isinstance(value, Mapping) else value
-        if isinstance(parts, list) and all(isinstance(part, Mapping) for part in parts):
+        if parts and isinstance(parts, list) and all(isinstance(part, Mapping) for part in parts):
             told = dict.fromkeys(filter(None, map(settings_in_words, parts)))
             words += [each if name in ("defaults", "params") else f"{name} {each}" for each in told]
         elif value is not None and value != "" and name not in (*RUN_ONLY, "code", "seed"):

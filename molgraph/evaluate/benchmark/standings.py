@@ -104,7 +104,7 @@ def questions(standings: pd.DataFrame) -> list[Question]:
     Example:
         >>> found = questions(read_standings())
         >>> found[0].words, list(found[0].table.columns)
-        ('Molecules, fewer than 2,000, new scaffolds', ['boards', 'first', 'behind', 'place', 'cpu_seconds'])
+        ('Molecules, fewer than 2,000, new clusters', ['boards', 'first', 'behind', 'place', 'cpu_seconds'])
     """
     found = []
     entity = standings["entity"].map([*ENTITIES].index)
