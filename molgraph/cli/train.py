@@ -60,10 +60,11 @@ def train(
     """Learn from a table of molecules, compare with a baseline, keep both.
 
     The table is split into train, valid and test; the test part is used
-    once, for the scores. dmpnn, the default, reads RDKit's descriptors beside the
-    graph in tables of up to 10,000 rows (-s params.descriptors=none: without). A random
-    forest on fingerprints and descriptors is trained beside a graph model, because on
-    small data it often wins; it is written beside the model as NAME.baseline.mgm. A run
+    once, for the scores. dmpnn, the default, reads RDKit's descriptors
+    beside the graph in tables of up to 10,000 rows (without them:
+    -s params.descriptors=none). A random forest on fingerprints and
+    descriptors is trained beside a graph model, because on small data it
+    often wins; it is written beside the model as NAME.baseline.mgm. A run
     that was stopped goes on when the same command is given again.
 
     Examples:
