@@ -27,6 +27,7 @@ from molgraph.train.card import ModelCard
 from molgraph.train.make_method import make_method
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
+from molgraph.train.modelfile import load_model
 from molgraph.train.training_molecules import distinct
 from molgraph.trust.ensemble import Ensemble
 
@@ -99,19 +100,20 @@ def method_of(config: RunConfig) -> Method:
 
 
 def with_descriptors(config: RunConfig, table: Table) -> RunConfig:
-    """The recipe, with RDKit's descriptors beside the graph where the usual model learns molecules, unless it says so.
+    """The recipe, with RDKit's descriptors where it says nothing of them and the model is to read them.
 
-    On the boards means are lower for a few hundred molecules, and about the same for thousands (docs/decisions/0022).
+    A model that starts from a file reads those that the file's reads. The usual model reads them of up to
+    ``MOST_DESCRIBED`` molecules: on the boards means are lower for a few hundred, and about the same for thousands
+    (docs/decisions/0022).
     """
     model = config.model
-    started = model.init is not None or config.training.objective != DEFAULTS.objective
-    if (
-        started
-        or {"descriptors", "init"} & {*model.params}
-        or model.name != USUAL_MODEL
-        or not _of_molecules(table)
-        or len(table) > MOST_DESCRIBED
-    ):
+    if {"descriptors", "init"} & {*model.params} or config.training.objective != DEFAULTS.objective:
+        return config
+    if model.init is not None:
+        described = getattr(load_model(Path(model.init)).method, "descriptors", "none") == "rdkit"
+    else:
+        described = model.name == USUAL_MODEL and _of_molecules(table) and len(table) <= MOST_DESCRIBED
+    if not described:
         return config
     logger.info("%s reads RDKit's descriptors too; to leave them out: -s params.descriptors=none", model.name)
     params = {**model.params, "descriptors": "rdkit"}

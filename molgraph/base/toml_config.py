@@ -156,17 +156,23 @@ def _lines(values: Mapping[str, Any], path: str = "") -> Iterator[str]:
 
 
 def _pairs(values: Mapping[str, Any]) -> Iterator[str]:
-    return (f"{_key(key)} = {_value(value)}" for key, value in values.items() if value is not None)
+    return (f"{_key(key)} = {toml_value(value)}" for key, value in values.items() if value is not None)
 
 
 def _key(key: str) -> str:
-    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else _value(key)
+    return key if key.replace("_", "").replace("-", "").isalnum() and key.isascii() else toml_value(key)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """A plain value as TOML writes it in one line.
+
+    Example:
+        >>> toml_value({"epochs": 50, "sizes": [1, 2], "layer": None})
+        '{ epochs = 50, sizes = [1, 2] }'
+    """
     if isinstance(value, Mapping):
         return "{ " + ", ".join(_pairs(value)) + " }"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_value, value)) + "]"
+        return "[" + ", ".join(map(toml_value, value)) + "]"
     # JSON's text, numbers and booleans are TOML's too, but for the one control character that JSON leaves bare
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

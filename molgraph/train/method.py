@@ -79,7 +79,8 @@ class GraphMethod(Method):
         inputs: the entity columns to read, the others being left out on purpose; None for all.
         init: the file of a pretrained encoder or of a graph model, from whose weights the encoder starts; it has that
             file's hyper-parameters.
-        descriptors: ``rdkit`` gives the head RDKit's descriptors of the molecules beside the table's features.
+        descriptors: ``rdkit`` gives the head RDKit's descriptors of the molecules beside the table's features;
+            ``molgraph train`` gives them to ``dmpnn`` in tables of up to 10,000 molecules.
         options: the keys of a recipe's training, with its defaults; ``help(GraphMethod.__init__)`` lists them.
 
     Example:

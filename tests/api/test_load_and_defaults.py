@@ -82,7 +82,10 @@ def test_the_usual_model_reads_descriptors_of_molecules_unless_told_otherwise(
     assert learnt() == [len(NAMES)] and learnt(ensemble=2) == [len(NAMES)] * 2
     assert learnt(params={"descriptors": "none"}) == [0] and learnt(model="gin") == [0]
     start = Model(small(epochs=1).fit(table), targets=table.targets).save(tmp_path / "m.mgm")
-    assert learnt(init=str(start), params={"head_width": 8}) == [0], "its weights, of the head too, are the file's"
+    assert learnt(init=str(start)) == [0], "a model that starts from a file reads no more than the file's"
+    described = Model(small(epochs=1, descriptors="rdkit").fit(table), targets=table.targets).save(tmp_path / "d.mgm")
+    assert learnt(init=str(described)) == [len(NAMES)], "and no less"
+    assert learnt(init=str(described), params={"descriptors": "none"}) == [0]
     assert learnt(objective="infograph-star", unlabelled=list(table.smiles[:9])) == [0], "nor of a library's molecules"
     charges = {"q": Packed.of([[0.1 * n] * n for n in range(2, 22)])}
     alkanes = make_table(["C" * n for n in range(2, 22)], targets=(Target("q", level="atom"),), packed=charges)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -12,6 +11,7 @@ import pandas as pd
 from molgraph.base.errors import StorageError
 from molgraph.base.recipe_keys import USUAL_MODEL
 from molgraph.base.resources import shipped_dir
+from molgraph.base.toml_config import toml_value
 from molgraph.evaluate.benchmark.recipe import BenchMethod
 from molgraph.evaluate.benchmark.report_data import BenchReport
 
@@ -82,8 +82,9 @@ def settings_of(method: BenchMethod) -> str:
         '-s params.pool=diffpool -s params.k=32'
     """
     params = {**({"descriptors": "none"} if method.name == USUAL_MODEL else {}), **method.params}
-    plain = {name: value if isinstance(value, str) else json.dumps(value) for name, value in params.items()}
-    return " ".join(f"-s params.{name}={shlex.quote(value)}" for name, value in plain.items())
+    plain = {name: value if isinstance(value, str) else toml_value(value) for name, value in params.items()}
+    searched = f"# parameters: the best of {method.search.trials} trials of bench run" if method.search else ""
+    return " ".join([*(f"-s params.{name}={shlex.quote(value)}" for name, value in plain.items()), searched]).rstrip()
 
 
 def read_standings() -> pd.DataFrame:
