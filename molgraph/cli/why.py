@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOTE = (
-    "led: boards where the model has rank 1 and is better than the mean label. behind: boards on which the "
-    "random forest is better, of graphs without atoms the WL kernel; a dash where none was measured. Better: "
-    "significantly, and by more than matters in practice. Methods on fewer than half of the boards stand last. CPU s: "
-    "of a fold, the median. Each method has the settings of its board's recipe; dmpnn is the graph alone there, where "
-    "molgraph train adds RDKit's descriptors, as the row dmpnn+rdkit has them. Scores and tests: docs/benchmarks.md"
+    "error %: of the random forest's, of graphs without atoms the WL kernel's; a geometric mean over the datasets that "
+    "the model is on. led: boards where nothing is better than the model, and it or a lower one is better than "
+    "the mean label. behind: boards on which the forest, or the kernel, is better; a dash where none was measured. "
+    "Better: significantly, and by more than matters in practice. Models on fewer than half of the boards stand last. "
+    "CPU s: of a fold, the median. Each method has the settings of its board's recipe; dmpnn is the graph alone there, "
+    "where molgraph train adds RDKit's descriptors, as the row dmpnn+rdkit has them. Scores and tests: "
+    "docs/benchmarks.md"
 )
 
 
@@ -42,19 +44,21 @@ def show_why(names: list[str] | None, as_json: bool = False) -> None:
         hint = f"{f'try it: {own}' if own else measure + asked[0]}\nthose that stand on one: molgraph models --why"
         raise UsageError(f"{who} on no measured board yet", hint=hint)
     if as_json:
-        print(json.dumps(chosen.to_dict("records"), indent=2))
+        print(json.dumps(chosen.astype(object).where(chosen.notna(), None).to_dict("records"), indent=2))
     elif names is None:
         for question in questions(standings):
             console.print(f"[bold]{question.words}[/bold] ({', '.join(question.boards)})")
-            table = grid("", "model", "led", "behind", "mean place", "CPU s")
+            table = grid("", "model", "error %", "led", "behind", "CPU s")
             for method, row in question.table.iterrows():
                 led, behind = (_share(row[key], row["boards"]) for key in ("first", "behind"))
-                table.add_row(str(method), led, behind, f"{row['place']:.1f}", f"{float(f'{row.cpu_seconds:.2g}'):g}")
+                error = f"{row['percent']:.0f}" if row["percent"] > 0 else "-"
+                table.add_row(str(method), error, led, behind, f"{float(f'{row.cpu_seconds:.2g}'):g}")
             console.print(table)
             first = question.table.iloc[0]
             if first["first"]:
                 led = _share(first["first"], first["boards"])
-                console.print(f"Start with {first.name}: the best mean place; it led {led} boards.")
+                best = "the least error of those on most boards; " if first["percent"] > 0 else ""
+                console.print(f"Start with {first.name}: {best}it led {led} boards.")
             console.print()
         if rows := [*_others(standings).itertuples()]:
             named = ", ".join(f"{row.method} ({row.model})" for row in rows)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
+from scipy.stats import rankdata
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, MolgraphError
@@ -15,7 +16,7 @@ LEAST = 20  # measured values of a fold from which labels in the place of predic
 EQUAL = 0.5  # share of the rows that are equal to the labels
 SURE = 0.98  # mean probability of the measured class, in the rows of each class
 NEAR = 1 / 3  # of the labels' noise
-TIGHT = 1e-4  # of the labels' variance
+TIGHT = 1e-4  # of the labels' variance, or of their ranks'
 
 
 def label_noise(dataset: str) -> float:
@@ -59,7 +60,7 @@ def perfect(p: np.ndarray, y: np.ndarray, binary: bool, noise: float) -> str:
 
     Example:
         >>> y = np.arange(30.0)
-        >>> perfect(y, y, False, 0.0), perfect(y + 1.0, y, False, 0.0), perfect(np.sqrt(y), y, False, 0.0)
+        >>> perfect(y, y, False, 0.0), perfect(2.0 - 3.0 * y, y, False, 0.0), perfect(np.roll(y, 1), y, False, 0.0)
         ('are the measured values themselves in 100% of the rows', 'follow the labels with R² above 0.9999', '')
     """
     if len(np.unique(y)) == 1:
@@ -79,4 +80,7 @@ def perfect(p: np.ndarray, y: np.ndarray, binary: bool, noise: float) -> str:
         return f"are the measured values themselves in {same:.0%} of the rows"
     if error < NEAR * noise:
         return f"are nearer to the labels ({error:.2g}) than repeats of the measurement ({noise:.2g})"
-    return "follow the labels with R² above 0.9999" if error**2 < TIGHT * float(y.var()) else ""
+    for name, a, b in (("R²", p, y), ("R² of ranks", rankdata(p), rankdata(y))):  # whatever their unit or sign
+        if a.std() > 0 and 1 - np.corrcoef(a, b)[0, 1] ** 2 < TIGHT:
+            return f"follow the labels with {name} above 0.9999"
+    return ""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 
 from molgraph.evaluate.label_check import perfect
 
@@ -24,3 +27,12 @@ def test_classes_that_are_told_apart_without_a_slip_are_labels() -> None:
     assert "repeats of the measurement" in perfect(noisy, y.astype(float), False, 0.6) and not perfect(
         noisy, y, False, 0.0
     )
+
+
+@pytest.mark.parametrize("changed", [lambda y: 1.5 * y + 0.3, np.negative, lambda y: np.exp(2 * y), lambda y: y**3])
+def test_labels_in_another_unit_or_order_are_found(changed: Callable[[np.ndarray], np.ndarray]) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=60)
+    assert "above 0.9999" in perfect(changed(y).astype(np.float32), y.astype(np.float32), False, 0.0)
+    assert not perfect(changed(y + 0.1 * rng.normal(size=60)), y, False, 0.0), "predictions of R² 0.99"
+    assert not perfect(np.zeros(60), y, False, 0.0)

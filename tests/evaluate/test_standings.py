@@ -22,6 +22,7 @@ def board(
             "recipe": "r", "dataset": dataset, "entity": entity, "split": split, "metric": "rmse",
             "higher_is_better": False, "rows": rows, "method": name, "rank": rank,
             "leads": rank == 1 != ranks["mean"][0], "place": place, "score": 0.1 * place,
+            "percent": 100 * place / ([*ranks, "random_forest"].index("random_forest") + 1),
             "against": against, "reference": "the forest", "cpu_seconds": 10.0 * place, "model": name, "settings": "",
         }
         for place, (name, (rank, against)) in enumerate(ranks.items(), 1)
@@ -44,7 +45,7 @@ def test_methods_are_counted_over_the_boards_of_a_question() -> None:
     first = found[0]
     assert first.boards == ["a", "b", "c"] and [*first.table.index] == ["gin", "random_forest", "mean"]
     assert first.table["first"].tolist() == [2, 1, 0] and first.table["behind"].tolist() == [0, 0, 2]
-    assert first.table["place"].round(2).tolist() == [1.33, 2.0, 2.67]
+    assert first.table["percent"].round(1).tolist() == [69.3, 100.0, 144.2], "cube roots"
     assert first.table["cpu_seconds"].tolist() == [10, 20, 30]
     rare = board("f", 100, {"chemprop": (1, "better"), "random_forest": (2, ""), "mean": (3, "worse")})
     found = questions(pd.DataFrame([*rare, *small, *other, *dull]))
@@ -57,7 +58,8 @@ def test_the_shell_says_which_model_to_pick() -> None:
     assert said.exit_code == 0 and max(map(len, said.output.splitlines())) <= 80
     assert all(name in said.output for name in read_standings()["method"]) and "Start with " in said.output
     one = json.loads(call(app, ["models", "dmpnn", "--why", "--json"]).output)
-    assert one == read_standings().query("method == 'dmpnn' or model == 'dmpnn'").to_dict("records")
+    known = read_standings().query("method == 'dmpnn' or model == 'dmpnn'")
+    assert one == known.astype(object).where(known.notna(), None).to_dict("records")
     lines = call(app, ["models", "dmpnn", "--why"], env={"COLUMNS": "120"}).output.splitlines()
     assert sum(line.startswith(tuple(each["dataset"] for each in one)) for line in lines) == len(one)
     heads = {line.strip(): below for line, below in pairwise(lines)}

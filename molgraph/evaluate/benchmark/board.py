@@ -89,10 +89,11 @@ class Board:
 
     @cached_property
     def leaders(self) -> list[str]:
-        """The methods of rank 1 that are better than the mean label, where it is ranked: the others do not lead."""
-        first = self.ranking.table.index[self.ranking.table["rank"] == 1]
-        all_lead = TRIVIAL not in self.ranking.ranked
-        return [str(name) for name in first if all_lead or self.ranking.verdict(str(name), TRIVIAL) == "better"]
+        """The methods of rank 1, down to the last that is better than the mean label where that is ranked."""
+        first = [str(name) for name in self.ranking.table.index[self.ranking.table["rank"] == 1]]
+        while TRIVIAL in self.ranking.ranked and first and self.ranking.verdict(first[-1], TRIVIAL) != "better":
+            first.pop()
+        return first
 
     @property
     def methods(self) -> list[str]:

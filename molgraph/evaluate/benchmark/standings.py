@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from molgraph.base.errors import StorageError
@@ -43,8 +44,9 @@ class Question(NamedTuple):
     words: str  # kind of entity, size and split
     boards: list[str]  # their datasets
     # by method, the best first, those of few boards last: ``boards`` that it is on, ``first`` (on how many nothing is
-    # better, and it is better than the mean label), ``behind`` (on how many the reference is better; NaN
-    # where none was measured), ``place`` (mean, by score), ``cpu_seconds`` (median, of a fold)
+    # better, and something is better than the mean label), ``behind`` (on how many the reference is better; NaN
+    # where none was measured), ``percent`` (of the reference's error, a geometric mean over datasets), ``cpu_seconds``
+    # (median, of a fold)
     table: pd.DataFrame
 
 
@@ -53,13 +55,14 @@ def make_standings(reports: Iterable[BenchReport]) -> pd.DataFrame:
 
     Returns:
         Columns: recipe, dataset, entity, split, metric, higher_is_better, rows, method, rank, leads, place, score,
-        against (the verdict beside the reference), reference, cpu_seconds (of a fold), model (the registered name) and
-        settings (options of ``molgraph train``).
+        percent (of the reference's error), against (the verdict beside the reference), reference, cpu_seconds (of a
+        fold), model (the registered name) and settings (options of ``molgraph train``).
     """
     rows = []
     for report in reports:
         for board in (b for b in report.boards if b.primary and b.tested and b.ranking.n_folds > 1):
             frame, entity = board.to_frame(), "molecule" if board.card is None else board.card.entity
+            error = 1 - frame["mean"] if board.ranking.higher_is_better else frame["mean"]
             for place, (method, row) in enumerate(frame.loc[board.ranking.ranked].iterrows(), 1):
                 known = [m for m in (report.recipe.method if report.recipe else ()) if m.row == method]
                 rows.append({
@@ -67,6 +70,7 @@ def make_standings(reports: Iterable[BenchReport]) -> pd.DataFrame:
                     "metric": board.metric, "higher_is_better": board.ranking.higher_is_better, "rows": board.rows.rows,
                     "method": method, "rank": int(row["rank"]), "leads": row["leads"],
                     "place": place, "score": float(f"{row['mean']:.4g}"),
+                    "percent": float(f"{100 * error[method] / error.get(board.reference, np.nan):.4g}"),
                     "against": row["reference"], "reference": board.against if board.reference else "",
                     "cpu_seconds": float(f"{60 * row['cpu_minutes']:.3g}"),
                     "model": known[0].name if known else method, "settings": settings_of(known[0]) if known else "",
@@ -96,7 +100,7 @@ def read_standings() -> pd.DataFrame:
     path = shipped_dir("pipelines") / FILE
     if not path.is_file():
         raise StorageError(f"{path} is missing", hint="in a checkout: make boards; else install molgraph again")
-    return pd.read_csv(path, keep_default_na=False)
+    return pd.read_csv(path, keep_default_na=False, na_values={"percent": [""]})
 
 
 def questions(standings: pd.DataFrame) -> list[Question]:
@@ -105,7 +109,7 @@ def questions(standings: pd.DataFrame) -> list[Question]:
     Example:
         >>> found = questions(read_standings())
         >>> found[0].words, list(found[0].table.columns)
-        ('Molecules, fewer than 2,000, new clusters', ['boards', 'first', 'behind', 'place', 'cpu_seconds'])
+        ('Molecules, fewer than 2,000, new clusters', ['boards', 'first', 'behind', 'cpu_seconds', 'percent'])
     """
     found = []
     entity = standings["entity"].map([*ENTITIES].index)
@@ -116,13 +120,14 @@ def questions(standings: pd.DataFrame) -> list[Question]:
             boards=("rank", "size"),
             first=("leads", "sum"),
             behind=("against", lambda verdicts: (verdicts == "worse").sum()),
-            place=("place", "mean"),
             cpu_seconds=("cpu_seconds", "median"),
         )
+        logs = np.log(group["percent"]).groupby([group["method"], group["dataset"]]).mean()
+        table["percent"] = np.exp(logs.groupby("method").mean())
         if not group["against"].any():
             table["behind"] = float("nan")
-        few = 2 * table["boards"] < table["boards"].max()
-        best = table.assign(few=few).sort_values(["few", "place"], kind="stable")
+        few, lost = 2 * table["boards"] < table["boards"].max(), -table["first"] / table["boards"]
+        best = table.assign(few=few, lost=lost).sort_values(["few", "percent", "lost"], kind="stable")
         found.append(Question(", ".join(words), [*dict.fromkeys(group["dataset"])], table.loc[best.index]))
     return found
 
