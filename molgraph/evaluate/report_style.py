@@ -55,6 +55,9 @@ def save(figure: Figure, form: str, transparent: bool = False) -> bytes:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's fonts are used, not ours
         warnings.filterwarnings("ignore", message="constrained_layout not applied")  # long names in a small figure
+        if (engine := figure.get_layout_engine()) is not None:  # once; savefig draws a second time for it
+            engine.execute(figure)
+            figure.set_layout_engine(None)
         figure.savefig(out, format=form, dpi=150, metadata=meta, transparent=transparent)
     return out.getvalue()[out.getvalue().index(b"<svg") if form == "svg" else 0 :]
 

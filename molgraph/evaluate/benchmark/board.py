@@ -121,6 +121,10 @@ class Board:
         has no rank), ``leads`` (whether it is of ``leaders``); of a leading error of numbers ``r2`` and ``spearman``,
         and of logarithms ``fold_error``, ten to the power of the MAE.
         """
+        return self._frame.copy()
+
+    @cached_property
+    def _frame(self) -> pd.DataFrame:
         ranking = self.ranking
         first = ranking.pairs[ranking.pairs["a"] == next(iter(ranking.ranked), "")].set_index("b")
         steps = -first[["difference", "high", "low"]].astype(float)

@@ -108,10 +108,9 @@ def _rows(part: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     most = rows["n"].where(rows["good"], 0).groupby([rows["fold"], rows["target"]], observed=True).transform("max")
     rows["measured"] = np.maximum(rows["measured"].fillna(0) if "measured" in rows else 0, most).astype(int)
     rows["short"] = rows["good"] & (rows["n"] < np.minimum(LEAST_ROWS * most, most - 1))
-    rows["said"] = [f"{n:,} of {of:,} measured rows" for n, of in zip(rows["n"], rows["measured"], strict=True)]
-    if rows["target"].nunique() > 1:
-        rows["said"] += " of " + rows["target"]
-    rows["said"] += " in " + rows["fold"].astype(str)
+    few, task = rows[rows["n"] < rows["measured"]], " of {}" if rows["target"].nunique() > 1 else ""
+    said = (f"{r.n:,} of {r.measured:,} measured rows{task.format(r.target)} in {r.fold}" for r in few.itertuples())
+    rows["said"] = pd.Series(said, few.index, dtype=object).reindex(rows.index, fill_value="")
     return rows, notes
 
 

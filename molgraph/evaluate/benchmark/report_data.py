@@ -15,6 +15,7 @@ import pandas as pd
 from molgraph.base import progress
 from molgraph.base.contracts import RUN_ONLY
 from molgraph.base.errors import DataError
+from molgraph.chem.fingerprints import Fingerprints
 from molgraph.chem.identity import canonical_smiles
 from molgraph.data.replicates import replicate_sd
 from molgraph.evaluate.benchmark.board import Board, Ceiling, make_boards
@@ -101,10 +102,11 @@ def gather(records: Records, scores: pd.DataFrame, slices: bool) -> BenchReport:
     leading = {name: [m[0] for m in p.metrics.values()] for name, p in problems.items() if p.metrics}
     boards = make_boards(scores, recipe, primary=leading, rows={name: p.row_count for name, p in problems.items()})
     pairs = list(dict.fromkeys((board.dataset, board.split) for board in boards)) if slices else []
-    found = {p: s for p in progress.track(pairs, label="slices") if (s := slice_records(records, problems[p[0]], p[1]))}
-    whole, written = [], dict[str, np.ndarray]()
+    whole, written, prints = [], dict[str, np.ndarray](), dict[str, Fingerprints]()
+    sliced = ((p, slice_records(records, problems[p[0]], p[1], prints)) for p in progress.track(pairs, label="slices"))
+    found = {p: each for p, each in sliced if each is not None}
     for b in progress.track(boards, label="bootstrap"):
-        ceilings = _ceilings(b, found.get((b.dataset, b.split)), written)
+        ceilings = _ceilings(b, found.get((b.dataset, b.split)), prints, written)
         b = replace(b, entered=entered_rows(records, b.dataset, b.split), ceilings=ceilings)
         single = b.primary and b.ranking.n_folds == 1 and not recipe.generates
         whole.append(b.tested_by(bootstrap_errors(records, b)) if single else b)
@@ -189,8 +191,10 @@ def entered_rows(records: Records, dataset: str, split: str) -> dict[str, str]:
     return told
 
 
-def _ceilings(board: Board, slices: Slices | None, written: dict[str, np.ndarray]) -> tuple[Ceiling, ...]:
-    """What the labels' noise allows, from the set's replicates and its card; ``written``: SMILES by set, kept."""
+def _ceilings(
+    board: Board, slices: Slices | None, prints: Mapping[str, Fingerprints], written: dict[str, np.ndarray]
+) -> tuple[Ceiling, ...]:
+    """What the labels' noise allows, from the set's replicates and its card; ``written`` keeps the SMILES of a set."""
     if board.metric not in NOISY or slices is None or len(slices.targets) != 1:
         return ()
     rows = np.flatnonzero(np.isfinite(slices.y[:, 0]))
@@ -199,9 +203,12 @@ def _ceilings(board: Board, slices: Slices | None, written: dict[str, np.ndarray
     if board.card is not None and board.card.noise.sd is not None:
         noise.append((board.card.noise.sd, board.card.noise.source or "the set's card"))
     if slices.smiles is not None:
-        if board.dataset not in written:
-            texts = canonical_smiles(slices.smiles.tolist(), label="replicates")
-            written[board.dataset] = np.array([text or f"row {i}" for i, (text, _) in enumerate(texts)])
+        if board.dataset not in written:  # molecules with a fingerprint of their own stand once
+            bits = [row.tobytes() for row in np.packbits(prints[board.dataset].x, axis=1)]
+            alike = np.flatnonzero(pd.Series(bits).duplicated(keep=False))
+            texts = canonical_smiles(slices.smiles[alike].tolist(), label="replicates")
+            names = {int(i): text for i, (text, _) in zip(alike, texts, strict=True) if text}
+            written[board.dataset] = np.array([names.get(i, f"row {i}") for i in range(len(bits))])
         sd, df = replicate_sd(written[board.dataset][rows], y)
         if df >= LEAST_REPLICATES:
             noise.append((sd, f"replicates in the set ({df} degrees of freedom)"))

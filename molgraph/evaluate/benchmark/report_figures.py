@@ -11,22 +11,17 @@ import pandas as pd
 from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from molgraph.evaluate.benchmark.board import TRIVIAL, Board
-from molgraph.evaluate.benchmark.ranking import Ranking
-from molgraph.evaluate.benchmark.report_rows import MINUS, metric_label
+from molgraph.evaluate.benchmark.report_rows import metric_label
 from molgraph.evaluate.benchmark.report_slices import EDGES, Slices
 from molgraph.evaluate.report_style import CARD, COLOURS, DASHED, INK, LINE, SOFT, drawn, number, reliability, short
 
 WIDTH = 5.6  # inches
 MARKERS = "oDs^v"
 LINES = 6  # methods in a figure of lines, beside the forest and the mean
-FILLS = {"better": COLOURS[2], "equivalent": COLOURS[0]}
 CAPTIONS = {
-    "pairs": "Mean of the row's method less that of the column's; green where it is better, blue where the two are "
-    "equivalent.",
     "folds": "A point a fold; box, quartiles and whiskers; the diamond is the mean. A fold is easy or hard for all "
     "methods alike, so compare them within folds, as the test does.",
     "cost": "Score against cost, with the interval of the mean. The broad line joins methods that none beats at their "
@@ -44,7 +39,6 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
     lines |= {f"{q.method}, quoted": q.value for q in board.quoted}
     one = {"folds": "The score of each method on the one split."} if ranking.n_folds == 1 else {}
     figures: dict[str, tuple[Any, ...]] = {
-        "pairs": (pairs, ranking),
         "folds": (boxes, board.scores.folds[board.methods].dropna(axis=1, how="all"), colour, label, lines),
         "cost": (cost, board.to_frame(), colour, label, ranking.higher_is_better),
     }
@@ -58,29 +52,6 @@ def gallery(board: Board, slices: Slices | None, colour: Mapping[str, str], key:
             figures["calibration"] = (calibration, curves, colour)
     made = ((make(*values, key=f"{key}-{name}"), (CAPTIONS | one)[name]) for name, (make, *values) in figures.items())
     return [(svg, caption) for svg, caption in made if svg]
-
-
-@drawn
-def pairs(ranking: Ranking) -> Figure | None:
-    """The differences of all pairs as a triangle, coloured by verdict."""
-    names = ranking.ranked
-    if not ranking.tested:
-        return None
-    figure, axis = _blank(0.5 + 0.27 * len(names), width=max(WIDTH, 0.62 * len(names)))
-    place = {name: i for i, name in enumerate(names)}
-    for row in ranking.pairs.itertuples():
-        at, fill = (place[row.b], place[row.a]), FILLS.get(row.verdict, LINE)
-        axis.add_patch(Rectangle((at[0] - 0.48, at[1] - 0.46), 0.96, 0.92, facecolor=fill, alpha=0.5))
-        text = f"{row.difference:+.2g}".replace("-", MINUS)
-        axis.text(*at, text, ha="center", va="center", fontsize=8)
-    axis.set(xlim=(0.5, len(names) - 0.5), ylim=(len(names) - 1.5, -0.5))
-    axis.xaxis.tick_top()
-    labels = [short(name, 14) for name in names]
-    axis.set_xticks(range(1, len(names)), labels[1:], rotation=30, ha="left", rotation_mode="anchor", fontsize=8)
-    axis.set_yticks(range(len(names) - 1), labels[:-1])
-    axis.tick_params(length=0)
-    axis.spines[:].set_visible(False)
-    return figure
 
 
 @drawn

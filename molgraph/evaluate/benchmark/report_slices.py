@@ -10,7 +10,7 @@ import pandas as pd
 
 from molgraph.base.contracts import Target
 from molgraph.base.errors import MolgraphError
-from molgraph.chem.fingerprints import morgan
+from molgraph.chem.fingerprints import Fingerprints, morgan
 from molgraph.chem.tanimoto import find_nearest
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
@@ -94,10 +94,10 @@ class Slices:
         return [(int(i), int(error[i].argmax()), float(most[i])) for i in rows if most[i] >= 0]
 
 
-def slice_records(records: Records, problem: DatasetPlan, split: str) -> Slices | None:
+def slice_records(records: Records, problem: DatasetPlan, split: str, prints: dict[str, Fingerprints]) -> Slices | None:
     """Collect a dataset's predictions under a split, with the distance of its test molecules to what was learnt from.
 
-    None where no cell of the first repeat ended well.
+    None where no cell of the first repeat ended well; ``prints`` keeps the fingerprints of datasets.
     """
     y, p = np.full((problem.rows, len(problem.targets)), np.nan), dict[str, np.ndarray]()
     for cell, manifest in records.done:
@@ -116,7 +116,8 @@ def slice_records(records: Records, problem: DatasetPlan, split: str) -> Slices 
         return Slices(problem.targets, y, p)
     if [entity.kind for entity in table.entities if entity.kind != "geometry"] != ["molecule"]:
         return Slices(problem.targets, y, p, ids=table.ids)  # no molecules, or pairs of them with something else
-    distance, x = np.full(len(table), np.nan), morgan(table.smiles.tolist())
+    distance, known = np.full(len(table), np.nan), prints.get(problem.dataset)
+    x = prints[problem.dataset] = morgan(table.smiles.tolist()) if known is None else known
     folds = sorted({c.fold for c in problem.cells if c.split == split and c.repeat == 0})
     for fold in folds:
         part = Split.load(file_of_split(records.out, problem.dataset, split, 0, fold))
