@@ -92,10 +92,10 @@ def peers(reports: list[BenchReport]) -> str:
     """The README's line on dmpnn beside chemprop and the forest at the same sizes, of ``pipelines/quality.toml``."""
     boards = [b for r in reports if r.recipe_name == PEERS for b in r.boards if b.primary]
     said = []
-    for other in ("chemprop", "random_forest"):
+    for row, other in (("chemprop-50-epochs", "chemprop"), ("random_forest", "random_forest")):
         found: dict[str, list[str]] = {}
         for board in boards:
-            found.setdefault(board.ranking.verdict("dmpnn", other) or "not tested", []).append(text(board.name))
+            found.setdefault(board.ranking.verdict("dmpnn-50-epochs", row) or "not tested", []).append(text(board.name))
         verdicts = "; ".join(f"{verdict} on {', '.join(names)}" for verdict, names in found.items())
         said.append(f"dmpnn against {text(other)}: {verdicts}")
     return f"- **Measured**: new scaffolds, five draws, 50 epochs: {'. '.join(said)} ([all](docs/benchmarks.md))."
