@@ -78,8 +78,3 @@ def test_what_stands_in_the_repository_is_made_of_the_records(boards: ModuleType
     readme = (ROOT / "README.md").read_text("utf-8")
     assert boards.headline(reports) in readme and boards.peers(reports) in readme
     assert (ROOT / boards.PICTURE).is_file()
-    tested = (board for report in reports for board in report.boards if board.primary and board.tested)
-    held = [board for board in tested if "knn" in board.ranking.ranked]
-    for name in ("clintox", "lipo"):
-        most = max((b for b in held if b.dataset.startswith(name)), key=lambda board: board.ranking.n_folds)
-        assert most.ranking.verdict("knn", "mean") == "better", f"{most.name}, {most.split}"
