@@ -172,6 +172,12 @@ def machine() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _spanned(old: dict[str, Any] | None, new: dict[str, Any]) -> dict[str, Any]:
+    """What rows of several days were measured on."""
+    first = {key: str((old or new)[key]).split(" to ")[0] for key in ("date", "threads")}
+    return new | {key: f"{was} to {new[key]}" if was != str(new[key]) else new[key] for key, was in first.items()}
+
+
 def main() -> None:
     """Measure, keep, print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -204,7 +210,7 @@ def main() -> None:
         loading = gin_loading()
     rows = {**kept.get("rows", {}), **measured}
     results = {
-        "machine": machine() if measured or not kept else kept["machine"],  # of the rows beside peers
+        "machine": _spanned(kept.get("machine"), machine()) if measured or not kept else kept["machine"],
         "bfloat16": moved,
         "butina": butina,
         "bench": bench,
