@@ -147,11 +147,10 @@ def look_of(colour: Mapping[str, str], name: str) -> dict[str, str]:
     return {"color": colour[name], "marker": MARKERS[[*colour].index(name) // len(COLOURS) % len(MARKERS)]}
 
 
-def _blank(height: float, grid: Literal["x", "y", "both", ""] = "", width: float = WIDTH) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(width, height), layout="constrained")
+def _blank(height: float, grid: Literal["x", "y", "both"]) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
     axis = figure.subplots()
-    if grid:
-        axis.grid(axis=grid)
+    axis.grid(axis=grid)
     return figure, axis
 
 
