@@ -153,5 +153,5 @@ def _facts(old: Mapping[str, str], new: Mapping[str, str], cells: pd.DataFrame) 
     for name in (name for name in facts if name.startswith("version of ") or name == "machine"):
         sign = "; " if name == "machine" else ", "
         facts[name] = sign.join(dict.fromkeys(x for told in (old, new) for x in told.get(name, "").split(sign) if x))
-    commits = [each for told in (old, new) for each in re.findall(r"\b[0-9a-f]{12}\b", told.get("commit", ""))]
+    commits = re.findall(r"\b[0-9a-f]{12}(?:-dirty)?\b", f"{old.get('commit')} {new.get('commit')}")
     return facts | {"commit": f"cells at {', '.join(dict.fromkeys(commits))}" if commits else ""}

@@ -19,6 +19,7 @@ from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import split_table
 from molgraph.data.splits.inner import inner_recipe, inner_splits
 from molgraph.data.table import Table, make_table
+from molgraph.evaluate.benchmark.report_data import facts_of
 from molgraph.evaluate.benchmark.run_folder import read_records
 from molgraph.train.method import GraphMethod
 from tests.evaluate.bench_tables import go, recipe
@@ -95,5 +96,7 @@ def test_a_key_holds_the_code_of_the_method(tmp_path: Path, monkeypatch: pytest.
         [NearestNeighbours]
     )
     go(tmp_path / "out", recipe("ridge"), only={"fold": ["0"]})
-    (record,) = read_records(tmp_path / "out")
+    (record,) = (records := read_records(tmp_path / "out")).done
     assert len(record.manifest["resolved"]["code"]) == 64 and record.manifest["commit"] == commit()
+    record.manifest["commit"] = "0123456789" * 4 + "-dirty"
+    assert facts_of(records)["commit"] == "1 cells at 012345678901-dirty"

@@ -137,7 +137,7 @@ def facts_of(records: Records) -> dict[str, str]:
     machines = ([(k, v) for k, v in (m.get("machine") or {}).items() if v] for m in manifests)
     texts = (", ".join(f"{v} cores" if k == "cores" else str(v) for k, v in machine) for machine in machines)
     out["machine"] = "; ".join(filter(None, dict.fromkeys(texts)))
-    commits = [str(m["commit"])[:12] for m in manifests if m.get("commit")]
+    commits = [c[:12] + c[40:] for m in manifests if (c := str(m.get("commit") or ""))]  # and "-dirty", where it is
     out["commit"] = ", ".join(f"{n} cells at {each}" for each, n in Counter(commits).items())
     budgets, budget = {str(m["budget"]) for m in manifests if m.get("budget")}, recipe.budget
     out["budget of a cell"] = f"{budget.seconds:g} s, {budget.memory_gb:g} GB" + "; mixed" * (len(budgets) > 1)
