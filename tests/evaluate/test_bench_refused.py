@@ -75,6 +75,13 @@ def test_a_row_that_one_split_holds_is_not_lost():
     assert unused_rows(table, [first, second]) == {"in no part of its splits": 1} and unused_rows(table, []) == {}
 
 
+def test_a_molecule_whose_neutral_parent_cannot_be_read_has_its_own_reason():
+    ring = "c1c(C(=O)OC)c(C(=O)OC)[c-](C(=O)OC)c1C(=O)OC"  # its anion is aromatic, its neutral form is not
+    table = make_table(["CCO", "CCN", "c1ccccc1", "CCCC", f"COC(=O){ring}", "C1CC"])
+    split = split_table(table, "scaffold/balanced", fractions=(0.5, 0.25, 0.25))
+    assert unused_rows(table, [split]) == {"of a neutral parent that cannot be read": 1, "cannot be read": 1}
+
+
 def test_a_plan_of_before_is_read_and_computes_nothing_anew(tmp_path):
     go(tmp_path, recipe("ridge"))
     path = tmp_path / "plan" / "small.json"

@@ -13,7 +13,7 @@ from molgraph.chem.scaffold import stereo_free_parents
 from molgraph.data.splits import Split
 from molgraph.data.table import MISSING, UNREADABLE, Table
 
-UNREAD, EMPTY = "cannot be read", "no molecule"
+UNREAD, EMPTY, PARENT = "cannot be read", "no molecule", "of a neutral parent that cannot be read"
 _SHOWN = 3  # reasons
 
 
@@ -66,8 +66,12 @@ def unused_rows(table: Table, splits: Iterable[Split]) -> dict[str, int]:
         return {}
     lost = np.setdiff1d(np.arange(len(table)), np.concatenate(parts))
     found = Counter({MISSING: EMPTY, UNREADABLE: UNREAD}[str(status)] for status in table.status[lost[~table.ok[lost]]])
-    rows, unread = lost[table.ok[lost]], np.zeros(len(table), dtype=bool)
+    rows = lost[table.ok[lost]]
     if len(rows) and [e.kind for e in table.entities] == ["molecule"]:  # tables of text leave that to who needs it
-        unread[rows] = [bool(reason) for reason in stereo_free_parents(table.smiles[rows]).reasons]
-    found.update(UNREAD if unread[row] else said.get(int(row), "in no part of its splits") for row in rows)
+        parents = stereo_free_parents(table.smiles[rows])
+        again = stereo_free_parents(parents.values)  # a ring of ferrocene has no neutral form
+        same = (row for row, reason in zip(rows.tolist(), again.reasons, strict=True) if reason == said.get(row))
+        said |= dict.fromkeys(same, PARENT)
+        said |= {int(row): UNREAD for row, reason in zip(rows, parents.reasons, strict=True) if reason}
+    found.update(said.get(int(row), "in no part of its splits") for row in rows)
     return dict(found.most_common())
