@@ -83,7 +83,7 @@ def run(
 
     Examples:
         molgraph bench run quick    # half a minute, no download
-        molgraph bench run moleculenet-small --jobs 2
+        molgraph bench run moleculenet --jobs 2
         molgraph bench run mine.toml -o runs/mine --only dataset=esol,bbbp --only method=mean
         molgraph bench run mine.toml -o runs/mine --retry failed
     """
@@ -226,8 +226,8 @@ def report(
 
     Examples:
         molgraph bench report bench/quick
-        molgraph bench report bench/moleculenet-small -o board.html --leaderboard LEADERBOARD.md
-        molgraph bench report pipelines/records/moleculenet-small -o board.html    # of a record, without predictions
+        molgraph bench report bench/moleculenet -o board.html --leaderboard LEADERBOARD.md
+        molgraph bench report pipelines/records/moleculenet -o board.html    # of a record, without predictions
     """
     page = folder / "board.html" if out is None else out
     if folder.is_dir():

@@ -1,6 +1,6 @@
 """Enter published predictions of ESOL and FreeSolv, which stand in the data sets' own files, into a benchmark's folder.
 
-    MOLGRAPH_DATA=... python pipelines/boards/published.py bench/moleculenet-small
+    MOLGRAPH_DATA=... python pipelines/boards/published.py bench/moleculenet
 
 ESOL's file has the predictions of Delaney's (2004) linear equation, FreeSolv's those of simulations (Mobley and Guthrie
 2014). They enter as any program's predictions do: the folds are exported, the test files get a column of predictions,

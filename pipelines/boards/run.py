@@ -1,7 +1,7 @@
 """Write the pages, records, leaderboard, standings and picture of finished benchmarks.
 
-python pipelines/boards/run.py                    # of the runs in bench/ that are there (moleculenet-small, ...)
-python pipelines/boards/run.py --runs elsewhere   # of elsewhere/moleculenet-small, ...
+python pipelines/boards/run.py                    # of the runs in bench/ that are there (moleculenet, ...)
+python pipelines/boards/run.py --runs elsewhere   # of elsewhere/moleculenet, ...
 python pipelines/boards/run.py --records          # from the stored records alone: no run and no data needed
 
 A run of some cells of a recipe (``--only dataset=...``) is joined with those that the stored record has.
@@ -24,6 +24,7 @@ from molgraph.evaluate.benchmark.published_record import is_record, read_record 
 from molgraph.evaluate.benchmark.report import write_bench_report  # noqa: E402
 from molgraph.evaluate.benchmark.report_data import BenchReport  # noqa: E402
 from molgraph.evaluate.benchmark.report_markdown import leaderboard, table, text  # noqa: E402
+from molgraph.evaluate.benchmark.site import write_site  # noqa: E402
 from molgraph.evaluate.benchmark.standings import FILE, make_standings  # noqa: E402
 from pipelines.boards.join import join_records  # noqa: E402
 from pipelines.boards.picture import write_picture  # noqa: E402
@@ -33,7 +34,6 @@ PEERS = "quality"  # dmpnn and chemprop at the same sizes
 NAMES = (
     "moleculenet",
     "adme",
-    "moleculenet-small",
     "zoo",
     PEERS,
     "hiv",
@@ -44,6 +44,7 @@ NAMES = (
     "kiba",
 )
 RECORDS, LEADERBOARD, PICTURE = ROOT / "pipelines" / "records", ROOT / "pipelines" / "LEADERBOARD.md", "docs/board.png"
+PAGES = ROOT / "docs" / "boards"
 
 
 def read_records(folder: Path = RECORDS) -> list[BenchReport]:
@@ -101,8 +102,16 @@ def peers(reports: list[BenchReport]) -> str:
     return f"- **Measured**: new scaffolds, five draws, 50 epochs: {'. '.join(said)} ([all](docs/benchmarks.md))."
 
 
+def write_pages(reports: list[BenchReport], folder: Path = PAGES) -> list[Path]:
+    """The index, a page for each benchmark and one for each method; pages of others go."""
+    written = write_site(reports, folder)
+    for path in set(folder.glob("*.html")) - set(written):
+        path.unlink()
+    return written
+
+
 def write(reports: list[BenchReport]) -> None:
-    """Leaderboard, standings, picture and pages."""
+    """Leaderboard, standings, picture and the blocks of README and docs."""
     with atomic_write(LEADERBOARD, "w") as file:
         file.write(leaderboards(reports))
     with atomic_write(ROOT / "pipelines" / FILE, "w") as file:
@@ -138,10 +147,11 @@ def main() -> int:
             print("there is no record yet")
             return 1
         write(reports)
+        pages = write_pages(reports)
     except MolgraphError as error:
         print(error, file=sys.stderr)
         return error.exit_code
-    print(f"{LEADERBOARD}, {PICTURE} and the blocks of docs/benchmarks.md and README.md written")
+    print(f"{LEADERBOARD}, {PICTURE}, {pages[0]} and the blocks of docs/benchmarks.md and README.md written")
     return 0
 
 

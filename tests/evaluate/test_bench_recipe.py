@@ -31,7 +31,6 @@ def made(**change: object) -> BenchRecipe:
         "quick",
         "moleculenet",
         "adme",
-        "moleculenet-small",
         "zoo",
         "tu-graphs",
         "tu-large",
