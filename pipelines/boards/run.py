@@ -85,7 +85,7 @@ def headline(reports: list[BenchReport]) -> str:
     there = Counter(name for b in found for name in b.ranking.ranked)
     often = [name for name in there if 2 * there[name] >= len(found)]
     said = ", ".join(f"{text(name)} {leads[name]} of {there[name]}" for name in sorted(often, key=lambda n: -leads[n]))
-    words = "boards of molecules that the method leads (nothing is better, and the mean label is beaten)"
+    words = "boards of molecules that the method leads (nothing is better, and it or a lower one beats the mean label)"
     return f"- **Honest**: {words}: {said} ([all, with the methods of fewer boards](docs/benchmarks.md))."
 
 

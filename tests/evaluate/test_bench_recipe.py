@@ -47,14 +47,14 @@ def test_shipped_recipes_name_what_there_is(name):
     assert recipe.name == name in recipe_names() and recipe.title
 
 
-@pytest.mark.parametrize("name", ["moleculenet", "adme"])
-def test_headline_boards_have_the_methods_that_they_must_have(name):
-    recipe = BenchRecipe.from_toml(recipe_path(name))
-    tuned = {"xgboost-tuned", "forest-tuned", "dmpnn-tuned"}
-    plain = {"mean", "knn", "random_forest", "xgboost", "maplight", "dmpnn", "dmpnn+rdkit", "dmpnn-ens5", "chemprop"}
-    assert tuned | plain <= {m.row for m in recipe.method}
-    assert {s.recipe for s in recipe.split} >= {"scaffold/balanced", "cluster/butina", "random"}
-    assert len({m.search.trials for m in recipe.method if m.search}) == 1, "equal trials"
+def test_headline_boards_have_the_methods_that_they_must_have():
+    costly = {"xgboost-tuned", "forest-tuned", "dmpnn-tuned", "dmpnn-ens5", "chemprop"}  # on one of the two (0023)
+    plain = {"mean", "knn", "random_forest", "xgboost", "maplight", "dmpnn", "dmpnn+rdkit"}
+    for name, rows in (("moleculenet", plain), ("adme", plain | costly)):
+        recipe = BenchRecipe.from_toml(recipe_path(name))
+        assert rows <= {m.row for m in recipe.method}
+        assert {s.recipe for s in recipe.split} >= {"scaffold/balanced", "cluster/butina", "random"}
+        assert len({m.search.trials for m in recipe.method if m.search}) <= 1, "equal trials"
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,12 @@ def test_all_is_written_in_one_go(
     assert (tmp_path / "LEADERBOARD.md").read_text("utf-8").count("# Some \\| title") == 2
 
 
+def test_pages_of_methods_that_went_go(boards: ModuleType, report: BenchReport, tmp_path: Path) -> None:
+    (tmp_path / "method-gone.html").write_text("old")
+    written = boards.write_pages([report], tmp_path)
+    assert {*tmp_path.iterdir()} == {*written} and written[0].name == "index.html"
+
+
 @pytest.mark.slow
 def test_what_stands_in_the_repository_is_made_of_the_records(boards: ModuleType, tmp_path: Path) -> None:
     reports = boards.read_records()

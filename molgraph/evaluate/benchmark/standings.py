@@ -29,6 +29,7 @@ ENTITIES = {
 QUESTIONS = {
     "random": "rows at random",
     "stratified": "rows at random",
+    "scaffold-deepchem": "published",
     "scaffold": "new scaffolds",
     "cluster": "new clusters",
     "time": "later rows",
