@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import pandas as pd
@@ -10,8 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from molgraph.cli.main import app
+from molgraph.evaluate.benchmark.board import make_boards
 from molgraph.evaluate.benchmark.recipe import BenchMethod
-from molgraph.evaluate.benchmark.standings import questions, read_standings, settings_of
+from molgraph.evaluate.benchmark.report_data import BenchReport
+from molgraph.evaluate.benchmark.standings import make_standings, questions, read_standings, settings_of
+from tests.evaluate.bench_scores import made_up
 
 
 def board(
@@ -27,6 +31,12 @@ def board(
         }
         for place, (name, (rank, against)) in enumerate(ranks.items(), 1)
     ]  # fmt: skip
+
+
+def test_submitted_predictions_are_no_model_to_pick() -> None:
+    (made, *_) = make_boards(made_up({"mean": 1.2, "random_forest": 0.5, "paper": 0.4}, noise=0.05))
+    found = make_standings([BenchReport("A title", (replace(made, entered={"paper": "self-reported"}),))])
+    assert found["method"].tolist() == ["random_forest", "mean"]
 
 
 def test_methods_are_counted_over_the_boards_of_a_question() -> None:

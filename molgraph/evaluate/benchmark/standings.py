@@ -52,7 +52,7 @@ class Question(NamedTuple):
 
 
 def make_standings(reports: Iterable[BenchReport]) -> pd.DataFrame:
-    """A row for each method of each leading board with more than one fold.
+    """A row for each method of each leading board with more than one fold, submitted predictions aside.
 
     Returns:
         Columns: recipe, dataset, entity, split, metric, higher_is_better, rows, method, rank, leads, place, score,
@@ -65,6 +65,8 @@ def make_standings(reports: Iterable[BenchReport]) -> pd.DataFrame:
             frame, entity = board.to_frame(), "molecule" if board.card is None else board.card.entity
             error = 1 - frame["mean"] if board.ranking.higher_is_better else frame["mean"]
             for place, (method, row) in enumerate(frame.loc[board.ranking.ranked].iterrows(), 1):
+                if method in board.entered:
+                    continue
                 known = [m for m in (report.recipe.method if report.recipe else ()) if m.row == method]
                 rows.append({
                     "recipe": report.recipe_name, "dataset": board.name, "entity": entity, "split": board.split,
