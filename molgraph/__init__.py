@@ -38,7 +38,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from molgraph.base.registry import install
 from molgraph.base.version import __version__
 
 if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
@@ -100,61 +99,6 @@ __all__ = [
     "train_generator",
     "xray",
 ]
-
-install(
-    {
-        "standardiser": ("molgraph.chem.standardise",),
-        "split": ("molgraph.data.splits",),
-        "featuriser": (
-            "molgraph.data.featurize",
-            "molgraph.data.featurize_graph",
-            "molgraph.data.featurize_geometry",
-            "molgraph.data.featurize_rings",
-            "molgraph.data.featurize_tokens",
-        ),
-        "readout": (
-            "molgraph.nn.readouts",
-            "molgraph.nn.attention_readouts",
-            "molgraph.nn.sorted_readouts",
-            "molgraph.nn.set_readouts",
-            "molgraph.nn.gaussian_histogram",
-        ),
-        "norm": ("molgraph.nn.norms", "molgraph.nn.graph_norms"),
-        "joiner": ("molgraph.nn.joiners",),
-        "objective": (
-            "molgraph.train.objective",
-            "molgraph.train.masked_atoms",
-            "molgraph.train.infograph",
-            "molgraph.train.infograph_star",
-            "molgraph.train.mean_teacher",
-            "molgraph.train.maml",
-            "molgraph.train.arch2vec",
-        ),
-        "optimizer": ("molgraph.train.optimizers",),
-        "schedule": ("molgraph.train.optimizers",),
-        "encoder": ("molgraph.models.*",),
-        "metric": ("molgraph.evaluate.metrics",),
-        "generator": ("molgraph.generate.*",),
-        "oracle": (
-            "molgraph.generate.oracles.properties",
-            "molgraph.generate.oracles.similarity",
-            "molgraph.generate.oracles.model",
-        ),
-        "search": (
-            "molgraph.generate.searches.sampling",
-            "molgraph.generate.searches.ascent",
-            "molgraph.generate.searches.bayes",
-            "molgraph.generate.searches.cyclegan",
-        ),
-        "method": (
-            "molgraph.auxiliary",
-            "molgraph.auxiliary.wl_kernel",
-            "molgraph.train.method",
-            "molgraph.trust",
-            "molgraph.auxiliary.peers",
-        ),
-    }
-)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import torch
 
+from molgraph.base.parts import make_part
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
@@ -14,7 +15,6 @@ from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.encoder import Encoded, Encoder, Rows
 from molgraph.nn.gn_block import GNBlock, GraphGRU, GraphState, Widths
-from molgraph.nn.parts import make_part
 from molgraph.nn.penalties import Penalties
 
 

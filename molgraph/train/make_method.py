@@ -9,6 +9,7 @@ from molgraph.base import registry
 from molgraph.base.contracts import Method
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.parameters import check_params
+from molgraph.base.parts import split_model
 from molgraph.train.inputs import encoder_names
 from molgraph.train.method import GraphMethod
 from molgraph.train.network import encoder_params, own_params
@@ -28,7 +29,10 @@ def make_method(name: str, **params: Any) -> Method:
         >>> method = make_method("dmpnn", depth=4, epochs=10)
         >>> method.params, method.epochs
         ({'depth': 4}, 10)
+        >>> make_method("gin(n_layers=3)").params
+        {'n_layers': 3}
     """
+    name, params = split_model(name, params)
     if name in registry.names("method"):
         cls = registry.get("method", name)
         check_params(cls, params, owner=name)

@@ -11,8 +11,11 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR
 
-from molgraph.auxiliary import GaussianProcess, Linear, NearestNeighbours, SupportVectors
+from molgraph.auxiliary.gp import GaussianProcess
 from molgraph.auxiliary.kernel_machine import platt
+from molgraph.auxiliary.knn import NearestNeighbours
+from molgraph.auxiliary.linear import Linear
+from molgraph.auxiliary.svm import SupportVectors
 from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.base import registry
 from molgraph.base.contracts import Target

@@ -18,12 +18,12 @@ from molgraph.base.errors import DataError, ModelFileError, MolgraphError, Usage
 from molgraph.data.table import Table, make_table
 from molgraph.train import archive
 from molgraph.train.inputs import trial_inputs
-from molgraph.train.masked_atoms import MaskedAtoms
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.network import build_network
 from molgraph.train.objective import Loss, Objective, StepState, make_objective
+from molgraph.train.objectives.masked_atoms import MaskedAtoms
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
 from molgraph.train.runtime import Interrupted
