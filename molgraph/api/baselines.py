@@ -24,10 +24,10 @@ from molgraph.data.splits.split import PARTS
 from molgraph.data.table import Table, concatenate
 from molgraph.evaluate.class_counts import class_counts
 from molgraph.train.card import ModelCard
-from molgraph.train.make_method import make_method
+from molgraph.train.make_method import make_method, method_class
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
-from molgraph.train.modelfile import load_model
+from molgraph.train.modelfile import load_start
 from molgraph.train.training_molecules import distinct
 from molgraph.trust.ensemble import Ensemble
 
@@ -52,11 +52,10 @@ def known_options(learner: Trainable | type[Trainable]) -> set[str]:
     return set(learner.param_names()) - set(() if learner.gradient_descent else GRADIENT_DESCENT)
 
 
-def _check_idle(config: RunConfig, idle: Mapping[str, Any]) -> None:
+def _check_idle(config: RunConfig, method: Trainable, idle: Mapping[str, Any]) -> None:
     """Warn of training options that a method does not use."""
     name = config.model.name
     changed = [key for key in sorted(idle) if idle[key] != getattr(DEFAULTS, key)]
-    method = make_method(name, **config.model.params)
     own = set(method.param_names()) - set(config.model.params)
     for key in sorted(own & idle.keys() & config.training.model_fields_set):
         value = idle[key]
@@ -75,23 +74,26 @@ def _check_idle(config: RunConfig, idle: Mapping[str, Any]) -> None:
 
 def method_of(config: RunConfig) -> Method:
     """The recipe's method with the training options that it takes; a warning names those that it does not use."""
-    known = known_options(make_method(config.model.name))
-    _check_idle(config, config.training.model_dump(exclude={"ensemble", "baseline", *known}))
+    name, several = config.model.name, config.training.ensemble > 1
+    cls = method_class(name)
+    known = known_options(cls)
     given = config.training.model_dump(include=known).items()  # epochs of None are as many as the method has by itself
     params = {key: value for key, value in given if (key, value) != ("epochs", None)} | config.model.params
-    if config.model.init is not None and "init" not in make_method(config.model.name).param_names():
+    if config.model.init is not None and "init" not in cls.param_names():
         raise UsageError(
-            f"{config.model.name} has no encoder to start from {config.model.init}",
+            f"{name} has no encoder to start from {config.model.init}",
             hint="leave the model out: it is the file's; or leave out --init (in Python init=)",
         )
     if config.model.init is not None:
         params["init"] = config.model.init
     method: Method
-    if config.training.ensemble > 1:
+    if several:
         seed = params.pop("seed", config.training.seed)
-        method = Ensemble(config.model.name, n=config.training.ensemble, seed=seed, params=params)
+        method = Ensemble(name, n=config.training.ensemble, seed=seed, params=params)
     else:
-        method = make_method(config.model.name, **params)
+        method = make_method(name, **params)
+    one = method.members[0] if several else method
+    _check_idle(config, one, config.training.model_dump(exclude={"ensemble", "baseline", *known}))
     for part in method.with_members:
         if isinstance(part, GraphMethod):
             part.check()
@@ -99,8 +101,8 @@ def method_of(config: RunConfig) -> Method:
     return method
 
 
-def with_descriptors(config: RunConfig, table: Table) -> RunConfig:
-    """The recipe, with RDKit's descriptors where it says nothing of them and the model is to read them.
+def add_descriptors(config: RunConfig, method: Method, table: Table) -> None:
+    """Let a method read RDKit's descriptors where the recipe says nothing of them and the model is to read them.
 
     A model that starts from a file reads those that the file's reads. The usual model reads them of up to
     ``MOST_DESCRIBED`` molecules: on the boards means are lower for a few hundred, and about the same for thousands
@@ -108,16 +110,15 @@ def with_descriptors(config: RunConfig, table: Table) -> RunConfig:
     """
     model = config.model
     if {"descriptors", "init"} & {*model.params} or config.training.objective != DEFAULTS.objective:
-        return config
+        return
     if model.init is not None:
-        described = getattr(load_model(Path(model.init)).method, "descriptors", "none") == "rdkit"
+        described = getattr(load_start(model.init).method, "descriptors", "none") == "rdkit"
     else:
         described = model.name == USUAL_MODEL and _of_molecules(table) and len(table) <= MOST_DESCRIBED
-    if not described:
-        return config
-    logger.info("%s reads RDKit's descriptors too; to leave them out: -s params.descriptors=none", model.name)
-    params = {**model.params, "descriptors": "rdkit"}
-    return config.model_copy(update={"model": model.model_copy(update={"params": params})})
+    if described:
+        logger.info("%s reads RDKit's descriptors too; to leave them out: -s params.descriptors=none", model.name)
+        own = {"descriptors": "rdkit"}
+        method.set_params(**({"params": {**(method.params or {}), **own}} if isinstance(method, Ensemble) else own))
 
 
 def _of_molecules(table: Table) -> bool:
@@ -157,7 +158,7 @@ def run_methods(
     own = parts if unlabelled is None else [concatenate(parts[0], unlabelled), *parts[1:]]
     made = [_run(config.model.name, method, own, folder)]
     for name in baselines_for(config, method, parts[0]):
-        shared = {"seed", "threads", "class_weights"} & known_options(make_method(name))
+        shared = {"seed", "threads", "class_weights"} & known_options(method_class(name))
         made.append(_run(name, make_method(name, **config.training.model_dump(include=shared)), parts, None))
     return made
 
