@@ -15,6 +15,7 @@ DATA = {"molecule": "dataset:chembl2321810", "geometry": "dataset:gdb7_3d", "seq
 COMMANDS = {
     "encoder": "molgraph train {data} -m {name}",
     "method": "molgraph train {data} -m {name}",
+    "wrapper": "molgraph train {data} -m '{name}(random_forest)'",
     "readout": "molgraph train {data} -m dmpnn -s params.readout={name}",
     "norm": "molgraph train {data} -m gin -s params.norm={name}",
     "joiner": "molgraph train dataset:davis -m dmpnn+deepdta -s params.joiner={name} --epochs 2",

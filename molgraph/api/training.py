@@ -111,10 +111,12 @@ def train(
     method = method_of(config)  # what it refuses is refused before an hour of reading
     if unlabelled is not None or config.data.unlabelled is not None:
         check_unlabelled(config, method)
-    if config.data.features and not all(part.reads_features for part in method.members or [method]):
+    if config.data.features and not all(part.reads_features for part in method.innermost):
         raise UsageError(f"{config.model.name} reads no columns of features", hint="leave them out (--feature)")
     table = read_for_training(data if data is not None else config.data.path, config, method)
-    add_descriptors(config, method, table)  # the recipe stays as it was asked for, so that another model can take it
+    method = add_descriptors(
+        config, method, table
+    )  # the recipe stays as it was asked for, so that another model can take it
     n, tested = len(table), config.data.test if test is None else test
     more = config.data.unlabelled if unlabelled is None else unlabelled
     if tested is not None:

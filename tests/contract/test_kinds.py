@@ -20,6 +20,7 @@ from molgraph.nn.norms import Norm
 from molgraph.nn.readouts import Readout
 from molgraph.train.objective import Objective
 from molgraph.train.optimizers import MakeOptimizer, Schedule
+from molgraph.trust.wrapper import Wrapper
 
 #: the base class of a kind's classes, or the class of its instances
 CONTRACTS: dict[str, Any] = {
@@ -38,6 +39,7 @@ CONTRACTS: dict[str, Any] = {
     "search": Search,
     "split": Splitter,
     "standardiser": Preset,
+    "wrapper": Wrapper,
 }
 HERE = Path(__file__).parent
 TOGETHER = {"schedule": "optimizer", "search": "oracle"}  # kinds that have a page and a file of trials with another one
