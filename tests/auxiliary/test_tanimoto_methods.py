@@ -20,6 +20,7 @@ from molgraph.auxiliary.tabular.tanimoto_index import TanimotoIndex
 from molgraph.base import registry
 from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
+from molgraph.base.registry import names
 from molgraph.base.search_space import Categorical
 from molgraph.chem.tanimoto import tanimoto
 from molgraph.data.table import Table, make_table
