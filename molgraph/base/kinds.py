@@ -38,4 +38,5 @@ KINDS: dict[str, Kind] = {
         ("molgraph.auxiliary.*", "molgraph.train.method", "molgraph.trust.*", "molgraph.auxiliary.peers.*"), PARAMS
     ),
     "wrapper": Kind(("molgraph.trust.*",), "--model '{name}(MODEL, NAME=VALUE)'"),
+    "explainer": Kind(("molgraph.explain.*",), "--by '{name}(NAME=VALUE)'"),
 }

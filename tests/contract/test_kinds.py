@@ -12,6 +12,7 @@ from molgraph.base.registry import get, kinds, names
 from molgraph.chem.standardise import Preset
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.splits.recipe import Splitter
+from molgraph.explain.explainer import Explainer
 from molgraph.generate.oracles.oracle import Oracle
 from molgraph.generate.searches.search import Search
 from molgraph.nn.encoder import Encoder
@@ -25,6 +26,7 @@ from molgraph.trust.wrapper import Wrapper
 #: the base class of a kind's classes, or the class of its instances
 CONTRACTS: dict[str, Any] = {
     "encoder": Encoder,
+    "explainer": Explainer,
     "featuriser": Featuriser,
     "generator": Generator,
     "joiner": Joiner,
