@@ -21,6 +21,7 @@
     molgraph.curate(molgraph.read_table("assay.csv", targets=["pIC50"])).table              # duplicates merged
     molgraph.datasets()                              # public datasets, what is known for and against each
     molgraph.load_dataset("bbbp@c1").table           # one of them, checked against its card; c1 is curated
+    molgraph.study("temperature-sweep", model="gen.mgm")                    # experiments, each with two controls
     molgraph.xray("dataset:bbbp")                    # what each split asks, before training
     molgraph.benchmark("quick", "bench/quick").boards                       # methods on the same folds, ranked
     molgraph.MoleculeRegressor("dmpnn")              # in scikit-learn's cross_validate, GridSearchCV, Pipeline
@@ -28,7 +29,8 @@
 
 The layers, each of which imports only those before it: ``base`` (contracts), ``chem`` (rdkit), ``data`` (tables,
 graphs, splits), ``nn`` (the core), ``models`` (one paper, one file), ``evaluate`` (metrics, report), ``train``,
-``trust`` (ensembles, intervals), ``explain``, ``generate`` (new molecules), ``auxiliary`` (baselines), ``api`` (the names below, imported at
+``trust`` (ensembles, intervals), ``explain``,
+``study``, ``generate`` (new molecules), ``auxiliary`` (baselines), ``api`` (the names below, imported at
 their first use), ``cli``.
 """
 
@@ -60,6 +62,7 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.evaluate.generation.sweep import frontier_report
     from molgraph.evaluate.split_report import xray
     from molgraph.explain.explanation import explain
+    from molgraph.study.study import study
 
 __all__ = [
     "MoleculeClassifier",
@@ -92,6 +95,7 @@ __all__ = [
     "pretrain",
     "read_table",
     "register",
+    "study",
     "temperature_sweep",
     "train",
     "train_generator",

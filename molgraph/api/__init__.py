@@ -5,7 +5,8 @@
 ``pretraining`` pretrains an encoder, ``finetuning`` trains a model from it; ``generating`` trains generators and
 proposes molecules; ``latent_space`` goes between molecules and latent vectors; ``optimising`` searches for better ones;
 ``judging`` measures generated ones; ``prediction`` loads, predicts, embeds, scores and verifies model files;
-``explaining`` has the older names of ``explain``; ``benchmarking`` runs benchmarks; ``catalogue`` lists registered names;
+``explaining`` has older names of
+``explain``; ``benchmarking`` runs benchmarks; ``catalogue`` lists registered names;
 ``sklearn_adapters`` adapts to scikit-learn.
 """
 
@@ -23,6 +24,7 @@ _HOMES = {
     "molgraph.api.pretraining": ("pretrain",),
     "molgraph.api.explaining": ("draw_clusters", "draw_salience", "explain_bit"),
     "molgraph.explain.explanation": ("explain",),
+    "molgraph.study.study": ("study",),
     "molgraph.api.generating": ("generate", "train_generator"),
     "molgraph.api.latent_space": ("decode", "encode", "interpolate", "neighbours"),
     "molgraph.api.optimising": ("optimise",),

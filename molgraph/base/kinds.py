@@ -39,4 +39,5 @@ KINDS: dict[str, Kind] = {
     ),
     "wrapper": Kind(("molgraph.trust.*",), "--model '{name}(MODEL, NAME=VALUE)'"),
     "explainer": Kind(("molgraph.explain.*",), "--by '{name}(NAME=VALUE)'"),
+    "study": Kind(("molgraph.study.*",), "molgraph study '{name}(NAME=VALUE)'"),
 }

@@ -23,7 +23,7 @@ class AddsBits(Protocol):
     """An encoder whose fingerprint is a sum over atoms and layers."""
 
     def atom_bits(self, batch: GraphBatch) -> Tensor:
-        """Float [atoms, depth, length]: what each atom adds to each bit after layer 1, 2, ..., which sees as many bonds."""
+        """Float [atoms, depth, length]: what each atom adds to each bit after each layer; layer L sees L bonds."""
 
 
 @register(

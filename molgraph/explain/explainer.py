@@ -21,8 +21,8 @@ class Attribution:
 
     Args:
         level: what has a value.
-        values: a row an atom, bond or fragment: ``molecule`` (its number), ``atom`` (of a bond ``other`` too, the larger
-            number), ``value``, and columns of the explainer's own.
+        values: a row an atom, bond or fragment: ``molecule`` (its number), ``atom`` (of a bond ``other`` too, which is
+            larger), ``value``, and columns of the explainer's own.
         drawings: for each drawing the number of its molecule and keywords of ``molgraph.chem.draw.draw_molecule``.
         captions: words under each drawing, after the SMILES.
         notes: sentences on what the values are, and are not.

@@ -19,6 +19,7 @@ from molgraph.nn.encoder import Encoder
 from molgraph.nn.joiners import Joiner
 from molgraph.nn.norms import Norm
 from molgraph.nn.readouts import Readout
+from molgraph.study.study import Study
 from molgraph.train.objective import Objective
 from molgraph.train.optimizers import MakeOptimizer, Schedule
 from molgraph.trust.wrapper import Wrapper
@@ -41,6 +42,7 @@ CONTRACTS: dict[str, Any] = {
     "search": Search,
     "split": Splitter,
     "standardiser": Preset,
+    "study": Study,
     "wrapper": Wrapper,
 }
 HERE = Path(__file__).parent
