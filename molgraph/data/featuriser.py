@@ -42,6 +42,10 @@ class Featuriser(ABC):
         """Entities that fit a model's graphs, for test vectors; ``examples`` where the layout is always the same."""
         return self.examples
 
+    def as_of(self, version: str) -> Featuriser:
+        """The featuriser that makes the features of a version, as a model file names it; itself where it does not."""
+        return self
+
     def key(self, value: Any) -> str:
         """A text that equal entities share: those are made once. ``None`` is not the text "None"."""
         return value if isinstance(value, str) else f"{type(value).__name__}\0{value}"
