@@ -58,7 +58,7 @@ def handedness(text: str, centres: Sequence[int]) -> list[int]:
 
 
 def _canonical_tags(text: str) -> list[int]:
-    """The tags of all atoms in the canonical SMILES, in the order of the text's own atoms; none where it is not read."""
+    """The tags of the text's atoms, in their order, in its canonical SMILES; none where RDKit does not read that."""
     mol = Chem.MolFromSmiles(text)
     written = Chem.MolToSmiles(mol)
     again = Chem.MolFromSmiles(written, _READ)

@@ -53,7 +53,9 @@ def featurize(
     _runner(backend)
     reason = np.array([why_no_text(text, "molecule") or check_smiles(text) for text in smiles], dtype=object)
     texts = ["" if why else text for text, why in zip(smiles, reason, strict=True)]
-    found = map_texts(partial(_pieces, backend, version), texts, label="graphs", workers=workers) or featurize_rdkit.pieces([])
+    found = map_texts(
+        partial(_pieces, backend, version), texts, label="graphs", workers=workers
+    ) or featurize_rdkit.pieces([])
     counts = np.concatenate([p.n_atoms for p in found])
     for i in np.flatnonzero(counts == 0):
         reason[i] = reason[i] or parse_smiles(texts[i]).reason or "a molecule of no atoms"
