@@ -65,27 +65,18 @@ def featurize(
 
 @register("featuriser", "v2", summary="atoms and bonds of a molecule, in chemprop's layout")
 class Molecules(Featuriser):
-    """Levels ``atom`` and ``bond`` of molecules (see ``molgraph.data.feature_layout``).
-
-    Args:
-        version: of the features.
-    """
+    """Levels ``atom`` and ``bond`` of molecules (see ``molgraph.data.feature_layout``)."""
 
     name = "v2"
     kind = "molecule"
+    version = FEATURISER
+    older = (OLDER,)
     examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
-
-    def __init__(self, version: str = FEATURISER) -> None:
-        self.version = version
 
     @property
     def versions(self) -> tuple[str, ...]:  # type: ignore[override]
         """The layout's, and RDKit's."""
         return self.version, rdkit_version()
-
-    def as_of(self, version: str) -> Molecules:
-        """The features of this or of the older version."""
-        return Molecules(version) if version == OLDER else self
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One graph a molecule."""

@@ -18,7 +18,7 @@ from molgraph.data.featuriser import Featuriser
 from molgraph.data.featurize import featurize, rdkit_version
 from molgraph.data.graph_store import GraphStore, InputSpec, Level
 
-RINGS, MAX_RINGS = "rings.1", 63
+RINGS, MAX_RINGS = "+rings.1", 63
 """Rings of a molecule that are told apart, the bits of an int64; C60 has 32."""
 
 
@@ -37,23 +37,18 @@ class MoleculesWithRings(Featuriser):
 
     name = "v2_rings"
     kind: ClassVar[EntityKind] = "molecule"
+    version = FEATURISER + RINGS
+    older = (OLDER + RINGS,)
     examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
-
-    def __init__(self, version: str = FEATURISER) -> None:
-        self.version = version
 
     @property
     def versions(self) -> tuple[str, ...]:  # type: ignore[override]
         """The layout's with that of the rings, and RDKit's."""
-        return f"{self.version}+{RINGS}", rdkit_version()
-
-    def as_of(self, version: str) -> MoleculesWithRings:
-        """The features of this or of the older version."""
-        return MoleculesWithRings(OLDER) if version == f"{OLDER}+{RINGS}" else self
+        return self.version, rdkit_version()
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One graph a molecule."""
-        store = featurize(values, workers=workers, version=self.version)
+        store = featurize(values, workers=workers, version=self.version.removesuffix(RINGS))
         texts = [value if status == OK else "" for value, status in zip(values, store.status, strict=True)]
         found = map_texts(_rings, texts, label="rings", workers=workers)
         atoms = store.levels["atom"]

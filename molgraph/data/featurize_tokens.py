@@ -78,27 +78,19 @@ class SmilesCharacters(_Tokens):
     """Characters of SMILES, as DeepDTA reads them (Oeztuerk et al. 2018); what RDKit cannot read is unreadable.
 
     Each molecule is read as its canonical SMILES, whatever text it is given as; version 1 reads the text itself.
-
-    Args:
-        version: of the features.
     """
 
     name = "smiles_characters"
     kind: ClassVar[EntityKind] = "molecule"
+    version = "smiles_characters.2"
+    older = (AS_WRITTEN,)
     examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
     alphabet = CHARACTERS
-
-    def __init__(self, version: str = "smiles_characters.2") -> None:
-        self.version = version
 
     @property
     def versions(self) -> tuple[str, ...]:  # type: ignore[override]
         """Its own, and RDKit's, by whose canonical order the text is written."""
         return self.version, rdkit_version()
-
-    def as_of(self, version: str) -> SmilesCharacters:
-        """The features of this or of the older version."""
-        return SmilesCharacters(AS_WRITTEN) if version == AS_WRITTEN else self
 
     def letters(self, texts: Sequence[str], workers: int) -> list[tuple[str, str]]:
         """The text of each molecule, and why there is none."""

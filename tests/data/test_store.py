@@ -86,7 +86,7 @@ def test_another_content_or_version_of_features_is_another_store(tmp_path: Path)
     store_for(make_table(["CC", "CO"]), cache=tmp_path)
     store_for(make_table(["C,CC"]), cache=tmp_path)
     table = make_table(["C", "CC"])
-    made = graphs_of(table, table.entity("molecule"), Molecules(OLDER), cache=tmp_path)
+    made = graphs_of(table, table.entity("molecule"), Molecules().as_of(OLDER), cache=tmp_path)
     assert made.store.featuriser == OLDER and store_for(table, cache=tmp_path).store.featuriser == FEATURISER
     assert len(list(tmp_path.iterdir())) == 4
 
