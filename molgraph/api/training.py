@@ -39,7 +39,6 @@ from molgraph.data.graph_cache import store_for
 from molgraph.data.labels import check_targets
 from molgraph.data.splits import Split
 from molgraph.data.standardise import standardise as standardise_table
-from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
 from molgraph.evaluate import metrics
 from molgraph.train.modelfile import load_start
@@ -122,9 +121,6 @@ def train(
     if tested is not None:
         table = append_test(table, read_test(tested, config, table))
     clean = standardise_table(table, config.data.standardise)
-    if is_graph(method) and config.data.standardise != "canonical" and (note := stereo_note(table)):
-        table = replace(table, notes=(*table.notes, note))
-        logger.info(note)
     divided = divide(clean, config, table) if tested is None else divide_before(n, clean, table, config)
     sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in divided.sizes.items() if n)
     logger.info("split %s: %s", divided.recipe, sizes)
@@ -160,14 +156,6 @@ def train(
         table=table,
         seconds=time.perf_counter() - started,
     )
-
-
-def stereo_note(table: Table) -> str:
-    """A note where the SMILES of more than a hundredth of the rows have a tetrahedral centre; else empty."""
-    molecules = [e.values[table.ok] for e in table.entities if e.kind == "molecule"]
-    n = sum(any("@" in text for text in row) for row in zip(*molecules, strict=True))
-    words = f"{n:,} rows have stereocentres, whose features depend on how the SMILES is written"
-    return f"{words}; --standardise canonical writes each molecule in one way" if n > len(table) / 100 else ""
 
 
 def learnt_before(config: RunConfig) -> np.ndarray:

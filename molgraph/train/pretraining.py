@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +87,8 @@ class Start:
         for encoder, each in zip(network.encoders, inputs, strict=True):
             if each.encoder != self.method.encoder:
                 continue
-            if each.spec != fitted.inputs[0].spec:
+            known = each.featuriser.as_of(fitted.inputs[0].spec.featuriser).versions[0]  # an older version will do
+            if replace(each.spec, featuriser=known) != fitted.inputs[0].spec:
                 theirs, here = (f"{s.featuriser} {dict(s.widths)}" for s in (fitted.inputs[0].spec, each.spec))
                 raise UsageError(
                     f"{self.path} was trained on other features than this table's: {theirs}, here {here}",

@@ -133,14 +133,6 @@ def test_feature_columns_that_a_method_does_not_read_are_refused_and_never_asked
     assert molgraph.train(frame, targets="y", features=["f"], model="linear").model.feature_names == ("f",)
 
 
-def test_a_graph_model_says_where_features_depend_on_the_writing() -> None:
-    frame = pd.DataFrame({"smiles": [f"{'C' * i}[C@H](N)O" for i in range(2, 32)], "y": np.arange(30.0)})
-    options = {"epochs": 1, "baseline": False, "split": "random", "params": SMALL}
-    for standardise, said in (("standard", True), ("canonical", False)):
-        notes = molgraph.train(frame, targets="y", standardise=standardise, **options).model.card.notes
-        assert any("stereocentres" in note for note in notes) is said
-
-
 def test_the_runs_options_reach_what_a_wrapper_wraps(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "molgraph"):
         params = {"n": 2, "params": {"d_hidden": 4, "batch_size": 8}}
