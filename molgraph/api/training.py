@@ -26,7 +26,7 @@ from molgraph.api.baselines import (
 )
 from molgraph.api.check_config import recipe_of, with_start
 from molgraph.api.results import TrainingResult
-from molgraph.api.run_split import append_test, divide, divide_before
+from molgraph.api.run_split import append_test, divide, divide_before, labelled_sizes, with_split
 from molgraph.api.training_data import read_for_training, read_test
 from molgraph.api.unlabelled import check_unlabelled, read_unlabelled
 from molgraph.base.errors import UsageError
@@ -114,6 +114,7 @@ def train(
     if config.data.features and not all(part.reads_features for part in method.members or [method]):
         raise UsageError(f"{config.model.name} reads no columns of features", hint="leave them out (--feature)")
     table = read_for_training(data if data is not None else config.data.path, config, method)
+    config = with_split(config, table)
     if (described := with_descriptors(config, table)) is not config:
         method = method_of(described)  # the recipe stays as it was asked for, so that another model can take it
     n, tested = len(table), config.data.test if test is None else test
@@ -125,8 +126,8 @@ def train(
         table = replace(table, notes=(*table.notes, note))
         logger.info(note)
     divided = divide(clean, config, table) if tested is None else divide_before(n, clean, table, config)
-    sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in divided.sizes.items() if n)
-    logger.info("split %s: %s", divided.recipe, sizes)
+    sizes = labelled_sizes(divided, clean)
+    logger.info("split %s: %s", divided.recipe, ", ".join(f"{n:,} {part}" for part, n in sizes.items() if n))
     for reason, rows_left in Counter(out.reason for out in divided.left_out).most_common(SHOWN):
         logger.info("left out: %s x %s", f"{rows_left:,}", reason)
     if divided.leaks:
