@@ -52,7 +52,7 @@ TRAIN_KEYWORDS = {name: each for name, each in KEYWORDS.items() if name not in T
 logger = logging.getLogger("molgraph")
 
 
-@takes(optional(TRAIN_KEYWORDS))
+@takes(TRAIN_KEYWORDS)
 def train(
     data: Any = None,
     *,
@@ -66,8 +66,8 @@ def train(
     """Learn from a table of molecules, and say how good that is beside a forest and beside the mean.
 
     The table is split; the model learns from the train part and stops early by the valid part; the test part is
-    used once, at the end, for the scores. Every option is a key of the recipe, which the model file keeps;
-    None leaves the recipe's own value (``molgraph.base.recipe_keys`` has the defaults).
+    used once, at the end, for the scores. Every option is a key of the recipe, which the model file keeps.
+    The defaults are those of a call without a recipe; an option that is left out, or None, leaves a recipe's own value.
 
     Args:
         data: a path (csv, csv.gz, tsv, parquet, sdf, smi), a frame, a table, or ``dataset:esol``
