@@ -177,8 +177,6 @@ def _to_arrow(values: pd.Series) -> pa.Array:
 
 def _text(value: Any) -> str:
     """A cell as text; RDKit's molecules as SMILES."""
-    if isinstance(value, int) and value.bit_length() > 14_000:
-        return f"{value:#x}"  # Python writes no more than 4,300 decimal digits
     if isinstance(value, np.ndarray):
         value = value.tolist()  # whose text has all digits
     if isinstance(value, Geometry):
