@@ -209,8 +209,7 @@ class _Column:
         return cells.UNIT if cell.unit and self.reading.unit is None else ""
 
     def _list(self, kinds: np.ndarray, texts: np.ndarray, unit_of: np.ndarray | None = None, n_texts: int = 0) -> None:
-        """List the rows that have a kind as odd cells; refuse those that another way of reading the column would read,
-        unless the reading is lenient."""
+        """List the rows that have a kind as odd cells; refuse, unless lenient, what another reading would read."""
         way = f"if these are classes, ask for {with_kind(self.name, 'multiclass')}" if n_texts <= FEW else ""
         for row in np.flatnonzero(kinds != "").tolist():
             text = str(texts[row])
