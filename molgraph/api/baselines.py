@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.api.check_config import split_name
+from molgraph.api.run_split import labelled_sizes
 from molgraph.base.contracts import Method, Prediction, Trainable
 from molgraph.base.errors import UsageError
 from molgraph.base.parts import split_model
@@ -230,13 +231,11 @@ def model_of(
     own = scores[scores["method"] == run.name].drop(columns="method").assign(part="test")
     parts = {part: getattr(divided, part) for part in PARTS}
     own_test = "The test part is a table of its own." if "test" in divided.params else ""
-    n_train, n_valid, n_test = map(len, parts.values())
+    sizes = labelled_sizes(divided, table)
     card = ModelCard(
         name=run.name,
         units={t.name: table.units[t.name] for t in table.row_targets if t.name in table.units},
-        n_train=n_train,
-        n_valid=n_valid,
-        n_test=n_test,
+        **{f"n_{part}": sizes[part] for part in PARTS},
         split=divided.recipe,
         split_hash=divided.hash,
         classes=tuple(class_counts(table, parts).to_dict("records")),

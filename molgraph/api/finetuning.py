@@ -7,11 +7,11 @@ from typing import Any
 
 from molgraph.api.results import TrainingResult
 from molgraph.api.training import train
-from molgraph.base.options import optional, takes
+from molgraph.base.options import takes
 from molgraph.base.recipe_keys import FINETUNE_KEYWORDS
 
 
-@takes({name: each for name, each in optional(FINETUNE_KEYWORDS).items() if name != "test"})
+@takes({name: each for name, each in FINETUNE_KEYWORDS.items() if name != "test"})
 def finetune(encoder: str | Path, data: Any = None, **options: Any) -> TrainingResult:
     """Train a model that starts from the weights of a pretrained encoder: ``train(data, init=encoder, ...)``.
 

@@ -15,7 +15,7 @@ from molgraph.api.prediction import load, set_running
 from molgraph.api.pretraining import corpus_split, learn_corpus
 from molgraph.base.contracts import Generator
 from molgraph.base.errors import UsageError
-from molgraph.base.options import optional, takes
+from molgraph.base.options import takes
 from molgraph.base.parameters import check_params
 from molgraph.base.recipe_keys import DEFAULTS, GENERATOR_KEYWORDS
 from molgraph.base.registry import get
@@ -28,7 +28,7 @@ TOGETHER = 2.0  # seconds of drawing, after which what was drawn is read
 logger = logging.getLogger("molgraph")
 
 
-@takes(optional(GENERATOR_KEYWORDS))
+@takes(GENERATOR_KEYWORDS)
 def train_generator(
     data: Any = None,
     *,

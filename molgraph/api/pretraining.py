@@ -17,7 +17,7 @@ from molgraph.api.training import run_folder
 from molgraph.api.training_data import check_reads, entity_columns, read_for_training
 from molgraph.base.contracts import Trainable
 from molgraph.base.errors import DataError, UsageError
-from molgraph.base.options import optional, takes
+from molgraph.base.options import takes
 from molgraph.base.recipe_keys import CORPUS_SPLIT, PRETRAIN_KEYWORDS, PRETRAIN_OBJECTIVE
 from molgraph.base.registry import get, names
 from molgraph.base.run_config import RunConfig
@@ -34,7 +34,7 @@ from molgraph.train.training_molecules import distinct, molecule_hashes
 logger = logging.getLogger("molgraph")
 
 
-@takes(optional(PRETRAIN_KEYWORDS))
+@takes(PRETRAIN_KEYWORDS)
 def pretrain(
     data: Any = None,
     *,

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from molgraph.api.baselines import TRIVIAL, MethodRun
+from molgraph.api.run_split import labelled_sizes
 from molgraph.base.contracts import Prediction, Target
 from molgraph.base.errors import DataError
 from molgraph.base.run_config import RunConfig
@@ -225,7 +226,7 @@ class TrainingResult:
         table = shown.to_html(float_format="{:.3f}".format, na_rep="-", border=0) if shown.size else ""
         said = (*self.table.notes, *few_lines(self.classes), *self.notes)
         notes = "".join(f"<p>{escape(note)}</p>" for note in said)
-        rows = ", ".join(f"{n:,} {part}" for part, n in self.split.sizes.items())
+        rows = ", ".join(f"{n:,} {part}" for part, n in labelled_sizes(self.split, self.table).items())
         about = f"{self.model.kind}, {self.recipe.split.recipe} split ({rows}), {self.seconds:.0f} s"
         return f"<p>{escape(about)}</p>{table}{notes}<p>{escape(self.verdict)}</p>"
 

@@ -13,9 +13,10 @@ from molgraph.api.check_config import split_file, split_name
 from molgraph.base.errors import DataError, MolgraphError
 from molgraph.base.registry import get
 from molgraph.base.run_config import RunConfig
+from molgraph.data.levels import labelled
 from molgraph.data.splits import Split, few_of_a_class, split_table
 from molgraph.data.splits.make import usable_rows
-from molgraph.data.splits.split import LeftOut, digests_of, row_contents, rows_hash, split_hash
+from molgraph.data.splits.split import PARTS, LeftOut, digests_of, row_contents, rows_hash, split_hash
 from molgraph.data.splits.structures import find_leaks
 from molgraph.data.table import Table, concatenate
 from molgraph.train.model import coded
@@ -74,6 +75,21 @@ def divide_before(n: int, clean: Table, table: Table, config: RunConfig) -> Spli
         leaks=find_leaks(clean, np.sort(np.concatenate([split.train, split.valid])), test),
         left_out=(*split.left_out, *(LeftOut(row + n, why) for row, why in sorted(usable.left_out.items()))),
     )
+
+
+def with_split(config: RunConfig, table: Table) -> RunConfig:
+    """The recipe, with a random split where it names none and the table has no molecules, whose scaffolds are split."""
+    if "recipe" in config.split.model_fields_set or "molecule" in [e.kind for e in table.entities]:
+        return config
+    return config.model_copy(update={"split": config.split.model_copy(update={"recipe": "random"})})
+
+
+def labelled_sizes(split: Split, table: Table) -> dict[str, int]:
+    """The rows of each part that have a label, those of the parts that have none, and those in no part."""
+    known = labelled(table)
+    sizes = {part: int(known[getattr(split, part)].sum()) for part in PARTS}
+    without = sum(len(getattr(split, part)) for part in PARTS) - sum(sizes.values())
+    return sizes | {"without a label": without, "left out": len(split.left_out)}
 
 
 def without_test(config: RunConfig) -> RunConfig:

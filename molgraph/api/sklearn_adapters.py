@@ -42,15 +42,14 @@ class _MoleculeEstimator(BaseEstimator):
         return self
 
     def _fit(self, X: Any, targets: tuple[Target, ...], y: np.ndarray, sample_weight: Any) -> np.ndarray:
-        """Fit the method on the measured rows that can be read; their values of ``y`` are returned."""
+        """Fit the method on the rows that can be read; their values of ``y`` are returned."""
         if self.invalid not in ("raise", "impute"):
             raise UsageError(f"invalid is {self.invalid!r}", hint="'raise' or 'impute'")
         try:
             table = make_table(as_smiles(X), targets=targets, y=y, weights=_weights(sample_weight, len(y)))
             check_weights(table)
             method = make_method(self.model, **self._params)
-            measured = ~np.isnan(y).all(axis=1)  # another row teaches nothing
-            table = self._readable(table, measured)
+            table = self._readable(table)
             for name, why in check_targets(table).unlearned.items():  # scikit-learn has no word for half an answer
                 raise InputError(f"target {name!r} cannot be learned: {why}", hint="leave that column of y out")
             self.method_ = method.fit(table)
@@ -60,15 +59,15 @@ class _MoleculeEstimator(BaseEstimator):
         assert table.y is not None
         return table.y
 
-    def _readable(self, table: Table, measured: np.ndarray) -> Table:
-        """The measured rows whose molecule can be read; with ``invalid="raise"`` one that cannot is an error."""
+    def _readable(self, table: Table) -> Table:
+        """The rows whose molecule can be read; with ``invalid="raise"`` one that cannot is an error."""
         reasons = np.array([parse_smiles(text).reason for text in table.smiles], dtype=object)
         bad = np.flatnonzero(((reasons != "") | ~table.ok).astype(bool))
         if len(bad) and self.invalid == "raise":
             raise _refusal(bad, table.smiles, np.where(table.ok, reasons, table.reason))
-        rows = np.setdiff1d(np.flatnonzero(measured), bad)
+        rows = np.setdiff1d(np.arange(len(table)), bad)
         if not len(rows):
-            raise InputError("none of the measured molecules can be read", hint="X is a sequence of SMILES")
+            raise InputError("none of the molecules can be read", hint="X is a sequence of SMILES")
         return table.take(rows)
 
     def _predicted(self, X: Any) -> Prediction:
@@ -106,18 +105,32 @@ class MoleculeRegressor(RegressorMixin, _MoleculeEstimator):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from SMILES ``X`` [n] (or [n, 1]) and values ``y`` [n] or [n, targets]; NaN is a missing value."""
+        """Learn from SMILES ``X`` [n] (or [n, 1]) and values ``y`` [n] or [n, targets].
+
+        NaN in ``y`` is an error, as in scikit-learn; of several targets a molecule may lack some, and not all.
+        """
         values = _values(y, len(as_smiles(X)))
         self._flat = np.ndim(y) == 1
         targets = tuple(Target(f"y{j}" if values.shape[1] > 1 else "y") for j in range(values.shape[1]))
-        self.mean_ = np.nanmean(self._fit(X, targets, values, sample_weight), axis=0)
+        used = self._fit(X, targets, values, sample_weight)
+        self.mean_, self.std_ = np.nanmean(used, axis=0), np.nanstd(used, axis=0)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Values, float64 [n], or [n, targets] where ``y`` had two dimensions."""
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Values, float64 [n], or [n, targets] where ``y`` had two dimensions.
+
+        With ``return_std``, as scikit-learn's Gaussian processes have it, a pair of the values and their standard
+        deviations; a model that gives none raises ``UsageError``.
+        """
         prediction = self._predicted(X)
-        value = np.where(prediction.ok[:, None], prediction.value, self.mean_)
-        return value[:, 0] if self._flat else value
+        pairs = [(prediction.value, self.mean_)]
+        if return_std:
+            if prediction.spread is None:
+                raise UsageError(f"{self.model} gives no standard deviation", hint="a model that does: gp")
+            pairs.append((prediction.spread, self.std_))
+        both = [np.where(prediction.ok[:, None], values, other) for values, other in pairs]
+        both = [values[:, 0] for values in both] if self._flat else both
+        return tuple(both) if return_std else both[0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -143,13 +156,10 @@ class MoleculeClassifier(ClassifierMixin, _MoleculeEstimator):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from SMILES ``X`` [n] (or [n, 1]) and labels ``y`` [n]; NaN, None and NA are missing ones."""
-        labels, measured = _labels(y, len(as_smiles(X)))
-        self.classes_, found = np.unique(labels, return_inverse=True)
+        """Learn from SMILES ``X`` [n] (or [n, 1]) and labels ``y`` [n]; NaN is an error, as in scikit-learn."""
+        self.classes_, codes = np.unique(_labels(y, len(as_smiles(X))), return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError(f"y has one class alone: {self.classes_.tolist()}", hint="two or more are needed")
-        codes = np.full(len(measured), np.nan)
-        codes[measured] = found
         if len(self.classes_) == 2:
             target = Target("y", "binary")
         else:
@@ -193,28 +203,29 @@ def _values(y: Any, n: int) -> np.ndarray:
     values = _floats(np.where(pd.isna(given), np.nan, given), "y", "for labels use MoleculeClassifier")
     if values.ndim not in (1, 2) or len(values) != n:
         raise InputError(f"y has shape {values.shape}, X has {n} molecules", hint="one row of y a molecule")
-    return _known(values, np.isnan(values)).reshape(n, -1)
+    values = values.reshape(n, -1)
+    _check_known(np.isnan(values).all(axis=1))
+    return values
 
 
-def _labels(y: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The measured labels, and bool [n]: which rows have one."""
+def _labels(y: Any, n: int) -> np.ndarray:
+    """The labels, [n], none missing."""
     labels = _flat(y if isinstance(y, np.ndarray) else np.asarray(y, dtype=object))
     if labels.ndim != 1 or len(labels) != n:
         raise InputError(f"y has shape {labels.shape}, expected ({n},)", hint="one label a molecule")
-    missing = pd.isna(labels)
-    known = _known(labels, missing)[~missing]
-    if len({isinstance(label, str) for label in known.tolist()}) > 1:
+    _check_known(pd.isna(labels))
+    if len({isinstance(label, str) for label in labels.tolist()}) > 1:
         raise InputError("y holds text and numbers", hint="labels are all text, or all numbers")
-    return (np.array(known.tolist()) if known.dtype == object else known), ~missing
+    return np.array(labels.tolist()) if labels.dtype == object else labels
 
 
-def _known(y: np.ndarray, missing: np.ndarray) -> np.ndarray:
-    """``y``, where there is something to learn from."""
-    if not len(y):
+def _check_known(missing: np.ndarray) -> None:
+    """Refuse rows of ``y`` that teach nothing, and a ``y`` of no rows."""
+    if not len(missing):
         raise InputError("X and y are empty: there is nothing to learn from", hint="give molecules and their values")
-    if missing.all():
-        raise InputError(f"all {len(y)} values of y are missing", hint="give rows that have a measured one")
-    return y
+    if missing.any():
+        words = f"y contains NaN: {int(missing.sum()):,} of {len(missing):,} molecules have no value"
+        raise InputError(f"{words}, the first is {int(missing.argmax())}", hint="leave them out of X and y")
 
 
 def _floats(values: Any, name: str, hint: str) -> np.ndarray:

@@ -26,7 +26,7 @@ from molgraph.api.baselines import (
 )
 from molgraph.api.check_config import recipe_of, with_start
 from molgraph.api.results import TrainingResult
-from molgraph.api.run_split import append_test, divide, divide_before
+from molgraph.api.run_split import append_test, divide, divide_before, labelled_sizes, with_split
 from molgraph.api.training_data import read_for_training, read_test
 from molgraph.api.unlabelled import check_unlabelled, read_unlabelled
 from molgraph.base.errors import UsageError
@@ -51,7 +51,7 @@ TRAIN_KEYWORDS = {name: each for name, each in KEYWORDS.items() if name not in T
 logger = logging.getLogger("molgraph")
 
 
-@takes(optional(TRAIN_KEYWORDS))
+@takes(TRAIN_KEYWORDS)
 def train(
     data: Any = None,
     *,
@@ -65,8 +65,8 @@ def train(
     """Learn from a table of molecules, and say how good that is beside a forest and beside the mean.
 
     The table is split; the model learns from the train part and stops early by the valid part; the test part is
-    used once, at the end, for the scores. Every option is a key of the recipe, which the model file keeps;
-    None leaves the recipe's own value (``molgraph.base.recipe_keys`` has the defaults).
+    used once, at the end, for the scores. Every option is a key of the recipe, which the model file keeps.
+    The defaults are those of a call without a recipe; an option that is left out, or None, leaves a recipe's own value.
 
     Args:
         data: a path (csv, csv.gz, tsv, parquet, sdf, smi), a frame, a table, or ``dataset:esol``
@@ -113,17 +113,17 @@ def train(
     if config.data.features and not all(part.reads_features for part in method.innermost):
         raise UsageError(f"{config.model.name} reads no columns of features", hint="leave them out (--feature)")
     table = read_for_training(data if data is not None else config.data.path, config, method)
-    method = add_descriptors(
-        config, method, table
-    )  # the recipe stays as it was asked for, so that another model can take it
+    config = with_split(config, table)
+    # the recipe stays as it was asked for, so that another model can take it
+    method = add_descriptors(config, method, table)
     n, tested = len(table), config.data.test if test is None else test
     more = config.data.unlabelled if unlabelled is None else unlabelled
     if tested is not None:
         table = append_test(table, read_test(tested, config, table))
     clean = standardise_table(table, config.data.standardise)
     divided = divide(clean, config, table) if tested is None else divide_before(n, clean, table, config)
-    sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in divided.sizes.items() if n)
-    logger.info("split %s: %s", divided.recipe, sizes)
+    sizes = labelled_sizes(divided, clean)
+    logger.info("split %s: %s", divided.recipe, ", ".join(f"{n:,} {part}" for part, n in sizes.items() if n))
     for reason, rows_left in Counter(out.reason for out in divided.left_out).most_common(SHOWN):
         logger.info("left out: %s x %s", f"{rows_left:,}", reason)
     if divided.leaks:

@@ -109,6 +109,8 @@ def entity_columns(config: RunConfig, data: Any) -> dict[str, Any]:
     """The columns of entities that are named, or those that a model of nothing but geometries reads in a file."""
     asked = config.data
     named = {name: getattr(asked, name) for name in OPTIONS.values()}
+    if asked.inputs is not None and named["sequence"] is None:
+        named["sequence"] = ()  # none is to be read: the inputs are named
     if is_named(data) or any(named.values()):
         return named
     own = [e for e in encoder_names(config.model.name) if e in names("encoder")]
@@ -128,7 +130,7 @@ def _settle_replicates(table: Table, config: RunConfig) -> Table:
         made = curate(table, replicates=asked.duplicates, tolerance=asked.tolerance, replicates_alone=True)
         note = f"duplicates ({asked.duplicates}): {made.sentence}"
         check_targets(made.table)
-        return replace(made.table, notes=(*made.table.notes, note))
+        return replace(made.table, notes=(*made.table.notes, note, *filter(None, [made.apart])))
     found = find_replicates(table)
     if not len(found.rows):
         return table

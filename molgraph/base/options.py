@@ -47,8 +47,8 @@ def keywords(section: type[Section], *, leave: Collection[str] = ()) -> dict[str
 
 
 def optional(known: Mapping[str, Keyword]) -> dict[str, Keyword]:
-    """The same keywords, each None where it is not given."""
-    return {name: replace(each, hint=each.hint | None, default=None) for name, each in known.items()}
+    """The same keywords, each None where it is not given: their defaults are a recipe's, which may name others."""
+    return {name: replace(each, default=None) for name, each in known.items()}
 
 
 def takes(known: Mapping[str, Keyword], *, plain: bool = True) -> Callable[[F], F]:

@@ -80,6 +80,8 @@ def curate(
     for note in notes:
         say(note, "dim", err=True)
     say(made.sentence)
+    if made.apart:
+        say(made.apart, "yellow", err=True)
     if not table.targets and (made.taken_out["action"] == "merged").any():
         say("no --target was named: of duplicates, the first row's cells stay", "yellow", err=True)
     say(f"written to {out}", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
+import shutil
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def console(*, err: bool = False) -> Console:
-    """Standard output (or error) as a rich console that never wraps a line in a pipe."""
+    """Standard output (or error) as a rich console, as wide as a terminal or ``COLUMNS`` says, and 200 in a pipe."""
     from rich.console import Console
 
     stream = sys.stderr if err else sys.stdout
-    width = None if stream.isatty() else 200
+    width = None if stream.isatty() else shutil.get_terminal_size((200, 24)).columns
     return Console(file=stream, highlight=False, soft_wrap=True, width=width)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from molgraph.base.contracts import Target
 from molgraph.base.printable import count
 from molgraph.chem.identity import Identity
-from molgraph.data.cells import COMMA, OTHER, QUALIFIER, TWO_UNITS, UNIT, UNITS, OddCell, Reading, read_cell
+from molgraph.data.cells import COMMA, OTHER, QUALIFIER, SIGNS, TWO_UNITS, UNIT, UNITS, OddCell, Reading, read_cell
 from molgraph.data.editions import identify
 from molgraph.data.findings import Audit, Finding
 from molgraph.data.profile import APART, OUTLIER_Z, SIMILAR, Profile, cliffs, profile, robust_z, scaled, similar_pairs
@@ -25,6 +25,7 @@ OUTLIER = f"over {OUTLIER_Z} robust standard deviations from the median (of loga
 CLIFF = f"similar molecules (Tanimoto from {SIMILAR}) with values {APART:g} deviations apart, or in other classes"
 ODD = {
     COMMA: "a comma in a number; --decimal , reads it as a decimal sign",
+    SIGNS: "a comma beside points, one of which may part thousands; write all decimals with one sign",
     QUALIFIER: "bounds, no measured values; --qualifiers drop takes them out",
     UNIT: "numbers with a unit; --unit {way} brings all to one",
     TWO_UNITS: "numbers with another unit than the column of units has there; correct the one that is wrong",

@@ -22,6 +22,9 @@ QUALIFIERS = ("refuse", "drop", "strip")
 PLAIN, COMMA, THOUSANDS = "number", "decimal comma", "thousands"
 QUALIFIER, UNIT, OTHER = "qualifier", "unit", "not a number"
 TWO_UNITS = "two units"  # one in the cell, another in the column of units
+SIGNS = "decimal sign"  # a comma or a point beside the other one, which may part thousands
+#: kinds of cells that a way of reading the column decides about; a cell of another kind is a fault of its row
+DECIDED = (COMMA, THOUSANDS, SIGNS, QUALIFIER, UNIT)
 
 _PREFIXES = {"": 0, "m": -3, "u": -6, "n": -9, "p": -12, "f": -15}
 _MASSES = {"g/L": 0, "mg/mL": 0, "mg/L": -3, "ug/mL": -3, "ug/L": -6, "ng/mL": -6}
@@ -38,6 +41,7 @@ _CELL = re.compile(
     rf"(?P<qualifier><<|>>|[<>]=?|=[<>]?|[~≈≤≥]|ca\.|)\s*(?P<number>{_NUMBER})\s*(?P<unit>[A-Za-zµμ%°][\w%°/·*^.\- ]*|)"
 )
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_POINTS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
 _DECIMAL = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 Number = TypeVar("Number", float, np.ndarray)
 
@@ -70,12 +74,14 @@ class Reading:
 
 
 class OddCell(NamedTuple):
-    """A cell that is no plain number: its column, its row (from 0), its kind, and its text."""
+    """A cell that cannot be read: its column, its row (from 0), its kind, its text, the fault and what to do."""
 
     column: str
     row: int
     kind: str
     text: str
+    why: str = ""
+    hint: str = ""
 
 
 class Cell(NamedTuple):
@@ -172,6 +178,17 @@ def commas(found: Iterable[Cell]) -> tuple[bool, bool]:
         fit &= bool(cell.comma) or not set(",.") & set(cell.number)
         sure |= cell.comma == COMMA
     return fit, sure
+
+
+def points_are_decimal(found: Iterable[Cell]) -> bool:
+    """Whether points of cells can be nothing but decimal signs, also beside commas; so they can where there are none.
+
+    Example:
+        >>> [points_are_decimal(map(read_cell, texts)) for texts in (("1,5", "2.5"), ("1,5", "2.500"))]
+        [True, False]
+    """
+    points = [cell.number for cell in found if "." in cell.number]
+    return not points or not all(map(_POINTS.fullmatch, points))
 
 
 def is_missing(text: str) -> bool:

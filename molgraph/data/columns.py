@@ -34,8 +34,14 @@ _NAMES = {
 }
 _BEFORE = ("", "standard", "published", "activity", "value")  # such a name, where it is not a target's own
 Beside = Mapping[str, Mapping[str, str]]  # target -> "relation", "unit" or "shared unit" -> column
+CORRECT = "correct the cell, or leave it empty where there is no value"
 _SHARE = 0.8  # of the sampled cells must be readable molecules
 _SAMPLED = 50
+_PEPTIDE, _PROTEIN, _LETTERS = (
+    20,
+    50,
+    8,
+)  # residues from which on a text looks like a sequence, or is one; kinds of them
 
 
 def plain(name: str) -> str:
@@ -103,6 +109,23 @@ def find_smiles(names: Sequence[str], sample: pa.Table, taken: Sequence[str] = (
     raise DataError(
         "no column holds SMILES", hint=f"name it with --smiles NAME; the columns are: {', '.join(names)}"[:500]
     )
+
+
+def find_sequences(sample: pa.Table, names: Sequence[str]) -> dict[str, bool]:
+    """The columns whose sampled cells look like different proteins; whether each is nothing else.
+
+    Example:
+        >>> protein = "MKTAYIAKQRQISFVKSHFSRQLEERLGLIEVQAPILSRVGDGTQDNLSGAEKAV"
+        >>> find_sequences(pa.table({"a": [protein, protein[::-1]], "b": ["CCO", "CCCN"]}), ["a", "b"])
+        {'a': True}
+    """
+    found = {}
+    for name in names:
+        cells = [text.strip() for text in _cells(sample, name)]
+        alike = [text for text in cells if re.fullmatch(f"[A-Z]{{{_PEPTIDE},}}", text) and len(set(text)) >= _LETTERS]
+        if len(set(alike)) > 1 and len(alike) >= _SHARE * len(cells):
+            found[name] = len(alike) == len(cells) and min(map(len, cells)) >= _PROTEIN
+    return found
 
 
 def _cells(sample: pa.Table, name: str) -> list[str]:
@@ -234,50 +257,61 @@ def as_numbers(column: pa.ChunkedArray, name: str, start: int = 0, hint: str = "
         >>> as_numbers(pa.chunked_array([["1.5", " 2e3 ", "NA", ""]]), "y")
         array([1.5e+00, 2.0e+03,     nan,     nan])
     """
+    numbers, wrong = parse_numbers(column, name, finite=finite)
+    if len(wrong):
+        text = as_text(column)[wrong[0]].strip()
+        why = no_number(name, text, f" in row {start + wrong[0] + 1}")
+        raise DataError(why, hint=advice(text) or hint or CORRECT)
+    return numbers
+
+
+def parse_numbers(column: pa.ChunkedArray, name: str, *, finite: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """A column as ``as_numbers`` reads it, NaN where a cell is no number, and the rows (int64) of such cells.
+
+    Example:
+        >>> parse_numbers(pa.chunked_array([["1.5", "n.d.", "", "1e999"]]), "y")
+        (array([1.5, nan, nan, nan]), array([1, 3]))
+    """
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         texts = pc.utf8_trim_whitespace(column)
         gone = pc.is_in(pc.ascii_lower(texts), pa.array(MISSING_WORDS, texts.type))
-        texts = pc.if_else(gone, pa.scalar(None, texts.type), texts)
-        try:
-            values = pc.cast(texts, pa.float64())
-        except pa.ArrowInvalid:
-            values = pa.chunked_array([_slowly(texts.to_pylist(), name, start, hint)])
-    else:
-        try:
-            values = pc.cast(column, pa.float64(), safe=False)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        column = pc.if_else(gone, pa.scalar(None, texts.type), texts)
+    try:
+        values = pc.fill_null(pc.cast(column, pa.float64(), safe=False), np.nan)
+        numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             raise DataError(f"column {name!r} holds {column.type}, not numbers", hint="choose another column") from None
-    numbers = pc.fill_null(values, np.nan).to_numpy(zero_copy_only=False).astype(np.float64)
-    if finite and np.isinf(numbers).any():
-        row = int(np.flatnonzero(np.isinf(numbers))[0])
-        raise DataError(
-            f"column {name!r} is infinite in row {start + row + 1}",
-            hint="leave the cell empty where there is no value, or correct it",
-        )
-    return numbers
+        numbers = np.array([_number(text) for text in column.to_pylist()], dtype=np.float64)
+    wrong = pc.is_valid(column).to_numpy(zero_copy_only=False) & np.isnan(numbers)
+    wrong &= not pa.types.is_floating(column.type)  # whose NaN is a missing value
+    if finite:
+        wrong |= np.isinf(numbers)
+    return np.where(wrong, np.nan, numbers), np.flatnonzero(wrong)
 
 
-def _slowly(texts: list[str | None], name: str, start: int, hint: str) -> pa.Array:
-    """Cell by cell: for the signs that Arrow refuses (+1.5), and to name the cell that is no number."""
-    out = np.full(len(texts), np.nan)
-    for i, text in enumerate(texts):
-        if text is None:
-            continue
-        try:
-            if "_" in text or not text.isascii():  # float() would take 1_000 and other scripts' digits
-                raise ValueError
-            out[i] = float(text)
-        except ValueError:
-            raise DataError(
-                f"column {name!r} holds {text[:60]!r} in row {start + i + 1}, which is no number",
-                hint=_advice(text) or hint or "correct the cell, or leave it empty where there is no value",
-            ) from None
-    return pa.array(out)
+def _number(text: str | None) -> float:
+    """A number with one of the signs that Arrow refuses (+1.5); NaN where it is none."""
+    try:  # float() would take 1_000 and other scripts' digits
+        return np.nan if text is None or "_" in text or not text.isascii() else float(text)
+    except ValueError:
+        return np.nan
 
 
-def _advice(text: str) -> str:
+def no_number(name: str, text: str, where: str = "") -> str:
+    """Why a cell cannot be read as a finite number."""
+    infinite = text.lstrip("+-").lower() in ("inf", "infinity") or np.isinf(_number(text))
+    return (
+        f"column {name!r} is infinite{where}"
+        if infinite
+        else (f"column {name!r} holds {text[:60]!r}{where}, which is no number")
+    )
+
+
+def advice(text: str) -> str:
+    """What to do about a cell that is no number; empty where nothing better is known than to correct it."""
     if re.fullmatch(r"[+-]?\d+,\d+", text):
         return "write decimals with a point, or say --decimal , (in Python decimal=',')"
     if re.match(r"[\u2010-\u2015\u2212]\d", text):

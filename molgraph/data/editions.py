@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,6 +39,7 @@ class Curated:
     # ``kept_as``), ``label out`` (one label)
     taken_out: pd.DataFrame
     rows: np.ndarray  # int64, the rows of the raw table that stayed, from 0
+    apart: str = ""  # a warning of merged labels that lie far apart; empty where none do
 
     @property
     def counts(self) -> dict[str, int]:
@@ -143,7 +144,27 @@ def curate(
         kept.append(rows[0])
     at = np.array(sorted(kept), dtype=np.int64)
     made = replace(table, y=None if table.y is None else y, weights=None if table.weights is None else weights).take(at)
-    return Curated(made if replicates_alone else standardise(made, standardiser), _frame(table, notes), at)
+    made = made if replicates_alone else standardise(made, standardiser)
+    return Curated(made, _frame(table, notes), at, "; ".join(_apart(table, list(groups.values()), bounds)))
+
+
+def _apart(table: Table, groups: list[list[int]], bounds: Mapping[str, float]) -> Iterator[str]:
+    """A sentence on each target of whose merged values some lie tenfold or a deviation of the molecules apart."""
+    for j, target in enumerate(table.row_targets if table.y is not None else ()):
+        y = table.y[:, j]  # type: ignore[index]
+        many = [rows for rows in groups if len(rows) > 1 and target.kind in VALUES and not np.isnan(y[rows]).all()]
+        low, high = (np.array([f(y[rows]) for rows in many]) for f in (np.nanmin, np.nanmax))
+        single = [np.nanmean(y[rows]) for rows in groups if not np.isnan(y[rows]).all()]
+        far = high - low > (np.std(single, ddof=1) if len(single) > 2 else np.inf)
+        far |= (high > 10 * low) & bool((y[~np.isnan(y)] > 0).all())
+        far &= high - low <= bounds[target.name] * ROUNDING
+        if far.any():
+            i = int(np.where(far, high - low, -1).argmax())
+            yield (
+                f"{target.name}: {far.sum():,} of {len(many):,} molecules in several rows have values apart (tenfold "
+                f"or over a standard deviation), such as {low[i]:g} and {high[i]:g}; --tolerance X takes such labels "
+                "out, and train --log --duplicates mean merges logarithms"
+            )
 
 
 def _bounds(table: Table, replicates: str, tolerance: float | Mapping[str, float] | None) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from html import escape
@@ -59,8 +60,8 @@ class Audit:
         """One line for each target: its kind, values, range, histogram, classes and noise."""
         return pd.DataFrame([asdict(p) for p in self.targets], columns=[f.name for f in fields(Profile)])
 
-    def text(self, width: int = 110) -> str:
-        """The counts, then the first rows of each finding, for a terminal."""
+    def text(self, width: int | None = None) -> str:
+        """The counts, then the first rows of each finding, for a terminal; None for its own width, up to 110."""
         from rich.console import Console
         from rich.table import Table as Grid
 
@@ -72,6 +73,7 @@ class Audit:
             lists.add_column(name, overflow="fold")
         for cells in self._examples():
             lists.add_row(*cells)
+        width = width or min(shutil.get_terminal_size((110, 24)).columns, 110)
         console = Console(width=width, color_system=None, markup=False, highlight=False)
         with console.capture() as captured:
             console.print(self._title())

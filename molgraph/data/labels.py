@@ -70,7 +70,7 @@ def check_targets(table: Table, readable: np.ndarray | None = None) -> Labels:
         )
         if level != "row":
             lacks, hint = f"with values of its {level}s", f"a cell holds a list, one value for each {level}"
-            hint = f"the first row without: {why[0]}" if len(why) else hint
+        hint = f"the first row without: {why[0]}" if len(why) and (level != "row" or "column" in why[0]) else hint
         raise DataError(f"none of the {n} rows holds a molecule {lacks}", hint=hint)
     check_labels(table.targets, table.y[rows], table.ids[rows])
     if table.weights is not None:  # a row that weighs nothing teaches nothing

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,9 @@ from molgraph.data.table import Table, row_name
 from molgraph.data.table_builder import SourceRows
 from molgraph.data.table_reader import OPTIONS, Names, Targets, read_rows
 from molgraph.data.targets import parse_targets
+
+if TYPE_CHECKING:
+    from molgraph.data.pyg_table import GraphColumns
 
 OnError = Literal["keep", "drop", "stop"]
 
@@ -44,7 +48,8 @@ def read_table(
 
     Args:
         source: a path (csv, csv.gz, tsv, parquet, sdf, smi), ``-`` for standard input, ``dataset:NAME`` (one that
-            has a card), ``builtin:NAME``, a pandas frame, a mapping of columns, a list of SMILES, or a table.
+            has a card), ``builtin:NAME``, a pandas frame, a mapping of columns, a list of SMILES, or a table; a list of
+            PyG's ``Data``, one of its datasets, or a frame with a column of ``Data``.
         smiles: the column of SMILES, or several; found by its name or by values that parse where not given.
         sequence: the columns of protein sequences, where there are any.
         geometry: the columns of atoms in space: mol blocks, texts of XYZ files, or ``Geometry``; ``geometry`` stands
@@ -116,7 +121,13 @@ def read_source(
             raise DataError("the table has no target", hint="read another one, or make it with targets")
     else:
         more: dict[str, Any] = {"need_targets": need_targets, "log": log, "keep_columns": keep_columns}
+        graphs = _pyg_columns(source)
+        if graphs is not None:
+            source, columns = graphs.columns, columns | {"sequence": (graphs.name,)}
+            targets = graphs.targets or None if targets is None and need_targets else targets
         (rows,) = read_rows(source, reading, targets=targets, **more, **columns)
+        if graphs is not None:
+            rows = rows._replace(table=graphs.table(rows.table))
     return rows._replace(table=log_targets(rows.table)) if log else rows
 
 
@@ -153,6 +164,15 @@ def iter_rows(
         return
     options |= {"chunk_rows": chunk_rows, "keep_columns": keep_columns, "molblocks": molblocks}
     yield from read_rows(source, Reading(options.pop("decimal", None)), targets=targets, **options)
+
+
+def _pyg_columns(source: Any) -> GraphColumns | None:
+    """The columns of a source of PyG's graphs, which nobody has who has not loaded PyG."""
+    if "torch_geometric.data" not in sys.modules:
+        return None
+    from molgraph.data.pyg_table import graph_columns
+
+    return graph_columns(source)
 
 
 def is_named(source: Any) -> bool:

@@ -22,6 +22,7 @@ from molgraph.chem.smiles import MAX_CHARACTERS, precheck
 from molgraph.data import columns as cols
 from molgraph.data.cells import OddCell, is_missing
 from molgraph.data.chunks import MOLBLOCK, Chunk
+from molgraph.data.columns import advice
 from molgraph.data.graph_values import Geometry
 from molgraph.data.table import MISSING, OK, UNREADABLE, Entities, Table
 from molgraph.data.targets import Asked, numbers_of, read_lists
@@ -39,6 +40,7 @@ class ColumnRoles:
     features: tuple[str, ...]
     split: str | None
     asked: tuple[Asked, ...]
+    notes: tuple[str, ...] = ()  # on columns that are not read
 
     @property
     def columns(self) -> list[str]:
@@ -66,8 +68,13 @@ class SourceRows(NamedTuple):
         return self._replace(table=self.table.take(np.arange(start, stop)), columns=columns)
 
 
-def build(chunk: Chunk, plan: ColumnRoles, targets: tuple[Target, ...]) -> Table:
-    """One chunk as a table."""
+def build(
+    chunk: Chunk, plan: ColumnRoles, targets: tuple[Target, ...], odd: Sequence[OddCell] = ()
+) -> tuple[Table, list[OddCell]]:
+    """One chunk as a table, and the cells that mark their rows: those of ``odd``, and labels that no target can have.
+
+    Columns of numbers are numbers already, NaN where a cell is odd.
+    """
     columns, n, start = chunk.columns, len(chunk), chunk.start
     judged = [_judge(Entities(name, kind, cols.as_text(columns[name])), columns[name]) for name, kind in plan.entities]
     entities = tuple(entity for entity, _ in judged)
@@ -84,15 +91,20 @@ def build(chunk: Chunk, plan: ColumnRoles, targets: tuple[Target, ...]) -> Table
     rows_of = [
         (asked.column, target) for asked, target in zip(plan.asked, targets, strict=True) if target.level == "row"
     ]
-    values = [numbers_of(chunk.cells(column), target, start) for column, target in rows_of]
+    labels = [numbers_of(chunk.cells(column), target, start) for column, target in rows_of]
+    faults = [*odd, *(cell for _, cells in labels for cell in cells)]
+    for cell in faults:
+        if status[cell.row - start] == OK:
+            tip = advice(cell.text.strip())
+            status[cell.row - start], reason[cell.row - start] = UNREADABLE, f"{cell.why}; {tip}" if tip else cell.why
+    weights = None if plan.weight is None else _weights(chunk, plan.weight, status, reason)
     lists = _lists(chunk, plan, targets, entities, status, reason)
     features = None
     if plan.features:
         features = np.column_stack([cols.as_numbers(chunk.cells(f), f, start, finite=False) for f in plan.features])
-    y = np.column_stack(values) if values else None
-    weights = None if plan.weight is None else _weights(chunk, plan.weight)
+    y = np.column_stack([values for values, _ in labels]) if labels else None
     split = None if plan.split is None else cols.as_text(chunk.cells(plan.split))
-    return Table(ids, entities, status, reason, targets, y, lists, weights, features, plan.features, split)
+    return Table(ids, entities, status, reason, targets, y, lists, weights, features, plan.features, split), faults
 
 
 def _lists(
@@ -162,14 +174,11 @@ def _geometries(entity: Entities) -> tuple[Entities, list[tuple[int, str, str]]]
     return replace(entity, values=values), wrong
 
 
-def _weights(chunk: Chunk, name: str) -> np.ndarray:
-    values, start = cols.as_numbers(chunk.cells(name), name, chunk.start), chunk.start
-    if chunk.torn is not None:
-        values[chunk.torn] = 0.0
-    wrong = np.flatnonzero(np.isnan(values) | (values < 0))
-    if len(wrong):
-        raise DataError(
-            f"the weight column {name!r} is {values[wrong[0]]:g} in row {start + wrong[0] + 1}",
-            hint="every row needs a weight of 0 or more",
-        )
-    return values
+def _weights(chunk: Chunk, name: str, status: np.ndarray, reason: np.ndarray) -> np.ndarray:
+    """The weights; a row without a number of 0 or more is marked, and weighs nothing."""
+    values = cols.as_numbers(chunk.cells(name), name, chunk.start)
+    for row in np.flatnonzero(~(values >= 0) & (status == OK)).tolist():
+        gone = np.isnan(values[row])
+        status[row] = MISSING if gone else UNREADABLE
+        reason[row] = f"no weight in column {name!r}" if gone else f"the weight {name!r} is {values[row]:g}, below 0"
+    return np.where(values >= 0, values, 0.0)

@@ -16,12 +16,13 @@ from molgraph.base.errors import DataError
 from molgraph.base.table import EntityKind
 from molgraph.data import cells
 from molgraph.data import columns as cols
-from molgraph.data.cells import Reading
+from molgraph.data.cells import OddCell, Reading
 from molgraph.data.chunks import GEOMETRY, MOLBLOCK, Chunk, Reader
 from molgraph.data.delimited import DelimitedReader
 from molgraph.data.formats import reader_for
 from molgraph.data.log import before_log
 from molgraph.data.sdf_smi_reader import RecordReader
+from molgraph.data.table import Table
 from molgraph.data.table_builder import ColumnRoles, SourceRows, build
 from molgraph.data.targets import decide, is_settled, parse_targets
 from molgraph.data.values import NUMERIC, read_numbers, read_values
@@ -75,14 +76,35 @@ def read_rows(
         if guess and not ahead and reading.decimal is None:
             commas |= _decimal_commas([chunk], numbers)
         made, notes, odd, units = read_values(chunk, valued, beside, reading, guess=guess)
+        faults = [] if reading.lenient else odd
         for name in numbers:
-            column, more_notes = read_numbers(chunk.cells(name), name, "," if name in commas else reading.decimal)
+            column, more_notes, wrong = read_numbers(chunk, name, "," if name in commas else reading.decimal)
             made, notes = made.set_column(made.column_names.index(name), name, column), notes + more_notes
+            faults = faults + wrong
         tidy = replace(chunk, columns=made)
         found = decide(asked, [tidy]) if found is None else found
-        table = build(tidy, roles, found)
-        table = replace(table, notes=tuple(notes), units=units) if whole else table
+        table, faults = build(tidy, roles, found, faults)
+        if whole:
+            table = replace(table, notes=(*roles.notes, *notes, *_fault_notes(table, faults)), units=units)
         yield SourceRows(table, tuple(reader.names), chunk.columns.select(kept), odd)
+
+
+def _fault_notes(table: Table, faults: Sequence[OddCell]) -> list[str]:
+    """A note on the cells of each column that mark their rows.
+
+    Raises:
+        DataError: the labels of a target are of another kind than it is: most of its cells are at fault.
+    """
+    notes = []
+    for column in dict.fromkeys(cell.column for cell in faults):
+        these = [cell for cell in faults if cell.column == column]
+        first, n = min(these, key=lambda cell: cell.row), len(these)
+        many = f" ({n:,} such cells)" if n > 1 else ""
+        for j, target in enumerate(table.row_targets):
+            if target.name == column and table.y is not None and n > np.isfinite(table.y[:, j]).sum():
+                raise DataError(f"row {first.row + 1}: {first.why}{many}", hint=first.hint)
+        notes.append(f"row {first.row + 1} cannot be used: {first.why}{many}; {first.hint}")
+    return notes
 
 
 def _decimal_commas(chunks: Iterable[Chunk], names: Collection[str]) -> set[str]:
@@ -152,7 +174,23 @@ def _find_roles(
             f"no target was named; columns of numbers: {', '.join(numeric) or 'none'}"[:500],
             hint=f"say which: --target {shlex.quote(numeric[0]) if numeric else 'NAME'} (in Python targets=[NAME])",
         )
-    return ColumnRoles(tuple(entities), id, weight, described, split, asked)
+    look = need_targets and sequence is None
+    notes = _unread_sequences(sample, [n for n in names if n not in (*taken, id)], molecules) if look else ()
+    return ColumnRoles(tuple(entities), id, weight, described, split, asked, notes)
+
+
+def _unread_sequences(sample: pa.Table, names: Sequence[str], molecules: Sequence[str]) -> tuple[str, ...]:
+    """Notes on columns that look like proteins and are not read; those that are nothing else are refused."""
+    notes = []
+    for name, certain in cols.find_sequences(sample, names).items():
+        words = f"column {name!r} {'holds' if certain else 'looks like'} protein sequences, which would not be read"
+        ways = f"read it: --sequence {shlex.quote(name)} -m dmpnn+deepdta (in Python sequence={name!r})"
+        if molecules:
+            ways += f"; or leave it out: --input {shlex.quote(molecules[0])} (in Python inputs=[{molecules[0]!r}])"
+        if certain:
+            raise DataError(words, hint=ways)
+        notes.append(f"{words}; {ways}")
+    return tuple(notes)
 
 
 def _several(given: Names) -> tuple[str, ...]:

@@ -13,11 +13,20 @@ import pyarrow.compute as pc
 
 from molgraph.base.contracts import Kind, Target
 from molgraph.base.errors import DataError
-from molgraph.base.packed import Packed
+from molgraph.base.packed import Packed, offsets_of
 from molgraph.base.table import LevelName
-from molgraph.data.cells import WORDS
+from molgraph.data.cells import OTHER, WORDS, OddCell
 from molgraph.data.chunks import Chunk
-from molgraph.data.columns import MISSING_WORDS, as_numbers, as_text, resolve, with_kind
+from molgraph.data.columns import (
+    MISSING_WORDS,
+    advice,
+    as_numbers,
+    as_text,
+    no_number,
+    parse_numbers,
+    resolve,
+    with_kind,
+)
 from molgraph.data.labels import misfits
 
 MAX_CLASSES = 1000
@@ -134,7 +143,7 @@ def decide(asked: Sequence[Asked], chunks: Iterable[Chunk]) -> tuple[Target, ...
                         hint=f"is it a number? then {with_kind(one.column, 'regression')}",
                     )
                 continue
-            values = numbers_of(column, Target(one.column), chunk.start, words=True)
+            values, _ = numbers_of(column, Target(one.column), chunk.start, words=True)
             values = values[np.isfinite(values)]
             binary[one] |= {bool(np.isin(values, (0.0, 1.0)).all())} if len(values) else set()
     return tuple(_decided(one, classes[one], binary[one] == {True}) for one in asked)
@@ -172,34 +181,43 @@ def _clean(text: str) -> str:
     return "" if text.lower() in MISSING_WORDS else re.sub(r"^(-?(?:0|[1-9]\d*))\.0+$", r"\1", text, flags=re.ASCII)
 
 
-def numbers_of(column: pa.ChunkedArray, target: Target, start: int, *, words: bool = False) -> np.ndarray:
-    """One target's values, float64 [n], NaN where missing; a multiclass target's are codes of its classes.
+def numbers_of(
+    column: pa.ChunkedArray, target: Target, start: int, *, words: bool = False
+) -> tuple[np.ndarray, list[OddCell]]:
+    """One target's values, float64 [n], NaN where missing, and the cells that it cannot have, which are NaN too.
 
-    With ``words``, and for a binary target, such words as true and false are 1 and 0.
+    A multiclass target's values are codes of its classes. With ``words``, and for a binary target, such words as true
+    and false are 1 and 0.
     """
-    name = target.name
+    name, odd = target.name, list[OddCell]()
+
+    def fault(row: int, text: str, why: str, hint: str) -> None:
+        odd.append(OddCell(name, start + row, OTHER, text, why, hint))
+
     if target.kind == "multiclass":
         labels = _labels(column)
         code = {label: float(i) for i, label in enumerate(target.classes)} | {"": np.nan}
-        unknown = next((i for i, label in enumerate(labels) if label not in code), None)
-        if unknown is not None:
-            raise DataError(
-                f"target {name!r} holds {labels[unknown]!r} in row {start + unknown + 1}, which is none of its classes",
-                hint=f"its classes are: {', '.join(target.classes)}"[:300],
-            )
-        return np.array([code[label] for label in labels], dtype=np.float64)
-    hint = f"if these are classes, ask for {with_kind(name, 'multiclass')}"
-    if target.kind == "binary":
-        others = f"for others ask for {with_kind(name, 'multiclass')}"
-        hint = f"a binary target is 1 or 0, or in words {', '.join(WORDS)}; {others}"
+        for row in [i for i, label in enumerate(labels) if label not in code]:
+            hint = f"its classes are: {', '.join(target.classes)}"[:300]
+            fault(row, labels[row], f"target {name!r} holds {labels[row]!r}, which is none of its classes", hint)
+        return np.array([code.get(label, np.nan) for label in labels], dtype=np.float64), odd
     if words or target.kind == "binary":
         column = _words_to_digits(column)
-    values = as_numbers(column, name, start, hint=hint)
-    wrong, rule, hint = misfits(target, values)
-    if len(wrong):
-        row = int(wrong[0])
-        raise DataError(f"target {name!r} is {values[row]:g} in row {start + row + 1}; {rule}", hint=hint)
-    return values
+    values, wrong = parse_numbers(column, name)
+    texts = as_text(column)[wrong]
+    hint = f"ask for {with_kind(name, 'multiclass')}"
+    hint = (
+        f"a binary target is 1 or 0, or in words {', '.join(WORDS)}; for others {hint}"
+        if target.kind == "binary"
+        else (f"if these are classes, {hint}")
+    )
+    for row, text in zip(wrong.tolist(), map(str.strip, texts), strict=True):
+        fault(row, text, no_number(name, text), advice(text) or hint)
+    misfit, rule, hint = misfits(target, values)
+    for row in misfit.tolist():
+        fault(row, f"{values[row]:g}", f"target {name!r} is {values[row]:g}; {rule}", hint)
+    values[misfit] = np.nan
+    return values, odd
 
 
 def _words_to_digits(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -255,18 +273,11 @@ def read_lists(column: pa.ChunkedArray, target: Target, sizes: np.ndarray) -> tu
                 reason[i] = f"{target.name} has {len(cell)} values, the molecule {size} {target.level}s"
             cells[i] = None
 
-    def numbers(texts: list[str]) -> np.ndarray:
-        return numbers_of(pa.chunked_array([pa.array(texts, pa.string())]), target, 0)
-
-    try:
-        values = numbers([value for cell in cells if cell for value in cell])
-    except DataError:  # cell by cell, to find those that are at fault
-        parts = [np.zeros(0)]
-        for i, cell in enumerate(cells):
-            try:
-                parts.append(numbers(cell or []))
-            except DataError as error:
-                reason[i], cells[i] = error.message.replace(" in row ", f" in {target.level} "), None
-        values = np.concatenate(parts)
     counts = np.array([len(cell or ()) for cell in cells], dtype=np.int64)
-    return Packed(np.concatenate([[0], np.cumsum(counts)]), values), reason
+    at, cell_of = offsets_of(counts), np.arange(len(cells)).repeat(counts)
+    texts = pa.array([value for cell in cells if cell for value in cell], pa.string())
+    values, odd = numbers_of(pa.chunked_array([texts]), target, 0)
+    for one in reversed(odd):  # the first fault of a cell is the one that stays
+        i = cell_of[one.row]
+        reason[i], counts[i] = f"{target.level} {one.row - at[i] + 1}: {one.why}", 0
+    return Packed(offsets_of(counts), values[counts[cell_of] > 0]), reason

@@ -15,7 +15,16 @@ from molgraph.base.errors import DataError
 from molgraph.data import cells
 from molgraph.data.cells import WORDS, OddCell, Reading
 from molgraph.data.chunks import Chunk
-from molgraph.data.columns import MISSING_WORDS, Beside, as_numbers, as_text, numbers_or_none, with_kind
+from molgraph.data.columns import (
+    CORRECT,
+    MISSING_WORDS,
+    Beside,
+    advice,
+    as_text,
+    no_number,
+    numbers_or_none,
+    with_kind,
+)
 
 FEW = 20  # different texts that may be classes
 NUMERIC = (None, "regression", "bounded")  # kinds of a target whose cells are read as values
@@ -43,7 +52,7 @@ def read_values(
         guess: whether a column of decimal commas is read without being asked: no comma parts the columns.
 
     Raises:
-        DataError: a cell that cannot be read as asked, unless the reading is lenient.
+        DataError: a cell that another way of reading the column would read, unless the reading is lenient.
     """
     read, columns, same_unit = list[_Column](), chunk.columns, False
     for name, kind in targets.items():
@@ -76,13 +85,11 @@ def read_values(
     return columns, notes, [odd for column in read for odd in column.odd], units
 
 
-def read_numbers(column: pa.ChunkedArray, name: str, decimal: str | None) -> tuple[pa.ChunkedArray, list[str]]:
-    """A column of weights or descriptors as numbers, and notes; as it stands where a cell cannot be read."""
-    found = _Column(name, Reading(decimal))
-    try:
-        return found.read(column), found.notes
-    except DataError:
-        return column, []
+def read_numbers(chunk: Chunk, name: str, decimal: str | None) -> tuple[pa.ChunkedArray, list[str], list[OddCell]]:
+    """A column of weights or descriptors as numbers, notes, and the cells that are none."""
+    column = _Column(name, Reading(decimal, lenient=True), start=chunk.start)
+    values = column.read(chunk.cells(name))
+    return values, column.notes, column.odd
 
 
 def _check_shared(by: Column, beside: Beside, wanted: str) -> bool:
@@ -161,7 +168,8 @@ class _Column:
         """The number and the unit of each row, from its distinct texts and the cells that they are."""
         commas = self.reading.decimal == ","
         commas |= self.reading.decimal is None and self.guess and all(cells.commas(found))
-        kinds = np.array([self._kind(cell, commas) for cell in found], dtype=object)
+        clear = cells.points_are_decimal(found)
+        kinds = np.array([self._kind(cell, commas, clear) for cell in found], dtype=object)
         number = np.array([float(cell.number.replace(",", ".") or "nan") for cell in found], dtype=np.float64)
         if self.reading.lenient:
             kinds[(kinds == "") & np.isinf(number)] = cells.OTHER
@@ -188,22 +196,30 @@ class _Column:
             self.unitless = not self.units and any(cell.number for cell in found)
         return values, unit_of
 
-    def _kind(self, cell: cells.Cell, commas: bool) -> str:
-        """The kind of a cell that cannot be read; empty where it can."""
-        if cell.kind == cells.OTHER or (commas and "." in cell.number):
+    def _kind(self, cell: cells.Cell, commas: bool, clear: bool) -> str:
+        """The kind of a cell that cannot be read; empty where it can. ``clear``: points can be decimal signs alone."""
+        if cell.kind == cells.OTHER:
             return cells.OTHER
         if cell.comma and not commas:
-            return cells.COMMA
+            return cells.COMMA if clear else cells.SIGNS
+        if commas and "." in cell.number and not clear:
+            return cells.SIGNS
         if cell.qualifier and self.reading.qualifiers == "refuse":
             return cells.QUALIFIER
         return cells.UNIT if cell.unit and self.reading.unit is None else ""
 
     def _list(self, kinds: np.ndarray, texts: np.ndarray, unit_of: np.ndarray | None = None, n_texts: int = 0) -> None:
-        """List the rows that have a kind as odd cells; refuse the first of them unless the reading is lenient."""
-        rows = np.flatnonzero(kinds != "").tolist()
-        self.odd += [OddCell(self.name, self.start + row, kinds[row], str(texts[row])) for row in rows]
-        if rows and not self.reading.lenient:
-            raise self._refusal("" if unit_of is None else unit_of[rows[0]], n_texts)
+        """List the rows that have a kind as odd cells; refuse, unless lenient, what another reading would read."""
+        way = f"if these are classes, ask for {with_kind(self.name, 'multiclass')}" if n_texts <= FEW else ""
+        for row in np.flatnonzero(kinds != "").tolist():
+            text = str(texts[row])
+            why, hint = no_number(self.name, text.strip()), advice(text.strip()) or way or CORRECT
+            if kinds[row] == cells.TWO_UNITS and unit_of is not None:
+                why = f"column {self.name!r} holds {text[:60]!r}, and its column of units says {unit_of[row][:30]}"
+                hint = f"correct the one that is wrong; molgraph data audit --unit {self.reading.unit} lists such cells"
+            self.odd.append(OddCell(self.name, self.start + row, kinds[row], text, why, hint))
+        if not self.reading.lenient and (these := [cell for cell in self.odd if cell.kind in cells.DECIDED]):
+            raise self._refusal(these[0], sum(cell.kind == these[0].kind for cell in these))
 
     def _convert(self, values: np.ndarray, unit_of: np.ndarray, by: Column | None) -> None:
         """Bring values to the unit that was asked for; a note where none was, and a column names several."""
@@ -236,9 +252,15 @@ class _Column:
     def _drop_bounds(self, values: np.ndarray, by: Column) -> None:
         """Take values whose relation is another than ``=`` out where that was asked, and count them anyway."""
         signs = np.array([re.sub(r"['\"\s]", "", str(text)) for text in by.texts])
-        if any(sign not in _EXACT and not cells.read_cell(f"{sign}1").qualifier for sign in set(signs)):
+        unknown = {sign for sign in set(signs) if sign not in _EXACT and not cells.read_cell(f"{sign}1").qualifier}
+        odd = np.isin(signs, list(unknown))
+        if 2 * odd.sum() > (signs != "").sum():
             return  # a column of something else
-        bound = ~np.isnan(values) & ~np.isin(signs, _EXACT)
+        for row in [] if self.reading.lenient else np.flatnonzero(odd & ~np.isnan(values)).tolist():
+            text = str(by.texts[row])
+            why = f"column {by.name!r} holds {text[:60]!r}, which is no relation such as < or ="
+            self.odd.append(OddCell(by.name, self.start + row, cells.OTHER, text, why, CORRECT))
+        bound = ~np.isnan(values) & ~np.isin(signs, _EXACT) & ~odd
         self._note_bounds(int(bound.sum()), f"<, > or ~ in column {by.name!r}")
         if bound.any() and self.reading.qualifiers == "refuse":
             self.notes[-1] += "; --qualifiers drop takes them out"
@@ -258,12 +280,13 @@ class _Column:
         """The commonest unit that values can be brought to."""
         return next((unit for unit, _ in self.units.most_common() if unit in cells.UNITS), "")
 
-    def _refusal(self, beside: str, n_texts: int) -> DataError:
-        """The error for the first cell that cannot be read; ``beside``: its unit by the column of units."""
-        first = self.odd[0]
-        n = sum(cell.kind == first.kind for cell in self.odd)
+    def _refusal(self, first: OddCell, n: int) -> DataError:
+        """The error for the first of ``n`` cells that another way of reading the column would read."""
         many = f" ({n:,} such cells)" if n > 1 else ""
         where = f"column {self.name!r} holds {first.text[:60]!r} in row {first.row + 1}"
+        if first.kind == cells.SIGNS:
+            words = f"{where}: a decimal comma beside points, or one of them parts thousands{many}"
+            return DataError(words, hint="write all decimals with a point, or all with a comma")
         if first.kind == cells.COMMA:
             doubt = ", or one of thousands" * any(cells.read_cell(c.text).comma == cells.THOUSANDS for c in self.odd)
             hint = f"write decimals with a point, or say --decimal , (in Python decimal=',') {_WAYS}"
@@ -272,16 +295,8 @@ class _Column:
             hint = "--qualifiers drop (in Python and a benchmark's [[table]] qualifiers='drop') leaves such labels out"
             hint += f", strip reads the bare number as exact, {_WAYS}"
             return DataError(f"{where}: a bound, no measured value{many}", hint=hint)
-        if first.kind == cells.UNIT:
-            way = f"--unit {self._way()} brings all values to {self._way()}, {_WAYS}" if self._way() else ""
-            return DataError(f"{where}: a number with a unit{self._unit_counts()}", hint=way or "write numbers alone")
-        if first.kind == cells.TWO_UNITS:
-            hint = f"correct the one that is wrong; molgraph data audit --unit {self.reading.unit} lists such cells"
-            return DataError(f"{where}: its column of units says {beside[:30]}{many}", hint=hint)
-        if self.reading.decimal != "," or "." not in first.text:  # classes are not made of nearly as many texts as rows
-            way = f"if these are classes, ask for {with_kind(self.name, 'multiclass')}" if n_texts <= FEW else ""
-            as_numbers(pa.chunked_array([[first.text]]), self.name, first.row, hint=way)
-        return DataError(f"{where}, beside decimal commas", hint="write all decimals with a point, or all with a comma")
+        way = f"--unit {self._way()} brings all values to {self._way()}, {_WAYS}" if self._way() else ""
+        return DataError(f"{where}: a number with a unit{self._unit_counts()}", hint=way or "write numbers alone")
 
 
 def _plain_units(by: Column) -> np.ndarray:

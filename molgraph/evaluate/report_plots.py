@@ -12,7 +12,7 @@ from sklearn import metrics as sk
 
 from molgraph.evaluate.measures import Undefined
 from molgraph.evaluate.metrics import evaluate_metric, get_metric
-from molgraph.evaluate.report_style import COLOURS, DASHED, INK, drawn, reliability, short
+from molgraph.evaluate.report_style import COLOURS, DASHED, drawn, reliability, short
 
 MANY = 1_500  # points from which a scatter becomes a picture inside the SVG
 
@@ -132,12 +132,8 @@ def learning(curves: pd.DataFrame) -> Figure | None:
             if column != "valid_loss" or not part[column].notna().any():
                 continue
             best = part.loc[part[column].idxmin()]
-            at = (best["epoch"], best[column])
-            axis.plot(*at, marker="o", markersize=6, color=colour)
-            if alone:
-                side = "right" if 2 * at[0] > part["epoch"].max() else "left"  # away from the legend
-                words = f"epoch {int(at[0])} kept"
-                axis.annotate(words, at, xytext=(0, 8), textcoords="offset points", ha=side, color=INK)
+            mark = f"epoch {int(best['epoch'])} kept" if alone else None  # in the legend, where no curve is
+            axis.plot(best["epoch"], best[column], "o", markersize=6, color=colour, label=mark, zorder=3)
     axis.set(xlabel="epoch", ylabel="loss")
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(loc="upper left", bbox_to_anchor=(1, 1))

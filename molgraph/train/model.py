@@ -165,6 +165,8 @@ class Model:
                     hint="give a frame or a file that has them",
                 )
             kind, name = self.columns_read[0]
+            if kind == "graph":  # which may have the labels of an evaluation in them
+                return read_table(data, **columns | {"on_error": "keep"})
             if kind != "molecule":
                 return read_table({name: list(data)}, **columns | {"on_error": "keep"})
             return make_table(list(data), index=data.index if isinstance(data, pd.Series) else None)

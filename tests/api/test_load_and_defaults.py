@@ -15,6 +15,7 @@ import molgraph
 from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
 from molgraph.base.packed import Packed
+from molgraph.base.recipe_keys import GENERATOR_KEYWORDS, KEYWORDS, PRETRAIN_KEYWORDS
 from molgraph.base.run_config import RunConfig
 from molgraph.chem.descriptors import NAMES
 from molgraph.cli import train as shell
@@ -127,3 +128,13 @@ def test_featurize_from_the_shell_serves_train(tmp_path: Path, monkeypatch: pyte
     assert done.returncode == 0, done.stderr
     assert max(made, default=0) < 40, "the test part and the model file's own molecules alone"
     assert [p.name for p in (tmp_path / "stores").iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("verb", ["train", "pretrain", "train_generator"])
+def test_help_shows_the_true_defaults(verb: str) -> None:
+    known = {"train": KEYWORDS, "pretrain": PRETRAIN_KEYWORDS, "train_generator": GENERATOR_KEYWORDS}[verb]
+    function = getattr(molgraph, verb)
+    shown = inspect.signature(function).parameters
+    tables = ("test", "unlabelled")
+    assert all(shown[name].default == each.default for name, each in known.items() if name not in tables)
+    assert f"batch_size: int = {known['batch_size'].default}" in function.__doc__

@@ -114,29 +114,26 @@ def test_sample_weights_matter() -> None:
 
 
 @pytest.mark.parametrize("missing", [np.nan, None, pd.NA, pd.NaT])
-def test_an_unmeasured_row_is_no_class(missing) -> None:
-    words = [missing if i % 5 == 0 else str(k) for i, k in enumerate(KIND)]
-    gone = np.arange(40) % 5 == 0
-    rest = [s for s, g in zip(SMILES, gone, strict=True) if not g]
-    expected = MoleculeClassifier("random_forest", **FAST).fit(rest, KIND[~gone])
-    for y in (words, np.array(words, dtype=object), pd.Series(words, index=range(7, 47))):
-        model = MoleculeClassifier("random_forest", **FAST).fit(SMILES, y)
-        assert model.classes_.tolist() == ["alcohol", "amine", "other"]
-        assert np.array_equal(model.predict_proba(SMILES), expected.predict_proba(SMILES))
-        assert model.shares_.sum() == pytest.approx(1)
-    for column in (
-        pd.Series(np.where(gone, None, KIND == "amine"), dtype="Int64"),
-        np.where(gone, np.nan, KIND == "amine"),
-    ):
-        two = MoleculeClassifier("random_forest", **FAST).fit(SMILES, column)
-        assert two.classes_.tolist() == [0, 1] and two.predict_proba(SMILES).shape == (40, 2)
-    sizes = [missing if g else v for g, v in zip(gone, SIZE, strict=True)]
-    regressor = MoleculeRegressor("random_forest", **FAST).fit(SMILES, sizes)
-    without = MoleculeRegressor("random_forest", **FAST).fit(rest, SIZE[~gone])
-    assert np.array_equal(regressor.predict(SMILES), without.predict(SMILES))
-    for adapter in (MoleculeClassifier, MoleculeRegressor):
-        with pytest.raises(DataError, match="all 40 values of y are missing"):
-            adapter("random_forest", **FAST).fit(SMILES, [missing] * 40)
+def test_a_missing_value_is_an_error_as_in_scikit_learn(missing) -> None:
+    words = [missing if i == 3 else str(k) for i, k in enumerate(KIND)]
+    sizes = [missing if i == 3 else v for i, v in enumerate(SIZE)]
+    for adapter, y in ((MoleculeClassifier, words), (MoleculeRegressor, sizes)):
+        for wrap in (list, pd.Series, lambda values: np.array(values, dtype=object)):
+            with pytest.raises(ValueError, match=r"y contains NaN: 1 of 40 .* first is 3"):
+                adapter("random_forest", **FAST).fit(SMILES, wrap(y))
+    both = np.column_stack([SIZE, SIZE])
+    both[3] = np.nan
+    with pytest.raises(ValueError, match="y contains NaN"):
+        MoleculeRegressor("random_forest", **FAST).fit(SMILES, both)
+
+
+def test_standard_deviations_are_given_by_models_that_have_them() -> None:
+    model = MoleculeRegressor("gp", invalid="impute").fit(SMILES, SIZE)
+    mean, std = model.predict([*SMILES[:3], "C(C"], return_std=True)
+    assert np.array_equal(mean, model.predict([*SMILES[:3], "C(C"])) and mean.shape == std.shape == (4,)
+    assert (std > 0).all() and std[3] == pytest.approx(SIZE.std())
+    with pytest.raises(UsageError, match="gives no standard deviation"):
+        MoleculeRegressor("random_forest", **FAST).fit(SMILES, SIZE).predict(SMILES, return_std=True)
 
 
 @pytest.mark.parametrize("adapter", [MoleculeRegressor, MoleculeClassifier])

@@ -96,8 +96,8 @@ def test_cells_that_do_not_fit_mark_their_row_and_no_other() -> None:
     table = read_table({"smiles": ["CCO"] * len(cells), "q": cells}, targets=["q:atom"])
     assert list(table.status) == ["ok", *["unreadable"] * 2, "ok", *["unreadable"] * 2, "ok", "ok", "unreadable"]
     assert table.reason[1] == "q has 2 values, the molecule 3 atoms"
-    assert table.reason[2] == "column 'q' holds 'x' in atom 2, which is no number"
-    assert table.reason[4] == "column 'q' is infinite in atom 3"
+    assert table.reason[2] == "atom 2: column 'q' holds 'x', which is no number"
+    assert table.reason[4] == "atom 3: column 'q' is infinite"
     assert table.packed["q"].sizes.tolist() == [3, 0, 0, 0, 0, 0, 3, 3, 0]
     np.testing.assert_array_equal(table.packed["q"].values, [1, np.nan, 3, 1, np.nan, 3, 0.5, np.nan, 1])
     assert content_hash(table) != content_hash(read_table({"smiles": ["CCO"] * len(cells)}))

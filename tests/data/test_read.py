@@ -203,11 +203,8 @@ def test_weights_features_and_split() -> None:
     table = read_table(data, targets="y", weight="w", features=["logp"], split="part")
     assert table.weights.tolist() == [1, 0, 2.5]
     assert list(table.split) == ["train", "NA", ""]
-    assert list(table.status) == ["ok", "missing", "missing"]
+    assert list(table.status) == ["ok", "missing", "unreadable"]
     assert "descriptor column 'logp'" in table.reason[1]
-    for bad in ("", "-1", "x", "inf"):
-        with pytest.raises(DataError, match=r"row 2|weight"):
-            read_table(data | {"w": ["1", bad, "2"]}, weight="w")
 
 
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
@@ -262,8 +259,8 @@ def test_a_pass_over_the_whole_file_decides_kinds(tmp_path: Path, monkeypatch: p
     chunks = list(iter_tables(path, chunk_rows=2, targets=["y", "c:multiclass"]))
     assert {c.targets for c in chunks} == {(Target("y"), Target("c", "multiclass", classes=("a", "b")))}
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    with pytest.raises(DataError, match=r"target 'y' is 0\.5 in row 6"):
-        list(iter_tables("-", chunk_rows=2, targets=["y"]))
+    *_, last = iter_tables("-", chunk_rows=2, targets=["y"])
+    assert last.reason.tolist() == ["", "target 'y' is 0.5; a binary target has labels 0 and 1"]
 
 
 def test_memory_stays_flat(tmp_path: Path) -> None:

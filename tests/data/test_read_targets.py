@@ -53,15 +53,15 @@ def test_classes_are_ordered_numbers_first() -> None:
 @pytest.mark.parametrize(
     ("values", "asked", "words", "hint"),
     [
-        (["1", "high"], "y", "column 'y' holds 'high' in row 2", "y:multiclass"),
+        (["1", "high", "low"], "y", "row 2: column 'y' holds 'high'", "y:multiclass"),
         (["1", "5,48"], "y", "'5,48' in row 2", "with a point"),
         (["1.5", ">10"], "y", "'>10' in row 2", "--qualifiers drop"),
-        (["1.5", "inf"], "y", "infinite in row 2", "empty"),
-        (["1.5", "1e999"], "y", "infinite in row 2", "empty"),
-        ([1.5, float("-inf")], "y", "infinite in row 2", "empty"),
-        (["1.5", "1_000"], "y", "'1_000' in row 2", ""),
-        (["1.5", "٣"], "y", "in row 2", ""),
-        (["0", "1", "2"], "y:binary", "target 'y' is 2 in row 3; a binary target has labels 0 and 1", "y:multiclass"),
+        (["inf"], "y", "column 'y' is infinite", ""),
+        (["1e999"], "y", "column 'y' is infinite", ""),
+        ([float("-inf")], "y", "column 'y' is infinite", ""),
+        (["1_000"], "y", "holds '1_000'", ""),
+        (["٣"], "y", "row 1: column 'y' holds", ""),
+        (["1", "2", "3"], "y:binary", "row 2: target 'y' is 2; a binary target has labels 0 and 1", "y:multiclass"),
         (["1", "2"], "y:multi", "'multi' is no kind", "NAME:multiclass"),
         (["1", "2"], "y:bounded", "needs its bounds", "Target"),
         (["1", "2"], "z", "no column 'z'", "known: smiles, y"),
@@ -84,9 +84,9 @@ def test_several_targets_and_ready_ones() -> None:
     assert table.targets[0] == ready
     assert table.y.tolist() == [[1, 1], [0, 2]]
     with pytest.raises(DataError, match="none of its classes"):
-        read_table(data, targets=[Target("k", "multiclass", classes=("x",))])
-    with pytest.raises(DataError, match="its bounds are 0 and 1"):
-        read_table(data, targets=[Target("a", "bounded", bounds=(0, 1))])
+        read_table(data, targets=[Target("k", "multiclass", classes=("z",))])
+    with pytest.raises(DataError, match="its bounds are 3 and 4"):
+        read_table(data, targets=[Target("a", "bounded", bounds=(3, 4))])
     with pytest.raises(DataError, match="given twice"):
         read_table(data, targets=["a", "a:binary"])
 

@@ -34,6 +34,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "torch_geometric": (
         "data/batch.py",
         "data/pyg.py",
+        "data/pyg_table.py",
         "data/featurize_graph.py",
         "data/sources/*.py",
         "nn/*.py",

@@ -150,12 +150,14 @@ def _words(task: Task) -> list[str]:
 
 
 def _fold_numbers(task: Task, words: list[str]) -> Grouping | None:
-    """The fold of each row; None where a row has another word than a whole number."""
+    """The fold of each row; None where more than a few rows have another word than a whole number."""
     used = np.array([words[row] not in _NOT_USED for row in task.rows], dtype=bool)
     found = pd.to_numeric(pd.Series([words[row] for row in task.rows[used]], dtype=object), errors="coerce").to_numpy()
-    if not len(found) or not (found % 1 == 0).all():
+    whole = found % 1 == 0
+    if not whole.any() or not _few(~whole):
         return None
-    numbers, fold_of = np.unique(found.astype(np.int64), return_inverse=True)
+    used[used] = whole
+    numbers, fold_of = np.unique(found[whole].astype(np.int64), return_inverse=True)
     if numbers[0] != 0 or numbers[-1] != len(numbers) - 1:
         shown = ", ".join(map(str, numbers[:SHOWN])) + ", ..." * (len(numbers) > SHOWN)
         hint = f"number them 0 to {len(numbers) - 1}, without gaps"
@@ -166,11 +168,17 @@ def _fold_numbers(task: Task, words: list[str]) -> Grouping | None:
 
 def parts_of_words(task: Task, words: Sequence[str], source: str) -> Parts:
     """The parts that a word for each row of the table names; rows without one are left out."""
-    for row in task.rows.tolist():
-        if words[row] not in WORDS and words[row] not in _NOT_USED:
-            raise DataError(f"{source} says {words[row]!r} in row {row + 1}", hint="use train, valid or test")
+    unknown = np.array([words[row] not in WORDS and words[row] not in _NOT_USED for row in task.rows], dtype=bool)
+    if not _few(unknown):
+        row = task.rows[unknown][0]
+        raise DataError(f"{source} says {words[row]!r} in row {row + 1}", hint="use train, valid or test")
     part_of = np.array([WORDS.get(words[row], -1) for row in task.rows], np.int64)
     return Parts.of(task.rows, part_of, dict.fromkeys(task.rows[part_of < 0].tolist(), f"in no part of {source}"))
+
+
+def _few(wrong: np.ndarray) -> bool:
+    """Whether cells that cannot be read are so few that each is a fault of its row, and none one of the column."""
+    return bool(20 * wrong.sum() <= len(wrong))
 
 
 def _empty(values: np.ndarray) -> np.ndarray:
@@ -182,18 +190,18 @@ def _as_numbers(values: np.ndarray) -> np.ndarray:
     """float64: numbers as they are, dates as seconds; NaN where there is none."""
     numbers = pd.to_numeric(pd.Series(values), errors="coerce")
     given = ~_empty(values)
-    if numbers[given].notna().all() and not np.issubdtype(np.asarray(values).dtype, np.datetime64):
+    if _few(numbers[given].isna().to_numpy()) and not np.issubdtype(np.asarray(values).dtype, np.datetime64):
         return numbers.to_numpy(np.float64)
     texts = [str(v) for v in values[given]]
     first = _day_first(texts)
     dates = pd.to_datetime(pd.Series(values).where(given), errors="coerce", utc=True, format="mixed", dayfirst=first)
     unread = given & dates.isna().to_numpy()
-    if unread.any():
+    if not _few(unread[given]):
         raise DataError(
             f"{values[unread][0]!r} is neither a number nor a date",
             hint="write dates as 2026-01-31 or times as numbers",
         )
-    if short := next((text for text in texts if not re.search(r"\d{4}", text)), None):
+    if short := next((str(v) for v in values[given & ~unread] if not re.search(r"\d{4}", str(v))), None):
         raise DataError(f"{short!r} has no year of four digits", hint="write dates as 2026-01-31 or times as numbers")
     seconds = (dates - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
     return seconds.to_numpy(np.float64)
