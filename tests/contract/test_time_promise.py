@@ -1,4 +1,4 @@
-"""Every registered method answers each hard molecule within two seconds, with a value or a reason."""
+"""Every method, and two encoders, answer each hard molecule within two seconds, with a value or a reason."""
 
 from __future__ import annotations
 
