@@ -11,9 +11,7 @@
     molgraph.pretrain("library.smi").save("encoder.mgm")  # without targets; train(..., init="encoder.mgm") starts there
     molgraph.finetune("encoder.mgm", "assay.csv", targets=["pIC50"])        # a model that starts from it
     molgraph.embed("encoder.mgm", ["CCO"])           # the vector of each molecule
-    molgraph.draw_clusters("structpool.mgm", "c1ccccc1O")  # the clusters of atoms that it learned
-    molgraph.draw_salience("rfm.mgm", "c1ccccc1O")   # bonds by the norm of their states
-    molgraph.explain_bit("nfp.mgm", 7, "library.smi")  # the fragments that a bit of a learned fingerprint stands for
+    molgraph.explain("structpool.mgm", "c1ccccc1O", by="clusters")          # the clusters of atoms that it learned
     molgraph.train_generator("library.smi").save("gen.mgm")  # molgraph.generate("gen.mgm", 1000) proposes molecules
     molgraph.neighbours("vae.mgm", "CCO")            # near one in latent space; encode, decode and interpolate too
     molgraph.optimise("jtvae.mgm", "qed,sa<4", budget=500)  # molecules that are better by an objective
@@ -23,6 +21,7 @@
     molgraph.curate(molgraph.read_table("assay.csv", targets=["pIC50"])).table              # duplicates merged
     molgraph.datasets()                              # public datasets, what is known for and against each
     molgraph.load_dataset("bbbp@c1").table           # one of them, checked against its card; c1 is curated
+    molgraph.study("temperature-sweep", model="gen.mgm")                    # experiments, each with two controls
     molgraph.xray("dataset:bbbp")                    # what each split asks, before training
     molgraph.benchmark("quick", "bench/quick").boards                       # methods on the same folds, ranked
     molgraph.MoleculeRegressor("dmpnn")              # in scikit-learn's cross_validate, GridSearchCV, Pipeline
@@ -30,7 +29,8 @@
 
 The layers, each of which imports only those before it: ``base`` (contracts), ``chem`` (rdkit), ``data`` (tables,
 graphs, splits), ``nn`` (the core), ``models`` (one paper, one file), ``evaluate`` (metrics, report), ``train``,
-``trust`` (ensembles), ``generate`` (new molecules), ``auxiliary`` (baselines), ``api`` (the names below, imported at
+``trust`` (ensembles, intervals), ``explain``,
+``study``, ``generate`` (new molecules), ``auxiliary`` (baselines), ``api`` (the names below, imported at
 their first use), ``cli``.
 """
 
@@ -38,22 +38,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from molgraph.base.registry import install
 from molgraph.base.version import __version__
 
 if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.api.benchmarking import benchmark
     from molgraph.api.catalogue import names
-    from molgraph.api.drawing import draw_clusters
+    from molgraph.api.explaining import draw_clusters, draw_salience, explain_bit
     from molgraph.api.finetuning import finetune
-    from molgraph.api.fingerprint_bits import explain_bit
     from molgraph.api.generating import generate, train_generator
     from molgraph.api.judging import judge_generation, temperature_sweep
     from molgraph.api.latent_space import decode, encode, interpolate, neighbours
     from molgraph.api.optimising import optimise
     from molgraph.api.prediction import embed, load, predict_file
     from molgraph.api.pretraining import pretrain
-    from molgraph.api.salience import draw_salience
     from molgraph.api.sklearn_adapters import MoleculeClassifier, MoleculeRegressor
     from molgraph.api.training import train
     from molgraph.base.errors import MolgraphError
@@ -64,6 +61,8 @@ if TYPE_CHECKING:  # for editors and type checkers, which do not run __getattr__
     from molgraph.data.read import read_table
     from molgraph.evaluate.generation.sweep import frontier_report
     from molgraph.evaluate.split_report import xray
+    from molgraph.explain.explanation import explain
+    from molgraph.study.study import study
 
 __all__ = [
     "MoleculeClassifier",
@@ -80,6 +79,7 @@ __all__ = [
     "embed",
     "encode",
     "entry",
+    "explain",
     "explain_bit",
     "finetune",
     "frontier_report",
@@ -95,66 +95,12 @@ __all__ = [
     "pretrain",
     "read_table",
     "register",
+    "study",
     "temperature_sweep",
     "train",
     "train_generator",
     "xray",
 ]
-
-install(
-    {
-        "standardiser": ("molgraph.chem.standardise",),
-        "split": ("molgraph.data.splits",),
-        "featuriser": (
-            "molgraph.data.featurize",
-            "molgraph.data.featurize_graph",
-            "molgraph.data.featurize_geometry",
-            "molgraph.data.featurize_rings",
-            "molgraph.data.featurize_tokens",
-        ),
-        "readout": (
-            "molgraph.nn.readouts",
-            "molgraph.nn.attention_readouts",
-            "molgraph.nn.sorted_readouts",
-            "molgraph.nn.set_readouts",
-            "molgraph.nn.gaussian_histogram",
-        ),
-        "norm": ("molgraph.nn.norms", "molgraph.nn.graph_norms"),
-        "joiner": ("molgraph.nn.joiners",),
-        "objective": (
-            "molgraph.train.objective",
-            "molgraph.train.masked_atoms",
-            "molgraph.train.infograph",
-            "molgraph.train.infograph_star",
-            "molgraph.train.mean_teacher",
-            "molgraph.train.maml",
-            "molgraph.train.arch2vec",
-        ),
-        "optimizer": ("molgraph.train.optimizers",),
-        "schedule": ("molgraph.train.optimizers",),
-        "encoder": ("molgraph.models.*",),
-        "metric": ("molgraph.evaluate.metrics",),
-        "generator": ("molgraph.generate.*",),
-        "oracle": (
-            "molgraph.generate.oracles.properties",
-            "molgraph.generate.oracles.similarity",
-            "molgraph.generate.oracles.model",
-        ),
-        "search": (
-            "molgraph.generate.searches.sampling",
-            "molgraph.generate.searches.ascent",
-            "molgraph.generate.searches.bayes",
-            "molgraph.generate.searches.cyclegan",
-        ),
-        "method": (
-            "molgraph.auxiliary",
-            "molgraph.auxiliary.wl_kernel",
-            "molgraph.train.method",
-            "molgraph.trust",
-            "molgraph.auxiliary.peers",
-        ),
-    }
-)
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,9 @@ DATA = {"molecule": "dataset:chembl2321810", "geometry": "dataset:gdb7_3d", "seq
 COMMANDS = {
     "encoder": "molgraph train {data} -m {name}",
     "method": "molgraph train {data} -m {name}",
+    "study": "molgraph study {name} {data} -o page.html",
+    "explainer": "molgraph explain model.mgm CCO --by {name} -o page.html",
+    "wrapper": "molgraph train {data} -m '{name}(random_forest)'",
     "readout": "molgraph train {data} -m dmpnn -s params.readout={name}",
     "norm": "molgraph train {data} -m gin -s params.norm={name}",
     "joiner": "molgraph train dataset:davis -m dmpnn+deepdta -s params.joiner={name} --epochs 2",
@@ -99,14 +102,6 @@ VERBS = (
         "molgraph/generate/diversity.py",
         "Parker-Holder et al. 2020, NeurIPS",
         "molgraph optimise generator.mgm --objective qed --diversity 0.7 -o found.csv",
-    ),
-    System(
-        "temperature-sweep",
-        "verb",
-        "temperature-sweep",
-        "molgraph/evaluate/generation/sweep.py",
-        "Caccia et al. 2020, ICLR",
-        "molgraph temperature-sweep generator.mgm -o frontier.png",
     ),
 )
 

@@ -17,12 +17,12 @@ import numpy as np
 from molgraph.api.baselines import (
     BASELINE,
     TRIVIAL,
+    add_descriptors,
     baselines_for,
     is_graph,
     method_of,
     model_of,
     run_methods,
-    with_descriptors,
 )
 from molgraph.api.check_config import recipe_of, with_start
 from molgraph.api.results import TrainingResult
@@ -39,10 +39,9 @@ from molgraph.data.graph_cache import store_for
 from molgraph.data.labels import check_targets
 from molgraph.data.splits import Split
 from molgraph.data.standardise import standardise as standardise_table
-from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
 from molgraph.evaluate import metrics
-from molgraph.train.modelfile import load_model
+from molgraph.train.modelfile import load_start
 from molgraph.train.preparation import workers_for
 from molgraph.train.training_molecules import molecule_hashes
 
@@ -111,19 +110,17 @@ def train(
     method = method_of(config)  # what it refuses is refused before an hour of reading
     if unlabelled is not None or config.data.unlabelled is not None:
         check_unlabelled(config, method)
-    if config.data.features and not all(part.reads_features for part in method.members or [method]):
+    if config.data.features and not all(part.reads_features for part in method.innermost):
         raise UsageError(f"{config.model.name} reads no columns of features", hint="leave them out (--feature)")
     table = read_for_training(data if data is not None else config.data.path, config, method)
-    if (described := with_descriptors(config, table)) is not config:
-        method = method_of(described)  # the recipe stays as it was asked for, so that another model can take it
+    method = add_descriptors(
+        config, method, table
+    )  # the recipe stays as it was asked for, so that another model can take it
     n, tested = len(table), config.data.test if test is None else test
     more = config.data.unlabelled if unlabelled is None else unlabelled
     if tested is not None:
         table = append_test(table, read_test(tested, config, table))
     clean = standardise_table(table, config.data.standardise)
-    if is_graph(method) and config.data.standardise != "canonical" and (note := stereo_note(table)):
-        table = replace(table, notes=(*table.notes, note))
-        logger.info(note)
     divided = divide(clean, config, table) if tested is None else divide_before(n, clean, table, config)
     sizes = ", ".join(f"{n:,} {part.replace('_', ' ')}" for part, n in divided.sizes.items() if n)
     logger.info("split %s: %s", divided.recipe, sizes)
@@ -161,17 +158,9 @@ def train(
     )
 
 
-def stereo_note(table: Table) -> str:
-    """A note where the SMILES of more than a hundredth of the rows have a tetrahedral centre; else empty."""
-    molecules = [e.values[table.ok] for e in table.entities if e.kind == "molecule"]
-    n = sum(any("@" in text for text in row) for row in zip(*molecules, strict=True))
-    words = f"{n:,} rows have stereocentres, whose features depend on how the SMILES is written"
-    return f"{words}; --standardise canonical writes each molecule in one way" if n > len(table) / 100 else ""
-
-
 def learnt_before(config: RunConfig) -> np.ndarray:
     """Hashes of the molecules whose labels the model learnt that the training starts from; none without one."""
-    start = None if config.model.init is None else load_model(Path(config.model.init))
+    start = None if config.model.init is None else load_start(config.model.init)
     known = None if start is None else start.trained_on
     return np.zeros(0, np.uint64) if known is None else known
 

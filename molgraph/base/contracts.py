@@ -18,6 +18,7 @@ from molgraph.base.errors import UsageError
 from molgraph.base.finite import check_finite
 from molgraph.base.latents import Latents as Latents
 from molgraph.base.parameters import check_names, check_params
+from molgraph.base.parts import part_names
 from molgraph.base.prediction import Prediction as Prediction
 from molgraph.base.search_space import Space
 from molgraph.base.seeds import generator
@@ -83,9 +84,19 @@ class Trainable(ABC):
         return self.name
 
     @property
+    def title(self) -> str:
+        """What it is in words, such as ``ensemble of 5 dmpnn``."""
+        return self.model_name
+
+    @property
     def with_members(self) -> tuple[Trainable, ...]:
-        """The thing itself, then its members."""
-        return (self, *self.members)
+        """The thing itself, then its members, each with its own."""
+        return (self, *(part for member in self.members for part in member.with_members))
+
+    @property
+    def innermost(self) -> tuple[Trainable, ...]:
+        """Those of them that have no members."""
+        return tuple(part for part in self.with_members if not part.members)
 
     @abstractmethod
     def fit(self, table: Table, valid: Table | None = None, *, workdir: Path | None = None) -> Self:
@@ -124,7 +135,7 @@ class Trainable(ABC):
     def named_parts(self) -> dict[str, Any]:
         """The registered encoders, joiners and objectives that its hyper-parameters name, by name."""
         asked = {kind: self.get_params().get(kind) for kind in ("encoder", "joiner", "objective")}
-        names = [(kind, name) for kind, value in asked.items() if isinstance(value, str) for name in value.split("+")]
+        names = [(kind, name) for kind, text in asked.items() if isinstance(text, str) for name in part_names(text)]
         return {name: registry.get(kind, name) for kind, name in names if name in registry.names(kind)}
 
     def code_parts(self) -> tuple[Any, ...]:

@@ -117,7 +117,7 @@ def measure(method: type[Any], meta: Mapping[str, Any], shapes: Shapes) -> Size:
 
 
 def _arguments(cls: type) -> dict[str, inspect.Parameter]:
-    return {name: p for name, p in inspect.signature(cls.__init__).parameters.items() if name != "self"}  # type: ignore[misc]
+    return dict(inspect.signature(cls).parameters)
 
 
 def _in_64_bits(value: Any) -> bool:
@@ -130,9 +130,10 @@ def _in_64_bits(value: Any) -> bool:
 
 
 def type_hints(cls: type) -> dict[str, Any]:
-    """The types and ranges that a constructor declares, by parameter; without those that cannot be resolved."""
+    """The types and ranges that a constructor or function declares; none where they cannot be resolved."""
+    declared = cls.__init__ if inspect.isclass(cls) else getattr(cls, "func", cls)
     try:
-        return get_type_hints(cls.__init__, include_extras=True)  # type: ignore[misc]
+        return get_type_hints(declared.__init__ if inspect.isclass(declared) else declared, include_extras=True)
     except (NameError, TypeError, AttributeError):  # a name that is imported for type checkers alone
         return {}
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PlainSerializer, field_validator
+from pydantic import AfterValidator, Field, PlainSerializer, field_validator, model_validator
 
 from molgraph.base.cores import cores
 from molgraph.base.options import Keyword, Option, keywords
+from molgraph.base.parts import split_model
 from molgraph.base.ranges import LARGEST, Count, Range
 from molgraph.base.ranges import NotNegative as FromZero
 from molgraph.base.ranges import Positive as AboveZero
@@ -104,11 +106,22 @@ class SplitSection(Section):
 class ModelSection(Section):
     """What learns: a registered name, and that model's own parameters."""
 
-    name: Annotated[str, Option("See `molgraph models`.", "NAME", ("--model", "-m"))] = USUAL_MODEL
+    name: Annotated[
+        str, Option("See `molgraph models`; with settings: gin(n_layers=3).", "NAME", ("--model", "-m"))
+    ] = USUAL_MODEL
     params: dict[str, Any] = Field(default_factory=dict)
     init: Annotated[
         Name | None, Option("A pretrained encoder, or a graph model, whose weights the encoder starts from.", "FILE")
     ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _plain(cls, values: Any) -> Any:
+        """Parameters that stand in the name, as in ``dmpnn(depth=4)``, among the others."""
+        if isinstance(values, Mapping) and isinstance(name := values.get("name"), str) and "(" in name:
+            plain, params = split_model(name, values.get("params"))
+            return {**values, "name": plain, "params": params}
+        return values
 
 
 class GradientDescent(Section):
@@ -129,7 +142,7 @@ class GradientDescent(Section):
         Literal["loss", "accuracy"],
         Option("The best epoch has the lowest loss, or the highest accuracy, of the validation part.", "loss|accuracy"),
     ] = "loss"
-    optimizer: Annotated[str, Option("adam, adamw, sgd, rmsprop, or a registered one.", "NAME")] = "adam"
+    optimizer: Annotated[str, Option("adam, adamw, sgd(momentum=0.5), rmsprop, or a registered one.", "NAME")] = "adam"
     schedule: Annotated[
         str, Option("How the step size falls after the warm-up: exponential, cosine, linear, constant.", "NAME")
     ] = "exponential"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.kinds import KINDS
 
 ENTRY_POINT_GROUP = "molgraph"
 T = TypeVar("T")
@@ -44,7 +46,6 @@ class Entry:
     options: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
-_modules: dict[str, tuple[str, ...]] = {}
 _entries: dict[str, dict[str, Entry]] = {}
 _aliases: dict[tuple[str, str], str] = {}
 _plugins_loaded = False
@@ -82,13 +83,14 @@ def alias(kind: str, short: str, name: str) -> None:
 
 
 def full_name(kind: str, name: str) -> str:
-    """The registered name that a short one stands for; any other name as it is.
+    """The registered name that a short one stands for; any other name as it is, without settings in parentheses.
 
     Example:
         >>> full_name("split", "scaffold"), full_name("split", "random")
         ('scaffold/balanced', 'random')
     """
-    modules = iter(_modules.get(kind, ()))
+    name = name.partition("(")[0].strip()
+    modules = iter(_folders(kind))
     while name not in _entries.get(kind, {}) and (kind, name) not in _aliases:  # the others of the kind can wait
         if (module := next(modules, None)) is None:
             load_kind(kind)
@@ -101,16 +103,6 @@ def _same_place(one: Any, two: Any) -> bool:
     """Whether two classes or functions were defined under one name in one module."""
     places = [(getattr(v, "__module__", None), getattr(v, "__qualname__", None)) for v in (one, two)]
     return places[0] == places[1] and None not in places[0]
-
-
-def install(modules: Mapping[str, tuple[str, ...]]) -> None:
-    """Say which modules register things of each kind; they are imported at the first question that needs them.
-
-    Args:
-        modules: kind -> modules, those that are quick to import first. ``package.*`` stands for all modules of a
-            package whose files have the names of the things that they register.
-    """
-    _modules.update(modules)
 
 
 def load_plugins() -> None:
@@ -128,26 +120,32 @@ def load_kind(kind: str) -> None:
     """Import everything that registers things of a kind: molgraph's own modules, then plug-ins."""
     if kind not in _kinds_loaded:
         _kinds_loaded.add(kind)  # first: a module asks the registry itself while it is imported
-        for module in _modules.get(kind, ()):
+        for module in _folders(kind):
             _import(module)
     load_plugins()
 
 
+def _folders(kind: str) -> tuple[str, ...]:
+    """The modules of a kind: those of its room, then those of the long tail."""
+    return (*(KINDS[kind].folders if kind in KINDS else ()), f"molgraph.auxiliary.{kind}.*")
+
+
 def _import(module: str, name: str = "") -> None:
-    """Import a module; of ``package.*`` the one that has a name, or all of them where no name is given."""
-    package, star, _ = module.partition(".*")
-    if not star:
-        import_module(package)
-    elif not name:
-        for each in iter_modules(import_module(package).__path__, f"{package}."):
-            import_module(each.name)
-    elif name.isidentifier() and find_spec(f"{package}.{name}"):
-        import_module(f"{package}.{name}")
+    """Import a module; of ``package.word*`` the one that has a name, or all of them where no name is given."""
+    package, _, pattern = module.rpartition(".")
+    if "*" not in pattern:
+        import_module(module)
+        return
+    if find_spec(package) is None:
+        return
+    for each in iter_modules(import_module(package).__path__):
+        if fnmatch(each.name, pattern) and (not name or each.name == name.replace("-", "_")):
+            import_module(f"{package}.{each.name}")
 
 
 def kinds() -> list[str]:
     """Kinds that have at least one name, sorted."""
-    for kind in _modules:
+    for kind in KINDS:
         load_kind(kind)
     return sorted(kind for kind, known in _entries.items() if known)
 
@@ -159,7 +157,7 @@ def names(kind: str) -> list[str]:
 
 
 def entry(kind: str, name: str) -> Entry:
-    """The entry of that kind and name; an unknown name raises ``UsageError`` with the nearest known ones."""
+    """The entry of that kind and name, settings or not; an unknown one is a ``UsageError`` with the nearest."""
     name = full_name(kind, name)
     known = _entries.get(kind, {})
     if name not in known:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from molgraph.base.kinds import KINDS
 from molgraph.cli.options import AsJson
 from molgraph.cli.show import grid
 
@@ -17,17 +18,6 @@ if TYPE_CHECKING:
 LINE = ("rows", "relation", "message", "update", "readout", "objective")
 TAGGED = 40  # characters of a summary beside which tags are shown
 AUTHOR = 10  # characters of a name
-#: kinds whose parameters are shown, with how to set one
-SET = {
-    "encoder": "--set params.NAME=VALUE",
-    "method": "--set params.NAME=VALUE",
-    "generator": "--set params.NAME=VALUE",
-    "search": "--set NAME=VALUE",
-    "objective": "--set params.objective.NAME=VALUE",
-    "joiner": "--set params.joiner.NAME=VALUE",
-    "readout": "--set 'params.readout={name}(NAME=VALUE)'",
-    "norm": "--set 'params.norm={name}(NAME=VALUE)'",
-}
 GRAPH_METHOD = "graph"  # the method that trains any encoder: its parameters are every graph model's too
 
 
@@ -226,9 +216,10 @@ def _parameters(entry: Entry) -> dict[str, list[dict[str, Any]]]:
     if entry.kind == "split":
         rows = [{"name": key, "default": value, "meaning": ""} for key, value in entry.value.params.items()]
         return {"Its parameters": rows} if rows else {}
-    if entry.kind not in SET:
+    option = KINDS[entry.kind].option.format(name=entry.name) if entry.kind in KINDS else ""
+    if not callable(entry.value):
         return {}
-    sources = {f"Its own parameters  ({SET[entry.kind].format(name=entry.name)})": entry.value}
+    sources = {f"Its own parameters  ({option})" if option else "Its own parameters": entry.value}
     if entry.kind == "encoder":
         sources["Training"] = find("method", GRAPH_METHOD).value
     return {

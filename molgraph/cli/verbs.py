@@ -42,6 +42,7 @@ VERBS = (
     ),
     Verb("temperature-sweep", TRAIN, "Draw a generator's frontier of quality and diversity.", "judge_generation"),
     Verb("evaluate", TRAIN, "Score a model on molecules whose values are known.", "evaluate"),
+    Verb("explain", TRAIN, "Draw molecules by what a model holds of their atoms and bonds.", "explain"),
     Verb("demo", TRAIN, "The whole story on 1,017 measured molecules that need no download.", "demo"),
     Verb("data list", DATA, "Name the datasets that have a card, and where each is found.", "datasets"),
     Verb("data info", DATA, "Show a dataset's card: what it is, what is known against it.", "datasets"),
@@ -57,6 +58,7 @@ VERBS = (
     Verb("bench site", BENCH, "Write the pages of several benchmarks, an index, and a page a method.", "bench_site"),
     Verb("bench xray", BENCH, "Show what each split of a table asks, before any training.", "bench_xray"),
     Verb("bench verify", BENCH, "Hash and score everything that a run stored once more.", "bench"),
+    Verb("study", INSPECT, "Do an experiment about data, a model or a generator, with controls.", "study"),
     Verb("models", INSPECT, "What can be trained, from which paper, with which parameters.", "models"),
     Verb(
         "systems", INSPECT, "The systems of the literature that are built, each with its file and command.", "systems"

@@ -10,8 +10,12 @@ import numpy as np
 
 from molgraph.data.graph_store import BOND_INDEX, InputSpec
 
-FEATURISER = "v2.1"
-"""Name and version of the features; it is part of every cache key and model file."""
+FEATURISER, OLDER = "v2.2", "v2.1"
+"""Name and version of the features; it is part of every cache key and model file.
+
+The older version holds RDKit's chiral tags, which depend on the order of an atom's neighbours in the SMILES; the newer
+one those of ``molgraph.chem.handedness``, and reads no atom maps. All else is the same.
+"""
 
 ATOM_BLOCKS = (38, 7, 6, 5, 6, 8, 2)
 """Choices for atomic number, total degree, formal charge, chiral tag, hydrogens, hybridisation, aromatic.
@@ -27,6 +31,7 @@ MOLECULE_SPEC = InputSpec(FEATURISER, {"atom": D_ATOM, "bond": D_BOND}, {f"bond.
 
 _BITS = (6, 3, 3, 3, 3, 4, 1)
 _SHIFTS = tuple(int(s) for s in np.cumsum((0, *_BITS))[:-1])
+CHIRAL = 3  # place of the chiral tag among the blocks
 _ELEMENT = np.full(256, 37)
 _ELEMENT[[*range(1, 37), 53]] = np.arange(37)
 _CHARGE = np.full(256, 5)  # by charge + 128
@@ -43,7 +48,7 @@ def atom_keys_of(
         atomic_number: int [n], 0 for a dummy atom.
         degree: int [n], neighbours, hydrogens included.
         charge: int [n], formal charge.
-        chiral: int [n], RDKit's chiral tag.
+        chiral: int [n], RDKit's chiral tag, or that of ``handedness``.
         hydrogens: int [n], number of hydrogens that are no atoms of their own.
         hybrid: int [n], 0 to 6 for S, SP, SP2, SP2D, SP3, SP3D, SP3D2; 7 for anything else.
         aromatic: bool [n].
@@ -66,6 +71,21 @@ def atom_keys_of(
         keys |= choice.astype(np.int64) << shift
     # single precision before the division: this is how the C++ library rounds
     return keys | (mass.astype(np.float32) / np.float32(100)).view(np.uint32).astype(np.int64) << 32
+
+
+def chiral_tags(keys: np.ndarray) -> np.ndarray:
+    """int64 [n]: the chiral tags of int64 keys."""
+    return (keys >> _SHIFTS[CHIRAL]) & ((1 << _BITS[CHIRAL]) - 1)
+
+
+def with_chiral_tags(keys: np.ndarray, tags: np.ndarray) -> np.ndarray:
+    """int64 [n]: the keys with other chiral tags.
+
+    Example:
+        >>> chiral_tags(with_chiral_tags(np.array([2**40 + 1, 7]), np.array([2, 0]))).tolist()
+        [2, 0]
+    """
+    return keys ^ ((chiral_tags(keys) ^ tags) << _SHIFTS[CHIRAL])
 
 
 def bond_keys_of(kind: np.ndarray, conjugated: np.ndarray, ring: np.ndarray, stereo: np.ndarray) -> np.ndarray:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import pandas as pd
 
@@ -16,12 +17,16 @@ class Featuriser(ABC):
     """Make the graphs of entities of one kind; registered with ``@register("featuriser", name)``.
 
     ``kind``: the entities that it reads. ``versions``: name and version of the features, and of the libraries that
-    they depend on; other versions are other features. ``examples``: two or more entities for trials and test vectors.
+    they depend on; other versions are other features. ``older``: earlier versions that it makes too, for model files
+    that name them; ``version`` is then the one that it makes. ``examples``: two or more entities for
+    trials and test vectors.
     """
 
     name: ClassVar[str] = ""
     kind: ClassVar[EntityKind] = "molecule"
     versions: ClassVar[tuple[str, ...]] = ()
+    version: str = ""
+    older: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Any, ...]] = ()
 
     @abstractmethod
@@ -41,6 +46,14 @@ class Featuriser(ABC):
     def examples_for(self, spec: InputSpec) -> tuple[Any, ...]:
         """Entities that fit a model's graphs, for test vectors; ``examples`` where the layout is always the same."""
         return self.examples
+
+    def as_of(self, version: str) -> Self:
+        """The featuriser that makes one of the ``older`` versions; itself for any other."""
+        if version not in self.older:
+            return self
+        made = copy(self)
+        made.version = version
+        return made
 
     def key(self, value: Any) -> str:
         """A text that equal entities share: those are made once. ``None`` is not the text "None"."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -10,11 +11,13 @@ import numpy as np
 from rdkit import rdBase
 
 from molgraph.base.errors import UsageError, nearest
+from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
+from molgraph.chem.handedness import handedness, without_maps
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import check_smiles, parse_smiles, quiet
 from molgraph.data import featurize_cuik, featurize_rdkit
-from molgraph.data.feature_layout import FEATURISER, atom_rows, bond_rows
+from molgraph.data.feature_layout import FEATURISER, OLDER, atom_rows, bond_rows, chiral_tags, with_chiral_tags
 from molgraph.data.featuriser import Featuriser, why_no_text
 from molgraph.data.graph_store import GraphStore, InputSpec
 from molgraph.data.packing import PackedGraphs, pack
@@ -24,7 +27,9 @@ Backend = Literal["auto", "cuik", "rdkit"]
 BACKENDS = ("auto", "cuik", "rdkit")
 
 
-def featurize(smiles: Sequence[str], *, backend: Backend = "auto", workers: int = 1) -> GraphStore:
+def featurize(
+    smiles: Sequence[str], *, backend: Backend = "auto", workers: int = 1, version: str = FEATURISER
+) -> GraphStore:
     """Make the graphs of molecules.
 
     Args:
@@ -32,6 +37,7 @@ def featurize(smiles: Sequence[str], *, backend: Backend = "auto", workers: int 
         backend: ``cuik`` (C++), ``rdkit`` (Python), or ``auto`` for the first where it is installed
             and made for this version of rdkit. Both give the same features.
         workers: processes; the result does not depend on it.
+        version: of the features; ``v2.1`` for models that were trained on those.
 
     Returns:
         As many graphs as entries, in their order.
@@ -47,12 +53,14 @@ def featurize(smiles: Sequence[str], *, backend: Backend = "auto", workers: int 
     _runner(backend)
     reason = np.array([why_no_text(text, "molecule") or check_smiles(text) for text in smiles], dtype=object)
     texts = ["" if why else text for text, why in zip(smiles, reason, strict=True)]
-    found = map_texts(partial(_pieces, backend), texts, label="graphs", workers=workers) or featurize_rdkit.pieces([])
+    found = map_texts(
+        partial(_pieces, backend, version), texts, label="graphs", workers=workers
+    ) or featurize_rdkit.pieces([])
     counts = np.concatenate([p.n_atoms for p in found])
     for i in np.flatnonzero(counts == 0):
         reason[i] = reason[i] or parse_smiles(texts[i]).reason or "a molecule of no atoms"
     status = np.where(counts > 0, OK, UNREADABLE).astype(object)
-    return pack(found, status, reason, FEATURISER, atom_rows, bond_rows)
+    return pack(found, status, reason, version, atom_rows, bond_rows)
 
 
 @register("featuriser", "v2", summary="atoms and bonds of a molecule, in chemprop's layout")
@@ -61,16 +69,18 @@ class Molecules(Featuriser):
 
     name = "v2"
     kind = "molecule"
+    version = FEATURISER
+    older = (OLDER,)
     examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
 
     @property
     def versions(self) -> tuple[str, ...]:  # type: ignore[override]
         """The layout's, and RDKit's."""
-        return FEATURISER, rdkit_version()
+        return self.version, rdkit_version()
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One graph a molecule."""
-        return featurize(values, workers=workers)
+        return featurize(values, workers=workers, version=self.version)
 
 
 def rdkit_version() -> str:
@@ -78,9 +88,25 @@ def rdkit_version() -> str:
     return rdBase.rdkitVersion
 
 
-def _pieces(backend: str, texts: Sequence[str]) -> list[PackedGraphs]:
+def _pieces(backend: str, version: str, texts: Sequence[str]) -> list[PackedGraphs]:
+    run = _runner(backend)
     with quiet():
-        return _runner(backend)(list(texts))
+        if version == OLDER:
+            return run(list(texts))
+        plain = [without_maps(text) for text in texts]
+        (piece,) = run(plain)
+        return [_handed(piece, plain)]
+
+
+def _handed(piece: PackedGraphs, texts: Sequence[str]) -> PackedGraphs:
+    """The graphs with chiral tags that do not depend on the writing; texts without stereocentres are not read again."""
+    atoms, tags = offsets_of(piece.n_atoms), chiral_tags(piece.atom_key)
+    handed = np.flatnonzero((tags == 1) | (tags == 2))  # clockwise and counterclockwise
+    graph_of = np.searchsorted(atoms, handed, side="right") - 1
+    for own in np.split(handed, np.flatnonzero(np.diff(graph_of)) + 1) if len(handed) else ():
+        graph = np.searchsorted(atoms, own[0], side="right") - 1
+        tags[own] = handedness(texts[graph], (own - atoms[graph]).tolist())
+    return replace(piece, atom_key=with_chiral_tags(piece.atom_key, tags))
 
 
 def _runner(backend: str) -> Callable[[list[str]], list[PackedGraphs]]:

@@ -13,12 +13,12 @@ from molgraph.base.registry import register
 from molgraph.base.table import OK, EntityKind
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import quiet
-from molgraph.data.feature_layout import FEATURISER
+from molgraph.data.feature_layout import FEATURISER, OLDER
 from molgraph.data.featuriser import Featuriser
 from molgraph.data.featurize import featurize, rdkit_version
 from molgraph.data.graph_store import GraphStore, InputSpec, Level
 
-MAX_RINGS = 63
+RINGS, MAX_RINGS = "+rings.1", 63
 """Rings of a molecule that are told apart, the bits of an int64; C60 has 32."""
 
 
@@ -37,16 +37,18 @@ class MoleculesWithRings(Featuriser):
 
     name = "v2_rings"
     kind: ClassVar[EntityKind] = "molecule"
+    version = FEATURISER + RINGS
+    older = (OLDER + RINGS,)
     examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
 
     @property
     def versions(self) -> tuple[str, ...]:  # type: ignore[override]
         """The layout's with that of the rings, and RDKit's."""
-        return f"{FEATURISER}+rings.1", rdkit_version()
+        return self.version, rdkit_version()
 
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One graph a molecule."""
-        store = featurize(values, workers=workers)
+        store = featurize(values, workers=workers, version=self.version.removesuffix(RINGS))
         texts = [value if status == OK else "" for value, status in zip(values, store.status, strict=True)]
         found = map_texts(_rings, texts, label="rings", workers=workers)
         atoms = store.levels["atom"]

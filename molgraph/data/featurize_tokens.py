@@ -10,14 +10,18 @@ import numpy as np
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import register
 from molgraph.base.table import OK, UNREADABLE, EntityKind
+from molgraph.chem.handedness import without_maps
+from molgraph.chem.identity import canonical_smiles
 from molgraph.chem.smiles import why_unreadable
 from molgraph.data.featuriser import Featuriser, why_no_text
+from molgraph.data.featurize import rdkit_version
 from molgraph.data.graph_store import GraphStore, InputSpec, Level
 
 RESIDUES = "ABCDEFGHIKLMNOPQRSTUVWXYZ"
 """One-letter codes: the 20 amino acids, U and O, and those that leave it open (B, X, Z); there is no J."""
 CHARACTERS = "".join(map(chr, range(33, 127)))
 MAX_RESIDUES = 100_000
+AS_WRITTEN = "smiles_characters.1"
 
 
 class _Tokens(Featuriser):
@@ -28,7 +32,8 @@ class _Tokens(Featuriser):
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
         """One row a letter; what is no text, or has a letter outside the alphabet, is ``unreadable``."""
         missing = [why_no_text(value, self.kind) for value in values]
-        read = [("", why) if why else self.letters(value) for value, why in zip(values, missing, strict=True)]
+        letters = self.letters(["" if why else value for value, why in zip(values, missing, strict=True)], workers)
+        read = [("", why) if why else pair for pair, why in zip(letters, missing, strict=True)]
         reason = np.array([why for _, why in read], dtype=object)
         sound = ["" if why else text for text, why in read]
         lookup = np.zeros(256, np.uint8)
@@ -39,8 +44,8 @@ class _Tokens(Featuriser):
         table = np.eye(len(self.alphabet), dtype=np.float32)
         return GraphStore({"token": Level(offsets, {"code": code})}, {"token": table}, status, reason, self.versions[0])
 
-    def letters(self, text: str) -> tuple[str, str]:
-        """The text whose letters are the tokens, and why it cannot be read (empty where it can)."""
+    def letters(self, texts: Sequence[str], workers: int) -> list[tuple[str, str]]:
+        """For each value the text whose letters are the tokens, and why it cannot be read (empty where it can)."""
         raise NotImplementedError
 
 
@@ -54,8 +59,11 @@ class Residues(_Tokens):
     examples = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
     alphabet = RESIDUES
 
-    def letters(self, text: str) -> tuple[str, str]:
+    def letters(self, texts: Sequence[str], workers: int) -> list[tuple[str, str]]:
         """Letters alone, in capitals, a stop sign at the end dropped; and why they are no protein."""
+        return [self._letters(text) for text in texts]
+
+    def _letters(self, text: str) -> tuple[str, str]:
         text = "".join(text.split()).upper().removesuffix("*")
         if not text:
             return text, "an empty sequence"
@@ -67,15 +75,26 @@ class Residues(_Tokens):
 
 @register("featuriser", "smiles_characters", summary="the characters of a SMILES text, one-hot")
 class SmilesCharacters(_Tokens):
-    """Characters of SMILES, as DeepDTA reads them (Oeztuerk et al. 2018); what RDKit cannot read is unreadable."""
+    """Characters of SMILES, as DeepDTA reads them (Oeztuerk et al. 2018); what RDKit cannot read is unreadable.
+
+    Each molecule is read as its canonical SMILES, whatever text it is given as; version 1 reads the text itself.
+    """
 
     name = "smiles_characters"
     kind: ClassVar[EntityKind] = "molecule"
-    versions = ("smiles_characters.1",)
+    version = "smiles_characters.2"
+    older = (AS_WRITTEN,)
     examples = ("CCO", "c1ccccc1", "CC(=O)Oc1ccccc1C(=O)O")
     alphabet = CHARACTERS
 
-    def letters(self, text: str) -> tuple[str, str]:
-        """The text without what may follow the SMILES, and why that is no molecule."""
-        text = text.strip().partition(" ")[0]
-        return text, why_unreadable(text)
+    @property
+    def versions(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Its own, and RDKit's, by whose canonical order the text is written."""
+        return self.version, rdkit_version()
+
+    def letters(self, texts: Sequence[str], workers: int) -> list[tuple[str, str]]:
+        """The text of each molecule, and why there is none."""
+        texts = [text.strip().partition(" ")[0] for text in texts]
+        if self.version == AS_WRITTEN:
+            return [(text, why_unreadable(text)) for text in texts]
+        return canonical_smiles([without_maps(text) for text in texts], workers=workers)

@@ -83,15 +83,16 @@ class Xray:
         """Write a picture (.png, .svg) or a page that needs nothing else (.html)."""
         path = Path(path)
         check_ending(path, ".html", ".png", ".svg")
-        return write_whole(path, self._page() if path.suffix == ".html" else self._picture(path.suffix[1:]))
+        return write_whole(path, self._page() if path.suffix == ".html" else self.picture(path.suffix[1:]))
 
     def __repr__(self) -> str:
         return f"X-ray of {self.title}, {self.rows}\n{self.text()}"
 
     def _repr_html_(self) -> str:
-        return f"<p><b>{escape(self.title)}</b>, {escape(str(self.rows))}</p>{self._picture('svg').decode()}"
+        return f"<p><b>{escape(self.title)}</b>, {escape(str(self.rows))}</p>{self.picture('svg').decode()}"
 
-    def _picture(self, form: str) -> bytes:
+    def picture(self, form: str) -> bytes:
+        """The histograms of all splits, as ``png`` or ``svg``."""
         from molgraph.evaluate.report_splits import draw_xray  # with matplotlib, which few runs need
 
         return draw_xray(self.parts, self.targets, f"{self.title}, {self.n_rows:,} rows", form)

@@ -32,8 +32,8 @@ class DeepDTA(Encoder):
     Oeztuerk et al. 2018, "DeepDTA: deep drug-target binding affinity prediction", section 2.2: filters ``n, 2 n, 3 n``,
     windows of ``window`` tokens, global maximum. A table of drugs and proteins has one such encoder for each column.
 
-    Use it for proteins beside molecules. Known limits: what stands after ``max_tokens`` is not read; a molecule written
-    in another way has another vector.
+    Use it for proteins beside molecules, which are read as their canonical SMILES. Known limits: what stands after
+    ``max_tokens`` is not read.
 
     Args:
         spec: what the sequences hold.

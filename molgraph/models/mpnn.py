@@ -13,7 +13,7 @@ from molgraph.base.parameters import refuse_unread
 from molgraph.base.ranges import INNER_LIMIT, Layers, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
-from molgraph.data.feature_layout import FEATURISER
+from molgraph.data.feature_layout import FEATURISER, OLDER
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.atom_encoder import RoundsEncoder, SharedStates
 from molgraph.nn.attention_readouts import Gated
@@ -96,7 +96,7 @@ class MPNN(RoundsEncoder):
             refuse_unread(MPNN, "rounds=0", {"message": message, "d_edge": d_edge})
         if rounds <= 1:  # the master node hears the atoms in one round, and is heard in the next
             refuse_unread(MPNN, f"rounds={rounds}", {"d_master": d_master})
-        if explicit_h and spec.featuriser != FEATURISER:
+        if explicit_h and spec.featuriser not in (FEATURISER, OLDER):
             raise UsageError(
                 f"explicit_h adds the hydrogens of molecules; these graphs are {spec.featuriser!r}",
                 hint="leave explicit_h out",

@@ -6,7 +6,10 @@ from types import MappingProxyType
 from typing import Annotated
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
+from molgraph.base.parts import make_part
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
@@ -14,7 +17,6 @@ from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
 from molgraph.nn.encoder import Encoded, Encoder, Rows
 from molgraph.nn.gn_block import GNBlock, GraphGRU, GraphState, Widths
-from molgraph.nn.parts import make_part
 from molgraph.nn.penalties import Penalties
 
 
@@ -93,6 +95,10 @@ class RFM(Encoder):
             return Encoded(u, (), penalties)
         below = Rows("atom", v, batch.graph_of("atom")), Rows("bond", e, batch.graph_of("bond"))
         return Encoded(u, below, penalties)
+
+    def bond_states(self, batch: GraphBatch) -> dict[str, Float[Tensor, "n_bonds _"]]:
+        """The states of directed bonds after each block."""
+        return {block: state.edges for block, state in self.states(batch).items()}
 
     def states(self, batch: GraphBatch) -> dict[str, GraphState]:
         """States of bonds, atoms and graphs after each block: ``encoder``, ``core`` and ``decoder``."""

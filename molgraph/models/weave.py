@@ -10,6 +10,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from molgraph.base.parts import make_part
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
@@ -18,7 +19,6 @@ from molgraph.nn import relations
 from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.matrix_limit import MatrixGB, MatrixLimit
 from molgraph.nn.pairs import Pairs, pair_features, pairs
-from molgraph.nn.parts import make_part
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 

@@ -10,11 +10,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from molgraph.base.parts import make_part
 from molgraph.data.batch import GraphBatch
 from molgraph.nn import relations
 from molgraph.nn.deduplicate import AtomRounds, atom_rounds
 from molgraph.nn.encoder import Encoded, Encoder, Rows
-from molgraph.nn.parts import make_part
 from molgraph.nn.propagate import propagate
 from molgraph.nn.relation import Relation
 

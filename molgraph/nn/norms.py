@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from molgraph.base.parts import make_part
 from molgraph.base.ranges import Width
 from molgraph.base.registry import register
-from molgraph.nn.parts import make_part
 from molgraph.nn.relation import Relation
 
 

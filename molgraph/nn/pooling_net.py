@@ -11,12 +11,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from molgraph.base.errors import UsageError
+from molgraph.base.parts import make_part
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import norms, readouts, relations  # noqa: F401 - registers the norms and readouts
 from molgraph.nn.encoder import Encoded, Encoder, Rows
 from molgraph.nn.norms import make_norms
-from molgraph.nn.parts import make_part
 from molgraph.nn.penalties import add_penalties
 from molgraph.nn.relation import Relation
 from molgraph.nn.row_graph import RowGraph, SumConv

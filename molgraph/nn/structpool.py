@@ -10,8 +10,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from molgraph.base.parts import make_part
 from molgraph.nn import norms  # noqa: F401 - registers the norms
-from molgraph.nn.parts import make_part
 from molgraph.nn.relation import Relation
 from molgraph.nn.row_graph import MeanConv, RowGraph, SumConv
 from molgraph.nn.segment import segment_sum

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from molgraph.base.contracts import Prediction
+from molgraph.base.errors import UsageError
 from molgraph.base.packed import Packed, offsets_of, spread
 from molgraph.data.graph_cache import Graphs
 from molgraph.data.loader import make_ahead
@@ -52,6 +53,10 @@ def predict_networks(
     """
     inputs = members[0].inputs
     graphs = input_graphs(table, inputs) if graphs is None else graphs
+    for each, made in zip(inputs, graphs, strict=True):
+        if made.store.featuriser != each.spec.featuriser:
+            words = f"the network reads the features {each.spec.featuriser}, these graphs hold {made.store.featuriser}"
+            raise UsageError(words, hint="make them by the model's own: model.method.graph_inputs()[0].featuriser")
     graphs = mark_large(members[0].network, graphs)
     status, reason = row_status(table, inputs, graphs)
     graph = graph_of_rows(graphs)
@@ -86,7 +91,7 @@ def predict_networks(
                 with torch.autocast(where.type, dtype=torch.bfloat16, enabled=precision == "bfloat16"):
                     raw, _ = network(sample)
                 value[spread(offsets, piece)] = member.outputs.values(raw.float().cpu().numpy())
-    made = []
+    predictions = []
     for member, value in zip(members, values, strict=True):
         packed, outputs = {}, member.outputs
         if places is not None:
@@ -96,5 +101,5 @@ def predict_networks(
             packed = {name: Packed(offsets, ordered[:, j]) for j, name in enumerate(names)}
             value = np.zeros((len(table), 0))
         known: dict[str, Any] = {"inputs": table.inputs, "unlearned": outputs.unlearned, "packed": packed}
-        made.append(Prediction(table.ids, outputs.targets, value, status, reason, **known))
-    return made
+        predictions.append(Prediction(table.ids, outputs.targets, value, status, reason, **known))
+    return predictions

@@ -30,8 +30,8 @@ class Input:
 
     @property
     def featuriser(self) -> Featuriser:
-        """The one that makes the column's graphs."""
-        return featuriser_of(self.encoder, self.kind)
+        """The one that makes the column's graphs, of the version that the encoder was built for."""
+        return featuriser_of(self.encoder, self.kind).as_of(self.spec.featuriser)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from molgraph.base import registry
 from molgraph.base.errors import UsageError
 from molgraph.base.parameters import check_params
+from molgraph.base.parts import read_part
 from molgraph.base.table import LevelName
 from molgraph.data.batch import GraphBatch
 from molgraph.nn.encoder import Encoded, Encoder, check_input
@@ -161,12 +162,13 @@ def own_params(params: Mapping[str, Any], owner: str, n_encoders: int) -> dict[s
 
 
 def _joiner(name: str, encoders: Sequence[Encoder], inputs: Sequence[Input], params: Mapping[str, Any]) -> Joiner:
-    make = registry.get("joiner", name)
+    part = read_part(name, "joiner")
+    make, params = registry.get("joiner", part.name), {**params, **part.settings}
     given = {"row_widths": [e.d_rows for e in encoders]} if make.needs_rows else {}
     for each, encoder in zip(inputs, encoders, strict=True):
         if make.needs_rows and not encoder.d_rows:
             raise UsageError(f"{name} reads rows, which {each.encoder} does not give", hint="choose joiner='concat'")
-    return _build(make, params, name, [e.d_out for e in encoders], **given)
+    return _build(make, params, part.name, [e.d_out for e in encoders], **given)
 
 
 def _build(make: Any, params: Mapping[str, Any], owner: str, *args: Any, **given: Any) -> Any:

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.parameters import check_params
+from molgraph.base.parts import read_part
 from molgraph.base.ranges import NotNegative
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.registry import get, register
@@ -148,10 +149,12 @@ def make_objective(
 ) -> Objective:
     """A registered objective for a network, what that reads, and the targets of rows.
 
-    Of the hyper-parameters it takes those that begin with ``objective.``; one that it lacks is a ``UsageError``.
+    Of the hyper-parameters it takes those that begin with ``objective.``, and its settings in parentheses; one that it
+    lacks is a ``UsageError``.
     """
-    make, own = get("objective", name), own_params(params, "objective", 2)
-    check_params(make, own, owner=name)
+    part = read_part(name, "objective")
+    make, own = get("objective", part.name), {**own_params(params, "objective", 2), **part.settings}
+    check_params(make, own, owner=part.name)
     if make.tasks or make.semi_supervised:
         return make(network, inputs, outputs, **own)
     return make(outputs, **own) if make.labelled else make(network, inputs, **own)

@@ -11,8 +11,9 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import nn
 
+from molgraph.base.parts import make_part
 from molgraph.base.recipe_keys import GradientDescent
-from molgraph.base.registry import get, register
+from molgraph.base.registry import register
 
 USUAL_EPOCHS, USUAL_STEPS = 50, 3000  # where neither epochs nor min_steps is given
 
@@ -58,9 +59,10 @@ def stretched(how: GradientDescent, steps: int) -> GradientDescent:
 def make_optimizer(
     name: str, parameters: Iterable[nn.Parameter], learning_rate: float, weight_decay: float
 ) -> torch.optim.Optimizer:
-    """A registered optimiser over some parameters."""
-    make: MakeOptimizer = get("optimizer", name)
-    return make(list(parameters), lr=learning_rate, weight_decay=weight_decay)
+    """A registered optimiser over some parameters, as ``sgd(momentum=0.5)``."""
+    fixed = {"lr": learning_rate, "weight_decay": weight_decay}
+    made: torch.optim.Optimizer = make_part("optimizer", name, list(parameters), **fixed)
+    return made
 
 
 def _register(name: str, make: Callable, summary: str, paper: str = "", **fixed: Any) -> None:
@@ -93,8 +95,7 @@ def learning_rate(schedule: str, steps: Steps, step: int) -> float:
     if step < steps.warmup:
         return steps.peak / 10 + (steps.peak - steps.peak / 10) * step / steps.warmup
     done = min((step - steps.warmup) / max(steps.total - steps.warmup, 1), 1.0)
-    rate: Schedule = get("schedule", schedule)
-    return rate(steps.peak, done)
+    return float(make_part("schedule", schedule, steps.peak, done))
 
 
 @register("schedule", "exponential", summary="decays to a tenth; chemprop's", paper="Vaswani et al. 2017, section 5.3")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +67,11 @@ class Start:
         prefix = "" if len(names) == 1 else f"{theirs}."
         return {**given, **{f"{prefix}{name}": value for name, value in own.items()}}
 
-    def head_with(self, given: Mapping[str, Any], default: Mapping[str, Any]) -> Mapping[str, Any]:
+    def head_with(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """The size of the head of a model that starts here, as far as the file sets it."""
+        usual = inspect.signature(type(self.method)).parameters
         for name, value in self.head.items():
-            if given[name] not in (default[name], value):
+            if given[name] not in (usual[name].default, value):
                 raise UsageError(
                     f"{name} is {given[name]!r}, and {value!r} in {self.path}",
                     hint="leave it out: a head that starts from a file has the file's size",
@@ -86,7 +87,8 @@ class Start:
         for encoder, each in zip(network.encoders, inputs, strict=True):
             if each.encoder != self.method.encoder:
                 continue
-            if each.spec != fitted.inputs[0].spec:
+            known = each.featuriser.as_of(fitted.inputs[0].spec.featuriser).versions[0]  # an older version will do
+            if replace(each.spec, featuriser=known) != fitted.inputs[0].spec:
                 theirs, here = (f"{s.featuriser} {dict(s.widths)}" for s in (fitted.inputs[0].spec, each.spec))
                 raise UsageError(
                     f"{self.path} was trained on other features than this table's: {theirs}, here {here}",

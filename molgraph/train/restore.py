@@ -7,6 +7,7 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from molgraph.base.contracts import State
 from molgraph.base.errors import ModelFileError
 from molgraph.base.ranges import INNER_LIMIT, LARGEST
 from molgraph.base.size import Shapes, Size
-from molgraph.data.feature_layout import D_ATOM, D_BOND, FEATURISER, MOLECULE_SPEC
+from molgraph.data.feature_layout import D_ATOM, D_BOND, MOLECULE_SPEC, OLDER
 from molgraph.data.target_json import restore_unlearned, targets_from_json
 from molgraph.train.checkpoint import CURVES
 from molgraph.train.inference import FittedNetworks, predict_networks
@@ -200,10 +201,10 @@ def _largest(value: Any) -> int:
 
 
 def _inputs(encoder: str, meta: Mapping[str, Any]) -> tuple[Input, ...]:
-    """The inputs of a file, whose features are those that this molgraph makes."""
+    """The inputs of a file, whose features are among those that this molgraph makes."""
     if "inputs" not in meta:  # a file of 0.1 before inputs: one column of molecules
-        _check_features((meta["featuriser"], meta["d_atom"], meta["d_bond"]), (FEATURISER, D_ATOM, D_BOND))
-        return (Input("smiles", "molecule", encoder, MOLECULE_SPEC),)
+        _check_features((meta["featuriser"], meta["d_atom"], meta["d_bond"]), (OLDER, D_ATOM, D_BOND))
+        return (Input("smiles", "molecule", encoder, replace(MOLECULE_SPEC, featuriser=OLDER)),)
     inputs = tuple(Input.from_json(each) for each in meta["inputs"][:MAX_INPUTS])
     if not inputs or {each.encoder for each in inputs} != set(encoder_names(encoder)):
         raise ModelFileError("the model's inputs are not those of its encoders")

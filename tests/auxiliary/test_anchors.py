@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score, root_mean_squared_error
 
-from molgraph.auxiliary import RandomForest
+from molgraph.auxiliary.random_forest import RandomForest
 from molgraph.data.datasets import load_dataset
 from molgraph.data.splits import split_table
 

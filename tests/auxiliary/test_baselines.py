@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
-from molgraph.auxiliary import MeanPredictor, RandomForest
+from molgraph.auxiliary.mean import MeanPredictor
+from molgraph.auxiliary.random_forest import RandomForest
 from molgraph.auxiliary.tabular.features import Features
 from molgraph.base.contracts import Method, State, Target
 from molgraph.base.errors import DataError, ModelFileError, UsageError

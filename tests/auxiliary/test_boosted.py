@@ -8,11 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from molgraph.auxiliary import MapLight, XGBoost
-from molgraph.auxiliary.maplight import nodes_of_catboost
+from molgraph.auxiliary.maplight import MapLight, nodes_of_catboost
 from molgraph.auxiliary.tabular.features import Features
 from molgraph.auxiliary.tabular.trees import MeanOfTrees
-from molgraph.auxiliary.xgboost import nodes_of_xgboost
+from molgraph.auxiliary.xgboost import XGBoost, nodes_of_xgboost
 from molgraph.base.contracts import Method, Target
 from molgraph.base.errors import UsageError
 from molgraph.data.table import make_table

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from molgraph.auxiliary import RandomForest
+from molgraph.auxiliary.random_forest import RandomForest
 from molgraph.auxiliary.tabular.feature_cache import WRITTEN_FROM, cached_features
 from molgraph.auxiliary.tabular.features import Features
 from molgraph.auxiliary.tabular.table_featuriser import CHOICES, TableFeaturiser

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from molgraph.auxiliary.peers import Chemprop, DeepChem
+from molgraph.auxiliary.peers.chemprop import Chemprop
+from molgraph.auxiliary.peers.deepchem import DeepChem
 from molgraph.auxiliary.peers.groups import groups_of
 from molgraph.base.contracts import Method, State, Target
 from molgraph.base.errors import ModelFileError, MolgraphError, UsageError

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-from molgraph.auxiliary.forest import nodes_of_sklearn
+from molgraph.auxiliary.random_forest import nodes_of_sklearn
 from molgraph.auxiliary.tabular import StoredTarget
 from molgraph.auxiliary.tabular import trees as trees_module
 from molgraph.auxiliary.tabular.trees import MeanOfTrees

@@ -107,7 +107,7 @@ def test_nearest_names_known_ones_in_order() -> None:
 def empty_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_entries", {})
     monkeypatch.setattr(registry, "_kinds_loaded", set())
-    monkeypatch.setattr(registry, "_modules", {})
+    monkeypatch.setattr(registry, "KINDS", {})
     monkeypatch.setattr(registry, "_plugins_loaded", True)
 
 
@@ -161,7 +161,7 @@ def test_the_registry_knows_molgraphs_own_without_being_told() -> None:
     code = "from molgraph.base import registry\nfor kind in registry.kinds(): print(kind, *registry.names(kind))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     found = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()}
-    assert set(found) == set(registry._modules), done.stderr
+    assert set(found) == set(registry.KINDS), done.stderr
     assert {"ensemble", "graph", "mean", "random_forest", "knn", "maplight", "chemprop"} <= set(found["method"])
     assert {module.name for module in iter_modules(molgraph.models.__path__)} <= {
         *found["encoder"],

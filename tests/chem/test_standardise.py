@@ -114,7 +114,7 @@ def test_a_table_keeps_its_rows_and_marks_what_cannot_be_read() -> None:
 
 
 def test_the_canonical_preset_gives_one_text_for_each_writing_of_a_molecule() -> None:
-    """RDKit's chiral tags, which graph models read, depend on the order in which neighbours are written."""
+    """RDKit's chiral tags depend on the order in which neighbours are written."""
     alanine = Chem.MolFromSmiles("C[C@H](N)C(=O)O")
     writings = [*{Chem.MolToSmiles(alanine, doRandom=True) for _ in range(50)}, "C[C@H](N)C(=O)[O-].[Na+]"]
     made = standardise_smiles(writings, "canonical").values

@@ -70,7 +70,7 @@ def test_models_answers_unknown_names_with_known_ones(words: list[str]) -> None:
     ("words", "said"),
     [
         (["gin"], ["Use it for graphs without chemistry", "Known limits: it tells no graphs apart"]),
-        (["infograph"], ["d_score 128 width of", "--set params.objective.NAME=VALUE", "--method infograph -o"]),
+        (["infograph"], ["d_score 128 width of", "--objective 'infograph(NAME=VALUE)'", "infograph -o"]),
         (["set2set"], ["steps 3 number of questions.", "-s params.readout=set2set"]),
         (["pair"], ["scale 1.0 the root mean square", "-s params.norm=pair"]),
         (["mean-teacher"], ["try it: molgraph train assay.csv -t Y -m gin --objective mean-teacher"]),

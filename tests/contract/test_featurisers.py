@@ -53,6 +53,13 @@ class TestEveryFeaturiser:
         assert one.name == name and one.kind in DEFAULT_FEATURISERS and one.versions and len(one.examples) >= 2
         assert entry("featuriser", name).summary
 
+    def test_makes_the_older_versions_that_it_names(self, name: str) -> None:
+        one = made(name)
+        for version in (one.versions[0], *one.older):
+            again = one.as_of(version)
+            assert again.versions == (version, *one.versions[1:])
+            assert again.featurise(one.examples).featuriser == version and again.as_of("others") is again
+
     def test_one_graph_a_value_in_order(self, name: str) -> None:
         one = made(name)
         store = one.featurise(one.examples)

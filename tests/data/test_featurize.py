@@ -16,10 +16,11 @@ from torch_geometric.data import Data
 from molgraph.base.errors import UsageError
 from molgraph.chem import parallel
 from molgraph.data import featurize_cuik
-from molgraph.data.feature_layout import D_ATOM, D_BOND, atom_keys, atom_keys_of, atom_rows, check_layout
+from molgraph.data.feature_layout import D_ATOM, D_BOND, OLDER, atom_keys, atom_keys_of, atom_rows, check_layout
 from molgraph.data.featurize import featurize
 from molgraph.data.graph_store import GraphStore
 from molgraph.data.pyg import from_pyg
+from molgraph.data.sources import builtin
 
 NASTY = Path(__file__).resolve().parent.parent / "nasty.tsv"
 needs_cuik = pytest.mark.skipif(bool(featurize_cuik.missing()), reason=featurize_cuik.missing() or "present")
@@ -35,6 +36,15 @@ TRICKY = [
     "[Cu+2].[O-]S(=O)(=O)[O-]", "OC[PH](CO)(CO)CO", "[C-4]", "[C+5]", "C:C", "c1:c:c:c:c:c1C:C", "c1ccccc1:C",
     "b1ccccc1", "n1cccc1C", "CC(C)=[N+]=[N-]", "[nH]1cccc1",
 ]  # fmt: skip
+
+
+STEREO = [
+    "C[C@H]1CC[C@@H](C)CC1",
+    "C[C@H]1CC[C@H](C)CC1",
+    "C[C@H](O)[C@H](O)[C@@H](C)O",
+    "C[S@](=O)c1ccccc1",
+    "C[C@](F)(Cl)Br",
+]
 
 
 def nci() -> list[str]:
@@ -101,7 +111,7 @@ def test_features_are_rdkits_answers(nci_store: GraphStore) -> None:
         return hot
 
     smiles = TRICKY + nci()[::25]
-    store = featurize(smiles, backend="rdkit")
+    store = featurize(smiles, backend="rdkit", version=OLDER)
     atom, bond = store.levels["atom"], store.levels["bond"]
     for i, text in enumerate(smiles):
         mol = Chem.MolFromSmiles(text) if store.status[i] == "ok" else Chem.Mol()
@@ -126,13 +136,43 @@ def test_features_are_rdkits_answers(nci_store: GraphStore) -> None:
             assert row.tolist() == [0, *kinds, *flags, *one_hot(int(b.GetStereo()), list(range(6)))], text
 
 
+def test_chiral_columns_are_cip_codes_and_all_else_is_as_in_the_older_version() -> None:
+    """RDKit's legacy codes; where it gives none (1,4-dimethylcyclohexane) the columns tell cis from trans."""
+    smiles = [*TRICKY, *STEREO, *nci()[::25], *map(str, builtin.chembl2321810().smiles)]
+    store, older = featurize(smiles), featurize(smiles, version=OLDER)
+    assert (store.featuriser, older.featuriser) == ("v2.2", "v2.1")
+    chiral = slice(51, 56)
+    rows, before = (each.tables["atom"][each.levels["atom"].arrays["code"]] for each in (store, older))
+    np.testing.assert_array_equal(np.delete(rows, chiral, 1), np.delete(before, chiral, 1))
+    tags, raw = rows[:, chiral].argmax(1), before[:, chiral].argmax(1)
+    np.testing.assert_array_equal(np.isin(tags, (1, 2)), np.isin(raw, (1, 2)))
+    np.testing.assert_array_equal(tags[~np.isin(tags, (1, 2))], raw[~np.isin(raw, (1, 2))])
+    atoms = [
+        a for t, ok in zip(smiles, store.status == "ok", strict=True) if ok for a in Chem.MolFromSmiles(t).GetAtoms()
+    ]
+    codes = [a.GetProp("_CIPCode") if a.HasProp("_CIPCode") else "" for a in atoms]
+    known = [(code, tag) for code, tag in zip(codes, tags.tolist(), strict=True) if code and tag in (1, 2)]
+    assert {*known} == {("R", 1), ("S", 2)} and len(known) > 8
+
+
+def test_chiral_columns_do_not_hear_atom_maps() -> None:
+    mapped = [
+        "[CH3:1][C@@H:2]([NH2:3])[C:4](=[O:5])[OH:6]",
+        "[CH3:1][C@H:2]([CH3:4])[OH:3]",
+        "[CH3:1]/[CH:2]=[CH:3]/C",
+        "[H:9][C@](C)(N)O",
+    ]
+    plain = ["[CH3][C@@H]([NH2])[C](=[O])[OH]", "[CH3][CH]([CH3])[OH]", "[CH3]/[CH]=[CH]/C", "[H][C@](C)(N)O"]
+    assert_same(featurize(mapped), featurize(plain))
+
+
 def test_layout_is_chemprops() -> None:
     chemprop = pytest.importorskip("chemprop")
     atoms = chemprop.featurizers.atom.MultiHotAtomFeaturizer.v2()
     bonds = chemprop.featurizers.bond.MultiHotBondFeaturizer()
     assert (len(atoms), len(bonds)) == (D_ATOM, D_BOND)
     for text in TRICKY:
-        store = featurize([text])
+        store = featurize([text], version=OLDER)
         if store.status[0] != "ok":
             continue
         mol = Chem.MolFromSmiles(text)

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from molgraph.base.errors import StorageError
-from molgraph.data.featurize import featurize
-from molgraph.data.graph_cache import MARKS, load_store, marked, save_store, store_for
+from molgraph.data.feature_layout import FEATURISER, OLDER
+from molgraph.data.featurize import Molecules, featurize
+from molgraph.data.graph_cache import MARKS, graphs_of, load_store, marked, save_store, store_for
 from molgraph.data.graph_store import GraphStore
 from molgraph.data.table import make_table
 
@@ -80,12 +81,13 @@ def test_the_cache_builds_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_another_content_or_featuriser_is_another_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_content_or_version_of_features_is_another_store(tmp_path: Path) -> None:
     store_for(make_table(["C", "CC"]), cache=tmp_path)
     store_for(make_table(["CC", "CO"]), cache=tmp_path)
     store_for(make_table(["C,CC"]), cache=tmp_path)
-    monkeypatch.setattr("molgraph.data.featurize.FEATURISER", "another")
-    store_for(make_table(["C", "CC"]), cache=tmp_path)
+    table = make_table(["C", "CC"])
+    made = graphs_of(table, table.entity("molecule"), Molecules().as_of(OLDER), cache=tmp_path)
+    assert made.store.featuriser == OLDER and store_for(table, cache=tmp_path).store.featuriser == FEATURISER
     assert len(list(tmp_path.iterdir())) == 4
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import molgraph as mg
-from molgraph.auxiliary import RandomForest
+from molgraph.auxiliary.random_forest import RandomForest
 from tests.end_to_end.conftest import Done, molgraph
 
 pytestmark = pytest.mark.slow

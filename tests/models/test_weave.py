@@ -14,7 +14,7 @@ from molgraph.data.featurize import featurize
 from molgraph.data.featurize_rings import MoleculesWithRings
 from molgraph.models.weave import Weave
 from molgraph.nn import relations
-from molgraph.nn.gaussian_histogram import GaussianHistogram, memberships
+from molgraph.nn.histogram_readouts import GaussianHistogram, memberships
 from molgraph.nn.pairs import pair_features, pairs
 from tests.contract.test_encoders import renumbered
 from tests.models.shift import shift, shifted

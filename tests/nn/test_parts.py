@@ -13,15 +13,16 @@ from torch_geometric.nn import NNConv
 from torch_geometric.nn import Set2Set as PygSet2Set
 
 from molgraph.base.errors import UsageError
+from molgraph.base.parts import Part, make_part, read_parts
 from molgraph.base.registry import get, names
 from molgraph.nn.attention_readouts import Set2Set
 from molgraph.nn.messages import EdgeNetwork
-from molgraph.nn.parts import make_part
 from molgraph.nn.perceptron import ACTIVATIONS, Perceptron, make_activation
 from molgraph.nn.propagate import propagate
-from molgraph.nn.readouts import Norm
+from molgraph.nn.readouts import NormReadout
 from molgraph.nn.relation import Relation
 from molgraph.nn.updates import GRU
+from molgraph.train.optimizers import make_optimizer
 
 GRAPH_OF = torch.tensor([0, 0, 0, 2, 2])
 TO_GRAPHS = Relation.from_pairs(torch.arange(5), GRAPH_OF, 5, 3)
@@ -76,7 +77,7 @@ def test_readouts_are_known_by_name() -> None:
     assert {"mean", "norm", "set2set", "sum"} <= set(names("readout"))
     with pytest.raises(UsageError, match="set2set"):
         get("readout", "set2sets")
-    assert Norm(4, norm=2.0)(torch.ones(5, 4), TO_GRAPHS)[0][0].tolist() == [1.5] * 4
+    assert NormReadout(4, norm=2.0)(torch.ones(5, 4), TO_GRAPHS)[0][0].tolist() == [1.5] * 4
 
 
 def test_set2set_and_gru_have_finite_gradients_for_a_graph_without_rows() -> None:
@@ -129,14 +130,42 @@ def test_settings_beside_a_name_are_those_of_the_constructor(kind: Any) -> None:
         ("set2set(step=5)", "set2set has no parameter 'step'"),
         ("set2set(steps=0)", "steps is 0, expected a whole number from 1 to 100"),
         ("set2set(steps='5')", "steps is '5', expected a whole number"),
+        ("set2set(steps=five)", "steps is 'five', expected a whole number"),
         ("set2st(steps=5)", "no readout is named 'set2st'"),
         ("set2set(steps=", "cannot be read"),
-        ("set2set(5)", "cannot be read"),
-        ("set2set(steps=print())", "cannot be read"),
-        ("set2set(**{'steps': 5})", "no parameter 'None'"),
+        ("set2set(5, steps=5) + mean", "2 parts"),
+        ("set2set(5, 6, 7, 8)", "4 values"),
+        ("set2set(steps=5, steps=6)", "cannot be read"),
+        ("set2set(steps=[5)]", "cannot be read"),
+        ("set2set(steps=print())", "steps is 'print()', expected a whole number"),
+        ("set2set(**{'steps': 5})", "steps is"),
         ("set2set(" + "(" * 10_000, "cannot be read"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=re.escape(words)):
         make_part("readout", text, 8)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "settings", "values"),
+    [
+        ("mean", "mean", {}, ()),
+        ("a-b( x = 1e-3 , y=[1, 2] )", "a-b", {"x": 1e-3, "y": [1, 2]}, ()),
+        ("contrast(views=mask+drop(p=0.1), loss='a,b')", "contrast", {"views": "mask+drop(p=0.1)", "loss": "a,b"}, ()),
+        ("walks(8, mode=true, other=None)", "walks", {"mode": True, "other": None}, (8,)),
+        ("similarity(CC(=O)O)", "similarity", {}, ("CC(=O)O",)),
+        ("cluster/butina(similarity=.5)", "cluster/butina", {"similarity": 0.5}, ()),
+    ],
+)
+def test_one_grammar(text: str, name: str, settings: dict, values: tuple) -> None:
+    assert read_parts(text) == [Part(name, settings, values)]
+    assert read_parts(f"{text}+{text}") == [Part(name, settings, values)] * 2
+
+
+def test_optimisers_and_schedules_take_settings() -> None:
+    weights = [torch.nn.Parameter(torch.ones(2))]
+    made = make_optimizer("sgd(momentum=0.5)", weights, 0.1, 0.0)
+    assert (made.defaults["momentum"], made.defaults["lr"]) == (0.5, 0.1)
+    with pytest.raises(UsageError, match="momentun"):
+        make_optimizer("sgd(momentun=0.5)", weights, 0.1, 0.0)

@@ -12,10 +12,10 @@ from torch.nn import functional as F
 from molgraph.base.errors import UsageError
 from molgraph.data.table import make_table
 from molgraph.generate.pool_search import search_pool
-from molgraph.train.arch2vec import N_BOND_TYPES, Arch2Vec
 from molgraph.train.inputs import Input
-from molgraph.train.masked_atoms import elements
 from molgraph.train.objective import StepState
+from molgraph.train.objectives.arch2vec import N_BOND_TYPES, Arch2Vec
+from molgraph.train.objectives.masked_atoms import elements
 from molgraph.train.preparation import prepare
 from tests.tiny import small
 

@@ -14,10 +14,10 @@ import molgraph
 from molgraph.base import registry
 from molgraph.base.errors import UsageError
 from molgraph.data.table import make_table
-from molgraph.train.infograph import InfoGraph
 from molgraph.train.inputs import trial_inputs
 from molgraph.train.network import build_network
 from molgraph.train.objective import StepState
+from molgraph.train.objectives.infograph import InfoGraph
 from molgraph.train.preparation import prepare
 from tests.tiny import series, small
 

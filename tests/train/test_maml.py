@@ -18,10 +18,10 @@ from molgraph.base.errors import DataError, MolgraphError, UsageError
 from molgraph.cli.main import app
 from molgraph.data.table import Table, make_table
 from molgraph.train import archive
-from molgraph.train.maml import MAML
 from molgraph.train.method import GraphMethod
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.objective import StepState
+from molgraph.train.objectives.maml import MAML
 from molgraph.train.outputs import Outputs
 from tests.tiny import series, weights_of
 

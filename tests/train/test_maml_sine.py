@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from molgraph.base.contracts import Target
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.train.engine import Fit, Learner, TrainingConfig
-from molgraph.train.maml import MAML
+from molgraph.train.objectives.maml import MAML
 from molgraph.train.outputs import Outputs
 from molgraph.train.runtime import make_fabric
 

@@ -17,12 +17,12 @@ from molgraph.base.registry import Entry
 from molgraph.models.dmpnn import DMPNN
 from molgraph.nn.readouts import Sum
 from molgraph.train import archive
-from molgraph.train.masked_atoms import MaskedAtoms
 from molgraph.train.method import GraphMethod
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model
 from molgraph.train.network import Network, build_network
 from molgraph.train.objective import StepState, Supervised
+from molgraph.train.objectives.masked_atoms import MaskedAtoms
 from molgraph.train.outputs import Outputs
 from molgraph.train.preparation import prepare
 from molgraph.train.samples import Sample

@@ -15,11 +15,11 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import UsageError
 from molgraph.data.table import Table, make_table
 from molgraph.nn.mutual_information import jsd_local_global
-from molgraph.train.infograph_star import InfoGraphStar
 from molgraph.train.inputs import Input
-from molgraph.train.mean_teacher import MeanTeacher
 from molgraph.train.method import GraphMethod
 from molgraph.train.objective import StepState, make_objective
+from molgraph.train.objectives.infograph_star import InfoGraphStar
+from molgraph.train.objectives.mean_teacher import MeanTeacher
 from molgraph.train.preparation import prepare
 from tests.tiny import same_bits, series, small, weights_of
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from molgraph.auxiliary.forest import RandomForest
+from molgraph.auxiliary.random_forest import RandomForest
 from molgraph.base.contracts import State
 from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.train.method import GraphMethod

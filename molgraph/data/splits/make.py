@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from molgraph.base.errors import DataError, UsageError
+from molgraph.base.parts import read_part
 from molgraph.base.registry import get
 from molgraph.base.seeds import derive
 from molgraph.chem.scaffold import stereo_free_parents
@@ -66,6 +67,8 @@ def split_table(
         >>> split.left_out[0].row
         5
     """
+    part = read_part(recipe, "split")
+    recipe, params = part.name, {**part.settings, **params}
     known: Splitter = get("split", recipe)
     fractions = _checked(fractions)
     if known.reproduces and not 0 <= int(seed) < 2**32:

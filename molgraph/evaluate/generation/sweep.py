@@ -80,6 +80,10 @@ class Sweep:
         """Write the curve as a picture (.png, .svg), or the frame (.csv)."""
         return _save(path, [self], quality or telling_quality(self), diversity, self.to_frame())
 
+    def picture(self, form: str, quality: str, diversity: str = DIVERSITY) -> bytes:
+        """The curve as ``png`` or ``svg``."""
+        return _picture([self], quality, diversity, form)
+
     def __repr__(self) -> str:
         shown = self.to_frame().set_index("temperature")[list(self.values)]
         return f"Sweep of {self.name}, {self.n:,} draws a temperature\n{shown.to_string(float_format='{:.3f}'.format)}"
@@ -274,8 +278,12 @@ def _save(path: str | Path, sweeps: Sequence[Sweep], quality: str, diversity: st
     check_ending(path, ".png", ".svg", ".csv")
     if path.suffix == ".csv":
         return write_whole(path, csv_text(frame))
+    return write_whole(path, _picture(sweeps, quality, diversity, path.suffix[1:]))
+
+
+def _picture(sweeps: Sequence[Sweep], quality: str, diversity: str, form: str) -> bytes:
     from molgraph.evaluate.generation.report_frontier import draw_frontier  # with matplotlib, which few runs need
 
     curves = [(s.name, s.temperatures, s.values[diversity], s.values[quality], s.front(quality, diversity))
               for s in sweeps]  # fmt: skip
-    return write_whole(path, draw_frontier(curves, _axis(diversity), _axis(quality), path.suffix[1:]))
+    return draw_frontier(curves, _axis(diversity), _axis(quality), form)

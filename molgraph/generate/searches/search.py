@@ -12,6 +12,7 @@ import numpy as np
 from molgraph.base.errors import UsageError
 from molgraph.base.optional import how_to_install, missing
 from molgraph.base.parameters import check_params
+from molgraph.base.parts import read_part, settings_of
 from molgraph.base.registry import get
 from molgraph.base.seeds import generator
 
@@ -138,7 +139,9 @@ def make_search(name: str, **params: Any) -> Search:
     Raises:
         UsageError: no such search, or parameters that it does not have.
     """
-    cls = get("search", name)
-    check_params(cls, params, owner=name)
-    made: Search = cls(**params)
+    part = read_part(name, "search")
+    cls = get("search", part.name)
+    settings = {**settings_of(cls, part), **params}
+    check_params(cls, settings, owner=part.name)
+    made: Search = cls(**settings)
     return made

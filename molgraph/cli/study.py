@@ -1,0 +1,53 @@
+"""``molgraph study``: do an experiment about one's own data, model or generator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from molgraph.base.paths import check_ending
+from molgraph.cli.options import argument, check_writable, option, out_option
+
+
+def study(
+    name: Annotated[str, argument("A study, with its settings: molgraph models --kind study.")],
+    data: Annotated[str | None, argument("A table, as molgraph train takes it.")] = None,
+    model: Annotated[
+        str | None, option("NAME", "A model's name, or a file (.mgm), as it needs.", "--model", "-m")
+    ] = None,
+    target: Annotated[list[str] | None, option("COLUMN", "Labels; again for several.", "--target", "-t")] = None,
+    smiles: Annotated[str | None, option("COLUMN", "SMILES; found if not given.")] = None,
+    seed: Annotated[int, option("N", "The same seed gives the same findings.")] = 0,
+    seconds: Annotated[float, option("S", "CPU time; repeats that do not fit are left out.")] = 120.0,
+    out: Annotated[Path | None, out_option("A page (.html), a picture (.png, .svg) or a table (.csv).")] = None,
+) -> None:
+    """Do an experiment about one's own data, model or generator.
+
+    A study gives a table, a picture, one sentence, and two controls: a case
+    with an effect that it has to see, and one without. Where a control does
+    not hold, the study says nothing.
+
+    Examples:
+        molgraph study xray assay.csv -t pIC50 -o splits.html
+        molgraph study "xray(splits=random+scaffold/balanced)" dataset:bbbp
+        molgraph study "temperature-sweep(n=500)" -m gen.mgm -o frontier.png
+    """
+    check_writable(out, inputs=[each for each in (data, model) if each is not None])
+    check_ending(out, ".html", ".png", ".svg", ".csv")
+    from molgraph import api
+    from molgraph.cli.show import say, steps
+
+    columns = {key: value for key, value in (("targets", target), ("smiles", smiles)) if value}
+    with steps():
+        findings = api.study(name, data, model=model, seed=seed, seconds=seconds, **columns)
+    if out is not None:
+        findings.save(out)
+    say(findings.title, "bold")
+    say(findings.frame.to_string(index=False, float_format="{:.3f}".format))
+    say(findings.sentence, "bold green" if findings.sound else "bold red")
+    for control in (findings.positive, findings.negative):
+        say(str(control), "dim" if control.holds else "bold red")
+    for note in findings.notes:
+        say(note, "dim")
+    if out is not None:
+        say(f"written to {out}", err=True)

@@ -1,0 +1,1 @@
+"""Objectives of training, one method a file; the base class stands in ``molgraph.train.objective``."""

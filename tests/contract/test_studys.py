@@ -1,0 +1,44 @@
+"""Trials of every study: a table, a sentence, two controls that hold, the same findings for the same seed, a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import molgraph
+from molgraph.base.errors import UsageError
+from molgraph.base.registry import get, names
+from molgraph.study.study import Findings, Subject
+from molgraph.train.model import Model
+
+
+@pytest.fixture(scope="module")
+def generator() -> Model:
+    return molgraph.train_generator("builtin:chembl2321810", model="ngram")
+
+
+def findings(name: str, generator: Model) -> Findings:
+    study = get("study", name)(**get("study", name).small)
+    model = {"model": "random_forest(n_estimators=5)", "fitted": generator}
+    return study.run(Subject("builtin:chembl2321810", next((model[n] for n in study.needs if n in model), None)))
+
+
+@pytest.mark.parametrize("name", names("study"))
+class TestEveryStudy:
+    def test_findings_have_a_table_a_sentence_and_controls_that_hold(
+        self, name: str, generator: Model, tmp_path: Path
+    ) -> None:
+        found = findings(name, generator)
+        assert len(found.frame) and found.sentence and found.sound, repr(found)
+        again = findings(name, generator)
+        pd.testing.assert_frame_equal(found.frame, again.frame)
+        assert found.sentence == again.sentence
+        page = found.save(tmp_path / "page.html").read_text("utf-8")
+        assert found.positive.name in page and found.negative.name in page
+        assert len(pd.read_csv(found.save(tmp_path / "table.csv"))) == len(found.frame)
+
+    def test_a_study_without_what_it_needs_is_refused(self, name: str) -> None:
+        with pytest.raises(UsageError, match="none is named"):
+            molgraph.study(name)
