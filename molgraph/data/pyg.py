@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch_geometric.data import Batch, Data
 
 from molgraph.base.errors import DataError
 from molgraph.base.packed import offsets_of
@@ -15,6 +14,9 @@ from molgraph.data.batch import GraphBatch, collate
 from molgraph.data.graph_store import BOND_INDEX, GraphStore, Level
 from molgraph.data.packing import smallest
 from molgraph.data.table import OK, UNREADABLE
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Batch, Data
 
 _CORE = {"x", "edge_index", "edge_attr", "batch", "ptr", "num_nodes"}
 
@@ -35,6 +37,8 @@ def to_pyg(graphs: GraphBatch | GraphStore, index: int | None = None) -> Data | 
         >>> to_pyg(featurize(["CCO"]), 0)
         Data(x=[3, 72], edge_index=[2, 4], edge_attr=[4, 14], rev_edge_index=[4])
     """
+    from torch_geometric.data import Batch, Data  # imported late: it takes seconds
+
     if isinstance(graphs, GraphStore):
         if index is None:
             raise TypeError("say which graph of the store: to_pyg(store, index)")
@@ -83,6 +87,7 @@ def from_pyg(graphs: Sequence[Data]) -> GraphStore:
         DataError: attributes that differ between graphs, or an edge that points outside its graph.
 
     Example:
+        >>> from torch_geometric.data import Data
         >>> triangle = Data(edge_index=torch.tensor([[0, 1, 1, 2, 2, 0], [1, 0, 2, 1, 0, 2]]), num_nodes=3)
         >>> store = from_pyg([triangle])
         >>> store.levels["bond"].arrays["source"].tolist(), store.levels["bond"].arrays["target"].tolist()

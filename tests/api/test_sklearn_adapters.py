@@ -10,7 +10,6 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import check_estimators_unfitted
 
 from molgraph import MoleculeClassifier, MoleculeRegressor
 from molgraph.base.errors import DataError, UsageError
@@ -138,6 +137,8 @@ def test_standard_deviations_are_given_by_models_that_have_them() -> None:
 
 @pytest.mark.parametrize("adapter", [MoleculeRegressor, MoleculeClassifier])
 def test_what_scikit_learn_expects_of_refusals(adapter) -> None:
+    from sklearn.utils.estimator_checks import check_estimators_unfitted  # imports scipy's and its own tests
+
     check_estimators_unfitted(adapter.__name__, adapter("random_forest"))
     with pytest.raises(DataError, match="X and y are empty") as refused:
         adapter("random_forest").fit([], [])

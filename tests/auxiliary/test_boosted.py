@@ -18,8 +18,6 @@ from molgraph.data.table import make_table
 from tests.contract.test_methods import labelled
 from tests.tiny import series
 
-xgboost = pytest.importorskip("xgboost")
-catboost = pytest.importorskip("catboost")
 SMALL = {XGBoost: {"n_estimators": 30, "n_bits": 128}, MapLight: {"iterations": 30, "n_bits": 64}}
 SETTINGS: dict[str, str] = {}
 
@@ -27,6 +25,8 @@ SETTINGS: dict[str, str] = {}
 @pytest.fixture(scope="module", autouse=True)
 def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A folder of features: MapLight's cost 10 ms a molecule, and every test asks for the same ones."""
+    for library in ("xgboost", "catboost"):
+        pytest.importorskip(library)
     SETTINGS["store"] = str(tmp_path_factory.mktemp("store"))
     return SETTINGS["store"]
 
@@ -37,6 +37,9 @@ def make(kind: type[Method], **params) -> Method:
 
 def theirs(monkeypatch: pytest.MonkeyPatch, kind: type[Method], method: Method, table) -> np.ndarray:
     """What the library itself predicts from the model that the method makes of it."""
+    import catboost
+    import xgboost
+
     made = []
     if kind is XGBoost:
         train = xgboost.train

@@ -16,8 +16,12 @@ from molgraph.data.table import make_table
 from tests.contract.test_methods import labelled
 from tests.tiny import mixed, series
 
-chemprop = pytest.importorskip("chemprop")
-pytest.importorskip("deepchem")
+
+@pytest.fixture(scope="module", autouse=True)
+def chemprop():
+    """The library, imported when a test runs: it takes seconds, which collecting has not."""
+    pytest.importorskip("deepchem")
+    return pytest.importorskip("chemprop")
 
 
 def small(**params) -> Chemprop:
@@ -39,7 +43,7 @@ def test_targets_of_a_kind_share_a_network() -> None:
     ]
 
 
-def test_the_network_is_chemprops_and_its_numbers_too() -> None:
+def test_the_network_is_chemprops_and_its_numbers_too(chemprop) -> None:
     table = series(32)
     method = small().fit(table)
     (model,), outputs = method.fitted.models, method.fitted.outputs

@@ -45,7 +45,6 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     smiles = [Chem.CanonSmiles(s) for s in chembl2321810().to_frame()["smiles"][:300]]
     rows = [f"{s}.[NH4+].{'C' * n},{n + i / 300},1,2" for n in range(1, 31) for i, s in enumerate(smiles)]
     (folder / "library.csv").write_text("smiles,y,f,g\n" + "\n".join(rows), encoding="utf-8")
-    (folder / "small.csv").write_text("smiles,y,f,g\n" + "\n".join(rows[:900]), encoding="utf-8")
     return folder
 
 
@@ -73,21 +72,12 @@ def pressed(code: str, *words: object, cwd: Path, wait: float = 0.1) -> tuple[in
 @pytest.mark.parametrize(
     ("place", "words", "kept"),
     [
-        ("molgraph.chem.standardise:map_molecules", "predict FOREST LIBRARY -o out.csv", ""),
-        ("molgraph.chem.descriptors:_compute", "predict FOREST SMALL -o out.csv --threads 1", ""),
         ("molgraph.train.pipelined_predict:start_worker", "predict NETWORK LIBRARY -o out.csv", ""),
-        ("molgraph.chem.standardise:map_molecules", "train LIBRARY -t y --epochs 1 -o m.mgm", ""),
         ("molgraph.evaluate.benchmark.local:LocalEngine.start", "bench run quick -o bench", "goes on from here"),
-        ("molgraph.data.featurize:featurize", "data featurize SMALL -o store", ""),
     ],
 )
 def test_ctrl_c_while_rows_are_worked_on(library: Path, tmp_path: Path, place: str, words: str, kept: str) -> None:
-    files = {"FOREST": "tests/golden/0.1.0-forest.mgm", "NETWORK": "tests/golden/0.1.0-dmpnn.mgm"}
-    files = {
-        "LIBRARY": library / "library.csv",
-        "SMALL": library / "small.csv",
-        **{name: ROOT / path for name, path in files.items()},
-    }
+    files = {"LIBRARY": library / "library.csv", "NETWORK": ROOT / "tests/golden/0.1.0-dmpnn.mgm"}
     told = [files.get(word, word) for word in words.split()]
     code, text, seconds = pressed(BEGIN + f"tell({place!r})\nmain()", *told, cwd=tmp_path)
     assert code == 130 and seconds < LATEST, text

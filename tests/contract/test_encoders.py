@@ -71,9 +71,26 @@ def batch(store: GraphStore) -> GraphBatch:
     return collate(store, np.arange(len(SMILES)))
 
 
+@cache
+def nasty(featuriser: type[Featuriser]) -> GraphStore:
+    """The graphs of all nasty molecules, made once for each featuriser."""
+    lines = NASTY.read_text(encoding="utf-8").splitlines()[1:]  # after the header
+    return featuriser().featurise([line.split("\t")[0] for line in lines])
+
+
+def nasty_of(name: str) -> GraphStore:
+    return nasty(type(featuriser_of(name, "molecule")))
+
+
 def build(name: str, seed: int = 0) -> Encoder:
     torch.manual_seed(seed)
     return entry("encoder", name).value(store_of(name).spec)
+
+
+def build_small(name: str) -> Encoder:
+    torch.manual_seed(0)
+    make = entry("encoder", name).value
+    return make(store_of(name).spec, **make.small)
 
 
 def tensors(batch: GraphBatch) -> list[Tensor]:
@@ -160,30 +177,31 @@ class TestEveryEncoder:
         clean = graphs(encoder, collate(featuriser.featurise([values[4], values[0]]), np.arange(2)))
         torch.testing.assert_close(out[[0, 2]], clean, rtol=0, atol=1e-5)
 
-    @pytest.mark.parametrize("n", [(0,), (0, None), (None,), (None, None), ()])
-    def test_the_smallest_batches_train(self, name: str, n: tuple[int | None, ...]) -> None:
+    def test_the_smallest_batches_train(self, name: str) -> None:
         """One entity of one row, entities that cannot be read, and no entity at all."""
-        encoder = build(name).train()
+        encoder = build_small(name).train()
         featuriser, values = entities(name)
-        few = featuriser.featurise([*("not one" if i is None else values[i] for i in n), values[4]])
-        out = encoder(collate(few, np.arange(len(n)))).graphs
-        assert out.shape == (len(n), encoder.d_out)
-        out.sum().backward()
-        assert out.isfinite().all()
-        assert all(p.grad is None or p.grad.isfinite().all() for p in encoder.parameters())
+        for n in ((0,), (0, None), (None,), (None, None), ()):
+            encoder.zero_grad()
+            few = featuriser.featurise([*("not one" if i is None else values[i] for i in n), values[4]])
+            out = encoder(collate(few, np.arange(len(n)))).graphs
+            assert out.shape == (len(n), encoder.d_out), n
+            out.sum().backward()
+            assert out.isfinite().all(), n
+            assert all(p.grad is None or p.grad.isfinite().all() for p in encoder.parameters()), n
 
-    def test_nasty_molecules(self, name: str, batch: GraphBatch) -> None:
+    def test_nasty_molecules(self, name: str) -> None:
         if "molecule" not in entry("encoder", name).value.reads:
             return
-        lines = NASTY.read_text(encoding="utf-8").splitlines()[1:]  # after the header
-        nasty = featuriser_of(name, "molecule").featurise([line.split("\t")[0] for line in lines])
-        encoder = build(name)
-        out = encoder.train()(collate(nasty, np.arange(len(lines)))).graphs
-        assert out.shape[0] == len(lines) and out.isfinite().all()
+        store, encoder = nasty_of(name), build_small(name).train()
+        batch = collate(store, np.arange(len(store)))
+        out = encoder(batch).graphs
+        assert out.shape[0] == len(store) and out.isfinite().all()
         out.pow(2).mean().backward()
         assert all(p.grad is None or p.grad.isfinite().all() for p in encoder.parameters())
-        assert (nasty.status == "ok").sum() > 20
-        assert (out[torch.from_numpy(nasty.status == "ok")].abs().sum(1) > 0).all()
+        assert (store.status == "ok").sum() > 20
+        assert (out[torch.from_numpy(store.status == "ok")].abs().sum(1) > 0).all()
+        assert graphs(encoder, batch).isfinite().all()
 
     def test_every_parameter_is_reached_by_a_finite_gradient(self, name: str, batch: GraphBatch) -> None:
         encoder = build(name).train()
@@ -258,9 +276,9 @@ class TestEveryEncoder:
             loss = (head(encoded.graphs) - y).pow(2).mean()
             (loss + sum(encoded.penalties.values())).backward()
             optimiser.step()
-            if loss < 0.01:
+            if loss < 0.1:
                 break
-        assert loss < 0.01
+        assert loss < 0.1, "of a variance of 1"
 
     def test_computing_rows_that_look_alike_once_changes_nothing(self, name: str, batch: GraphBatch) -> None:
         encoder = build(name).eval()

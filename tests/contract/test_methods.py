@@ -1,9 +1,10 @@
-"""What every registered method must do, whoever wrote it."""
+"""What every registered method must do, whoever wrote it; trials of shared code have the members of ``members.py``."""
 
 from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,17 @@ from molgraph.base.optional import EXTRAS
 from molgraph.data.labels import check_targets
 from molgraph.data.read import read_table
 from molgraph.data.table import Table, make_table
+from molgraph.train.inputs import example_table, trial_inputs
 from molgraph.train.make_method import make_method
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.modelwriter import plain
+from tests.contract.members import standing, two_of
 from tests.tiny import mixed, series
 
-# Encoders of other entities meet their trials in test_encoders.py.
-ENCODERS = {name for name in registry.names("encoder") if "molecule" in registry.get("encoder", name).reads}
-NAMES = sorted({*registry.names("method"), *ENCODERS} - {"graph"})
+# All encoders are trained by one method: two stand for it here, the others have one trial below and test_encoders.py.
+NAMES = sorted({*registry.names("method"), *two_of("GraphMethod")} - {"graph"})
+SHARED = sorted({*standing("method"), *two_of("GraphMethod")} - {"graph"})
 KINDS = {
     "regression": Target("y"),
     "binary": Target("y", "binary"),
@@ -55,6 +58,14 @@ def labelled(kind: str, n: int = 32) -> Table:
     table = series(n)
     y = table.y if kind == "regression" else np.arange(n)[:, None] % (2 if kind == "binary" else 3)
     return make_table(list(table.smiles), targets=(KINDS[kind],), y=y)
+
+
+def readable(table: Table, name: str) -> Table:
+    """The table, or one of as many examples of what an encoder reads instead of molecules."""
+    encoder = registry.get("encoder", name) if name in registry.names("encoder") else None
+    if encoder is None or "molecule" in encoder.reads:
+        return table
+    return replace(table, entities=example_table(trial_inputs(name), (), len(table)).entities)
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +129,7 @@ def test_what_a_method_needs_it_says(name, monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, "two", True])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHARED)
 def test_threads_that_cannot_be_are_refused(name, threads):
     method = quick(name)
     inner = getattr(method, "params", None)
@@ -184,6 +195,20 @@ def test_classes_have_probabilities(name, kind):
         np.testing.assert_allclose(found.value.sum(axis=1), 1, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", sorted({*registry.names("encoder")} - {*NAMES}))
+def test_an_encoder_is_trained_kept_and_read_back(name, tmp_path):
+    """What the other trials ask of two encoders, for each of the others in one fit."""
+    table = readable(mixed(24), name)
+    method, again = (quick(name).fit(table) for _ in range(2))
+    found = method.predict(table)
+    assert np.isfinite(found.value[found.ok]).all() and np.isnan(found.value[~found.ok]).all() and found.ok.sum() >= 20
+    assert found.value.tobytes() == again.predict(table).value.tobytes(), "the same seed gives the same answers"
+    assert found.columns == ("a", "b", "c:x", "c:y", "c:z") and all(found.reason[~found.ok])
+    path = Model(method, targets=table.row_targets, feature_names=table.feature_names).save(tmp_path / "model.mgm")
+    assert verify(path).largest_gap == 0
+    assert load_model(path).method.predict(table).value.tobytes() == found.value.tobytes()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_same_seed_same_answers(name):
     table = labelled("regression")
@@ -192,7 +217,7 @@ def test_same_seed_same_answers(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHARED)
 def test_several_targets_missing_labels_weights_features_and_bad_rows(name):
     table = mixed()
     found = quick(name).fit(table, mixed(seed=1)).predict(table)
@@ -215,7 +240,7 @@ UNLEARNABLE = {
 
 
 @pytest.mark.parametrize("fault", UNLEARNABLE)
-@pytest.mark.parametrize("name", [*NAMES, None])
+@pytest.mark.parametrize("name", [*SHARED, None])
 def test_targets_that_cannot_be_learned_are_refused_in_the_same_words(name, fault):
     kind, y = UNLEARNABLE[fault]
     table = make_table(list(series(8).smiles), targets=(KINDS[kind],), y=y)
@@ -226,7 +251,7 @@ def test_targets_that_cannot_be_learned_are_refused_in_the_same_words(name, faul
     assert str(found.value) == str(expected.value)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHARED)
 def test_nothing_to_learn_from_is_refused_in_the_same_words(name):
     bad = make_table(["oops", "", None], targets=(Target("y"),), y=[1, 2, 3])
     with pytest.raises(DataError, match="none of the 3 rows holds a molecule") as found:
@@ -240,7 +265,7 @@ def test_nothing_to_learn_from_is_refused_in_the_same_words(name):
         quick(name).predict(series(3))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHARED)
 def test_infinite_labels_of_rows_that_cannot_be_read_do_not_matter(name):
     y = [1, np.inf, 2, 3]
     table = make_table(["CCO", "oops", "CCN", "CCC"], targets=(Target("y"),), y=y)
@@ -275,7 +300,7 @@ def test_typing_errors_are_answered_with_the_nearest_name():
     assert make_method("dmpnn", depth=2, params={"d_hidden": 9}).params == {"depth": 2, "d_hidden": 9}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHARED)
 def test_the_reader_feeds_every_method(name, tmp_path):
     (tmp_path / "a.csv").write_text("smiles,y\nCCO,1\nCCN,2\noops,3\nCCC,\n")
     table = read_table(tmp_path / "a.csv", targets=["y"])

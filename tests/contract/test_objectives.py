@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,12 @@ def method(name: str, **params: Any) -> GraphMethod:
     return GraphMethod("dmpnn", **{**small, "epochs": 3, "threads": 1, "objective": name, **params})
 
 
+@cache
+def fitted(name: str) -> GraphMethod:
+    """Fitted once, for the trials that compare with it."""
+    return method(name).fit(table(name), table(name, 1))
+
+
 @pytest.mark.parametrize("name", names("objective"))
 class TestEveryObjective:
     def test_says_what_it_is(self, name: str) -> None:
@@ -45,23 +52,22 @@ class TestEveryObjective:
 
     @pytest.mark.slow
     def test_it_trains_by_gradient_descent(self, name: str) -> None:
-        fitted = method(name, epochs=40, batch_size=64, patience=None, learning_rate=0.01).fit(
+        fitted = method(name, epochs=20, batch_size=64, patience=None, learning_rate=0.01).fit(
             table(name), table(name, 1)
         )
         assert fitted.curves is not None
         losses = fitted.curves["train_loss"].to_numpy()
-        assert np.isfinite(losses).all() and losses[-8:].mean() < losses[:4].mean()
+        assert np.isfinite(losses).all() and losses[-4:].mean() < losses[:2].mean()
         assert np.isfinite(fitted.curves["valid_loss"]).all()
 
-    @pytest.mark.slow
-    def test_same_seed_same_weights(self, name: str) -> None:
-        one, two, other = (weights_of(method(name, seed=seed).fit(table(name), table(name, 1))) for seed in (3, 3, 4))
-        assert same_bits(one, two) and not same_bits(one, other)
+    def test_another_seed_gives_other_weights(self, name: str) -> None:
+        other = method(name, seed=4).fit(table(name), table(name, 1))
+        assert not same_bits(weights_of(fitted(name)), weights_of(other))
 
     def test_a_fit_that_was_stopped_goes_on_exactly(
         self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        whole = method(name, checkpoint_seconds=0.0).fit(table(name), table(name, 1), workdir=tmp_path / "whole")
+        """And so the same seed gives the same weights."""
         left, after_step = iter(range(4)), entry("objective", name).value.after_step
 
         def stopping(self: Objective, network: Any, state: StepState) -> None:
@@ -72,12 +78,11 @@ class TestEveryObjective:
         with monkeypatch.context() as patch:
             patch.setattr(entry("objective", name).value, "after_step", stopping)
             with pytest.raises(Interrupted):
-                method(name, checkpoint_seconds=0.0).fit(table(name), table(name, 1), workdir=tmp_path / "cut")
-        again = method(name, checkpoint_seconds=0.0).fit(table(name), table(name, 1), workdir=tmp_path / "cut")
-        assert same_bits(weights_of(again), weights_of(whole))
+                method(name, checkpoint_seconds=0.0).fit(table(name), table(name, 1), workdir=tmp_path)
+        again = method(name, checkpoint_seconds=0.0).fit(table(name), table(name, 1), workdir=tmp_path)
+        assert same_bits(weights_of(again), weights_of(fitted(name)))
 
     def test_what_it_taught_is_kept(self, name: str) -> None:
-        fitted = method(name).fit(table(name), table(name, 1))
-        state = fitted.state()
+        state = fitted(name).state()
         again = GraphMethod.from_state(State(dict(state.arrays), state.meta))
-        assert fitted.predict(table(name)).value.tobytes() == again.predict(table(name)).value.tobytes()
+        assert fitted(name).predict(table(name)).value.tobytes() == again.predict(table(name)).value.tobytes()

@@ -1,4 +1,4 @@
-"""Trials of every registered encoder, norm, readout and pooling with odd graphs, nasty molecules and huge graphs."""
+"""Trials of every registered encoder with odd and huge graphs; of norms, readouts and poolings with odd ones too."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from molgraph.nn.atom_encoder import AtomEncoder
 from molgraph.nn.encoder import Encoder
 from molgraph.train.inputs import featuriser_of
 from molgraph.train.method import GraphMethod
-from tests.contract.test_encoders import ENCODERS, NASTY
+from tests.contract.members import two_of
+from tests.contract.test_encoders import ENCODERS, nasty_of
 
 PAIRS = ("dag", "graphgps", "pyg_pool", "structpool", "weave")  # those that may refuse a large graph
 OF_GRAPHS = [name for name in ENCODERS if "graph" in get("encoder", name).reads]
@@ -41,16 +42,21 @@ OPTIONS: dict[str, list[dict[str, Any]]] = {  # beside norms and readouts, the c
 
 
 def choices(name: str, which: str) -> list[dict[str, Any]]:
-    """The default and further options of an encoder, and the norms and readouts that no other trial has.
+    """Options of an encoder: the default (molecules: in test_encoders), those above, and norms and readouts.
 
-    Those of atom encoders stand in test_atom_encoders; here are those of one of them, and of the encoders that pool.
+    All of these with one atom encoder and those that pool, and two of each with others that take them.
     """
-    taken = inspect.signature(get("encoder", name).__init__).parameters
-    tried = name != "gin" and issubclass(get("encoder", name), AtomEncoder)
-    if tried or which not in ("bare", "molecules"):
-        return [{}, *OPTIONS.get(name, [])]
-    parts = [{part: each} for part in ("norm", "readout") if part in taken for each in names(part)]
-    return [{}, *OPTIONS.get(name, []), *parts]
+    make = get("encoder", name)
+    taken, whole = inspect.signature(make.__init__).parameters, name in ("gin", *two_of("PoolingNet"))
+    tried = which not in ("bare", "molecules") or (issubclass(make, AtomEncoder) and not whole)
+    tried |= which == "molecules" and name != "gin"
+    parts = [
+        {part: each}
+        for part, base in (("norm", "Norm"), ("readout", "Readout"))
+        for each in (names(part) if whole else two_of(base))
+        if part in taken and not tried
+    ]
+    return [{}] * (which != "molecules") + OPTIONS.get(name, []) + parts
 
 
 def graph(n: int, *edges: tuple[int, int], **arrays: Any) -> Graph:
@@ -77,8 +83,7 @@ GRAPHS = {"bare": BARE, "rich": RICH, "without edges": [graph(1), graph(3)]}
 @cache
 def odd(name: str, which: str) -> GraphStore:
     if which == "molecules":
-        lines = NASTY.read_text(encoding="utf-8").splitlines()[1:]
-        return featuriser_of(name, "molecule").featurise([line.split("\t")[0] for line in lines])
+        return nasty_of(name)
     return featuriser_of(name, "graph").featurise([*GRAPHS[which], None])
 
 
@@ -102,9 +107,10 @@ def train(encoder: Encoder, batch: GraphBatch, words: object) -> None:
         assert encoder.eval()(batch).graphs.isfinite().all(), words
 
 
-@pytest.mark.parametrize("name", OF_GRAPHS)
-@pytest.mark.parametrize("which", [*GRAPHS, "molecules"])
-def test_odd_graphs_train_together_alone_and_not_at_all(name: str, which: str) -> None:
+@pytest.mark.parametrize(
+    ("which", "name"), [(which, e) for which in (*GRAPHS, "molecules") for e in OF_GRAPHS if choices(e, which)]
+)
+def test_odd_graphs_train_together_alone_and_not_at_all(which: str, name: str) -> None:
     store = odd(name, which)
     for i, params in enumerate(choices(name, which)):
         encoder = build(name, store, **params)

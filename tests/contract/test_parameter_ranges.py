@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,12 +14,16 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import MolgraphError, UsageError
 from molgraph.base.parameters import type_hints
 from molgraph.base.ranges import HUGE, Range
+from molgraph.data.batch import collate
 from molgraph.data.table import Table, make_table
-from molgraph.train.inputs import example_table, trial_inputs
+from molgraph.train.inputs import featuriser_of
 from molgraph.train.make_method import make_method
-from tests.contract.test_methods import small
+from molgraph.train.network import encoder_params
+from tests.contract.members import two_of
+from tests.contract.test_methods import NAMES as METHODS
+from tests.contract.test_methods import readable, small
 
-NAMES = sorted({*registry.names("method"), *registry.names("encoder")} - {"graph", "mean"})
+NAMES = sorted({*METHODS, *registry.names("encoder")} - {"mean"})
 ODD: tuple[float, ...] = (-1, 0, 10**12, 1e300, -0.5, 1.5)
 SECONDS = 60  # for one fit of twelve rows
 #: smaller still, where a method has the parameter: a trial fits it some hundred times
@@ -56,25 +59,23 @@ def tiny(kind: str) -> Table:
     return make_table([f"{'C' * n}O" for n in range(1, 13)], targets=(target,), y=y)
 
 
-def readable(table: Table, name: str) -> Table:
-    """The table, or one of as many examples of what an encoder reads instead of molecules."""
-    encoder = registry.get("encoder", name) if name in registry.names("encoder") else None
-    if encoder is None or "molecule" in encoder.reads:
-        return table
-    return replace(table, entities=example_table(trial_inputs(name), (), len(table)).entities)
+def numbers(hint: Any) -> list[float]:
+    """Odd numbers for a parameter, and the ends of its range where they cost little."""
+    edges = [edge for r in leaves(hint) if isinstance(r, Range) for edge in (r.low, r.high)]
+    tried = [*ODD, *(edge for edge in edges if edge < 100 or int not in leaves(hint))]
+    return tried if int in leaves(hint) else [float(value) for value in tried]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted({*METHODS} - {"mean"}))
 def test_every_number_works_or_is_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
     cls = registry.get("method", name if name in registry.names("method") else "graph")
     for library in () if name == "ensemble" else cls.needs:
         pytest.importorskip(library)
     table, faults = readable(tiny("regression"), name), []
     for key, hint in numeric(name).items():
-        edges = [edge for r in leaves(hint) if isinstance(r, Range) for edge in (r.low, r.high)]
-        for value in [*ODD, *(edge for edge in edges if edge < 100 or int not in leaves(hint))]:
-            settings = {**smallest(name), key: value if int in leaves(hint) else float(value)}
+        for value in numbers(hint):
+            settings = {**smallest(name), key: value}
             settings |= {"store": str(tmp_path)} if name == "maplight" else {}  # its descriptors take the longest
             started = time.perf_counter()
             try:
@@ -86,6 +87,29 @@ def test_every_number_works_or_is_refused_in_a_sentence(name: str, tmp_path: Pat
                 faults.append(f"{key}={value}: {type(error).__name__}: {str(error)[:80]}")
             if time.perf_counter() - started > SECONDS:
                 faults.append(f"{key}={value}: {time.perf_counter() - started:.0f} s")
+    assert not faults
+
+
+@pytest.mark.parametrize("name", sorted({*registry.names("encoder")} - {*two_of("GraphMethod")}))
+def test_every_number_of_an_encoder_works_or_is_refused_in_a_sentence(name: str) -> None:
+    """Its own numbers alone, in one step: those of the training around it are tried with two encoders above."""
+    make = registry.get("encoder", name)
+    featuriser = featuriser_of(name, make.reads[0])
+    store, faults = featuriser.featurise(featuriser.examples[:3]), []
+    for key, hint in numeric(name).items():
+        for value in numbers(hint) if key in encoder_params(name) else ():
+            settings = {**make.small, key: value}
+            try:
+                make_method(name, params=settings)
+                made = make(store.spec, **settings).train()(collate(store, np.arange(len(store)))).graphs
+                made.sum().backward()
+                if not made.isfinite().all():
+                    faults.append(f"{key}={value}: not finite")
+            except (UsageError, ValueError) as error:  # a fit makes the second into the first
+                if key not in str(error):
+                    faults.append(f"{key}={value}: {error}")
+            except Exception as error:
+                faults.append(f"{key}={value}: {type(error).__name__}: {str(error)[:80]}")
     assert not faults
 
 

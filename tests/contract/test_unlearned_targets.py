@@ -1,4 +1,4 @@
-"""Tables of many sparse targets: one that the training part cannot teach is left out with a reason, by every method."""
+"""Tables of sparse targets: one that no training label teaches is left out with a reason, by each base class."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from molgraph.evaluate import metrics
 from molgraph.train.model import Model
 from molgraph.train.modelfile import load_model, verify
 from molgraph.train.modelwriter import plain
-from tests.contract.test_methods import NAMES, quick
+from tests.contract.test_methods import SHARED, quick
 from tests.tiny import series
 
 NAN = float("nan")
@@ -58,9 +58,9 @@ def columns_of(table: Table, names: tuple[str, ...]) -> np.ndarray:
     return np.array([t.name in names for t in table.row_targets for _ in t.columns])
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=SHARED)
 def fitted(request: pytest.FixtureRequest) -> Method:
-    """Each method, fitted once, with a validation part in which all targets vary."""
+    """Each of them, fitted once, with a validation part in which all targets vary."""
     return quick(request.param).fit(sparse(), sparse(20, 100, vary=True))
 
 
@@ -116,7 +116,7 @@ def test_a_file_that_names_other_targets_is_refused(fitted: Method) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHARED)
 def test_what_stands_in_an_empty_target_changes_nothing(name: str) -> None:
     """The same fit, to the bit, whatever constant it holds; for a classical method also as if it were not there."""
     some = sparse(faulty=("flat",))
@@ -134,7 +134,7 @@ def test_what_stands_in_an_empty_target_changes_nothing(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHARED)
 @pytest.mark.parametrize("faulty", FAULTY)
 def test_each_fault_alone_beside_others(name: str, faulty: str) -> None:
     method = quick(name).fit(sparse(faulty=(faulty,)))
@@ -144,7 +144,7 @@ def test_each_fault_alone_beside_others(name: str, faulty: str) -> None:
     np.testing.assert_array_equal(np.isnan(found.value[0]), columns_of(sparse(8, 200, (faulty,)), (faulty,)))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHARED)
 def test_where_nothing_is_left_to_learn_it_is_an_error_in_the_same_words(name: str) -> None:
     table = sparse().with_targets(["rare", "flat", "none"])
     with pytest.raises(DataError, match=r"none of the 3 targets can be learnt \(rare: only class 0 among 31") as caught:
@@ -154,7 +154,7 @@ def test_where_nothing_is_left_to_learn_it_is_an_error_in_the_same_words(name: s
         quick(name).fit(table.with_targets(["flat"]))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SHARED)
 def test_labels_of_rows_that_weigh_nothing_do_not_count(name: str) -> None:
     y = np.array([[0.0, 1.0], [0.0, 2.0], [1.0, 3.0], [NAN, 4.0]])
     targets = (Target("a", "binary"), Target("b"))

@@ -37,6 +37,7 @@ def learned(parts: list[nn.Module], answer: Callable[[Tensor, Relation], Tensor]
     return float(F.mse_loss(answer(x, members).detach(), y) / y.var())
 
 
+@pytest.mark.slow
 def test_fspool_learns_the_range_of_a_set_where_sum_and_mean_do_not() -> None:
     """Zhang et al. 2019: half the error of a sum or a mean at most, with no more parameters in the rest."""
 

@@ -90,6 +90,7 @@ def test_the_bound_is_the_evidence_at_the_exact_posterior_and_lower_by_the_diver
         assert (gap > 0).all()
 
 
+@pytest.mark.slow
 def test_more_points_make_the_importance_weighted_bound_tighter() -> None:
     model = Linear()
     exact = model.posterior

@@ -69,6 +69,7 @@ def test_an_accuracy_is_monitored_of_classes_alone() -> None:
         small(monitor="accuracy").fit(series(16))
 
 
+@pytest.mark.slow
 def test_few_rows_get_more_epochs_where_steps_are_asked_for():
     train, valid = series(64), series(32, 100)
     asked = {"epochs": 4, "batch_size": 32, "patience": 1, "warmup_epochs": 1.0}
