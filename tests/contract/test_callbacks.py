@@ -1,4 +1,4 @@
-"""Trials that every registered callback meets: it trains, stacks, stops and resumes, and costs nothing where it is off."""
+"""Trials that every registered callback meets: it trains, stacks, is stopped and goes on."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 import molgraph
 from molgraph.base.contracts import State
 from molgraph.base.registry import entry, get, names
 from molgraph.train.callback import Callback
 from molgraph.train.method import GraphMethod
-from molgraph.train.objective import Loss, StepState
+from molgraph.train.objective import StepState
 from molgraph.train.runtime import Interrupted
 from tests.tiny import same_bits, series, small, weights_of
 
@@ -29,7 +27,9 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def fine_tuned(callback: str | None, start: str, workdir: Path | None = None, **params: Any) -> GraphMethod:
-    method = small(**{"init": start, "callback": callback, "threads": 1, "epochs": 4, "checkpoint_seconds": 0.0, **params})
+    method = small(
+        **{"init": start, "callback": callback, "threads": 1, "epochs": 4, "checkpoint_seconds": 0.0, **params}
+    )
     return method.fit(series(32), series(16, 100), workdir=workdir)
 
 
