@@ -134,10 +134,8 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def tuned(start: str, callback: str | None, *, valid: bool = True, **params: Any) -> Any:
-    method = small(
-        **{"encoder": "gin", "params": {}, "epochs": 4, "threads": 1, "init": start, **params}, callback=callback
-    )
-    return method.fit(series(32), series(16, 100) if valid else None)
+    how = {"encoder": "gin", "params": {}, "epochs": 4, "threads": 1, "init": start, "callback": callback}
+    return small(**{**how, **params}).fit(series(32), series(16, 100) if valid else None)
 
 
 def encoder_of(method: Any) -> dict[str, np.ndarray]:
