@@ -25,6 +25,7 @@ COMMANDS = {
     "oracle": "molgraph optimise generator.mgm --objective {name} -o found.csv",
     "search": "molgraph optimise generator.mgm --objective qed --search {name} -o found.csv",
     "objective": "molgraph pretrain {data} --objective {name} -o encoder.mgm",
+    "callback": "molgraph train {data} -m dmpnn --callback {name}",
     "optimizer": "molgraph train {data} -m dmpnn --optimizer {name}",
     "schedule": "molgraph train {data} -m dmpnn --schedule {name}",
 }

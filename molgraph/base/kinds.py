@@ -29,6 +29,7 @@ KINDS: dict[str, Kind] = {
     "objective": Kind(("molgraph.train.objective", "molgraph.train.objectives.*"), "--objective '{name}(NAME=VALUE)'"),
     "optimizer": Kind(("molgraph.train.optimizers",), "--optimizer '{name}(NAME=VALUE)'"),
     "schedule": Kind(("molgraph.train.optimizers",), "--schedule '{name}(NAME=VALUE)'"),
+    "callback": Kind(("molgraph.train.callbacks.*",), "--callback '{name}(NAME=VALUE)'"),
     "encoder": Kind(("molgraph.models.*",), PARAMS),
     "metric": Kind(("molgraph.evaluate.metrics",)),
     "generator": Kind(("molgraph.generate.*",), PARAMS),

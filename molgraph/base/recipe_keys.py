@@ -149,6 +149,10 @@ class GradientDescent(Section):
     weight_decay: Annotated[FromZero, Option("Pull of the weights towards zero.", "X")] = 0.0
     gradient_clip: Annotated[AboveZero | None, Option("Largest norm of a step's gradient.", "X")] = 10.0
     objective: Annotated[str, Option("What a step minimises: molgraph models --kind objective.", "NAME")] = "supervised"
+    callback: Annotated[
+        str | None,
+        Option("Changes of training, joined by +: molgraph models --kind callback.", "NAME"),
+    ] = None
 
 
 class TrainingSection(GradientDescent):

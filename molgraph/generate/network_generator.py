@@ -23,6 +23,7 @@ from molgraph.base.seeds import derive
 from molgraph.data.table import Table
 from molgraph.generate.smiles_tokens import is_vocabulary
 from molgraph.train.archive import refused
+from molgraph.train.callback import as_trained, make_callbacks
 from molgraph.train.checkpoint import fingerprint
 from molgraph.train.engine import fit_network
 from molgraph.train.objective import Objective
@@ -163,7 +164,8 @@ class NetworkGenerator(Generator):
             made = cls(**state.meta["params"])
             made.check()
             vocabulary = made.vocabulary_from_json(state.meta["vocabulary"])
-            network = restore_network(cls.name, partial(made.build, vocabulary), state.arrays)
+            build = partial(made.build, vocabulary)
+            network = restore_network(cls.name, lambda: as_trained(build(), made.callback), state.arrays)
             made.fitted = Fitted(network, vocabulary)
             made.curves, made.best_epoch, made.notes = restore_history(state.meta)
         return made
@@ -174,5 +176,6 @@ class NetworkGenerator(Generator):
         cores(self.threads)
         for kind in ("optimizer", "schedule"):
             registry.entry(kind, getattr(self, kind))
+        make_callbacks(self.callback, start=False)
         check_precision(self.precision)
         resolve_device(self.device)

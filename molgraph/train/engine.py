@@ -22,9 +22,12 @@ from molgraph.base.recipe_keys import GRADIENT_DESCENT, GradientDescent
 from molgraph.base.seeds import derive, generator
 from molgraph.data.loader import batch_order, make_ahead
 from molgraph.train import checkpoint
+from molgraph.train.callback import make_callbacks
 from molgraph.train.checkpoint import CURVES, Progress
+from molgraph.train.learner import Learner
 from molgraph.train.objective import Loss, Objective, StepState
-from molgraph.train.optimizers import Steps, learning_rate, make_optimizer, stretched
+from molgraph.train.optimizers import make_optimizer, stretched
+from molgraph.train.phases import Timeline, decay_groups
 from molgraph.train.runtime import Interrupted, launch, lightning_quiet, make_fabric, watch_ctrl_c
 from molgraph.train.samples import Sample, Samples
 
@@ -56,19 +59,6 @@ class Learned(NamedTuple):
     curves: list[dict[str, float]]
 
 
-class Learner(nn.Module):
-    """A network with the objective that trains it: one module, so that checkpoints and processes have both."""
-
-    def __init__(self, network: Any, objective: Objective) -> None:
-        super().__init__()
-        self.network, self.objective = network, objective
-
-    def forward(self, batch: Any, state: StepState) -> Loss:
-        """The objective's loss of a batch, whose parts are for the curves alone."""
-        found: Loss = self.objective(self.network, batch, state)
-        return found._replace(parts={name: value.detach() for name, value in found.parts.items()})
-
-
 class Fit:
     """Train a network, or go on from the checkpoint in the plan's folder, to the same weights to the bit.
 
@@ -82,7 +72,7 @@ class Fit:
         self.steps = len(batch_order(len(train), plan.how.batch_size, least=plan.least_rows))
         self.how = how = stretched(plan.how, self.steps)
         self.epochs = cast(int, how.epochs)
-        self.rates = Steps(how.learning_rate, int(how.warmup_epochs * self.steps), self.epochs * self.steps)
+        self.total_steps = self.epochs * self.steps
         self.path = None if plan.folder is None else plan.folder / checkpoint.FILE_NAME
         self.progress = Progress()
         self.saved_at = 0.0
@@ -97,8 +87,9 @@ class Fit:
         plan, how = self.plan, self.how
         self.fabric, self.objective = fabric, learner.objective
         self.prepare: Callable[[Sample], None] = learner.network.prepare
-        turns = self.objective.turns(learner.network)
-        made = [make_optimizer(how.optimizer, own, how.learning_rate, how.weight_decay) for own in turns]
+        self.phases = Timeline(learner.network, learner.callbacks, how, self.steps)
+        groups = [decay_groups(own, learner, how.weight_decay) for own in learner.turns()]
+        made = [make_optimizer(how.optimizer, own, how.learning_rate, how.weight_decay) for own in groups]
         self.learner, *optimizers = fabric.setup(learner, *made)
         self.optimizers = tuple(optimizers)
         torch.manual_seed(derive(plan.seed, "dropout", fabric.global_rank))
@@ -120,6 +111,7 @@ class Fit:
                     line.advance()
                     self._pause(pressed.is_set(), began)
                 line.describe(self._close_epoch(began))
+        self.phases.leave()
         if fresh:
             self._save()
         return Learned(now.best, now.best_epoch + 1, now.curves)
@@ -134,6 +126,7 @@ class Fit:
         now, seed, least = self.progress, self.plan.seed, self.plan.least_rows
         order = batch_order(len(self.train), self.how.batch_size, seed=seed, epoch=now.epoch, least=least)
         self.learner.train()
+        self.phases.enter(now.epoch)
 
         def make(piece: tuple[int, np.ndarray]) -> Sample:
             """This process's share of a batch."""
@@ -170,9 +163,8 @@ class Fit:
 
     def _step(self, sample: Sample, step: int) -> tuple[float, int]:
         """One step of each optimiser in turn; the mean loss of the first, over all processes, and its count."""
-        rate = learning_rate(self.how.schedule, self.rates, step)
-        now, losses = self.progress, []
-        state = StepState(step, self.rates.total, now.epoch)
+        rate, now, losses = self.phases.rate(step), self.progress, []
+        state = StepState(step, self.total_steps, now.epoch)
         for turn, optimizer in enumerate(self.optimizers):
             state = state._replace(turn=turn)
             for group in optimizer.param_groups:
@@ -192,7 +184,7 @@ class Fit:
             for name, share in found.parts.items():
                 before, n = now.parts.get(name, (0.0, 0))
                 now.parts[name] = (before + float(self._reduced(share, "sum")), n + count)
-        self.objective.after_step(self.learner.module.network, state)
+        self.learner.module.after_step(state)
         return losses[0]
 
     def _close_epoch(self, began: float) -> str:
@@ -200,19 +192,20 @@ class Fit:
         now, how = self.progress, self.how
         train_loss = now.total / max(now.count, 1)
         valid_loss, parts = (float("nan"), {}) if self.valid is None else self._validate(self.valid)
-        rate = learning_rate(how.schedule, self.rates, (now.epoch + 1) * self.steps - 1)
+        rate = self.phases.rate((now.epoch + 1) * self.steps - 1)
         parts = {f"train_{name}": share / max(n, 1) for name, (share, n) in now.parts.items()} | parts
         row = dict(zip(CURVES, (now.epoch + 1, train_loss, valid_loss, rate, time.monotonic() - began), strict=True))
         now.curves.append(row | parts | row)  # a part that is called loss leaves the loss as it is
         last = now.epoch + 1 >= self.epochs
-        early = self.objective.warming_up(StepState((now.epoch + 1) * self.steps - 1, self.rates.total, now.epoch))
+        early = self.objective.warming_up(StepState((now.epoch + 1) * self.steps - 1, self.total_steps, now.epoch))
         right = parts.get("valid_accuracy", math.nan)
         score = (1 - right if how.monitor == "accuracy" else 0.0, valid_loss)
         if early or score < now.best_score or (self.valid is None and last):
             now.best_score, now.best_epoch = (math.inf, math.inf) if early else score, now.epoch
             weights = self.learner.module.network.state_dict()
             now.best = {name: value.detach().cpu().clone() for name, value in weights.items()}
-        waits = how.patience is None or self.valid is None or now.epoch - now.best_epoch < how.patience
+        since = max(now.best_epoch, self.phases.last - 1)  # no phase is left out, and the last one has its patience
+        waits = how.patience is None or self.valid is None or now.epoch - since < how.patience
         now.done = last or not waits
         now.epoch, now.position, now.total, now.count, now.seconds, now.parts = now.epoch + 1, 0, 0.0, 0, 0.0, {}
         wrong, best = now.best_score
@@ -228,7 +221,7 @@ class Fit:
         names = [*self.progress.parts, *self.objective.valid_parts]
         total = torch.zeros(2 + len(names), dtype=torch.float64, device=self.fabric.device)
         step = (self.progress.epoch + 1) * self.steps - 1
-        state = StepState(step, self.rates.total, self.progress.epoch, training=False)
+        state = StepState(step, self.total_steps, self.progress.epoch, training=False)
         order = batch_order(len(valid), VALID_BATCH, least=self.plan.least_rows)
         pieces = [*enumerate(order)][self.fabric.global_rank :: self.fabric.world_size]
         batches = make_ahead(pieces, lambda piece: self._prepared(valid.sample(piece[1]), "corrupt valid", piece[0]))
@@ -287,14 +280,17 @@ def fit_network(
         folder.mkdir(parents=True, exist_ok=True)
     how = GradientDescent.model_construct(**{name: params[name] for name in GRADIENT_DESCENT if name in params})
     objective.check_parts(how, len(train), len(valid or ()))
+    learner = Learner(network, objective, make_callbacks(how.callback))
     plan = TrainingConfig(
         how, params["seed"], params["checkpoint_seconds"], folder, prints, label, objective.least_rows
     )
     several = (params.get("devices", 1), params.get("strategy", "auto"))
-    unused = objective.unused_parameters or len(objective.turns(network)) > 1
+    learner.begin()
+    unused = objective.unused_parameters or len(learner.turns()) > 1 or bool(how.callback)
     fabric = make_fabric(params["device"], params["precision"], *several, unused=unused)
     with lightning_quiet():
-        learned = Learned(*launch(fabric, Fit(train, valid, plan), Learner(network, objective)))
+        learned = Learned(*launch(fabric, Fit(train, valid, plan), learner))
     check_finite({name: value.numpy() for name, value in learned.weights.items()})
     network.cpu().load_state_dict(learned.weights)
+    learner.end()
     return pd.DataFrame(learned.curves), learned.best_epoch

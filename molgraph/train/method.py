@@ -30,6 +30,7 @@ from molgraph.data.graph_cache import Graphs
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
 from molgraph.train.archive import refused
+from molgraph.train.callback import as_trained, make_callbacks
 from molgraph.train.engine import fit_network
 from molgraph.train.inference import FittedNetworks, predict_networks
 from molgraph.train.inputs import Input, encoder_names, trial_inputs
@@ -238,7 +239,9 @@ class GraphMethod(Method):
             method.check()
             objective = registry.get("objective", method.objective)
             method.predicts, head = objective.labelled, objective.labelled or objective.tasks
-            method.fitted = restore_fitted(state, method.encoder, method.build, head)
+            method.fitted = restore_fitted(
+                state, method.encoder, lambda *a, **k: as_trained(method.build(*a, **k), method.callback), head
+            )
             method.curves, method.best_epoch, method.notes = restore_history(state.meta)
         return method
 
@@ -265,6 +268,7 @@ class GraphMethod(Method):
             registry.entry("encoder", name)
         for kind in ("joiner", "optimizer", "schedule", "objective"):
             registry.entry(kind, getattr(self, kind))
+        make_callbacks(self.callback)
         check_precision(self.precision)
         resolve_device(self.device)
 
@@ -279,6 +283,7 @@ class GraphMethod(Method):
     def start(self) -> Start | None:
         """The encoder that training starts from, whose hyper-parameters the encoder then has."""
         if self.init is None:
+            make_callbacks(self.callback, start=False)
             return None
         model = load_start(self.init)
         if not isinstance(model.method, GraphMethod):

@@ -83,7 +83,7 @@ class Start:
 
         Returns what a model's card says of its start; raises ``UsageError`` where the features are not the file's.
         """
-        fitted = self.method.ready()
+        fitted, started = self.method.ready(), list[nn.Module]()
         for encoder, each in zip(network.encoders, inputs, strict=True):
             if each.encoder != self.method.encoder:
                 continue
@@ -95,10 +95,14 @@ class Start:
                     hint="pretrain an encoder on data of this kind, or leave --init out",
                 )
             encoder.load_state_dict(fitted.network.encoder.state_dict())
+            started.append(encoder)
         kinds = {target.kind for target in outputs.targets}
         both = bool(self.head) and outputs.level == "row" and kinds == {fitted.outputs.targets[0].kind}
         if both:
             self._copy_head(network.head)
+            started.append(network.head)
+        values = {value for module in started for value in module.parameters()}
+        network.started = frozenset(name for name, value in network.named_parameters() if value in values)
         part = f"the encoder {self.method.encoder}{' and the head' if both else ''}"
         graphs = "; labels of nodes and edges mean here what they meant there" * (inputs[0].kind == "graph")
         return f"{part} started from {self.path.name} ({self.about}; sha256 {self.digest[:16]}){graphs}"

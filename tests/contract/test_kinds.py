@@ -20,12 +20,14 @@ from molgraph.nn.joiners import Joiner
 from molgraph.nn.norms import Norm
 from molgraph.nn.readouts import Readout
 from molgraph.study.study import Study
+from molgraph.train.callback import Callback
 from molgraph.train.objective import Objective
 from molgraph.train.optimizers import MakeOptimizer, Schedule
 from molgraph.trust.wrapper import Wrapper
 
 #: the base class of a kind's classes, or the class of its instances
 CONTRACTS: dict[str, Any] = {
+    "callback": Callback,
     "encoder": Encoder,
     "explainer": Explainer,
     "featuriser": Featuriser,

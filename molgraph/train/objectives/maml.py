@@ -110,7 +110,7 @@ class MAML(Objective):
     def forward(self, network: Any, batch: Sample, state: StepState) -> Loss:
         """Sum over tasks of the query's mean loss under weights that were adapted to the support."""
         assert batch.weights is not None
-        weights = dict(network.named_parameters())
+        weights = {name: value for name, value in network.named_parameters() if value.requires_grad}
         tasks = batch.weights[1].any(dim=0).nonzero()[:, 0].tolist()
         if not tasks:
             return Loss(torch.stack([w.sum() for w in weights.values()]).sum() * 0, 0)

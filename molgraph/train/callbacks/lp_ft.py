@@ -1,0 +1,49 @@
+"""LP-FT: train the head alone first, then all weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from molgraph.base.errors import UsageError
+from molgraph.base.ranges import Positive, Share
+from molgraph.base.registry import register
+from molgraph.train.callback import Callback, Phase
+
+
+@register(
+    "callback",
+    "lp-ft",
+    summary="trains the head alone first, then all weights",
+    paper="Kumar et al. 2022, ICLR",
+    system="lp-ft",
+    command="molgraph finetune encoder.mgm assay.csv -t Y --callback lp-ft",
+)
+class LPFT(Callback):
+    """Linear probing, then fine-tuning: a head that fits leaves the pretrained weights less to distort.
+
+    Kumar et al. 2022, "Fine-tuning can distort pretrained features and underperform out-of-distribution", section 3.4.
+    In the first phase the head and whatever else is new learn, and the pretrained encoder, its batch norm's statistics
+    and its dropout stay as they are; then all learn. The epoch with the lowest validation loss is kept, of either
+    phase: where no epoch of the second is better than the probe, the probe is kept. Patience counts from the second on.
+
+    Use it for few labels, and for molecules unlike those with labels. Known limits: the share is one of the epochs at
+    most, so that early stopping shortens the second phase alone.
+
+    Args:
+        share: of the epochs, rounded to whole ones, that the head learns alone; 1 is a linear probe.
+        rate: learning rate of the second phase, as a multiple of the first's.
+    """
+
+    needs_start = True
+
+    def __init__(self, *, share: Share = 0.5, rate: Positive = 1.0) -> None:
+        super().__init__()
+        self.share, self.rate = share, rate
+
+    def phases(self, network: Any) -> list[Phase]:
+        """The head, then everything."""
+        names = [name for name, _ in network.named_parameters()]
+        new = frozenset(name for name in names if name not in network.started or name.startswith("head."))
+        if not new:
+            raise UsageError("lp-ft trains the head alone first, and there is none", hint="leave --callback lp-ft out")
+        return [Phase(self.share, new), Phase(1 - self.share, rate=self.rate)]

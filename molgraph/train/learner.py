@@ -1,0 +1,58 @@
+"""The module that a fit trains: a network with its objective and callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from molgraph.base.errors import UsageError
+from molgraph.train.callback import Callback, Compute
+from molgraph.train.objective import Loss, Objective, StepState
+
+
+class Learner(nn.Module):
+    """A network with all that trains it: one module, so that checkpoints and processes have the whole."""
+
+    def __init__(self, network: Any, objective: Objective, callbacks: Sequence[Callback] = ()) -> None:
+        super().__init__()
+        self.network, self.objective = network, objective
+        self.callbacks: Any = nn.ModuleList(callbacks)  # of Callback, which ModuleList's type does not say
+
+    def forward(self, batch: Any, state: StepState) -> Loss:
+        """The loss of a batch, whose parts are for the curves alone."""
+        compute: Compute = self.objective
+        for callback in self.callbacks:
+            compute = partial(callback.loss, compute)
+        loss = compute(self.network, batch, state)
+        return loss._replace(parts={name: value.detach() for name, value in loss.parts.items()})
+
+    def turns(self) -> list[list[nn.Parameter]]:
+        """The parameters of each optimiser: the objective's turns, and in the first one the callbacks' own.
+
+        Raises:
+            UsageError: there are callbacks, and none of the network's parameters is trained.
+        """
+        turns = [list(own) for own in self.objective.turns(self.network)]
+        if self.callbacks and {p for own in turns for p in own}.isdisjoint(self.network.parameters()):
+            words = "the objective trains a copy of the network, which callbacks do not see"
+            raise UsageError(words, hint="leave the callback out, or choose another objective")
+        turns[0] += self.callbacks.parameters()
+        return turns
+
+    def begin(self) -> None:
+        """Called when the network has its first weights."""
+        for callback in self.callbacks:
+            callback.begin(self.network)
+
+    def after_step(self, state: StepState) -> None:
+        """Called after every step of training."""
+        for part in (self.objective, *self.callbacks):
+            part.after_step(self.network, state)
+
+    def end(self) -> None:
+        """Called when the network has the weights of its best epoch."""
+        for callback in self.callbacks:
+            callback.end(self.network)

@@ -1,0 +1,83 @@
+"""Trials that every registered callback meets: it trains, stacks, is stopped and goes on."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import molgraph
+from molgraph.base.contracts import State
+from molgraph.base.registry import entry, get, names
+from molgraph.train.callback import Callback
+from molgraph.train.method import GraphMethod
+from molgraph.train.objective import StepState
+from molgraph.train.runtime import Interrupted
+from tests.tiny import same_bits, series, small, weights_of
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The file of an encoder to start from."""
+    made = molgraph.pretrain(series(24), params={"d_hidden": 8}, epochs=1, threads=1)
+    return str(made.save(tmp_path_factory.mktemp("start") / "encoder.mgm"))
+
+
+def fine_tuned(callback: str | None, start: str, workdir: Path | None = None, **params: Any) -> GraphMethod:
+    method = small(
+        **{"init": start, "callback": callback, "threads": 1, "epochs": 4, "checkpoint_seconds": 0.0, **params}
+    )
+    return method.fit(series(32), series(16, 100), workdir=workdir)
+
+
+@cache
+def plain(start: str) -> dict[str, np.ndarray]:
+    return weights_of(fine_tuned(None, start))
+
+
+@pytest.mark.parametrize("name", names("callback"))
+class TestEveryCallback:
+    def test_says_what_it_is(self, name: str) -> None:
+        found = entry("callback", name)
+        assert issubclass(found.value, Callback) and found.summary and found.value.__doc__
+
+    def test_changes_training_and_the_same_seed_gives_the_same_weights(self, name: str, start: str) -> None:
+        one, two = (fine_tuned(name, start) for _ in range(2))
+        assert same_bits(weights_of(one), weights_of(two)) and not same_bits(weights_of(one), plain(start))
+        assert one.curves is not None and np.isfinite(one.curves.to_numpy()).all()
+        assert all(value.requires_grad for value in one.ready().network.parameters()), "it can be trained again"
+
+    def test_a_fit_that_was_stopped_goes_on_exactly(
+        self, name: str, start: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        whole, after_step = fine_tuned(name, start), get("callback", name).after_step
+        for stop in (3, 5):  # in the middle of an epoch of each half
+            left = iter(range(stop))
+
+            def stopping(self: Callback, network: Any, state: StepState, left: Any = left) -> None:
+                after_step(self, network, state)
+                if next(left, None) is None:
+                    raise Interrupted("stopped")
+
+            with monkeypatch.context() as patch:
+                patch.setattr(get("callback", name), "after_step", stopping)
+                with pytest.raises(Interrupted):
+                    fine_tuned(name, start, tmp_path / str(stop))
+            again = fine_tuned(name, start, tmp_path / str(stop))
+            assert same_bits(weights_of(again), weights_of(whole))
+
+    def test_stacks_with_another(self, name: str, start: str) -> None:
+        other = next(each for each in ("l2-sp(alpha=10)", "lp-ft") if not each.startswith(name))
+        both = weights_of(fine_tuned(f"{name}+{other}", start))
+        assert not same_bits(both, weights_of(fine_tuned(name, start)))
+        assert not same_bits(both, weights_of(fine_tuned(other, start)))
+
+    def test_what_it_taught_is_kept(self, name: str, start: str) -> None:
+        fitted = fine_tuned(name, start)
+        state = fitted.state()
+        again = GraphMethod.from_state(State(dict(state.arrays), state.meta))
+        assert again.callback == name
+        assert fitted.predict(series(8)).value.tobytes() == again.predict(series(8)).value.tobytes()
