@@ -42,7 +42,7 @@ speed: $(DEV)  ## measure molgraph and its peers side by side; write docs/speed.
 boards: $(DEV)  ## pages, leaderboard and picture of the benchmarks that were run into bench/
 	$(RUN) pipelines/boards/run.py
 
-systems: $(CORE)  ## write docs/systems.md from the registry
+systems: $(CORE)  ## write docs/systems.md from the table, the registry and the results
 	$(RUN) -m molgraph systems --markdown > docs/systems.md
 
 clean:  ## remove what was made, the environment included
