@@ -103,7 +103,12 @@ def page(shown: list[Status]) -> str:
     others = [each for each in shown if not each.system and each.built[0].module.startswith("molgraph.")]
     counts = {state: sum(each.state == state for each in ours) for state in dict.fromkeys(each.state for each in ours)}
     lines = [PAGE, ", ".join(f"{n} {state}" for state, n in counts.items()) + f": {len(ours)}.", ""]
-    lines += ["## Built", "", "| system | state | what it is | paper | left out | shown by |", "|---|---|---|---|---|---|"]
+    lines += [
+        "## Built",
+        "",
+        "| system | state | what it is | paper | left out | shown by |",
+        "|---|---|---|---|---|---|",
+    ]
     for each in ours:
         assert each.system
         for made in each.built:
@@ -117,7 +122,9 @@ def page(shown: list[Status]) -> str:
     lines += ["", "## Other published models", "", "| system | what it is | paper | shown by |", "|---|---|---|---|"]
     for each in others:
         for made in each.built:
-            lines.append(f"| {each.id} | [{made.kind} {made.name}](../{made.place}) | {made.paper} | `{made.command}` |")
+            lines.append(
+                f"| {each.id} | [{made.kind} {made.name}](../{made.place}) | {made.paper} | `{made.command}` |"
+            )
     for family in dict.fromkeys(each.system.family for each in ours if each.missing and each.system):
         lines += ["", f"## Absent: {family}", "", "| system | wave | what it gives | paper |", "|---|---|---|---|"]
         rows = [each.system for each in ours if each.missing and each.system and each.system.family == family]

@@ -32,7 +32,7 @@ VALID_NOISE = 0  # seed of the points at which a validation part is judged
         SystemCard(
             "arch2vec",
             left_out="the search of the paper; the vectors are the encoder's readout, not the means of the posterior",
-            off="-s params.objective.beta=0",
+            off="-s params.objective.beta=0.0",
             beside=("the encoder without training", "training from scratch"),
             command="molgraph pretrain dataset:chembl2321810 -m gin --objective arch2vec -o encoder.mgm",
             modules=("molgraph.nn.variational",),

@@ -47,7 +47,9 @@ class Effect:
             at_most: largest mean.
             beside: values of baselines by their names.
         """
-        bounds = [f"{word} {bound:g}" for word, bound in (("at least", at_least), ("at most", at_most)) if bound is not None]
+        bounds = [
+            f"{word} {bound:g}" for word, bound in (("at least", at_least), ("at most", at_most)) if bound is not None
+        ]
         mean, got = float(np.mean(values)), interval(values)
         others = "; ".join(f"{name} {interval(each)}" for name, each in (beside or {}).items())
         expected = f"{quantity} {' and '.join(bounds)}"
