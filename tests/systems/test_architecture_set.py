@@ -190,7 +190,7 @@ def test_perceiver_looks_several_times(share: bool, blocks: int, off: str) -> No
 
 @pytest.mark.system("perceiver", rung="works")
 def test_the_perceivers_work_grows_with_the_rows(off: str, effect: Effect) -> None:
-    """Jaegle et al. 2021: operations for 800 rows over those for 50, beside full attention, whose share is 256 at most."""
+    """Jaegle et al. 2021: operations for 800 rows over those for 50, beside full attention."""
 
     def growth(run: Callable[[Tensor], object]) -> float:
         work = []

@@ -1,4 +1,4 @@
-"""The first rung, over the catalogue: each card's command runs at a small size, again to the bit, and otherwise with `off`."""
+"""The first rung: every card's command runs at a small size, twice equal to the bit, and otherwise with ``off``."""
 
 from __future__ import annotations
 
