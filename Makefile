@@ -43,7 +43,7 @@ boards: $(DEV)  ## pages, leaderboard and picture of the benchmarks that were ru
 	$(RUN) pipelines/boards/run.py
 
 systems-check: $(DEV)  ## run the checks of systems [ID=maml,acn] [WAVE=craft]; write pipelines/systems.csv, docs/systems.md
-	@OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n $(WORKERS) tests/systems --system "$(ID)" --wave "$(WAVE)" --results pipelines/systems.csv $(ARGS); \
+	@OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n $(WORKERS) --dist loadfile tests/systems --system "$(ID)" --wave "$(WAVE)" --results pipelines/systems.csv $(ARGS); \
 		code=$$?; $(RUN) -m molgraph systems --markdown > docs/systems.md; $(RUN) -m molgraph systems | tail -1; exit $$code
 
 systems: $(CORE)  ## write docs/systems.md from the table, the registry and the results
