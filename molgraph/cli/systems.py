@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -72,7 +72,7 @@ def systems(
     if not shown:
         raise UsageError(f"no system has {search!r}", hint=nearest(str(search), [each.id for each in every]))
     if as_json:
-        print(json.dumps([{**asdict(each), "built": [_plain(b) for b in each.built]} for each in shown], indent=2))
+        print(json.dumps([_plain(each) for each in shown], indent=2))
     elif markdown:
         print(page(shown), end="")
     else:
@@ -88,8 +88,17 @@ def systems(
         print(", ".join(f"{n} {name}" for name, n in counts.items() if n))
 
 
-def _plain(made: object) -> dict:
-    return {**made._asdict(), "card": asdict(made.card), "place": made.place}  # type: ignore[attr-defined]
+def _plain(status: Status) -> dict[str, Any]:
+    built = [{**each._asdict(), "card": asdict(each.card), "place": each.place} for each in status.built]
+    row = asdict(status.system) if status.system else None
+    return {
+        "id": status.id,
+        "state": status.state,
+        "missing": status.missing,
+        "system": row,
+        "built": built,
+        "checks": [each._asdict() for each in status.checks],
+    }
 
 
 def effects(checks: tuple[Check, ...]) -> list[str]:

@@ -49,6 +49,8 @@ class MAML(Objective):
 
     A task with fewer than two labels in a batch is passed over in it. What is held in memory grows with tasks times
     inner steps. Batch norm is refused: statistics over rows of support and query together would tell one of the other.
+    On Tox21 supervised pretraining on nine assays was the better start of three others (ROC AUC with 16 labels 0.686,
+    with MAML 0.658, by ridge regression on fingerprints 0.625).
 
     Args:
         network: all of its weights are adapted, those of the head too.
