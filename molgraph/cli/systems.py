@@ -11,7 +11,7 @@ import typer
 from molgraph.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from molgraph.api.systems import Check, Status
+    from molgraph.api.systems import Status
 
 PAGE = """# The systems of the literature
 
@@ -33,7 +33,6 @@ def systems(
         str | None, typer.Option(metavar="STATE", help="absent, built, exact, works, honest-null or stale.")
     ] = None,
     family: Annotated[str | None, typer.Option(metavar="NAME", help="Those of a family, such as generative.")] = None,
-    wave: Annotated[str | None, typer.Option(metavar="NAME", help="Those of a wave, such as craft, or built.")] = None,
     as_json: AsJson = False,
     markdown: Annotated[bool, typer.Option(help="Print docs/systems.md: those of molgraph itself.")] = False,
 ) -> None:
@@ -54,20 +53,17 @@ def systems(
     from molgraph.base.errors import UsageError, nearest
     from molgraph.base.systems import table
 
-    every, state = statuses(), state and state.replace("-", " ")
-    known = {"state": STATES, "family": {row.family for row in table().values()}}
-    known["wave"] = {row.wave for row in table().values()}
-    for option, value in (("state", state), ("family", family), ("wave", wave)):
-        if value is not None and value not in known[option]:
-            raise UsageError(f"no {option} is named {value!r}", hint=nearest(value, sorted(known[option])))
-    asked = {"family": family, "wave": wave}
+    every, asked = statuses(), {"state": state and state.replace("-", " "), "family": family}
+    for option, names in (("state", STATES), ("family", {row.family for row in table().values()})):
+        if asked[option] not in (None, *names):
+            raise UsageError(f"no {option} is named {asked[option]!r}", hint=nearest(str(asked[option]), sorted(names)))
     shown = [
         each
         for each in every
         if each.matches(search or "")
         and (each.missing or not missing)
-        and state in (None, each.state)
-        and all(value is None or value == getattr(each.system, key, None) for key, value in asked.items())
+        and asked["state"] in (None, each.state)
+        and family in (None, getattr(each.system, "family", None))
     ]
     if not shown:
         raise UsageError(f"no system has {search!r}", hint=nearest(str(search), [each.id for each in every]))
@@ -82,8 +78,9 @@ def systems(
             for made in each.built:
                 left = f"\n    left out: {made.card.left_out}" if made.card.left_out else ""
                 print(f"  {made.kind} {made.name}, {made.place}\n    {made.command}{left}")
-            for line in effects(each.checks):
-                print(f"    {line}")
+            for check in each.checks:
+                if check.got:
+                    print(f"    {check.expected}: {check.got}" + f" ({check.beside})" * bool(check.beside))
         counts = {name: sum(each.state == name for each in shown) for name in STATES}
         print(", ".join(f"{n} {name}" for name, n in counts.items() if n))
 
@@ -91,51 +88,37 @@ def systems(
 def _plain(status: Status) -> dict[str, Any]:
     built = [{**each._asdict(), "card": asdict(each.card), "place": each.place} for each in status.built]
     row = asdict(status.system) if status.system else None
-    return {
-        "id": status.id,
-        "state": status.state,
-        "missing": status.missing,
-        "system": row,
-        "built": built,
-        "checks": [each._asdict() for each in status.checks],
-    }
-
-
-def effects(checks: tuple[Check, ...]) -> list[str]:
-    """A line for each effect that was measured: what was asked for, what was measured, and what beside it."""
-    return [f"{each.expected}: {each.got}" + f" ({each.beside})" * bool(each.beside) for each in checks if each.got]
+    checks = [each._asdict() for each in status.checks]
+    known = {"id": status.id, "state": status.state, "missing": status.missing, "system": row}
+    return known | {"built": built, "checks": checks}
 
 
 def page(shown: list[Status]) -> str:
     """The page docs/systems.md."""
-    ours = [each for each in shown if each.system]
-    others = [each for each in shown if not each.system and each.built[0].module.startswith("molgraph.")]
-    counts = {state: sum(each.state == state for each in ours) for state in dict.fromkeys(each.state for each in ours)}
-    lines = [PAGE, ", ".join(f"{n} {state}" for state, n in counts.items()) + f": {len(ours)}.", ""]
-    lines += [
-        "## Built",
-        "",
-        "| system | state | what it is | paper | left out | shown by |",
-        "|---|---|---|---|---|---|",
+    ours = [(each, each.system) for each in shown if each.system]
+    mine = [(each, row, made) for each, row in ours for made in each.built if made.module.startswith("molgraph.")]
+    others = [made for each in shown if not each.system for made in each.built if made.module.startswith("molgraph.")]
+    counts = {state: sum(each.state == state for each, _ in ours) for state in {each.state: 0 for each, _ in ours}}
+    text = f"{PAGE}\n{', '.join(f'{n} {state}' for state, n in counts.items())}: {len(ours)}.\n"
+    links = {made: f"[{made.kind} {made.name}](../{made.place})" for _, _, made in mine}
+    rows = [
+        [each.id, each.state, f"{links[made]}: {row.summary}", row.paper, made.card.left_out, f"`{made.command}`"]
+        for each, row, made in mine
     ]
-    for each in ours:
-        assert each.system
-        for made in each.built:
-            what = f"[{made.kind} {made.name}](../{made.place}): {each.system.summary}"
-            paper = made.paper or each.system.paper
-            lines.append(f"| {each.id} | {each.state} | {what} | {paper} | {made.card.left_out} | `{made.command}` |")
-    lines += ["", "## Effects", "", "With 95% intervals over seeds where there are several.", ""]
-    lines += ["| system | asked for | measured | beside |", "|---|---|---|---|"]
-    for each in ours:
-        lines += [f"| {each.id} | {c.expected} | {c.got} | {c.beside} |" for c in each.checks if c.got]
-    lines += ["", "## Other published models", "", "| system | what it is | paper | shown by |", "|---|---|---|---|"]
-    for each in others:
-        for made in each.built:
-            lines.append(
-                f"| {each.id} | [{made.kind} {made.name}](../{made.place}) | {made.paper} | `{made.command}` |"
-            )
-    for family in dict.fromkeys(each.system.family for each in ours if each.missing and each.system):
-        lines += ["", f"## Absent: {family}", "", "| system | wave | what it gives | paper |", "|---|---|---|---|"]
-        rows = [each.system for each in ours if each.missing and each.system and each.system.family == family]
-        lines += [f"| {row.id} | {row.wave} | {row.summary} | {row.paper} |" for row in rows]
-    return "\n".join(lines) + "\n"
+    text += _section("Built", ["system", "state", "what it is", "paper", "left out", "shown by"], rows)
+    rows = [
+        [each.id, check.expected, check.got, check.beside] for each, _ in ours for check in each.checks if check.got
+    ]
+    text += _section("Effects (95% intervals over seeds)", ["system", "asked for", "measured", "beside"], rows)
+    rows = [[m.card.id, f"[{m.kind} {m.name}](../{m.place})", m.paper, f"`{m.command}`"] for m in others]
+    text += _section("Other published models", ["system", "what it is", "paper", "shown by"], rows)
+    absent = [row for each, row in ours if each.missing]
+    for family in dict.fromkeys(row.family for row in absent):
+        rows = [[row.id, row.wave, row.summary, row.paper] for row in absent if row.family == family]
+        text += _section(f"Absent: {family}", ["system", "wave", "what it gives", "paper"], rows)
+    return text
+
+
+def _section(title: str, columns: list[str], rows: list[list[str]]) -> str:
+    lines = [f"| {' | '.join(cells)} |" for cells in [columns, ["---"] * len(columns), *rows]]
+    return "\n".join(["", f"## {title}", "", *lines, ""])
