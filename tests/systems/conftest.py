@@ -134,7 +134,8 @@ class Results:
         commit, implemented = _commit(), built()
         ids = {name for name, _, _ in self.reports}
         sources = {name: source_of([each for each in implemented if each.card.id == name]) for name in ids}
-        rows = [row for row in read_checks(self.path) if row.system not in ids]
+        run = {(name, rung) for name, rung, _ in self.reports}
+        rows = [row for row in read_checks(self.path) if (row.system, row.rung) not in run]
         for (name, rung, check), found in self.reports.items():
             outcomes = [outcome for outcome, _ in found]
             outcome = next((bad for bad in ("failed", "null") if bad in outcomes), "passed")
