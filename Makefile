@@ -11,7 +11,7 @@ WORKERS ?= 2
 PYTEST := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1} $(RUN) -m pytest -q -n $(WORKERS) $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check format speed boards systems clean
+.PHONY: help demo test test-all check format speed boards systems systems-check clean
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -42,7 +42,11 @@ speed: $(DEV)  ## measure molgraph and its peers side by side; write docs/speed.
 boards: $(DEV)  ## pages, leaderboard and picture of the benchmarks that were run into bench/
 	$(RUN) pipelines/boards/run.py
 
-systems: $(CORE)  ## write docs/systems.md from the registry
+systems-check: $(DEV)  ## run the checks of systems [ID=maml,acn] [WAVE=craft]; write pipelines/systems.csv, docs/systems.md
+	@OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n $(WORKERS) --dist loadfile tests/systems --system "$(ID)" --wave "$(WAVE)" --results pipelines/systems.csv $(ARGS); \
+		code=$$?; $(RUN) -m molgraph systems --markdown > docs/systems.md; $(RUN) -m molgraph systems | tail -1; exit $$code
+
+systems: $(CORE)  ## write docs/systems.md from the table, the registry and the results
 	$(RUN) -m molgraph systems --markdown > docs/systems.md
 
 clean:  ## remove what was made, the environment included

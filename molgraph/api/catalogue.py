@@ -1,4 +1,4 @@
-"""List registered names, the parameters of each with their meanings, and the systems of the literature."""
+"""List registered names, and the parameters of each with their meanings."""
 
 from __future__ import annotations
 
@@ -83,55 +83,6 @@ def group_of(entry: Entry) -> str:
     return next((heading for tag, heading in GROUPS.items() if tag in tags), "Other models")
 
 
-class System(NamedTuple):
-    """A system of the literature, where it stands, and the command that shows it working."""
-
-    system: str
-    kind: str
-    name: str
-    place: str
-    paper: str
-    command: str
-
-
-#: systems that are a verb, or an option of one
-VERBS = (
-    System(
-        "dvd",
-        "option",
-        "--diversity",
-        "molgraph/generate/diversity.py",
-        "Parker-Holder et al. 2020, NeurIPS",
-        "molgraph optimise generator.mgm --objective qed --diversity 0.7 -o found.csv",
-    ),
-)
-
-
-def systems() -> list[System]:
-    """The verbs, and every registered thing that names the system of the literature that it implements, sorted.
-
-    Example:
-        >>> next(each.place for each in systems() if each.system == "dmpnn")
-        'molgraph/models/dmpnn.py'
-    """
-    found = [registry.entry(kind, name) for kind in registry.kinds() for name in registry.names(kind)]
-    own = [_system(each) for each in found if each.system]
-    return sorted([*VERBS, *own, *(option for each in found for option in _options(each))])
-
-
-def _options(entry: Entry) -> list[System]:
-    """The further systems that are options of an entry."""
-    here = _system(entry)
-    made = [(name, paper, command) for name, (paper, command) in entry.options.items()]
-    return [here._replace(system=name, paper=paper, command=command) for name, paper, command in made]
-
-
-def _system(entry: Entry) -> System:
-    defined = entry.value if inspect.isclass(entry.value) or inspect.isfunction(entry.value) else type(entry.value)
-    place = f"{defined.__module__.replace('.', '/')}.py"
-    return System(entry.system, entry.kind, entry.name, place, entry.paper, command_of(entry))
-
-
 def command_of(entry: Entry) -> str:
     """The command that shows an entry working.
 
@@ -155,7 +106,9 @@ def matches(entry: Entry, words: str) -> bool:
         >>> [matches(registry.entry("encoder", "schnet"), words) for words in ("geometry", "Schuett distances", "bond")]
         [True, True, False]
     """
-    text = " ".join((entry.name, entry.summary, entry.paper, entry.system, *tags_of(entry))).lower()
+    text = " ".join(
+        (entry.name, entry.summary, entry.paper, *(card.id for card in entry.systems), *tags_of(entry))
+    ).lower()
     return all(word in text for word in words.lower().split())
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.kinds import KINDS
+from molgraph.base.systems import SystemCard
 
 ENTRY_POINT_GROUP = "molgraph"
 T = TypeVar("T")
@@ -28,10 +29,9 @@ class Entry:
         summary: one line for people.
         paper: the source, such as ``Yang et al. 2019, J. Chem. Inf. Model. 59:3370``.
         line: its line of the design's table: rows, relation, message, update, readout, objective.
-        system: the name of the system of the literature that it implements, such as ``weave``.
+        systems: cards of the published systems that it implements (``molgraph systems``).
         tags: further words to find it by.
-        command: a command that shows it working, where it is not that of its kind (``molgraph systems``).
-        options: further systems that its options implement: the paper of each, and a command that shows it working.
+        command: a command that shows it working, where it is not that of its kind.
     """
 
     kind: str
@@ -40,10 +40,9 @@ class Entry:
     summary: str = ""
     paper: str = ""
     line: tuple[str, ...] = ()
-    system: str = ""
+    systems: tuple[SystemCard, ...] = ()
     tags: tuple[str, ...] = ()
     command: str = ""
-    options: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 
 _entries: dict[str, dict[str, Entry]] = {}
@@ -55,7 +54,8 @@ _kinds_loaded: set[str] = set()
 def register(kind: str, name: str, **fields: Any) -> Callable[[T], T]:
     """Register the decorated object under ``kind`` and ``name``; the keywords are other fields of ``Entry``.
 
-    A definition that is run again, as a notebook's cell is, takes the place of the one before.
+    ``system="weave"`` is short for a card with that id alone. A definition that is run again, as a notebook's cell is,
+    takes the place of the one before.
 
     Raises:
         UsageError: another definition has that name.
@@ -71,7 +71,8 @@ def register(kind: str, name: str, **fields: Any) -> Callable[[T], T]:
         known = _entries.setdefault(kind, {})
         if name in known and known[name].value is not value and not _same_place(known[name].value, value):
             raise UsageError(f"the {kind} {name!r} is registered twice", hint="choose another name for yours")
-        known[name] = Entry(kind, name, value, **fields)
+        cards = (SystemCard(fields.pop("system")),) if "system" in fields else fields.pop("systems", ())
+        known[name] = Entry(kind, name, value, systems=cards, **fields)
         return value
 
     return add

@@ -234,7 +234,8 @@ def _plain(entry: Entry) -> dict[str, Any]:
 
     rows = [row for table in _parameters(entry).values() for row in table]
     line = dict(zip(LINE, entry.line, strict=True)) if entry.line else None
-    plain = {name: getattr(entry, name) for name in ("name", "kind", "summary", "paper", "system")}
+    plain = {name: getattr(entry, name) for name in ("name", "kind", "summary", "paper")}
+    plain["system"] = ", ".join(card.id for card in entry.systems)
     plain |= {"tags": list(tags_of(entry)), "line": line}
     if entry.kind == "metric":
         direction = "higher" if entry.value.higher_is_better else "lower"

@@ -19,6 +19,7 @@ from molgraph.base.recipe_keys import DEFAULTS
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
+from molgraph.base.systems import SystemCard
 from molgraph.data.table import Table
 from molgraph.generate.alphabets import alphabet, write_tokens
 from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
@@ -33,31 +34,49 @@ TOGETHER = 64  # vectors that are decoded at once: always so many, so that a tex
 ENCODED = 512  # molecules that are encoded at once
 MOMENTS = 32  # points by which the spread of a posterior that a flow has bent is measured
 
+MODULES = ("molgraph.models.chemvae", "molgraph.nn.variational", "molgraph.generate.vae_objective")
+TRAIN = "molgraph train-generator dataset:chembl2321810 -m chemvae"
+
 
 @register(
     "generator",
     "chemvae",
     summary="a variational autoencoder of SMILES or SELFIES: a latent space of molecules",
     paper="Gomez-Bombarelli et al. 2018, ACS Cent. Sci. 4:268; Krenn et al. 2020, Mach. Learn. Sci. Technol. 1:045024",
-    system="chemvae",
-    options={
-        "vae": (
-            "Kingma and Welling 2014, ICLR",
-            "molgraph train-generator dataset:chembl2321810 -m chemvae -s params.encoder=convolution -o generator.mgm",
+    systems=(
+        SystemCard("chemvae", off="gru", beside=("gru",), modules=MODULES),
+        SystemCard(
+            "vae",
+            off="-s params.beta=0",
+            beside=("beta=0", "gru"),
+            command=f"{TRAIN} -s params.encoder=convolution -o generator.mgm",
+            modules=MODULES,
         ),
-        "variational-inference": (
-            "Jordan et al. 1999, Mach. Learn. 37:183",
-            "molgraph train-generator dataset:chembl2321810 -m chemvae -s params.beta=1 -o generator.mgm",
+        SystemCard(
+            "variational-inference",
+            left_out="bounds other than the Gaussian one of a network; the importance-weighted one is a function",
+            off="-s params.beta=0",
+            beside=("beta=0.1", "beta=0"),
+            command=f"{TRAIN} -s params.beta=1 -o generator.mgm",
+            modules=MODULES,
         ),
-        "acn": (
-            "Graves, Menick and van den Oord 2018, arXiv:1804.02476",
-            "molgraph train-generator dataset:chembl2321810 -m chemvae -s params.prior=acn -o generator.mgm",
+        SystemCard(
+            "acn",
+            left_out="images; the network of the prior reads the code of a neighbour alone",
+            off="-s params.prior=normal",
+            beside=("prior=normal",),
+            command=f"{TRAIN} -s params.prior=acn -o generator.mgm",
+            modules=("molgraph.nn.associative", *MODULES),
         ),
-        "flow-posterior": (
-            "Rezende and Mohamed 2015, ICML",
-            "molgraph train-generator dataset:chembl2321810 -m chemvae -s params.posterior=planar -o generator.mgm",
+        SystemCard(
+            "flow-posterior",
+            left_out="the infinitesimal flows",
+            off="-s params.posterior=gaussian",
+            beside=("posterior=gaussian",),
+            command=f"{TRAIN} -s params.posterior=planar -o generator.mgm",
+            modules=("molgraph.nn.flows", *MODULES),
         ),
-    },
+    ),
 )
 class ChemVAE(NetworkGenerator, LatentGenerator):
     """A latent space in which molecules lie close to similar ones, after Gomez-Bombarelli et al. 2018.

@@ -20,6 +20,7 @@ from molgraph.base.recipe_keys import DEFAULTS
 from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
+from molgraph.base.systems import SystemCard
 from molgraph.chem.fragments.vocabulary import Vocabulary
 from molgraph.data.batch import collate
 from molgraph.data.feature_layout import MOLECULE_SPEC
@@ -77,7 +78,14 @@ class TreeELBO(Objective):
     "jtvae",
     summary="a variational autoencoder of junction trees and graphs: every vector decodes to a molecule",
     paper="Jin et al. 2018, ICML, arXiv:1802.04364",
-    system="jt-vae",
+    systems=(
+        SystemCard(
+            "jt-vae",
+            off="chemvae",
+            beside=("chemvae",),
+            modules=("molgraph.models.jtvae.network", "molgraph.generate.jtvae_corpus"),
+        ),
+    ),
 )
 class JTVAE(NetworkGenerator, LatentGenerator):
     """A latent space from which every vector decodes to a molecule, after Jin et al. 2018.

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from molgraph.base.ranges import Layers, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
@@ -25,7 +26,7 @@ from molgraph.nn.updates import GRU
     "encoder",
     "enn_s2s",
     tags=("3d",),
-    system="mpnn",
+    systems=(SystemCard("mpnn", left_out="types of bonds in its edges", off="mpnn", beside=("mpnn on bonds", "mean")),),
     summary="messages over distances of all atoms",
     paper="Gilmer et al. 2017, ICML",
     line=("atoms", "all pairs", "edge network of the distance", "GRU", "set2set", "supervised"),

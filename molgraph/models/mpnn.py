@@ -12,6 +12,7 @@ from molgraph.base.errors import UsageError
 from molgraph.base.parameters import refuse_unread
 from molgraph.base.ranges import INNER_LIMIT, Layers, Range, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.data.batch import GraphBatch
 from molgraph.data.feature_layout import FEATURISER, OLDER
 from molgraph.data.graph_store import InputSpec
@@ -32,7 +33,14 @@ from molgraph.nn.updates import GRU
 @register(
     "encoder",
     "mpnn",
-    system="mpnn",
+    systems=(
+        SystemCard(
+            "mpnn",
+            left_out="distances, which enn_s2s reads",
+            off="gin",
+            beside=("gin", "mean"),
+        ),
+    ),
     summary="message passing between atoms: edge network, GRU, Set2Set",
     paper="Gilmer et al. 2017, ICML",
     line=("atoms", "bonds", "edge network", "GRU", "set2set", "supervised"),

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.atom_encoder import RoundsEncoder, SharedStates
@@ -25,7 +26,7 @@ from molgraph.nn.propagate import propagate
 @register(
     "encoder",
     "neural_fingerprint",
-    system="neural-graph-fingerprints",
+    systems=(SystemCard("neural-graph-fingerprints", off="linear", beside=("linear on Morgan fingerprints",)),),
     summary="a circular fingerprint that is learned",
     paper="Duvenaud et al. 2015, NeurIPS",
     line=("atoms", "bonds", "sum", "linear by degree", "softmax sum of every layer", "supervised"),

@@ -12,6 +12,7 @@ from torch import Tensor
 from molgraph.base.parts import make_part
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
@@ -23,7 +24,15 @@ from molgraph.nn.penalties import Penalties
 @register(
     "encoder",
     "rfm",
-    system="rfm",
+    systems=(
+        SystemCard(
+            "rfm",
+            left_out="series of time steps: a molecule is read for a number of rounds",
+            off="gin",
+            beside=("gin", "the model without training"),
+            modules=("molgraph.nn.gn_block",),
+        ),
+    ),
     summary="graph network: bond, atom, molecule states",
     paper="Tacchetti et al. 2019, ICLR; Battaglia et al. 2018, arXiv:1806.01261",
     line=("bonds, atoms, graph", "bonds; members", "perceptron", "GRU", "state of the graph", "supervised"),

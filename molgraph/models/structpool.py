@@ -12,6 +12,7 @@ from torch import nn
 from molgraph.base.parameters import refuse_unread
 from molgraph.base.ranges import INNER_LIMIT, Probability, Range, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.cluster_convolution import ClusterConvolution
 from molgraph.nn.matrix_limit import MatrixGB, MatrixLimit
@@ -26,7 +27,14 @@ RELEASED = (32, 48, 64)  # the widths of the authors' convolutions
 @register(
     "encoder",
     "structpool",
-    system="structpool",
+    systems=(
+        SystemCard(
+            "structpool",
+            off="-s params.n_iter=0",
+            beside=("clusters without the random field",),
+            modules=("molgraph.nn.structpool",),
+        ),
+    ),
     tags=("pooling",),
     summary="clusters by a conditional random field",
     paper="Yuan & Ji 2020, ICLR",

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from molgraph.base.parts import make_part
 from molgraph.base.ranges import INNER_LIMIT, Range, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn import relations
@@ -26,7 +27,7 @@ from molgraph.nn.relation import Relation
 @register(
     "encoder",
     "weave",
-    system="weave",
+    systems=(SystemCard("weave", off="-s params.max_distance=1", beside=("bonded pairs alone",)),),
     summary="atoms and pairs, updated from each other",
     paper="Kearnes et al. 2016, J. Comput. Aided Mol. Des. 30:595",
     line=("atoms, atom pairs", "pair ends", "linear", "linear", "gaussian histogram", "supervised"),

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from molgraph.base.ranges import Range, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.nn.norms import Norm, check_groups
 from molgraph.nn.relation import Relation
 from molgraph.nn.segment import segment_mean
@@ -49,7 +50,7 @@ class Graph(Norm):
 @register(
     "norm",
     "group_graph",
-    system="groupnorm",
+    systems=(SystemCard("groupnorm", off="none", beside=("none", "layer", "batch")),),
     summary="over groups of channels of all rows of each graph",
     paper="Wu and He 2018, ECCV",
 )

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from molgraph.base.parts import make_part
 from molgraph.base.ranges import Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.nn.relation import Relation
 
 
@@ -128,7 +129,7 @@ class Layer(Norm):
 @register(
     "norm",
     "group",
-    system="groupnorm",
+    systems=(SystemCard("groupnorm", off="none", beside=("none", "layer", "batch")),),
     summary="over groups of the channels of each row",
     paper="Wu and He 2018, ECCV",
 )

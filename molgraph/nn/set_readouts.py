@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from molgraph.base.ranges import Range, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.nn.attention import attend
 from molgraph.nn.propagate import propagate
 from molgraph.nn.readouts import Graphs, Readout
@@ -40,7 +41,7 @@ class SetTransmission(nn.Module):
 @register(
     "readout",
     "pointnetst",
-    system="pointnetst",
+    systems=(SystemCard("pointnetst", off="mean", beside=("mean",)),),
     summary="perceptrons of each row and the sum of all rows, then the mean",
     paper="Segol and Lipman 2020, ICLR",
 )
@@ -127,7 +128,7 @@ class _Block(nn.Module):
 @register(
     "readout",
     "perceiver",
-    system="perceiver",
+    systems=(SystemCard("perceiver", off="sum", beside=("sum", "full attention")),),
     summary="a few latent rows attend to the graph's rows and to each other, several times",
     paper="Jaegle et al. 2021, ICML",
 )

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from molgraph.base.ranges import Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.nn.cluster_convolution import ClusterConvolution
 from molgraph.nn.readouts import Graphs, Readout
 from molgraph.nn.relation import Relation
@@ -64,7 +65,7 @@ def places(relation: Relation) -> Int[Tensor, " p"]:
 @register(
     "readout",
     "fspool",
-    system="fspool",
+    systems=(SystemCard("fspool", off="sum", beside=("sum", "mean")),),
     summary="each channel sorted by itself, a learned weight for each rank",
     paper="Zhang et al. 2020, ICLR",
 )

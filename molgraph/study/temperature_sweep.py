@@ -13,6 +13,7 @@ from molgraph.base.errors import UsageError
 from molgraph.base.ranges import LARGEST, Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive
+from molgraph.base.systems import SystemCard
 from molgraph.evaluate.generation.sweep import DIVERSITY, frontier_report, sweep_temperatures, telling_quality
 from molgraph.study.study import SECONDS, Control, Findings, Study, Subject
 
@@ -24,8 +25,15 @@ RISES = 0.8  # rank correlation of temperature and diversity
     "temperature-sweep",
     summary="quality against diversity of a generator, at several temperatures",
     paper="Caccia et al. 2020, ICLR",
-    system="temperature-sweep",
-    command="molgraph study temperature-sweep -m jtvae-zinc -o frontier.png",
+    systems=(
+        SystemCard(
+            "temperature-sweep",
+            left_out="the language GANs that it judges",
+            beside=("the generator itself",),
+            modules=("molgraph.evaluate.generation.sweep",),
+        ),
+    ),
+    command="molgraph study 'temperature-sweep(n=200)' -m jtvae-zinc -o frontier.png",
 )
 class TemperatureSweep(Study):
     """One temperature says little about a generator: each trades quality for diversity by it.

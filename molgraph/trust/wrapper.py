@@ -192,9 +192,8 @@ def register_wrapper(name: str, **fields: Any) -> Callable[[T], T]:
     """Register a wrapper, which is a method too; the keywords are fields of ``molgraph.base.registry.Entry``."""
 
     def add(cls: T) -> T:
-        for kind in ("wrapper", "method"):
-            registry.register(kind, name, **(fields if kind == "method" else {**fields, "system": ""}))(cls)
-        return cls
+        registry.register("wrapper", name, **{k: v for k, v in fields.items() if k not in ("system", "systems")})(cls)
+        return registry.register("method", name, **fields)(cls)
 
     return add
 

@@ -9,17 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch.distributions import Independent, Normal, kl_divergence
 
 from molgraph.base.contracts import State, Target
 from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.chem.quality import measure
 from molgraph.data.table import Table, make_table
-from molgraph.generate.alphabets import write_tokens
 from molgraph.generate.chemvae import ChemVAE
-from molgraph.generate.generated import judge
 from molgraph.generate.vae_objective import SequenceELBO
-from molgraph.generate.vae_samples import Language, padded, vae_samples
 from molgraph.train.objective import StepState
 from molgraph.train.runtime import Interrupted
 from tests.tiny import same_bits, series
@@ -35,54 +31,6 @@ def small(**params: Any) -> ChemVAE:
 def corpus(n: int = 48, start: int = 0) -> Table:
     """Molecules, one of which cannot be read."""
     return make_table([*series(n, start).smiles, "not a molecule"])
-
-
-@pytest.mark.parametrize("kind", ["gaussian", "planar", "radial", "acn"])
-@pytest.mark.parametrize("encoder", ["convolution", "gru"])
-def test_the_loss_is_that_of_each_molecule_by_itself(kind: str, encoder: str) -> None:
-    """One text at a time, token by token, with the distributions of torch."""
-    table = make_table(["CCO", "C", "c1cc(Cl)ccc1Br"])
-    written = write_tokens(table, "smiles", 40)
-    language = Language(tuple(sorted({t for text in written.tokens for t in text})), 3 * (kind == "acn"), ((2.0, 0.5),))
-    options = {"prior": "acn", "n_neighbours": 2} if kind == "acn" else {"posterior": kind}
-    torch.manual_seed(0)
-    network = small(encoder=encoder, properties=["logp"], **options).build(language).eval()
-    values = np.array([[2.5], [np.nan], [1.0]])
-    batch = vae_samples(written, values, language, banked=True).sample(np.array([2, 0, 1]))
-    found = SequenceELBO(0.3, 0.2, 50.0, property_weight=7.0)(network, batch, VALID)
-    noise = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
-    wrong = divergence = error = 0.0
-    with torch.no_grad():
-        for place, row in enumerate((2, 0, 1)):
-            text = written.tokens[row]
-            q = network.encode(*padded([text], language.tokens))
-            start = q.draw(noise[[place]])
-            posterior = Independent(Normal(q.mean, (0.5 * q.log_variance).exp()), 1)
-            prior = Independent(Normal(torch.zeros(1, 4), 1.0), 1)
-            z = start
-            if kind in ("gaussian", "acn"):
-                if kind == "acn":
-                    assert not q.log_variance.any(), "codes that are near to one another are the same to the decoder"
-                    others = [i for i in range(3) if i != row]
-                    assert sorted(network.prior.nearest(q.mean, torch.tensor([row]))[0].tolist()) == others
-                else:
-                    divergence += float(kl_divergence(posterior, prior))
-            else:
-                z, log_det = network.flow(start)
-                divergence += float(posterior.log_prob(start) - log_det - prior.log_prob(z))
-            state, token = None, 0
-            for code in [*(language.tokens.index(each) + 1 for each in text), 0]:
-                scores, state = network.decoder(z, torch.tensor([[token]]), state)
-                wrong, token = wrong - float(scores[0, 0].log_softmax(dim=0)[code]), code
-            if np.isfinite(values[row, 0]):
-                error += 7.0 * float((network.head(z) - (values[row, 0] - 2.0) / 0.5).square())
-    assert found.count == 3
-    assert found.parts["reconstruction"].item() == pytest.approx(wrong, rel=1e-4)
-    assert found.parts["properties"].item() == pytest.approx(error, rel=1e-4)
-    if kind != "acn":
-        assert found.parts["kl"].item() == pytest.approx(divergence, rel=1e-4)
-    total = wrong + 0.3 * found.parts["kl"].item() + error
-    assert found.total.item() == pytest.approx(total, rel=1e-4)
 
 
 @pytest.mark.slow
@@ -115,14 +63,6 @@ def test_epochs_of_the_warm_up_are_not_the_best() -> None:
     assert made.curves is not None and made.best_epoch is not None
     assert made.best_epoch >= 7 <= len(made.curves), "patience waits for the weight of the divergence"
     assert made.curves["train_kl"].iloc[4] > made.curves["train_kl"].iloc[-1]
-
-
-def test_selfies_are_always_molecules_and_smiles_of_an_untrained_network_are_not() -> None:
-    shares = {}
-    for tokens in ("smiles", "selfies"):
-        made = small(tokens=tokens, max_length=60).fit(corpus())
-        shares[tokens] = judge(made.sample(300, 1), None).n_valid / 300
-    assert shares["selfies"] == 1.0 and shares["smiles"] < 0.9, shares
 
 
 def test_what_selfies_cannot_write_is_a_row_with_a_reason() -> None:

@@ -87,7 +87,7 @@ def test_rows_are_told_or_counted(space: NearestMolecule) -> None:
             place_known(space, calls, read_known(bad, calls.objective))
     with pytest.raises(UsageError, match="have no column 'far'"):
         read_known(frame, read_objective(far))
-    with pytest.raises(DataError, match="row 1: .*holds 'a', which is no number"):
+    with pytest.raises(DataError, match=r"row 1: .*holds 'a', which is no number"):
         read_known(frame.assign(qed=[*"abcabcabca"]), read_objective("qed"))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch_geometric.nn import GraphNorm, LayerNorm, PairNorm
+from torch_geometric.nn import GraphNorm, PairNorm
 
 from molgraph.base.registry import get
 from molgraph.data.batch import collate
@@ -34,29 +34,6 @@ def with_weights(norm: Norm) -> Norm:
     for parameter in norm.double().parameters():
         parameter.data = torch.randn(parameter.shape, dtype=torch.float64, generator=generator)
     return norm
-
-
-@pytest.mark.parametrize("n_groups", [1, 2, 4])
-def test_group_is_torchs(n_groups: int) -> None:
-    own, peer = with_weights(Group(8, n_groups)), torch.nn.GroupNorm(n_groups, 8).double()
-    peer.weight.data, peer.bias.data = (each.data for each in own.parameters())
-    torch.testing.assert_close(own(rows(8), MEMBERS), peer(rows(8)))
-
-
-@pytest.mark.parametrize("n_groups", [1, 2, 8])
-def test_group_over_a_graph_is_torchs_over_each_graph(n_groups: int) -> None:
-    own, peer = with_weights(GroupGraph(8, n_groups)), torch.nn.GroupNorm(n_groups, 8).double()
-    peer.weight.data, peer.bias.data = (each.data for each in own.parameters())
-    found = own(rows(8), MEMBERS)
-    for graph in (0, 2):  # torch refuses one position a channel
-        h = rows(8)[graph == GRAPH_OF]
-        torch.testing.assert_close(found[graph == GRAPH_OF], peer(h.T.unsqueeze(0))[0].T)
-
-
-def test_one_group_over_a_graph_is_pygs_layer_norm_of_graphs() -> None:
-    own, peer = with_weights(GroupGraph(8, 1)), LayerNorm(8, mode="graph").double()
-    peer.weight.data, peer.bias.data = (each.data for each in own.parameters())
-    torch.testing.assert_close(own(rows(8), MEMBERS), peer(rows(8), GRAPH_OF, 4))
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.5])

@@ -69,41 +69,6 @@ def gradient(objective: MAML, network: nn.Module, batch: Any) -> Tensor:
     return torch.cat([p.grad.flatten() for p in network.parameters()])  # type: ignore[union-attr]
 
 
-def by_differences(loss: Any, network: nn.Module, step: float = 1e-5) -> Tensor:
-    """The gradient of ``loss()`` by central finite differences."""
-    found = []
-    with torch.no_grad():
-        for flat in [p.data.view(-1) for p in network.parameters()]:
-            for i in range(len(flat)):
-                ends = []
-                for sign in (1, -2):
-                    flat[i] += sign * step
-                    with torch.enable_grad():
-                        ends.append(loss().item())
-                flat[i] += step
-                found.append((ends[0] - ends[1]) / (2 * step))
-    return torch.tensor(found, dtype=torch.float64)
-
-
-@pytest.mark.parametrize("inner_steps", [1, 3])
-def test_the_gradient_goes_through_the_inner_steps(inner_steps: int) -> None:
-    """Full MAML against central differences; first order against the gradient where the steps arrive."""
-    objective, network, batch = tiny(inner_steps=inner_steps, inner_rate=0.1, shots=4)
-    full = gradient(objective, network, batch)
-    expected = by_differences(lambda: objective(network, batch, StepState(0, 1, 0)).total, network)
-    assert float((full - expected).norm() / expected.norm()) < 1e-4
-
-    first = gradient(tiny(inner_steps=inner_steps, inner_rate=0.1, shots=4, first_order=True)[0], network, batch)
-    arrived, start = torch.zeros_like(first), dict(network.named_parameters())
-    for task in range(3):
-        fast = objective.adapt(network, start, batch, task)
-        end = {name: value.detach().requires_grad_() for name, value in fast.items()}
-        pieces = torch.autograd.grad(objective.loss(network, end, batch, task, 1), list(end.values()))
-        arrived += torch.cat([piece.flatten() for piece in pieces])
-    torch.testing.assert_close(first, arrived)
-    assert float((full - first).norm() / full.norm()) > 1e-3
-
-
 class Flat(nn.Module):
     """A linear layer in double precision."""
 

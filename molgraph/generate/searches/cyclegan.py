@@ -10,13 +10,18 @@ import numpy as np
 from molgraph.base.ranges import Range
 from molgraph.base.registry import register
 from molgraph.base.seeds import derive, generator
+from molgraph.base.systems import SystemCard
 from molgraph.generate.searches.search import Proposals, Search
 from molgraph.generate.searches.translation import LatentCycleGAN
 
 
 @register(
     "search", "cyclegan", summary="translates poor molecules into good ones, unpaired",
-    paper="Zhu et al. 2017, ICCV; Maziarka et al. 2020, J. Cheminf. 12:2", system="cyclegan",
+    paper="Zhu et al. 2017, ICCV; Maziarka et al. 2020, J. Cheminf. 12:2",
+    systems=(SystemCard(
+        "cyclegan", off="sampling", beside=("sampling",), modules=("molgraph.generate.searches.translation",),
+        command="molgraph optimise jtvae-zinc --objective qed --search cyclegan -o best.csv",
+    ),),
 )  # fmt: skip
 class CycleGANSearch(Search):
     """``z -> G(z)``, ``G`` learned from the poorer half of the scored points to the best quarter, learned again later.

@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from molgraph.base.ranges import NotNegative, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.data.feature_layout import FEATURISER
 from molgraph.nn.variational import Gaussian, bounded, elbo, reparameterise
 from molgraph.train.inputs import Input
@@ -27,10 +28,18 @@ VALID_NOISE = 0  # seed of the points at which a validation part is judged
 @register(
     "objective",
     "arch2vec",
-    system="arch2vec",
+    systems=(
+        SystemCard(
+            "arch2vec",
+            left_out="the search of the paper; the vectors are the encoder's readout, not the means of the posterior",
+            off="-s params.objective.beta=0.0",
+            beside=("the encoder without training", "training from scratch"),
+            command="molgraph pretrain dataset:chembl2321810 -m gin --objective arch2vec -o encoder.mgm",
+            modules=("molgraph.nn.variational",),
+        ),
+    ),
     summary="rebuild each molecule's bonds and elements from latent vectors of its atoms",
     paper="Yan et al. 2020, NeurIPS; Kipf and Welling 2016, arXiv:1611.07308",
-    command="molgraph pretrain dataset:chembl2321810 -m gin --objective arch2vec -o encoder.mgm",
 )
 class Arch2Vec(Objective):
     """Evidence lower bound of a graph, for pretraining an encoder whose vectors a search can stand on.

@@ -7,6 +7,7 @@ from typing import Any
 
 from molgraph.base.ranges import NotNegative, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.nn.mutual_information import JensenShannon
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network, check_one_encoder
@@ -17,10 +18,17 @@ from molgraph.train.samples import Sample
 @register(
     "objective",
     "infograph",
-    system="infograph-infograph",
+    systems=(
+        SystemCard(
+            "infograph-infograph",
+            off="masked-atoms",
+            beside=("the encoder without training", "training from scratch"),
+            command="molgraph pretrain dataset:chembl2321810 -m gin --objective infograph -o encoder.mgm",
+            modules=("molgraph.nn.mutual_information",),
+        ),
+    ),
     summary="mutual information of each graph's vector with the states of its rows",
     paper="Sun et al. 2020, ICLR",
-    command="molgraph pretrain dataset:chembl2321810 -m gin --method infograph -o encoder.mgm",
 )
 class InfoGraph(Objective):
     """Mutual information between a graph and its rows, for pretraining any encoder that gives states of rows.

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from molgraph.base.errors import UsageError
 from molgraph.base.ranges import NotNegative, Width
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.nn.encoder import Encoded
 from molgraph.nn.mutual_information import JensenShannon
 from molgraph.train.inputs import Input
@@ -23,10 +24,18 @@ from molgraph.train.samples import Sample
 @register(
     "objective",
     "infograph-star",
-    system="infograph-infograph",
+    systems=(
+        SystemCard(
+            "infograph-infograph",
+            off="-s params.objective.weight=0",
+            beside=("labels alone",),
+            command="molgraph train dataset:chembl2321810 -m gin --objective infograph-star --unlabelled dataset:nci "
+            "-o model.mgm",
+            modules=("molgraph.nn.mutual_information",),
+        ),
+    ),
     summary="labels of some rows; InfoGraph on all rows by a second encoder",
     paper="Sun et al. 2020, ICLR",
-    command="molgraph train assay.csv -t Y -m gin --objective infograph-star --unlabelled library.smi -o model.mgm",
 )
 class InfoGraphStar(Objective):
     """InfoGraph* for few labels and many graphs; the network is the student, the teacher is the objective's own.

