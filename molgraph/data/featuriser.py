@@ -17,12 +17,14 @@ class Featuriser(ABC):
 
     ``kind``: the entities that it reads. ``versions``: name and version of the features, and of the libraries that
     they depend on; other versions are other features. ``examples``: two or more entities for trials and test vectors.
+    ``learns``: whether it takes settings from the training data, so that no cache keeps its graphs.
     """
 
     name: ClassVar[str] = ""
     kind: ClassVar[EntityKind] = "molecule"
     versions: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Any, ...]] = ()
+    learns: ClassVar[bool] = False
 
     @abstractmethod
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:
@@ -41,6 +43,10 @@ class Featuriser(ABC):
     def examples_for(self, spec: InputSpec) -> tuple[Any, ...]:
         """Entities that fit a model's graphs, for test vectors; ``examples`` where the layout is always the same."""
         return self.examples
+
+    def as_of(self, version: str) -> Featuriser:
+        """The featuriser that makes the features of a version, as a model file names it; itself where it does not."""
+        return self
 
     def key(self, value: Any) -> str:
         """A text that equal entities share: those are made once. ``None`` is not the text "None"."""

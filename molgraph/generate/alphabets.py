@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.base.optional import need
+from molgraph.base.errors import DataError
 from molgraph.chem.identity import canonical_smiles
 from molgraph.chem.parallel import map_texts
+from molgraph.chem.tokens import alphabet, is_vocabulary
 from molgraph.data.table import Table
-from molgraph.generate.smiles_tokens import is_vocabulary, tokens_of
 
 PAYS_FROM = 20_000  # texts; below, starting processes costs more than it saves
-
-
-class Alphabet(NamedTuple):
-    """A way to write molecules.
-
-    Args:
-        split: the tokens of canonical SMILES, each text with its tokens or the reason why it has none.
-        join: the SMILES of tokens.
-        begins: whether a molecule can begin with a token; one of SELFIES that does not begin with an atom is empty.
-    """
-
-    split: Callable[[Sequence[str]], list[tuple[list[str], str]]]
-    join: Callable[[Sequence[str]], str]
-    begins: Callable[[str], bool]
 
 
 class Written(NamedTuple):
@@ -49,64 +34,6 @@ class Written(NamedTuple):
     def ok(self) -> np.ndarray:
         """bool [n], whether each row has tokens."""
         return self.reason == ""
-
-
-def _split_smiles(texts: Sequence[str]) -> list[tuple[list[str], str]]:
-    return [(tokens_of(text), "") for text in texts]
-
-
-def _join_smiles(tokens: Sequence[str]) -> str:
-    return "".join(tokens)
-
-
-def _split_selfies(texts: Sequence[str]) -> list[tuple[list[str], str]]:
-    selfies = need("selfies", "tokens='selfies'")
-    made: list[tuple[list[str], str]] = []
-    for text in texts:
-        try:
-            made.append((list(selfies.split_selfies(selfies.encoder(text))), ""))
-        except selfies.EncoderError as error:
-            made.append(([], f"SELFIES cannot write it: {' '.join(str(error).split())[:100]}"))
-    return made
-
-
-def _join_selfies(tokens: Sequence[str]) -> str:
-    selfies = need("selfies", "tokens='selfies'")
-    try:
-        return str(selfies.decoder("".join(tokens)))
-    except selfies.DecoderError:  # of tokens that a stranger's file may hold
-        return ""
-
-
-def _is_token(token: str) -> bool:
-    return True
-
-
-def _is_atom(token: str) -> bool:
-    return token not in (".", "[nop]") and "Ring" not in token and "Branch" not in token
-
-
-ALPHABETS = {
-    "smiles": Alphabet(_split_smiles, _join_smiles, _is_token),
-    "selfies": Alphabet(_split_selfies, _join_selfies, _is_atom),
-}
-
-
-def alphabet(name: str) -> Alphabet:
-    """The alphabet of that name.
-
-    Raises:
-        UsageError: there is none, or it needs a library that is not installed.
-
-    Example:
-        >>> alphabet("smiles").split(["CCl"]), alphabet("smiles").join(["C", "Cl"])
-        ([(['C', 'Cl'], '')], 'CCl')
-    """
-    if name not in ALPHABETS:
-        raise UsageError(f"molecules have no tokens named {name!r}", hint=nearest(name, ALPHABETS))
-    if name == "selfies":
-        need("selfies", "tokens='selfies'")
-    return ALPHABETS[name]
 
 
 def write_tokens(

@@ -18,6 +18,7 @@ from molgraph.nn.encoder import Encoder
 from molgraph.nn.joiners import Joiner
 from molgraph.nn.norms import Norm
 from molgraph.nn.readouts import Readout
+from molgraph.nn.sequence import SequenceLayers
 from molgraph.train.objective import Objective
 from molgraph.train.optimizers import MakeOptimizer, Schedule
 
@@ -36,6 +37,7 @@ CONTRACTS: dict[str, Any] = {
     "readout": Readout,
     "schedule": Schedule,
     "search": Search,
+    "sequence": SequenceLayers,
     "split": Splitter,
     "standardiser": Preset,
 }
