@@ -96,7 +96,6 @@ class LanguageGenerator(NetworkGenerator):
         Args:
             **options
         """
-        sequence, cell = cell or sequence, ""
         self.keep(locals())
 
     def read(self, table: Table, valid: Table | None) -> Corpus:
@@ -110,7 +109,7 @@ class LanguageGenerator(NetworkGenerator):
 
     def build(self, vocabulary: Sequence[str]) -> LanguageNetwork:
         """The network with fresh weights, for a vocabulary of that size."""
-        how = (self.d_embedding, self.d_hidden, self.n_layers, self.dropout, self.sequence)
+        how = (self.d_embedding, self.d_hidden, self.n_layers, self.dropout, self.cell or self.sequence)
         return LanguageNetwork(len(vocabulary) + 1, *how)
 
     def objective(self, vocabulary: Sequence[str]) -> NextToken:

@@ -11,6 +11,8 @@ import pytest
 import torch
 
 from molgraph.base.errors import UsageError
+from molgraph.base.registry import get
+from molgraph.chem.smiles import why_unreadable
 from molgraph.chem.tokens import is_vocabulary, tokens_of
 from molgraph.data.table import Table, make_table
 from molgraph.generate.language import LanguageGenerator, samples_of
@@ -135,3 +137,20 @@ def test_a_text_is_the_sum_of_its_tokens() -> None:
 @pytest.mark.parametrize("tokens", [("C", ""), ("C", "C"), ("C", 5), ("a b",), ("\x1b[31m",), ("é",), ("C" * 65,)])
 def test_what_is_no_vocabulary(tokens: tuple[Any, ...]) -> None:
     assert not is_vocabulary(tokens)
+
+
+def test_layers_that_cannot_write_are_refused() -> None:
+    with pytest.raises(UsageError):
+        small(sequence="convolution").fit(corpus())
+
+
+def test_older_names_stay() -> None:
+    assert get("generator", "gru") is LanguageGenerator
+    old, new = (small(**{key: "lstm"}).fit(corpus()) for key in ("cell", "sequence"))
+    assert old.sample(20) == new.sample(20)
+
+
+def test_selfies_are_molecules() -> None:
+    made = small(tokens="selfies", epochs=1).fit(corpus())
+    texts = made.sample(40)
+    assert all(text and not why_unreadable(text) for text in texts)
