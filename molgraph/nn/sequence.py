@@ -59,7 +59,7 @@ def make_sequence(sequence: str, d_in: int, d: int, n_layers: int = 2, dropout: 
     return made
 
 
-def padded(h: Tensor, mask: Mask | None) -> Tensor:
+def padded(h: Float[Tensor, "n t d"], mask: Mask | None) -> Float[Tensor, "n t d"]:
     """float [n, t, d], zeros where the mask is false."""
     return h if mask is None else h * mask.unsqueeze(2).to(h.dtype)
 

@@ -69,7 +69,7 @@ def own_params(params: Mapping[str, Any], owner: str, n_encoders: int) -> dict[s
         >>> own_params({"dmpnn.depth": 4, "deepdta.width": 8}, "dmpnn", 2), own_params({"depth": 4}, "dmpnn", 1)
         ({'depth': 4}, {'depth': 4})
     """
-    own = {name.partition(".")[2]: value for name, value in params.items() if name.partition(".")[0] == owner}
+    own = {k.removeprefix(f"{owner}."): value for k, value in params.items() if k.startswith(f"{owner}.")}
     plain = {name: value for name, value in params.items() if "." not in name} if n_encoders == 1 else {}
     return {**plain, **own}
 

@@ -27,7 +27,7 @@ STEREO = ["C[C@H](N)C(=O)O", "F/C=C/Cl", "C[C@@H]1CC[C@H](O)CC1", "c1ccc2[nH]ccc
 
 def fitted(model: str, n: int = 40, **params: Any) -> Any:
     small = {**get("encoder", "tokens").small, "epochs": 2, "threads": 1, "head_width": 8, **params}
-    return make_method(model, small).fit(series(n))
+    return make_method(model, **small).fit(series(n))
 
 
 @pytest.mark.parametrize("name", ["smiles", "selfies"])
@@ -88,7 +88,7 @@ def test_a_store_of_other_rows_gives_no_vocabulary(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tokens", ["v2", "residues", "selfie", 5])
 def test_what_gives_no_tokens_of_molecules_is_refused(tokens: Any) -> None:
     with pytest.raises(UsageError):
-        make_method("tokens", {"tokens": tokens}).check_network()
+        make_method("tokens", tokens=tokens).check_network()
 
 
 def test_one_encoder_reads_molecules_and_proteins_with_their_own_tokens() -> None:

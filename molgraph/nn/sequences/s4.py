@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import torch
 from jaxtyping import Complex, Float
@@ -17,6 +17,10 @@ from molgraph.nn.sequence import Mask, SequenceLayers, padded
 
 PIECE = 64  # places that are convolved at once: the least work on sequences of some hundred tokens
 SLOWEST, FASTEST = 1e-3, 1e-1  # steps of time that a token takes, at the start (section 4)
+
+
+Powers: TypeAlias = Complex[Tensor, "d s length+1"]
+State: TypeAlias = Complex[Tensor, "n d s"]
 
 
 class StateSpace(nn.Module):
@@ -43,8 +47,8 @@ class StateSpace(nn.Module):
         self.output = nn.Parameter(torch.randn(d, n, 2) * math.sqrt(0.5))  # C, real and imaginary parts
         self.skip = nn.Parameter(torch.randn(d))
 
-    def kernel(self, length: int) -> tuple[Float[Tensor, "d length"], Complex[Tensor, "d n length+1"], Tensor]:
-        """The kernel, the powers 0 to ``length`` of ``exp(dt A)``, and the weights of an input, complex [d, n]."""
+    def kernel(self, length: int) -> tuple[Float[Tensor, "d length"], Powers, Complex[Tensor, "d s"]]:
+        """The kernel, the powers 0 to ``length`` of ``exp(dt A)``, and the weights of an input, complex [d, s]."""
         a = torch.complex(-self.log_decay.exp(), self.frequency)
         rate = a * self.log_step.exp().unsqueeze(1)
         powers = (rate.unsqueeze(2) * torch.arange(length + 1, device=a.device)).exp()
@@ -52,9 +56,7 @@ class StateSpace(nn.Module):
         c = torch.view_as_complex(self.output) * enter
         return 2 * torch.einsum("dn,dnl->dl", c, powers[..., :length]).real, powers, enter
 
-    def forward(
-        self, u: Float[Tensor, "n t d"], state: Complex[Tensor, "n d s"] | None = None
-    ) -> tuple[Float[Tensor, "n t d"], Complex[Tensor, "n d s"]]:
+    def forward(self, u: Float[Tensor, "n t d"], state: State | None = None) -> tuple[Float[Tensor, "n t d"], State]:
         """float [n, t, d] to the same shape, and the state after the last place."""
         length = min(PIECE, u.shape[1])
         kernel, powers, enter = self.kernel(length)
@@ -108,8 +110,8 @@ class S4(SequenceLayers):
         self.dropout = nn.Dropout(dropout)
 
     def forward(
-        self, x: Float[Tensor, "n t d_in"], mask: Mask | None = None, state: Sequence[Tensor] | None = None
-    ) -> tuple[Float[Tensor, "n t d"], list[Tensor]]:
+        self, x: Float[Tensor, "n t d_in"], mask: Mask | None = None, state: Sequence[State] | None = None
+    ) -> tuple[Float[Tensor, "n t d"], list[State]]:
         """float [n, t, d_in] to [n, t, d], and the state of each layer."""
         h, after = self.enter(x), []
         for i, (norm, space, mix) in enumerate(zip(self.norms, self.spaces, self.mixes, strict=True)):
