@@ -8,8 +8,11 @@ from typing import NamedTuple
 
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.optional import need
+from molgraph.chem.identity import canonical_smiles
+from molgraph.chem.parallel import map_texts
 
 LONGEST_TOKEN = 64
+PAYS_FROM = 20_000  # texts; below, starting processes costs more than it saves
 _TOKEN = re.compile(r"\[[^\[\]]{1,62}\]|Br|Cl|%\d\d|.", re.DOTALL)
 
 
@@ -93,6 +96,27 @@ def alphabet(name: str) -> Alphabet:
     if name == "selfies":
         need("selfies", "tokens='selfies'")
     return ALPHABETS[name]
+
+
+def canonical_tokens(
+    smiles: Sequence[str], name: str, *, label: str = "", workers: int | None = None
+) -> list[tuple[list[str], str, str]]:
+    """The tokens of each molecule's canonical SMILES, that SMILES, and the reason where there are none.
+
+    Args:
+        smiles: n texts.
+        name: the alphabet, ``smiles`` or ``selfies``.
+        label: what the progress bar says.
+        workers: processes, at most.
+
+    Example:
+        >>> canonical_tokens(["ClCC", "C1C"], "smiles")[0]
+        (['C', 'C', 'Cl'], 'CCCl', '')
+    """
+    written = canonical_smiles(smiles, label=label, workers=workers)
+    split = alphabet(name).split
+    tokens = map_texts(split, [text for text, _ in written], label=label, workers=workers, pays_from=PAYS_FROM)
+    return [(own, text, why or why_not) for (text, why), (own, why_not) in zip(written, tokens, strict=True)]
 
 
 def is_vocabulary(tokens: Sequence[object]) -> bool:

@@ -13,8 +13,7 @@ from molgraph.base.errors import DataError
 from molgraph.base.packed import offsets_of
 from molgraph.base.registry import get, names, register
 from molgraph.base.table import OK, UNREADABLE, EntityKind
-from molgraph.chem.identity import canonical_smiles
-from molgraph.chem.tokens import alphabet
+from molgraph.chem.tokens import canonical_tokens
 from molgraph.data.featuriser import Featuriser, why_no_text
 from molgraph.data.featurize import rdkit_version
 from molgraph.data.graph_store import GraphStore, InputSpec, Level
@@ -63,11 +62,10 @@ class _Vocabulary(Featuriser):
         reason = np.array([why_no_text(value, self.kind) for value in values], dtype=object)
         tokens: list[list[str]] = [[] for _ in values]
         rows = np.flatnonzero(reason == "").tolist()
-        written = canonical_smiles([values[row] for row in rows], label="tokens", workers=workers)
-        split = alphabet(self.name).split([text for text, _ in written])
-        for row, (_, why), (text, why_not) in zip(rows, written, split, strict=True):
-            reason[row] = why or why_not or ("" if text else "a molecule without tokens")
-            tokens[row] = [] if reason[row] else text
+        written = canonical_tokens([values[row] for row in rows], self.name, label="tokens", workers=workers)
+        for row, (own, _, why) in zip(rows, written, strict=True):
+            reason[row] = why or ("" if own else "a molecule without tokens")
+            tokens[row] = [] if why else own
         settings = _settings(tokens) if spec is None else spec.settings
         vocabulary = sorted(settings, key=lambda token: settings[token])
         if len(vocabulary) > MAX_TOKENS:

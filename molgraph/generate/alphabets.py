@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from molgraph.base.errors import DataError
-from molgraph.chem.identity import canonical_smiles
-from molgraph.chem.parallel import map_texts
-from molgraph.chem.tokens import alphabet, is_vocabulary
+from molgraph.chem.tokens import canonical_tokens, is_vocabulary
 from molgraph.data.table import Table
-
-PAYS_FROM = 20_000  # texts; below, starting processes costs more than it saves
 
 
 class Written(NamedTuple):
@@ -60,20 +55,13 @@ def write_tokens(
     if [each.kind for each in table.entities] != ["molecule"]:
         read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
         raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
-    chosen, reason = alphabet(name), table.reason.astype(object)
+    reason = table.reason.astype(object)
     tokens: list[list[str]] = [[] for _ in range(len(table))]
     canonical = [""] * len(table)
-    rows = np.flatnonzero(table.ok).tolist()
-    for row, (text, why) in zip(rows, canonical_smiles(table.smiles[rows], label=label), strict=True):
-        canonical[row], reason[row] = text, why
-    rows = [row for row in rows if not reason[row]]
-    split = map_texts(chosen.split, [canonical[row] for row in rows], label=label, pays_from=PAYS_FROM)
-    why_not = partial(_why_not, max_length=max_length, known=None if known is None else {*known})
-    for row, (found, why) in zip(rows, split, strict=True):
-        if why := why or why_not(found):
-            reason[row] = why
-        else:
-            tokens[row] = found
+    rows, vocabulary = np.flatnonzero(table.ok).tolist(), None if known is None else {*known}
+    for row, (own, text, why) in zip(rows, canonical_tokens(table.smiles[rows], name, label=label), strict=True):
+        canonical[row], reason[row] = text, why or _why_not(own, max_length, vocabulary)
+        tokens[row] = [] if reason[row] else own
     return Written(tokens, reason, canonical)
 
 
