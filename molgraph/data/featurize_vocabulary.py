@@ -85,7 +85,8 @@ class _Vocabulary(Featuriser):
 def _settings(tokens: Sequence[Sequence[str]]) -> dict[str, int]:
     """The most common tokens, each with its place, from 1."""
     counts = Counter(token for text in tokens for token in text)
-    return {token: i for i, (token, _) in enumerate(counts.most_common(MAX_TOKENS), 1)}
+    common = sorted(counts, key=lambda token: (-counts[token], token))
+    return {token: i for i, token in enumerate(common[:MAX_TOKENS], 1)}
 
 
 @register("featuriser", "smiles", summary="tokens of canonical SMILES (atoms in brackets, Br, Cl are one each)")
