@@ -235,7 +235,9 @@ def model_of(
     card = ModelCard(
         name=run.name,
         units={t.name: table.units[t.name] for t in table.row_targets if t.name in table.units},
-        **{f"n_{part}": sizes[part] for part in PARTS},
+        n_train=sizes["train"],
+        n_valid=sizes["valid"],
+        n_test=sizes["test"],
         split=divided.recipe,
         split_hash=divided.hash,
         classes=tuple(class_counts(table, parts).to_dict("records")),

@@ -25,7 +25,7 @@ IMPORTS: tuple[str, ...] = (
     "molgraph.train.make_method",
     "molgraph.auxiliary",
     "molgraph.trust",
-    "molgraph.generate.gru",
+    "molgraph.generate.language",
     "molgraph.data.datasets",
 )
 IMPORTS += ("pyarrow.parquet", "sklearn.ensemble", "lightning.fabric", "optuna", "xgboost", "catboost", "gpytorch")

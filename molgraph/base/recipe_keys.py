@@ -229,4 +229,4 @@ PRETRAIN_KEYWORDS["objective"] = replace(_objective, default=PRETRAIN_OBJECTIVE)
 #: those that a generator has, which reads molecules alone
 _NOT_GENERATOR = ("targets", "sequence", "geometry", "inputs", "init", "store", "objective")
 GENERATOR_KEYWORDS = {name: each for name, each in PRETRAIN_KEYWORDS.items() if name not in _NOT_GENERATOR}
-GENERATOR_KEYWORDS["model"] = replace(KEYWORDS["model"], default="gru")
+GENERATOR_KEYWORDS["model"] = replace(KEYWORDS["model"], default="language")

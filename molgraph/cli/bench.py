@@ -66,7 +66,7 @@ def run(
         [generation]
         draws = 10000
         [[generator]]
-        name = "gru"
+        name = "language"
 
     A method of your own: a scikit-learn estimator (on fingerprints, or with
     `params = { reads = "smiles" }`) or a function of train, labels and test:

@@ -36,7 +36,7 @@ def train_generator(
 
     Examples:
         molgraph train-generator library.smi -o gen.mgm
-        molgraph train-generator dataset:zinc250k -m gru --epochs 10 -o gen.mgm
+        molgraph train-generator dataset:zinc250k -m language --epochs 10 -o gen.mgm
         molgraph train-generator library.csv -s params.d_hidden=256
         molgraph generate gen.mgm -n 1000 -o new.csv
     """

@@ -19,7 +19,8 @@ class Featuriser(ABC):
     ``kind``: the entities that it reads. ``versions``: name and version of the features, and of the libraries that
     they depend on; other versions are other features. ``older``: earlier versions that it makes too, for model files
     that name them; ``version`` is then the one that it makes. ``examples``: two or more entities for
-    trials and test vectors.
+    trials and test vectors. ``learns``: whether it takes settings from the training data, so that no cache keeps its
+    graphs.
     """
 
     name: ClassVar[str] = ""
@@ -28,6 +29,7 @@ class Featuriser(ABC):
     version: str = ""
     older: ClassVar[tuple[str, ...]] = ()
     examples: ClassVar[tuple[Any, ...]] = ()
+    learns: ClassVar[bool] = False
 
     @abstractmethod
     def featurise(self, values: Sequence[Any], *, spec: InputSpec | None = None, workers: int = 1) -> GraphStore:

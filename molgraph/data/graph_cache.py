@@ -68,7 +68,8 @@ def graphs_of(
         column: one of its entity columns.
         featuriser: of that column's kind.
         spec: as for ``Featuriser.featurise``.
-        cache, workers: as for ``store_for``; entities that are no text are made anew each time.
+        cache, workers: as for ``store_for``; entities that are no text are made anew each time, as
+            are the graphs of a featuriser that learns.
     """
     rows = np.flatnonzero(table.ok)
     graph_of_row = np.full(len(table), -1, dtype=np.int64)
@@ -77,7 +78,7 @@ def graphs_of(
     codes, _ = pd.factorize(values if text else np.array([featuriser.key(v) for v in values], dtype=object))
     distinct = list(values[np.unique(codes, return_index=True)[1]])
     graph_of_row[rows] = codes
-    if cache is None or not text:
+    if cache is None or not text or featuriser.learns:
         return Graphs(featuriser.featurise(distinct, spec=spec, workers=workers), graph_of_row)
     marks = text_digests(distinct, *featuriser.versions)
     key = hashlib.blake2b(marks.tobytes(), digest_size=16).hexdigest()

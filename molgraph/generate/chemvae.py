@@ -20,8 +20,9 @@ from molgraph.base.registry import register
 from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
 from molgraph.base.systems import SystemCard
+from molgraph.chem.tokens import alphabet
 from molgraph.data.table import Table
-from molgraph.generate.alphabets import alphabet, write_tokens
+from molgraph.generate.alphabets import write_tokens
 from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
 from molgraph.generate.next_token import draw_codes, until_end
 from molgraph.generate.vae_objective import SequenceELBO

@@ -20,8 +20,8 @@ from molgraph.base.errors import ModelFileError, UsageError
 from molgraph.base.options import fill, keywords
 from molgraph.base.recipe_keys import TrainingSection
 from molgraph.base.seeds import derive
+from molgraph.chem.tokens import is_vocabulary
 from molgraph.data.table import Table
-from molgraph.generate.smiles_tokens import is_vocabulary
 from molgraph.train.archive import refused
 from molgraph.train.callback import as_trained, make_callbacks
 from molgraph.train.checkpoint import fingerprint

@@ -1,4 +1,4 @@
-"""A recurrent network that scores the next token of a text, and the objective that trains it."""
+"""A network that scores the next token of a text, and the objective that trains it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
 
+from molgraph.base.errors import UsageError
+from molgraph.base.registry import get, names
+from molgraph.nn.sequence import make_sequence
 from molgraph.train.objective import Loss, Objective, StepState
 from molgraph.train.samples import Sample
 
@@ -18,25 +21,26 @@ EDGE = 0  # the code of a text's start and end
 PAD = -100  # a target that does not count
 
 
-class RecurrentNetwork(nn.Module):
-    """Scores of the next token: ``W h_t + b`` with ``h_t = cell(embedding(x_t), h_{t-1})``.
+class LanguageNetwork(nn.Module):
+    """Scores of the next token: ``W h_t + b`` with the states ``h_t`` of a causal sequence layer.
 
     Args:
         n_tokens: distinct tokens, the edge among them.
-        d_embedding, d_hidden, n_layers, dropout, cell: as ``GRUGenerator`` has them.
+        d_embedding, d_hidden, n_layers, dropout, sequence: as ``LanguageGenerator`` has them.
+
+    Raises:
+        UsageError: sequence layers that are not causal.
     """
 
     def __init__(
-        self, n_tokens: int, d_embedding: int, d_hidden: int, n_layers: int, dropout: float, cell: str = "gru"
+        self, n_tokens: int, d_embedding: int, d_hidden: int, n_layers: int, dropout: float, sequence: str = "gru"
     ) -> None:
         super().__init__()
-        self.cell = cell
         self.embedding = nn.Embedding(n_tokens, d_embedding)
-        between = dropout if n_layers > 1 else 0.0
-        made = {"gru": nn.GRU, "lstm": nn.LSTM}[cell](
-            d_embedding, d_hidden, n_layers, batch_first=True, dropout=between
-        )
-        self.add_module(cell, made)  # by its name, as the weights are in files
+        self.sequence = make_sequence(sequence, d_embedding, d_hidden, n_layers, dropout)
+        if not self.sequence.causal:
+            able = [name for name in names("sequence") if get("sequence", name).causal]
+            raise UsageError(f"{sequence} reads and cannot write", hint=f"choose one of {', '.join(able)}")
         self.scores = nn.Linear(d_hidden, n_tokens)
 
     def prepare(self, sample: Sample) -> None:
@@ -44,7 +48,7 @@ class RecurrentNetwork(nn.Module):
 
     def forward(self, tokens: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """Float [n, length, n_tokens] and the last state, from int64 [n, length] and the state before."""
-        h, state = self.get_submodule(self.cell)(self.embedding(tokens), state)
+        h, state = self.sequence(self.embedding(tokens), None, state)
         return self.scores(h), state
 
 

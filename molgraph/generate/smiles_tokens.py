@@ -1,35 +1,17 @@
-"""Split SMILES into tokens, and pack the tokens of many molecules into a store."""
+"""Pick the molecules of a table that a generator can learn from, as tokens."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
-
-import numpy as np
+from collections.abc import Collection
 
 from molgraph.base.errors import DataError
-from molgraph.base.packed import offsets_of
-from molgraph.base.table import OK
 from molgraph.chem.smiles import why_unreadable
-from molgraph.data.graph_store import GraphStore, Level
+from molgraph.chem.tokens import alphabet, is_vocabulary
 from molgraph.data.table import Table
-
-LONGEST_TOKEN = 64
-_TOKEN = re.compile(r"\[[^\[\]]{1,62}\]|Br|Cl|%\d\d|.", re.DOTALL)
-
-
-def tokens_of(smiles: str) -> list[str]:
-    """The tokens of a SMILES: an atom in brackets, Br, Cl and a ring number of two digits are one each.
-
-    Example:
-        >>> tokens_of("C[C@H](Cl)Br")
-        ['C', '[C@H]', '(', 'Cl', ')', 'Br']
-    """
-    return _TOKEN.findall(smiles)
 
 
 def learnable_texts(
-    table: Table, max_length: int, known: Collection[str] | None = None
+    table: Table, max_length: int, known: Collection[str] | None = None, tokens: str = "smiles"
 ) -> tuple[list[list[str]], tuple[str, ...]]:
     """The tokens of each molecule that can be learned from, and notes on the rows that are passed over.
 
@@ -38,6 +20,7 @@ def learnable_texts(
         max_length: tokens of a molecule, at most.
         known: the vocabulary of a training part, for a validation part: molecules with other tokens are passed over,
             and none need be left. None takes any token.
+        tokens: the alphabet, ``smiles`` or ``selfies``; molecules are written as they are, in no canonical order.
 
     Raises:
         DataError: the table has no column of molecules, or several, or nothing can be learned from.
@@ -51,43 +34,12 @@ def learnable_texts(
     if [each.kind for each in table.entities] != ["molecule"]:
         read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
         raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
-    sound = [text for text in table.smiles[table.ok].tolist() if not why_unreadable(text)]
-    texts = [tokens_of(text.strip()) for text in sound]
+    sound = [text.strip() for text in table.smiles[table.ok].tolist() if not why_unreadable(text)]
+    texts = [text for text, why in alphabet(tokens).split(sound) if not why]
     kept = [text for text in texts if 0 < len(text) <= max_length and is_vocabulary([*{*text}])]
-    passed = {"unreadable": len(table) - len(sound), f"over {max_length} tokens": len(texts) - len(kept)}
+    passed = {"unreadable": len(table) - len(texts), f"over {max_length} tokens": len(texts) - len(kept)}
     if known is not None:
         return [text for text in kept if {*text} <= {*known}], ()
     if not kept:
         raise DataError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
     return kept, tuple(f"rows that are not learned from: {n:,} ({why})" for why, n in passed.items() if n)
-
-
-def token_store(texts: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> GraphStore:
-    """Pack tokenised texts into one level, ``token``, whose ``code`` is a token's place in the vocabulary, from 1.
-
-    Args:
-        texts: the tokens of each text, all of them in the vocabulary.
-        vocabulary: distinct tokens; the code 0 is left for the start and the end of a text.
-
-    Example:
-        >>> store = token_store([["C", "O"], ["C"]], ("C", "O"))
-        >>> store.levels["token"].offsets.tolist(), store.levels["token"].arrays["code"].tolist()
-        ([0, 2, 3], [1, 2, 1])
-    """
-    place = {token: i for i, token in enumerate(vocabulary, 1)}
-    offsets = offsets_of([*map(len, texts)])
-    code = np.fromiter((place[token] for text in texts for token in text), np.int32, int(offsets[-1]))
-    status, reason = np.full(len(texts), OK, dtype=object), np.full(len(texts), "", dtype=object)
-    return GraphStore({"token": Level(offsets, {"code": code})}, {}, status, reason, "smiles_tokens.1")
-
-
-def is_vocabulary(tokens: Sequence[object]) -> bool:
-    """Whether all are distinct tokens that SMILES can have.
-
-    Example:
-        >>> is_vocabulary(("C", "Cl")), is_vocabulary(("C", "C")), is_vocabulary(("C\\n",))
-        (True, False, False)
-    """
-    texts = [each for each in tokens if isinstance(each, str) and each.isascii() and each.isprintable()]
-    whole = [text for text in texts if 0 < len(text) <= LONGEST_TOKEN and " " not in text]
-    return len({*whole}) == len(tokens)

@@ -13,11 +13,12 @@ from torch.nn.utils.rnn import pad_sequence
 
 from molgraph.base.errors import ModelFileError, UsageError, nearest
 from molgraph.chem.quality import PROPERTIES, measure
+from molgraph.chem.tokens import is_vocabulary
+from molgraph.data.featurize_vocabulary import token_store
 from molgraph.data.graph_store import Level
 from molgraph.data.table import Table
 from molgraph.generate.alphabets import Written
 from molgraph.generate.next_token import EDGE
-from molgraph.generate.smiles_tokens import is_vocabulary, token_store
 from molgraph.train.samples import Samples
 
 Scales = tuple[tuple[float, float], ...]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from types import MappingProxyType
 from typing import Annotated
 
-import torch
 from torch import nn
-from torch.nn.utils.rnn import pad_sequence
 
 from molgraph.base.ranges import Range, Width
 from molgraph.base.registry import register
 from molgraph.data.batch import GraphBatch
 from molgraph.data.graph_store import InputSpec
 from molgraph.nn.encoder import Encoded, Encoder
+from molgraph.nn.sequence import embedded_tokens
+from molgraph.nn.sequences.convolution import Convolutions, Window
 
 
 @register(
@@ -54,7 +53,7 @@ class DeepDTA(Encoder):
         *,
         d_embed: Width = 128,
         n_filters: Width = 32,
-        window: Annotated[int, Range(1, 64)] = 8,
+        window: Window = 8,
         max_tokens: Annotated[int, Range(1, 100_000)] = 1200,
     ) -> None:
         super().__init__()
@@ -63,20 +62,9 @@ class DeepDTA(Encoder):
         self.max_tokens = max_tokens
         self.embed = nn.Linear(spec.width("token"), d_embed, bias=False)
         widths = (d_embed, n_filters, 2 * n_filters, 3 * n_filters)
-        self.convolutions = nn.ModuleList(nn.Conv1d(a, b, window, padding=window // 2) for a, b in pairwise(widths))
+        self.convolutions = Convolutions(widths, window)
         self.d_out = 3 * n_filters
 
     def forward(self, batch: GraphBatch, *, rows: bool = False) -> Encoded:
         """Encode a batch of sequences."""
-        own = batch["token"]
-        assert own.table is not None
-        tokens = self.embed(own.table).index_select(0, own.code)
-        if not len(tokens):  # no sequence that can be read
-            return Encoded(tokens.new_zeros(batch.n_graphs, self.d_out) + 0 * tokens.sum())
-        lengths = own.offsets.diff()
-        texts = [each[: self.max_tokens] for each in tokens.split(lengths.tolist())]
-        x = pad_sequence(texts, batch_first=True).transpose(1, 2)
-        mask = (torch.arange(x.shape[2], device=x.device) < lengths.unsqueeze(1)).unsqueeze(1)
-        for convolution in self.convolutions:
-            x = torch.relu(convolution(x)[..., : mask.shape[2]]) * mask  # what lies beyond the end stays 0
-        return Encoded(x.amax(dim=2))
+        return Encoded(self.convolutions(*embedded_tokens(batch, self.embed, self.max_tokens)).amax(dim=1))

@@ -15,6 +15,7 @@ from torch.nn.modules.dropout import _DropoutNd
 
 from molgraph.base.errors import UsageError
 from molgraph.data.batch import GraphBatch
+from molgraph.data.featuriser import DEFAULT_FEATURISERS
 from molgraph.data.graph_store import GraphStore, InputSpec
 from molgraph.nn.matrix_limit import MatrixLimit
 from molgraph.nn.norms import CountedBatchNorm, Norm
@@ -83,6 +84,11 @@ class Encoder(nn.Module):
     counts_rows: bool = False
     small: Mapping[str, Any] = MappingProxyType({})
     limit: MatrixLimit | None = None
+
+    @classmethod
+    def featuriser(cls, kind: str, params: Mapping[str, Any]) -> str:
+        """Name of the featuriser that makes its graphs of a kind of entity, for these hyper-parameters."""
+        return cls.featurisers.get(kind, DEFAULT_FEATURISERS[kind])
 
     def prepare(self, batch: GraphBatch) -> None:
         """Make the batch's index work (relations) ahead, in the loader; nothing by default."""

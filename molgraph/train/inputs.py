@@ -12,7 +12,7 @@ import numpy as np
 
 from molgraph.base import registry
 from molgraph.base.errors import DataError, UsageError, nearest
-from molgraph.data.featuriser import DEFAULT_FEATURISERS, Featuriser
+from molgraph.data.featuriser import Featuriser
 from molgraph.data.graph_cache import Graphs, graphs_of
 from molgraph.data.graph_store import InputSpec
 from molgraph.data.table import OK, Entities, Table
@@ -44,22 +44,34 @@ class Input:
         return cls(column, kind, encoder, InputSpec.from_json(values["spec"]))
 
 
-def featuriser_of(encoder: str, kind: str) -> Featuriser:
-    """The featuriser that an encoder asks for, or the kind's own."""
-    named = registry.get("encoder", encoder).featurisers
-    return registry.get("featuriser", named.get(kind, DEFAULT_FEATURISERS[kind]))()
+def featuriser_of(encoder: str, kind: str, params: Mapping[str, Any] | None = None) -> Featuriser:
+    """The featuriser that an encoder of these hyper-parameters asks for, or the kind's own."""
+    return registry.get("featuriser", registry.get("encoder", encoder).featuriser(kind, params or {}))()
 
 
-def trial_inputs(encoder: str) -> tuple[Input, ...]:
+def trial_inputs(encoder: str, params: Mapping[str, Any]) -> tuple[Input, ...]:
     """Inputs of example entities, by which an encoder's parameters can be tried without a table."""
-    kinds = {name: registry.get("encoder", name).reads[0] for name in encoder_names(encoder)}
-    makers = {name: featuriser_of(name, kind) for name, kind in kinds.items()}
+    names = encoder_names(encoder)
+    kinds = {name: registry.get("encoder", name).reads[0] for name in names}
+    makers = {name: featuriser_of(name, kind, own_params(params, name, len(names))) for name, kind in kinds.items()}
     return tuple(Input(kinds[n], kinds[n], n, maker.featurise(maker.examples).spec) for n, maker in makers.items())
 
 
 def encoder_names(encoder: str) -> tuple[str, ...]:
     """The encoders that a name such as ``dmpnn`` or ``dmpnn+deepdta`` asks for."""
     return tuple(encoder.split("+"))
+
+
+def own_params(params: Mapping[str, Any], owner: str, n_encoders: int) -> dict[str, Any]:
+    """Those of the hyper-parameters that are one encoder's, or the joiner's.
+
+    Example:
+        >>> own_params({"dmpnn.depth": 4, "deepdta.width": 8}, "dmpnn", 2), own_params({"depth": 4}, "dmpnn", 1)
+        ({'depth': 4}, {'depth': 4})
+    """
+    own = {k.removeprefix(f"{owner}."): value for k, value in params.items() if k.startswith(f"{owner}.")}
+    plain = {name: value for name, value in params.items() if "." not in name} if n_encoders == 1 else {}
+    return {**plain, **own}
 
 
 def choose_columns(table: Table, encoder: str, columns: Sequence[str] | None) -> list[tuple[Entities, str]]:
@@ -109,15 +121,17 @@ def train_graphs(
     cache: Path | None,
     workers: int,
     specs: Mapping[str, InputSpec] | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> tuple[tuple[Input, ...], tuple[Graphs, ...]]:
     """The inputs of a fit and their graphs.
 
-    An encoder of ``specs`` reads graphs with the settings of that spec, as far as any row fits them: how many labels
-    occur in these rows does not decide.
+    ``params``: hyper-parameters, which may say what makes an encoder's graphs; of several encoders each has its
+    encoder's name before it. An encoder of ``specs`` reads graphs with the settings of that spec, as far as any row
+    fits them: how many labels occur in these rows does not decide.
     """
-    inputs, graphs = [], []
+    inputs, graphs, n_encoders = [], [], len({encoder for _, encoder in chosen})
     for entity, encoder in chosen:
-        how = table, entity, featuriser_of(encoder, entity.kind)
+        how = table, entity, featuriser_of(encoder, entity.kind, own_params(params or {}, encoder, n_encoders))
         made = graphs_of(*how, cache=cache, workers=workers)
         spec, asked = made.store.spec, (specs or {}).get(encoder)
         if asked is not None and asked.featuriser == spec.featuriser and asked.settings != spec.settings:

@@ -10,9 +10,9 @@ from molgraph.base.contracts import Method
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.parameters import check_params
 from molgraph.base.parts import split_model
-from molgraph.train.inputs import encoder_names
+from molgraph.train.inputs import encoder_names, own_params
 from molgraph.train.method import GraphMethod
-from molgraph.train.network import encoder_params, own_params
+from molgraph.train.network import encoder_params
 
 
 def make_method(name: str, **params: Any) -> Method:
@@ -63,7 +63,7 @@ def method_class(name: str) -> type[Method]:
         return cls
     if set(encoder_names(name)) <= set(registry.names("encoder")):
         return GraphMethod
-    if name in registry.names("generator"):
+    if registry.full_name("generator", name) in registry.names("generator"):
         hint = f"to propose molecules: molgraph train-generator CORPUS -m {name}"
         raise UsageError(f"{name} is a generator, which learns no targets", hint=hint)
     known = sorted({*registry.names("method"), *registry.names("encoder")} - {GraphMethod.name})

@@ -276,7 +276,7 @@ class GraphMethod(Method):
         """Refuse parameters that no network or objective can have, such as an unknown readout, at no cost in memory."""
         self.start()
         with torch.device("meta"):
-            inputs = trial_inputs(self.encoder)
+            inputs = trial_inputs(self.encoder, self.params or {})
             network = self.build(inputs=inputs, d_extra=0, d_out=1)
             make_objective(self.objective, self.params or {}, network, inputs, state_outputs(1))
 

@@ -120,6 +120,7 @@ def _load(path: Path) -> tuple[Model, Any]:
 def _method(entry: Any, arrays: Mapping[str, np.ndarray]) -> Trainable:
     """The method or generator of a file, built once its values are of their types and its size is bounded."""
     kind, name = "generator" if entry.get("kind") == "generator" else "method", str(entry["name"])
+    name = registry.full_name(kind, name)  # that of an older file may be another one today
     if name not in (known := registry.names(kind)):
         hint = f"{nearest(name, known)} Install the package that brings it, or a newer molgraph"
         raise ModelFileError(f"the model file needs the {kind} {name[:60]!r}, which is not here", hint=hint)

@@ -20,7 +20,7 @@ from molgraph.nn.encoder import Encoded, Encoder, check_input
 from molgraph.nn.joiners import Joiner, JoinPart
 from molgraph.nn.penalties import Penalties, add_penalties
 from molgraph.nn.perceptron import Perceptron
-from molgraph.train.inputs import Input, encoder_names
+from molgraph.train.inputs import Input, encoder_names, own_params
 from molgraph.train.samples import Sample
 
 
@@ -148,18 +148,6 @@ def build_network(
         how = {"n_layers": n_layers, "dropout": dropout}
         network.head = _build(Perceptron, how, "the head", d_state + d_extra, d_hidden, d_out)
     return network
-
-
-def own_params(params: Mapping[str, Any], owner: str, n_encoders: int) -> dict[str, Any]:
-    """Those of the hyper-parameters that are one encoder's, or the joiner's.
-
-    Example:
-        >>> own_params({"dmpnn.depth": 4, "deepdta.width": 8}, "dmpnn", 2), own_params({"depth": 4}, "dmpnn", 1)
-        ({'depth': 4}, {'depth': 4})
-    """
-    own = {name.partition(".")[2]: value for name, value in params.items() if name.partition(".")[0] == owner}
-    plain = {name: value for name, value in params.items() if "." not in name} if n_encoders == 1 else {}
-    return {**plain, **own}
 
 
 def _joiner(name: str, encoders: Sequence[Encoder], inputs: Sequence[Input], params: Mapping[str, Any]) -> Joiner:

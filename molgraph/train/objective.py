@@ -18,8 +18,8 @@ from molgraph.base.parts import read_part
 from molgraph.base.ranges import NotNegative
 from molgraph.base.recipe_keys import GradientDescent
 from molgraph.base.registry import get, register
-from molgraph.train.inputs import Input
-from molgraph.train.network import Network, own_params
+from molgraph.train.inputs import Input, own_params
+from molgraph.train.network import Network
 from molgraph.train.outputs import Outputs
 
 

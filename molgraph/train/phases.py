@@ -100,8 +100,8 @@ def decay_groups(parameters: Iterable[Any], module: nn.Module, weight_decay: flo
     values = list(dict.fromkeys(parameters))
     if not weight_decay:
         return values
-    spared = {value for name, value in module.named_parameters() if value.ndim < 2 or name.endswith("bias")}
+    spared: set[Any] = {value for name, value in module.named_parameters() if value.ndim < 2 or name.endswith("bias")}
     spared |= {each.weight for each in module.modules() if isinstance(each, nn.Embedding)}
-    groups = [{"params": [value for value in values if value not in spared]}]
+    groups: list[dict[str, Any]] = [{"params": [value for value in values if value not in spared]}]
     groups.append({"params": [value for value in values if value in spared], "weight_decay": 0.0})
     return [group for group in groups if group["params"]]

@@ -17,8 +17,8 @@ from molgraph.base.errors import UsageError
 from molgraph.base.registry import get
 from molgraph.data.graph_store import InputSpec
 from molgraph.train.inference import FittedNetworks
-from molgraph.train.inputs import Input, encoder_names
-from molgraph.train.network import Network, own_params
+from molgraph.train.inputs import Input, encoder_names, own_params
+from molgraph.train.network import Network
 from molgraph.train.outputs import DescriptorScale, Outputs
 
 HEAD = ("head_width", "head_layers")

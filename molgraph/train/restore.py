@@ -26,8 +26,8 @@ from molgraph.data.feature_layout import D_ATOM, D_BOND, MOLECULE_SPEC, OLDER
 from molgraph.data.target_json import restore_unlearned, targets_from_json
 from molgraph.train.checkpoint import CURVES
 from molgraph.train.inference import FittedNetworks, predict_networks
-from molgraph.train.inputs import Input, encoder_names, example_table
-from molgraph.train.network import Network, own_params
+from molgraph.train.inputs import Input, encoder_names, example_table, own_params
+from molgraph.train.network import Network
 from molgraph.train.outputs import LIMIT, DescriptorScale, Outputs
 from molgraph.train.pretraining import state_outputs
 

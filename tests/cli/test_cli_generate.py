@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import molgraph
 from molgraph.api import generating
 from molgraph.cli.main import app
-from molgraph.generate.gru import GRUGenerator
 from molgraph.generate.jtvae import JTVAE
+from molgraph.generate.language import LanguageGenerator
 from tests.tiny import series
 
 SMALL = ("-s", "params.d_hidden=16", "-s", "params.d_embedding=8", "--epochs", "2", "--threads", "1")
@@ -63,9 +63,9 @@ def test_from_a_corpus_to_molecules(trained: Path, tmp_path: Path, monkeypatch: 
         (("embed", "g.mgm", "CCO"), "has no encoder"),
         (("evaluate", "g.mgm", "corpus.smi"), "molgraph generate"),
         (("train", "corpus.smi", "-t", "y", "-m", "gru"), "molgraph train-generator CORPUS -m gru"),
-        (("train", "corpus.smi", "-t", "y", "--init", "g.mgm"), "g.mgm holds a gru, which has no encoder"),
+        (("train", "corpus.smi", "-t", "y", "--init", "g.mgm"), "g.mgm holds a language, which has no encoder"),
         (("pretrain", "corpus.smi", "-m", "gru"), "gru is a generator"),
-        (("train-generator", "corpus.smi", "-m", "gro"), "did you mean 'gru'"),
+        (("train-generator", "corpus.smi", "-m", "languag"), "did you mean 'language'"),
         (("train-generator", "corpus.smi", "-s", "params.d_hiden=4"), "d_hidden"),
         (("train-generator", "corpus.smi", "-s", "training.ensemble=2"), "one generator"),
         (("train-generator", "none.smi", "-m", "jtvae", "-s", "params.d_latent=7"), "give an even number"),
@@ -91,15 +91,15 @@ def test_a_wrong_word_is_answered_with_the_right_one(
 def test_what_is_drawn_before_ctrl_c_is_kept(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, drawn = molgraph.load(trained / "g.mgm").method.sample(256), list[list[str]]()  # type: ignore[attr-defined]
 
-    def stopped(self: GRUGenerator, n: int, seed: int = 0) -> Iterator[list[str]]:
+    def stopped(self: LanguageGenerator, n: int, seed: int = 0) -> Iterator[list[str]]:
         for piece in pieces(self, n, seed):
             if len(drawn) == 2:
                 raise KeyboardInterrupt
             drawn.append(piece)
             yield piece
 
-    pieces = GRUGenerator.pieces
-    monkeypatch.setattr(GRUGenerator, "pieces", stopped)
+    pieces = LanguageGenerator.pieces
+    monkeypatch.setattr(LanguageGenerator, "pieces", stopped)
     monkeypatch.setattr(generating, "TOGETHER", 0.0)
     code, out = run("generate", trained / "g.mgm", "-n", 1000, "-o", tmp_path / "new.csv")
     assert code == 130 and "stopped by Ctrl-C after 256 of 1,000" in out and "written to" in out, out
@@ -128,7 +128,7 @@ def test_rows_that_are_not_learned_from_are_told_and_not_counted(tmp_path: Path)
     assert code == 3 and ": 1 usable rows" in out and "'random'" not in out.partition("\n")[2], out
 
 
-@pytest.mark.parametrize("name", ["ngram", "gru", "jtvae"])
+@pytest.mark.parametrize("name", ["ngram", "language", "jtvae"])
 def test_the_smallest_corpora_are_told_how_to_be_learned_from(tmp_path: Path, name: str) -> None:
     (tmp_path / "one.smi").write_text("CCO\nOCC\n" * 10)
     small = () if name == "ngram" else ("-s", "params.d_hidden=8", "--epochs", 1, "--threads", 1)
@@ -148,6 +148,6 @@ def test_the_help_tells_the_split_of_a_corpus() -> None:
 
 def test_generators_are_listed() -> None:
     code, out = run("models", "--kind", "generator")
-    assert code == 0 and "gru" in out and "Segler 2018" in out
-    code, out = run("models", "gru")
+    assert code == 0 and "language" in out and "Segler 2018" in out
+    code, out = run("models", "language")
     assert code == 0 and "temperature" in out and "d_hidden" in out, out

@@ -19,6 +19,7 @@ from molgraph.nn.encoder import Encoder
 from molgraph.nn.joiners import Joiner
 from molgraph.nn.norms import Norm
 from molgraph.nn.readouts import Readout
+from molgraph.nn.sequence import SequenceLayers
 from molgraph.study.study import Study
 from molgraph.train.callback import Callback
 from molgraph.train.objective import Objective
@@ -42,6 +43,7 @@ CONTRACTS: dict[str, Any] = {
     "readout": Readout,
     "schedule": Schedule,
     "search": Search,
+    "sequence": SequenceLayers,
     "split": Splitter,
     "standardiser": Preset,
     "study": Study,

@@ -1,4 +1,4 @@
-"""The GRU over SMILES: its loss by hand, exact resume, the distribution of its samples, and its tokens."""
+"""The language model of SMILES: its loss by hand, exact resume, the distribution of its samples, and its tokens."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import pytest
 import torch
 
 from molgraph.base.errors import UsageError
+from molgraph.base.registry import get
+from molgraph.chem.smiles import why_unreadable
+from molgraph.chem.tokens import is_vocabulary, tokens_of
 from molgraph.data.table import Table, make_table
-from molgraph.generate.gru import GRUGenerator, samples_of
-from molgraph.generate.next_token import NextToken, RecurrentNetwork
-from molgraph.generate.smiles_tokens import is_vocabulary, tokens_of
+from molgraph.generate.language import LanguageGenerator, samples_of
+from molgraph.generate.next_token import LanguageNetwork, NextToken
 from molgraph.train.objective import StepState
 from molgraph.train.runtime import Interrupted
 from tests.tiny import same_bits, series
@@ -23,10 +25,10 @@ TEXTS = [tokens_of(smiles) for smiles in ("CCO", "C", "c1cc(Cl)ccc1Br", "C[N+](=
 VOCABULARY = tuple(sorted({token for text in TEXTS for token in text}))
 
 
-def small(**params: Any) -> GRUGenerator:
+def small(**params: Any) -> LanguageGenerator:
     """A generator of width 16."""
     given: dict[str, Any] = {"d_embedding": 8, "d_hidden": 16, "batch_size": 16, "epochs": 3, "threads": 1}
-    return GRUGenerator(**{**given, **params})
+    return LanguageGenerator(**{**given, **params})
 
 
 def corpus(n: int = 48, start: int = 0) -> Table:
@@ -34,12 +36,11 @@ def corpus(n: int = 48, start: int = 0) -> Table:
     return make_table([*series(n, start).smiles, "not a molecule"])
 
 
-@pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_the_loss_is_the_cross_entropy_of_every_token_and_end(cell: str) -> None:
+@pytest.mark.parametrize("sequence", ["gru", "lstm", "s4(d_state=4)"])
+def test_the_loss_is_the_cross_entropy_of_every_token_and_end(sequence: str) -> None:
     """Against one text at a time, one step at a time, the softmax written out."""
     torch.manual_seed(0)
-    network = RecurrentNetwork(len(VOCABULARY) + 1, 4, 8, 2, 0.0, cell)
-    assert cell in {name.split(".")[0] for name in network.state_dict()}
+    network = LanguageNetwork(len(VOCABULARY) + 1, 4, 8, 2, 0.0, sequence)
     batch = samples_of(TEXTS, VOCABULARY).sample(np.array([2, 0, 3, 1]))
     batch.weights[1] = 0.0  # a row that does not count
     found = NextToken()(network, batch, StepState(0, 1, 0))
@@ -77,22 +78,22 @@ def test_a_killed_training_goes_on_exactly(stop_after: int, tmp_path: Path, monk
     assert again.curves.drop(columns="seconds").equals(whole.curves.drop(columns="seconds"))
 
 
-@pytest.fixture(scope="module", params=["gru", "lstm"])
-def fluent(request: pytest.FixtureRequest) -> GRUGenerator:
+@pytest.fixture(scope="module", params=["gru", "lstm", "s4"])
+def fluent(request: pytest.FixtureRequest) -> LanguageGenerator:
     """A generator that has learned three molecules by heart."""
     molecules = ["CCO"] * 30 + ["c1ccccc1"] * 20 + ["CC(=O)N"] * 10
-    return small(epochs=60, learning_rate=0.02, d_hidden=24, patience=None, cell=request.param).fit(
+    return small(epochs=60, learning_rate=0.02, d_hidden=24, patience=None, sequence=request.param).fit(
         make_table(molecules)
     )
 
 
-def test_samples_come_as_often_as_in_the_corpus(fluent: GRUGenerator) -> None:
+def test_samples_come_as_often_as_in_the_corpus(fluent: LanguageGenerator) -> None:
     counts = Counter(fluent.sample(1200, 1))
     for text, share in (("CCO", 1 / 2), ("c1ccccc1", 1 / 3), ("CC(=O)N", 1 / 6)):
         assert counts[text] / 1200 == pytest.approx(share, abs=0.06), counts.most_common(5)
 
 
-def test_a_low_temperature_draws_the_likeliest(fluent: GRUGenerator) -> None:
+def test_a_low_temperature_draws_the_likeliest(fluent: LanguageGenerator) -> None:
     fluent.set_params(temperature=0.05)
     assert set(fluent.sample(50)) == {"CCO"}
     fluent.set_params(temperature=50.0)
@@ -102,7 +103,7 @@ def test_a_low_temperature_draws_the_likeliest(fluent: GRUGenerator) -> None:
     fluent.set_params(temperature=1.0)
 
 
-def test_the_first_samples_do_not_depend_on_how_many_follow(fluent: GRUGenerator) -> None:
+def test_the_first_samples_do_not_depend_on_how_many_follow(fluent: LanguageGenerator) -> None:
     assert fluent.sample(300, 5)[:131] == fluent.sample(131, 5)
     assert len({*map(tuple, (fluent.sample(128, 5), fluent.sample(256, 5)[128:]))}) == 2, "batches differ"
     with pytest.raises(UsageError, match="-1 samples"):
@@ -136,3 +137,20 @@ def test_a_text_is_the_sum_of_its_tokens() -> None:
 @pytest.mark.parametrize("tokens", [("C", ""), ("C", "C"), ("C", 5), ("a b",), ("\x1b[31m",), ("é",), ("C" * 65,)])
 def test_what_is_no_vocabulary(tokens: tuple[Any, ...]) -> None:
     assert not is_vocabulary(tokens)
+
+
+def test_layers_that_cannot_write_are_refused() -> None:
+    with pytest.raises(UsageError):
+        small(sequence="convolution").fit(corpus())
+
+
+def test_older_names_stay() -> None:
+    assert get("generator", "gru") is LanguageGenerator
+    old, new = (small(**{key: "lstm"}).fit(corpus()) for key in ("cell", "sequence"))
+    assert old.sample(20) == new.sample(20)
+
+
+def test_selfies_are_molecules() -> None:
+    made = small(tokens="selfies", epochs=1).fit(corpus())
+    texts = made.sample(40)
+    assert all(text and not why_unreadable(text) for text in texts)

@@ -1,45 +1,52 @@
-"""Learn to write SMILES token by token with a recurrent network, and draw new ones from it."""
+"""Learn to write SMILES or SELFIES token by token with a sequence layer, and draw new ones from it."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Self
 
 import numpy as np
+import torch
 
+from molgraph.base.contracts import State
 from molgraph.base.errors import UsageError
 from molgraph.base.options import takes
 from molgraph.base.progress import bar
 from molgraph.base.ranges import NotNegative, Probability, Range, Width
 from molgraph.base.recipe_keys import DEFAULTS
-from molgraph.base.registry import register
+from molgraph.base.registry import alias, register
 from molgraph.base.seeds import generator
 from molgraph.base.size import Shapes, Size
+from molgraph.chem.tokens import alphabet
+from molgraph.data.featurize_vocabulary import token_store
 from molgraph.data.table import Table
 from molgraph.generate.network_generator import OPTIONS, Corpus, NetworkGenerator
-from molgraph.generate.next_token import NextToken, RecurrentNetwork, draw_codes, until_end
-from molgraph.generate.smiles_tokens import learnable_texts, token_store
+from molgraph.generate.next_token import LanguageNetwork, NextToken, draw_codes, until_end
+from molgraph.generate.smiles_tokens import learnable_texts
 from molgraph.train.samples import Samples
 
+STATE = 32  # numbers of a channel's state, at most, as far as they are counted
+_OLDER = re.compile(r"^network\.(gru|lstm)\.")  # weights of files from before sequence layers
 TOGETHER = 128  # samples that are drawn at once: always so many, so that the first do not depend on their number
 
 
 @register(
     "generator",
-    "gru",
-    summary="a recurrent network that writes SMILES token by token",
+    "language",
+    summary="a sequence layer (gru, lstm, s4) that writes SMILES or SELFIES token by token",
     paper="Segler et al. 2018, ACS Cent. Sci. 4:120; Bjerrum & Threlfall 2017, arXiv:1705.04612",
     system="smiles-rnn",
 )
-class GRUGenerator(NetworkGenerator):
+class LanguageGenerator(NetworkGenerator):
     """Learn the language of SMILES: the probability of each token given those before it.
 
-    Segler et al. 2018 and Bjerrum & Threlfall 2017 have LSTM cells; the gated units of Cho et al. 2014 have three
-    quarters of their weights: ``p(x_1 ... x_n) = prod_t softmax(W h_t + b)_{x_t}``. The vocabulary is that of the
-    corpus. A sample is drawn token by token until its end is drawn or it has ``max_length`` tokens; not every sample is
-    a molecule.
+    Segler et al. 2018 and Bjerrum & Threlfall 2017 have LSTM cells (``sequence=lstm``); the gated units of Cho et al.
+    2014 have three quarters of their weights: ``p(x_1 ... x_n) = prod_t softmax(W h_(t-1) + b)_{x_t}``. The vocabulary
+    is that of the corpus. A sample is drawn token by token until its end is drawn or it has ``max_length`` tokens; of
+    SMILES not every sample is a molecule.
 
     Args:
         d_embedding: width of a token's vector.
@@ -48,19 +55,21 @@ class GRUGenerator(NetworkGenerator):
         dropout: probability of dropping a value between two layers while training.
         max_length: tokens of a sample, at most; longer molecules are not learned from.
         temperature: of sampling: below 1 likely tokens are drawn more often, above 1 more rarely.
-        cell: ``gru``, or ``lstm``.
+        sequence: the layers, a registered causal sequence layer with its settings, such as ``s4(d_state=16)``.
+        tokens: the alphabet, ``smiles`` or ``selfies``, of which every text of atoms is a molecule.
+        cell: an older name of ``sequence``.
         seed: of the weights, the order of the rows and dropout.
         checkpoint_seconds: time between checkpoints, where fit is given a working folder.
-        options: the keys of a recipe's training, with its defaults; ``help(GRUGenerator.__init__)`` lists them.
+        options: the keys of a recipe's training, with its defaults; ``help(LanguageGenerator.__init__)`` lists them.
 
     Example:
         >>> from molgraph.data.table import make_table
-        >>> made = GRUGenerator(d_hidden=16, epochs=2).fit(make_table(["CCO", "CCN", "CCCl"]))
+        >>> made = LanguageGenerator(d_hidden=16, epochs=2).fit(make_table(["CCO", "CCN", "CCCl"]))
         >>> len(made.sample(5)), made.sample(5, seed=1) == made.sample(5, seed=1)
         (5, True)
     """
 
-    name = "gru"
+    name = "language"
     small = MappingProxyType(
         {"d_embedding": 8, "d_hidden": 16, "max_length": 80, "epochs": 2, "batch_size": 16, "learning_rate": 3e-3}
     )
@@ -74,7 +83,9 @@ class GRUGenerator(NetworkGenerator):
         dropout: Probability = 0.0,
         max_length: Annotated[int, Range(1, 2000)] = 160,
         temperature: Annotated[float, Range(0.01, 100)] = 1.0,
-        cell: Literal["gru", "lstm"] = "gru",
+        sequence: str = "gru",
+        tokens: str = "smiles",
+        cell: str = "",
         *,
         seed: int = DEFAULTS.seed,
         checkpoint_seconds: NotNegative = 20.0,
@@ -89,17 +100,17 @@ class GRUGenerator(NetworkGenerator):
 
     def read(self, table: Table, valid: Table | None) -> Corpus:
         """The tokens of both tables; molecules of ``valid`` that have others are passed over."""
-        texts, notes = learnable_texts(table, self.max_length)
+        texts, notes = learnable_texts(table, self.max_length, tokens=self.tokens)
         vocabulary = tuple(sorted({token for text in texts for token in text}))
-        held = [] if valid is None else learnable_texts(valid, self.max_length, vocabulary)[0]
+        held = [] if valid is None else learnable_texts(valid, self.max_length, vocabulary, self.tokens)[0]
         train, judged = (samples_of(part, vocabulary) for part in (texts, held))
         content = (["".join(text) for text in texts], ["".join(text) for text in held])
         return Corpus(train, judged if held else None, vocabulary, content, notes)
 
-    def build(self, vocabulary: Sequence[str]) -> RecurrentNetwork:
+    def build(self, vocabulary: Sequence[str]) -> LanguageNetwork:
         """The network with fresh weights, for a vocabulary of that size."""
-        how = (self.d_embedding, self.d_hidden, self.n_layers, self.dropout, self.cell)
-        return RecurrentNetwork(len(vocabulary) + 1, *how)
+        how = (self.d_embedding, self.d_hidden, self.n_layers, self.dropout, self.cell or self.sequence)
+        return LanguageNetwork(len(vocabulary) + 1, *how)
 
     def objective(self, vocabulary: Sequence[str]) -> NextToken:
         """Cross-entropy of each next token."""
@@ -111,26 +122,45 @@ class GRUGenerator(NetworkGenerator):
 
     def pieces(self, n: int, seed: int = 0) -> Iterator[list[str]]:
         """The same in pieces."""
-        self.ready()
         if n < 0:
             raise UsageError(f"{n} samples cannot be drawn", hint="ask for 1 or more")
+        written, vocabulary = alphabet(self.tokens), self.ready().vocabulary
+        first = [code for code, token in enumerate(vocabulary, 1) if written.begins(token)]
+        first = first if len(first) < len(vocabulary) else []
         with bar("generating", n) as line:
             for start in range(0, n, TOGETHER):
                 uniform = generator(seed, "sample", start // TOGETHER).random((TOGETHER, self.max_length))
-                with self.at_work() as (network, vocabulary):
-                    code = draw_codes(network, uniform, self.temperature, network.scores.bias.device)
+                with self.at_work() as (network, _):
+                    device = network.scores.bias.device
+                    code = draw_codes(network, uniform, self.temperature, device, first=first)
                 rows = [until_end(row) for row in code[: n - start].tolist()]
                 line.advance(len(rows))
-                yield ["".join(vocabulary[each - 1] for each in row) for row in rows]
+                yield [written.join([vocabulary[each - 1] for each in row]) for row in rows]
+
+    def check(self) -> None:
+        """Raise early for values that no fit can have."""
+        super().check()
+        alphabet(self.tokens)
+        with torch.device("meta"):
+            self.build(())
+
+    @classmethod
+    def from_state(cls, state: State) -> Self:
+        """Rebuild; the sequence layer of an older file has its name before its weights."""
+        arrays = {_OLDER.sub("network.sequence.layers.", name): value for name, value in state.arrays.items()}
+        return super().from_state(State(arrays, state.meta))
 
     @classmethod
     def size_of(cls, meta: Mapping[str, Any], shapes: Shapes) -> Size:
         """The weights twice, each of them read once for each token of each sample."""
         weights = sum(math.prod(shape) for shape in shapes.values())
         params = meta["params"]
-        length, state = int(params["max_length"]), 2 * int(params["n_layers"]) * int(params["d_hidden"])
-        row = 16 * length + 32 * len(meta["vocabulary"]) + 16 * state
+        length, state = int(params["max_length"]), STATE * int(params["n_layers"]) * int(params["d_hidden"])
+        row = 16 * length + 32 * len(meta["vocabulary"]) + 8 * state
         return Size(8 * weights, TOGETHER * length * weights, row, length * weights)
+
+
+alias("generator", "gru", LanguageGenerator.name)
 
 
 def samples_of(texts: Sequence[Sequence[str]], vocabulary: Sequence[str]) -> Samples:

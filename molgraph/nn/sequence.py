@@ -1,0 +1,82 @@
+"""Layers over sequences of tokens: they read in an encoder and, where they are causal, write in a generator."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, TypeAlias
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from molgraph.base.parts import make_part
+from molgraph.data.batch import GraphBatch
+
+Mask: TypeAlias = Bool[Tensor, "n t"]  # which places of each sequence are tokens: the first ones
+
+
+class SequenceLayers(nn.Module):
+    """The base class of sequence layers: ``(x [n, t, d_in], mask [n, t], state) -> (h [n, t, d], state)``.
+
+    Tokens stand at the first places of a row, padding behind them, which changes no token's state. ``causal`` says
+    that a state depends on its own token and those before it alone: such layers can write. They go on from the state
+    that they gave last, so that a sequence in pieces, down to one token, has the states that it has as a whole. The
+    state is that after the last place: it is of use where no row is padded. A subclass sets ``causal`` and writes
+    ``forward``; hyper-parameters of its own are keyword arguments with defaults.
+
+    Args:
+        d_in: width of a token's vector.
+        d: width of a token's state.
+        n_layers: layers, one on the other.
+        dropout: probability of dropping a value between layers while training.
+    """
+
+    causal: bool = False
+
+    def __init__(self, d_in: int, d: int, n_layers: int = 2, dropout: float = 0.0) -> None:
+        super().__init__()
+
+    @abstractmethod
+    def forward(
+        self, x: Float[Tensor, "n t d_in"], mask: Mask | None = None, state: Any = None
+    ) -> tuple[Float[Tensor, "n t d"], Any]:
+        """The states of the tokens, zeros at padded places, and the state to go on from, None where not causal."""
+
+
+def make_sequence(sequence: str, d_in: int, d: int, n_layers: int = 2, dropout: float = 0.0) -> SequenceLayers:
+    """Registered sequence layers, such as ``s4(d_state=16)``.
+
+    Raises:
+        UsageError: unknown layers, or a value that a setting cannot have.
+
+    Example:
+        >>> h, _ = make_sequence("gru", 3, 5)(torch.ones(2, 7, 3))
+        >>> h.shape
+        torch.Size([2, 7, 5])
+    """
+    made: SequenceLayers = make_part("sequence", sequence, d_in, d, n_layers, dropout)
+    return made
+
+
+def padded(h: Float[Tensor, "n t d"], mask: Mask | None) -> Float[Tensor, "n t d"]:
+    """float [n, t, d], zeros where the mask is false."""
+    return h if mask is None else h * mask.unsqueeze(2).to(h.dtype)
+
+
+def embedded_tokens(
+    batch: GraphBatch, embed: nn.Module, max_tokens: int
+) -> tuple[Float[Tensor, "n t d"], Bool[Tensor, "n t"]]:
+    """The first ``max_tokens`` tokens of each sequence of a batch, embedded and padded, and the mask of the tokens.
+
+    There is a place at least, so that sequences without tokens have states too.
+    """
+    own = batch["token"]
+    assert own.table is not None
+    lengths = own.offsets.diff()
+    tokens = embed(own.table).index_select(0, own.code)
+    if not len(tokens):
+        x = tokens.new_zeros(batch.n_graphs, 1, tokens.shape[1]) + 0 * tokens.sum()
+    else:
+        x = pad_sequence([text[:max_tokens] for text in tokens.split(lengths.tolist())], batch_first=True)
+    return x, torch.arange(x.shape[1], device=x.device) < lengths.unsqueeze(1)

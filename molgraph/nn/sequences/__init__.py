@@ -1,0 +1,1 @@
+"""Sequence layers: recurrent units, convolutions, a diagonal state space."""

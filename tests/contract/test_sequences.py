@@ -1,0 +1,143 @@
+"""Trials that every registered sequence layer meets, and an oracle of each of molgraph's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from molgraph.base.registry import entry, names
+from molgraph.nn.sequence import SequenceLayers, make_sequence
+
+D_IN, D = 3, 6
+LENGTHS = torch.tensor([5, 1, 9, 2])
+MASK = torch.arange(int(LENGTHS.max())) < LENGTHS.unsqueeze(1)
+
+
+def build(name: str, **params: Any) -> SequenceLayers:
+    torch.manual_seed(0)
+    return entry("sequence", name).value(D_IN, D, **params).eval()
+
+
+def tokens(n: int = len(LENGTHS), t: int = MASK.shape[1]) -> Tensor:
+    return torch.randn(n, t, D_IN, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("name", names("sequence"))
+class TestEverySequence:
+    def test_says_what_it_is(self, name: str) -> None:
+        found = entry("sequence", name)
+        assert issubclass(found.value, SequenceLayers) and found.summary and found.paper and found.value.__doc__
+
+    @pytest.mark.parametrize("n_layers", [1, 3])
+    def test_padding_changes_no_row(self, name: str, n_layers: int) -> None:
+        layers, x = build(name, n_layers=n_layers), tokens()
+        together, _ = layers(x, MASK)
+        assert together.shape == (*MASK.shape, D) and together[~MASK].abs().max() == 0
+        noise, _ = layers(torch.where(MASK.unsqueeze(2), x, 100.0), MASK)
+        torch.testing.assert_close(noise, together, rtol=0, atol=1e-5)
+        for row, length in enumerate(LENGTHS.tolist()):
+            alone, _ = layers(x[row : row + 1, :length])
+            torch.testing.assert_close(alone[0], together[row, :length], rtol=0, atol=1e-5)
+
+    def test_the_order_of_tokens_means_something(self, name: str) -> None:
+        x = tokens(1)
+        assert not torch.allclose(build(name)(x.flip(1))[0].flip(1), build(name)(x)[0], atol=1e-3)
+
+    @pytest.mark.parametrize("length", [1, 2000])
+    def test_gradients_are_finite_and_reach_every_parameter(self, name: str, length: int) -> None:
+        layers, x = build(name).train(), tokens(2, length).requires_grad_()
+        h, _ = layers(x)
+        h.sin().sum().backward()
+        assert h.isfinite().all() and x.grad is not None and x.grad.isfinite().all() and x.grad.abs().sum() > 0
+        for label, parameter in layers.named_parameters():
+            assert parameter.grad is not None and parameter.grad.isfinite().all(), f"{label} is not used"
+
+    def test_what_comes_later_changes_nothing_where_it_is_causal(self, name: str) -> None:
+        layers, x = build(name), tokens(2, 150)
+        h, place = layers(x)[0], 100
+        later = layers(torch.cat([x[:, :place], -x[:, place:]], dim=1))[0]
+        if layers.causal:
+            assert later[:, :place].equal(h[:, :place]), "exactly 0"
+        else:
+            assert not later[:, :place].equal(h[:, :place]), "it could write, and should say that it is causal"
+        assert (later[:, place:] - h[:, place:]).abs().amax(dim=(0, 2)).min() > 0
+        earlier = layers(torch.cat([x[:, :place], -x[:, place : place + 1], x[:, place + 1 :]], dim=1))[0]
+        assert (earlier - h)[:, place + 1].abs().max() > 0
+
+    @pytest.mark.parametrize("pieces", [(1,) * 9, (4, 1, 4), (150, 1, 70)])
+    def test_a_sequence_in_pieces_has_the_states_of_the_whole(self, name: str, pieces: tuple[int, ...]) -> None:
+        layers, x = build(name), tokens(3, sum(pieces))
+        if not layers.causal:
+            assert layers(x)[1] is None
+            return
+        h, state = [], None
+        for piece in x.split(list(pieces), dim=1):
+            made, state = layers(piece, None, state)
+            h.append(made)
+        torch.testing.assert_close(torch.cat(h, dim=1), layers(x)[0], rtol=0, atol=1e-5)
+
+    def test_drops_values_in_training_alone(self, name: str) -> None:
+        layers, x = build(name, dropout=0.5), tokens()
+        assert layers(x)[0].equal(layers(x)[0])
+        layers.train()
+        assert not layers(x)[0].equal(layers(x)[0])
+
+    def test_computes_in_float64_and_bfloat16(self, name: str) -> None:
+        layers, x = build(name), tokens()
+        single, _ = layers(x, MASK)
+        double, _ = build(name).double()(x.double(), MASK)
+        assert double.dtype == torch.float64
+        torch.testing.assert_close(double.float(), single, rtol=1e-4, atol=1e-5)
+        with torch.autocast("cpu", torch.bfloat16):
+            near, _ = layers(x, MASK)
+        torch.testing.assert_close(near.float(), single, rtol=0.1, atol=0.1)
+
+
+@pytest.mark.parametrize(("name", "theirs"), [("gru", nn.GRU), ("lstm", nn.LSTM)])
+def test_recurrent_layers_are_those_of_torch(name: str, theirs: Any) -> None:
+    layers, own = build(name, n_layers=2), theirs(D_IN, D, 2, batch_first=True)
+    own.load_state_dict({key.removeprefix("layers."): value for key, value in layers.state_dict().items()})
+    assert layers(tokens())[0].equal(own(tokens())[0])
+
+
+@pytest.mark.parametrize("window", [1, 4, 5])
+def test_convolutions_are_sums_over_windows(window: int) -> None:
+    layers, x = build("convolution", n_layers=1, window=window), tokens(1, 7)
+    weight, bias = (each.detach().numpy() for each in layers.parameters())
+    expected = np.tile(bias, (7, 1))
+    for t in range(7):
+        for k in range(window):
+            if 0 <= (place := t + k - window // 2) < 7:
+                expected[t] += weight[:, :, k] @ x[0, place].numpy()
+    np.testing.assert_allclose(layers(x)[0][0].detach().numpy(), np.maximum(expected, 0), atol=1e-5)
+
+
+def test_a_state_space_is_its_kernel_and_its_recurrence() -> None:
+    """Against the recurrence of Gu et al. 2022, equation 2, in double precision, and the kernel by matrix powers."""
+    space = make_sequence("s4(d_state=8)", D, D, 1).double().spaces[0]
+    step, decay, frequency, output, skip = (
+        each.detach().numpy() for each in (space.log_step, space.log_decay, space.frequency, space.output, space.skip)
+    )
+    a, c = -np.exp(decay) + 1j * frequency, output[..., 0] + 1j * output[..., 1]
+    move = np.exp(np.exp(step)[:, None] * a)
+    enter = (move - 1) / a
+    u = np.random.default_rng(0).normal(size=(200, D))
+    x, y = np.zeros_like(a), np.zeros_like(u)
+    for t in range(200):
+        x = move * x + enter * u[t][:, None]
+        y[t] = 2 * (c * x).sum(axis=1).real + skip * u[t]
+    with torch.no_grad():
+        made, last = space(torch.from_numpy(u)[None])
+        kernel = space.kernel(200)[0].numpy()
+    np.testing.assert_allclose(made[0].numpy(), y, atol=1e-10)
+    np.testing.assert_allclose(last[0].numpy(), x, atol=1e-10)
+    for channel in range(D):
+        powers = [np.linalg.matrix_power(np.diag(move[channel]), k) for k in range(0, 200, 37)]
+        by_power = [2 * (c[channel] @ power @ enter[channel]).real for power in powers]
+        np.testing.assert_allclose(kernel[channel, ::37], by_power, atol=1e-10)
+        convolved = np.convolve(kernel[channel], u[:, channel])[:200] + skip[channel] * u[:, channel]
+        np.testing.assert_allclose(convolved, y[:, channel], atol=1e-10)
