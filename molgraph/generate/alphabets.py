@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from molgraph.base.errors import DataError, UsageError, nearest
+from molgraph.base.errors import UsageError, nearest
 from molgraph.base.optional import need
 from molgraph.chem.identity import canonical_smiles
 from molgraph.chem.parallel import map_texts
 from molgraph.data.table import Table
-from molgraph.generate.smiles_tokens import is_vocabulary, tokens_of
+from molgraph.generate.smiles_tokens import check_corpus, is_vocabulary, tokens_of
 
 PAYS_FROM = 20_000  # texts; below, starting processes costs more than it saves
 
@@ -130,15 +130,13 @@ def write_tokens(
         >>> found.tokens, found.reason[2]
         ([['C', 'C', 'Cl'], [], []], "'Br' is outside the model's vocabulary")
     """
-    if [each.kind for each in table.entities] != ["molecule"]:
-        read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
-        raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
+    check_corpus(table)
     chosen, reason = alphabet(name), table.reason.astype(object)
     tokens: list[list[str]] = [[] for _ in range(len(table))]
     canonical = [""] * len(table)
     rows = np.flatnonzero(table.ok).tolist()
     for row, (text, why) in zip(rows, canonical_smiles(table.smiles[rows], label=label), strict=True):
-        canonical[row], reason[row] = text, why
+        canonical[row], reason[row] = "" if why else text, why
     rows = [row for row in rows if not reason[row]]
     split = map_texts(chosen.split, [canonical[row] for row in rows], label=label, pays_from=PAYS_FROM)
     why_not = partial(_why_not, max_length=max_length, known=None if known is None else {*known})

@@ -20,7 +20,7 @@ from molgraph.data.formats import names_file
 from molgraph.data.levels import labelled, level_of
 from molgraph.data.log import log_targets
 from molgraph.data.read import is_named, read_table
-from molgraph.data.standardise import as_given, standardise
+from molgraph.data.standardise import as_given, mark_no_molecules, standardise
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics
 from molgraph.evaluate.class_counts import few_lines
@@ -87,7 +87,7 @@ class Model:
     def predict_table(self, table: Table) -> Prediction:
         """Predict the rows of a table as it was read; the standardiser is applied here."""
         method = self.check_predicts()
-        clean = standardise(table, self.standardiser)
+        clean = mark_no_molecules(standardise(table, self.standardiser), self.standardiser)
         prediction = as_given(method.predict(clean), table, clean, self.standardiser)
         return replace(prediction, index=table.index)
 

@@ -113,6 +113,8 @@ class GenerationReport:
     def _told(self, row: Row) -> str:
         share = {name: f"{row.values[name].value:.1%}" for name in ("valid", "unique", "novel") if name in row.values}
         words = [f"{share[name]} {name}" for name in share]
+        if (none := row.values.get("no_molecule")) and none.value:
+            words.insert(1, f"{none.value:.1%} read by RDKit but no molecules")
         if "frechet" in row.values:
             others = [f"{c.name} {c.values['frechet'].value:.3g}" for c in self.controls if "frechet" in c.values]
             beside = f" (beside it: {', '.join(others)})" if others else ""
