@@ -38,6 +38,7 @@ from molgraph.base.run_config import RunConfig
 from molgraph.data.graph_cache import store_for
 from molgraph.data.labels import check_targets
 from molgraph.data.splits import Split
+from molgraph.data.standardise import no_molecule_note
 from molgraph.data.standardise import standardise as standardise_table
 from molgraph.data.table import Table
 from molgraph.data.target_json import notes_of
@@ -122,6 +123,9 @@ def train(
         table = append_test(table, read_test(tested, config, table))
     clean = standardise_table(table, config.data.standardise)
     if is_graph(method) and config.data.standardise != "canonical" and (note := stereo_note(table)):
+        table = replace(table, notes=(*table.notes, note))
+        logger.info(note)
+    if note := no_molecule_note(clean, config.data.standardise):
         table = replace(table, notes=(*table.notes, note))
         logger.info(note)
     divided = divide(clean, config, table) if tested is None else divide_before(n, clean, table, config)

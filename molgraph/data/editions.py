@@ -83,7 +83,7 @@ def curate(
 ) -> Curated:
     """Apply a curation rule to a table of molecules; nothing is changed in place.
 
-    Replicates are rows of one molecule (largest fragment, neutral, stereo kept) that agree in whatever else the table
+    Replicates are rows of one molecule (largest organic fragment, neutral, stereo kept) that agree in whatever else the table
     says of them: descriptors, the other entities of a pair, the split.
 
     Args:

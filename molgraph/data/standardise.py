@@ -12,6 +12,7 @@ from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError
 from molgraph.base.finite import NO_VALUE
 from molgraph.base.packed import Packed
+from molgraph.base.printable import count
 from molgraph.base.table import NO_MOLECULE
 from molgraph.chem.atom_order import Places, follow
 from molgraph.chem.identity import reasons_of_none
@@ -77,6 +78,13 @@ def mark_no_molecules(table: Table, preset: str) -> Table:
             why = np.array(reasons_of_none(column.values[rows]), dtype=object)
             table = table.with_status(rows[why != ""], NO_MOLECULE, why[why != ""])
     return table
+
+
+def no_molecule_note(table: Table, preset: str) -> str:
+    """A sentence on the rows of a standardised training table that hold no molecule; empty where there are none."""
+    n = int((mark_no_molecules(table, preset).status == NO_MOLECULE).sum())
+    what = f"{count(n, 'row')} of no molecule (open attachment points, nothing organic, bound metals)"
+    return f"{what}: learnt as any other, but predict gives such rows no value" if n else ""
 
 
 def as_given(prediction: Prediction, given: Table, clean: Table, preset: str) -> Prediction:
