@@ -121,7 +121,8 @@ def test_selfies_are_always_molecules_and_smiles_of_an_untrained_network_are_not
     shares = {}
     for tokens in ("smiles", "selfies"):
         made = small(tokens=tokens, max_length=60).fit(corpus())
-        shares[tokens] = judge(made.sample(300, 1), None).n_valid / 300
+        drawn = judge(made.sample(300, 1), None)  # of an untrained network many have no carbon
+        shares[tokens] = (drawn.n_valid + drawn.n_no_molecule) / 300
     assert shares["selfies"] == 1.0 and shares["smiles"] < 0.9, shares
 
 
