@@ -83,8 +83,8 @@ def curate(
 ) -> Curated:
     """Apply a curation rule to a table of molecules; nothing is changed in place.
 
-    Replicates are rows of one molecule (largest organic fragment, neutral, stereo kept) that agree in whatever else the table
-    says of them: descriptors, the other entities of a pair, the split.
+    Replicates are rows of one molecule (largest organic fragment, neutral, stereo kept) that agree in whatever else the
+    table says of them: descriptors, the other entities of a pair, the split.
 
     Args:
         table: with a molecule column and targets.
