@@ -158,7 +158,8 @@ def molecules_of(source: Any, part: str = "") -> list[str]:
 def preset_of(model: Any, asked: str | None) -> str:
     """The standardiser asked for, else that of a model, else ``none``."""
     chosen = asked or (model.standardiser if isinstance(model, Model) else "none")
-    return preset(chosen).name
+    preset(chosen)
+    return chosen
 
 
 def generator_of(model: Any) -> Generator:

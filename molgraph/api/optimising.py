@@ -15,7 +15,7 @@ import pandas as pd
 from molgraph.api.prediction import load, set_running
 from molgraph.base.contracts import Generator, LatentGenerator
 from molgraph.base.errors import DataError, UsageError
-from molgraph.chem.identity import identities_of
+from molgraph.chem.identity import canonical_smiles
 from molgraph.data.read import read_table
 from molgraph.data.table import Table
 from molgraph.generate.control import judge, make_control
@@ -215,7 +215,7 @@ def _bounded(
 
 def _changed(written: Sequence[str], starts: Sequence[str]) -> list[str]:
     """Which starts are other molecules after the preset, a sentence each."""
-    before = [each.written for each in identities_of(list(written))]
+    before = [each.smiles for each in canonical_smiles(list(written))]
     return [
         f"the start {text} is {new} after the generator's preset: that is scored and compared with"
         for text, old, new in zip(written, before, starts, strict=True)

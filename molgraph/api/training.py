@@ -38,6 +38,7 @@ from molgraph.base.run_config import RunConfig
 from molgraph.data.graph_cache import store_for
 from molgraph.data.labels import check_targets
 from molgraph.data.splits import Split
+from molgraph.data.standardise import no_molecule_note
 from molgraph.data.standardise import standardise as standardise_table
 from molgraph.data.target_json import notes_of
 from molgraph.evaluate import metrics
@@ -121,6 +122,9 @@ def train(
     if tested is not None:
         table = append_test(table, read_test(tested, config, table))
     clean = standardise_table(table, config.data.standardise)
+    if note := no_molecule_note(clean, config.data.standardise):
+        table = replace(table, notes=(*table.notes, note))
+        logger.info(note)
     divided = divide(clean, config, table) if tested is None else divide_before(n, clean, table, config)
     sizes = labelled_sizes(divided, clean)
     logger.info("split %s: %s", divided.recipe, ", ".join(f"{n:,} {part}" for part, n in sizes.items() if n))

@@ -20,6 +20,7 @@ LevelName = Literal["row", "atom", "bond"]
 VALUES: tuple[Kind, ...] = ("regression", "bounded")  # kinds whose labels are measured, so that repeats may differ
 EntityKind = Literal["molecule", "sequence", "graph", "geometry"]
 OK, UNREADABLE, MISSING = "ok", "unreadable", "missing"
+NO_MOLECULE = "not a molecule"  # RDKit reads it, and it is none: an open attachment point, a bare ion, a metal complex
 _COLUMNS = ("ids", "status", "reason", "y", "weights", "features", "split", "index")  # a value a row, or None
 _SHOWN = 5  # rows and targets in a plain shell
 

@@ -8,6 +8,7 @@ import numpy as np
 from rdkit import Chem
 
 from molgraph.base.progress import track
+from molgraph.chem.identity import molecule_key
 from molgraph.chem.smiles import precheck, quiet
 
 TRIES = 20  # places in a molecule
@@ -21,7 +22,7 @@ def add_carbon(smiles: Sequence[str], known: Set[str], n: int, rng: np.random.Ge
 
     Args:
         smiles: canonical SMILES of the molecules to change.
-        known: canonical SMILES that must not come out.
+        known: stereo-free keys of molecules that must not come out (``molecule_keys``).
         n: how many; fewer come where the molecules have no more places.
         rng: of the molecules and the places.
 
@@ -40,7 +41,7 @@ def add_carbon(smiles: Sequence[str], known: Set[str], n: int, rng: np.random.Ge
                 longer = f"{text[:place]}C{text[place:]}"
                 mol = None if precheck(longer) else Chem.MolFromSmiles(longer)
                 made = "" if mol is None else Chem.MolToSmiles(mol)
-                if made and made not in known and made not in found:
+                if made and made not in found and molecule_key(mol, stereo=False) not in known:
                     found[made] = None
                     break
     return list(found)

@@ -10,9 +10,11 @@ from rdkit.Chem import QED, Crippen, GraphDescriptors
 from rdkit.Chem import rdMolDescriptors as rd
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
+from molgraph.chem.identity import molecule_key
+from molgraph.chem.organic import is_doubtful, why_no_molecule
 from molgraph.chem.parallel import map_molecules
 from molgraph.chem.quality import synthetic_accessibility
-from molgraph.chem.smiles import parse_smiles
+from molgraph.chem.smiles import parse_smiles, unmapped
 from molgraph.chem.structural_alerts import first_alert
 
 PARALLEL_FROM = 500  # several milliseconds a molecule: processes pay early
@@ -32,8 +34,9 @@ class DrawnMolecule(NamedTuple):
     """One molecule of a sample.
 
     Args:
-        reason: why it is no molecule; the rest is empty then.
-        canonical: RDKit's canonical SMILES.
+        reason: why it is no molecule; the rest is empty then, but for ``canonical`` where RDKit reads it.
+        canonical: RDKit's canonical SMILES, without atom maps.
+        key: what stereoisomers and salts of one molecule share (``molecule_key``).
         properties: values of ``PROPERTIES``; weight in g/mol, TPSA in square angstrom.
         fragments: SMILES of its BRICS fragments (Degen et al. 2008), one for each, repeated where they repeat.
         scaffold: SMILES of its Murcko scaffold; empty where that has fewer than two rings.
@@ -42,6 +45,7 @@ class DrawnMolecule(NamedTuple):
 
     reason: str
     canonical: str = ""
+    key: str = ""
     properties: tuple[float, ...] = ()
     fragments: tuple[str, ...] = ()
     scaffold: str = ""
@@ -71,9 +75,12 @@ def _described(text: str) -> DrawnMolecule:
     if mol is None:
         return DrawnMolecule(reason)
     try:
-        canonical = Chem.MolToSmiles(mol)
+        canonical = Chem.MolToSmiles(unmapped(mol))
+        if why := why_no_molecule(mol) if is_doubtful(text) else "":
+            return DrawnMolecule(why, canonical)
         mol = parse_smiles(canonical).mol or mol  # what is measured does not depend on how it was written
-        return DrawnMolecule("", canonical, _properties(mol), _fragments(mol), _scaffold(mol), first_alert(mol))
+        key = molecule_key(mol, stereo=False)
+        return DrawnMolecule("", canonical, key, _properties(mol), _fragments(mol), _scaffold(mol), first_alert(mol))
     except (RuntimeError, ValueError, ZeroDivisionError, OverflowError) as error:
         return DrawnMolecule(f"RDKit reads the molecule but fails on it: {' '.join(str(error).split())[:150]}")
 

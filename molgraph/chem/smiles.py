@@ -205,6 +205,23 @@ def parse_smiles(text: str) -> Parsed:
     return Parsed(mol, "")
 
 
+def unmapped(mol: Chem.Mol) -> Chem.Mol:
+    """The molecule without atom maps, and without stereo centres whose neighbours only the maps told apart.
+
+    Example:
+        >>> Chem.MolToSmiles(unmapped(Chem.MolFromSmiles("[CH3:1][C@H:2]([OH:3])[CH3:4]")))
+        'CC(C)O'
+    """
+    mapped = [atom.GetIdx() for atom in mol.GetAtoms() if atom.GetAtomMapNum()]
+    if not mapped:
+        return mol
+    mol = Chem.Mol(mol)
+    for index in mapped:
+        mol.GetAtomWithIdx(index).SetAtomMapNum(0)
+    Chem.AssignStereochemistry(mol, cleanIt=True, force=True)
+    return mol
+
+
 def is_mol(value: object) -> bool:
     """Whether a value is a molecule of RDKit's.
 

@@ -13,11 +13,13 @@ from rdkit.Chem.MolStandardize import rdMolStandardize
 
 from molgraph.base import registry
 from molgraph.base.errors import UsageError
+from molgraph.chem.organic import LIGHT_SYMBOLS, disconnected, largest_organic, why_no_molecule
 from molgraph.chem.parallel import map_molecules
-from molgraph.chem.smiles import parse_smiles
+from molgraph.chem.smiles import parse_smiles, unmapped
 
-VERSION = 1  # raised whenever a preset gives another text for some molecule
+VERSION = 2  # raised whenever a preset gives another text for some molecule; files of version 1 answer by FIRST
 
+_BOUND_METAL = re.compile(rf"\[\d*(?:{LIGHT_SYMBOLS})(?![a-z])")
 _CHARGED = re.compile(r"\[[^\]]*[+-]")
 # Nitro groups written in the charged form are charges that belong together: the neutraliser leaves them.
 _NITRO = re.compile(r"\[N\+\]\(=O\)\[O-\]|\[N\+\]\(\[O-\]\)=O|\[O-\]\[N\+\]\(=O\)|O=\[N\+\]\(\[O-\]\)")
@@ -45,11 +47,13 @@ class Preset:
         name: the recorded name.
         concerns: whether a text could be changed at all (a cheap look at the characters).
         steps: functions of a molecule, applied in order; each gives back a new molecule or the same object.
+        version: of what it does.
     """
 
     name: str
     concerns: Callable[[str], bool]
     steps: tuple[Callable[[Chem.Mol], Chem.Mol], ...]
+    version: int = VERSION
 
     @property
     def label(self) -> str:
@@ -57,9 +61,9 @@ class Preset:
 
         Example:
             >>> preset("standard").label
-            'standard/1'
+            'standard/2'
         """
-        return f"{self.name}/{VERSION}"
+        return f"{self.name}/{self.version}"
 
 
 @cache
@@ -73,7 +77,7 @@ def _uncharger() -> rdMolStandardize.Uncharger:
 
 
 def largest_fragment(mol: Chem.Mol) -> Chem.Mol:
-    """The largest fragment: organic before inorganic, then atoms, weight, SMILES in order of the alphabet."""
+    """The largest fragment, as version 1 chose it: by atoms, weight, SMILES in order of the alphabet."""
     if len(Chem.GetMolFrags(mol)) < 2:
         return mol
     return _chooser().choose(mol)
@@ -121,13 +125,14 @@ def has_dot_or_charge(text: str) -> bool:
     return _CHARGED.search(_NITRO.sub("", text)) is not None
 
 
-registry.register("standardiser", "none", summary="every text verbatim")(Preset("none", lambda text: False, ()))
-registry.register("standardiser", "desalt", summary="the largest fragment")(
-    Preset("desalt", has_dot, (largest_fragment,))
-)
-registry.register("standardiser", "standard", summary="the largest fragment, neutral; tautomers as they are")(
-    Preset("standard", has_dot_or_charge, (largest_fragment, neutral))
-)
+def organic_part(mol: Chem.Mol) -> Chem.Mol:
+    """The largest organic fragment, light metals taken off; what is no molecule stays as it is."""
+    return mol if why_no_molecule(mol) else largest_organic(disconnected(mol))
+
+
+def neutral_part(mol: Chem.Mol) -> Chem.Mol:
+    """The largest organic fragment, neutral; what is no molecule stays as it is."""
+    return mol if why_no_molecule(mol) else neutral(largest_organic(disconnected(mol)))
 
 
 def rewritten(mol: Chem.Mol) -> Chem.Mol:
@@ -135,25 +140,70 @@ def rewritten(mol: Chem.Mol) -> Chem.Mol:
     return Chem.Mol(mol)
 
 
-registry.register("standardiser", "canonical", summary="standard, then canonical SMILES: one text for each molecule")(
-    Preset("canonical", bool, (largest_fragment, neutral, rewritten))
-)
+def unmapped_copy(mol: Chem.Mol) -> Chem.Mol:
+    """A copy without atom maps, which is written as its canonical SMILES."""
+    return Chem.Mol(unmapped(mol))
+
+
+def has_salt(text: str) -> bool:
+    """Whether a text may hold several fragments, or a light metal that is drawn as bound."""
+    return has_dot(text) or _BOUND_METAL.search(text) is not None
+
+
+def has_salt_or_charge(text: str) -> bool:
+    """Whether a text may hold several fragments, a light metal, or a charge that can be removed."""
+    return has_dot_or_charge(text) or _BOUND_METAL.search(text) is not None
+
+
+#: the presets of model files, split files and curated editions that version 1 made
+FIRST = {
+    each.name: each
+    for each in (
+        Preset("desalt", has_dot, (largest_fragment,), 1),
+        Preset("standard", has_dot_or_charge, (largest_fragment, neutral), 1),
+        Preset("canonical", bool, (largest_fragment, neutral, rewritten), 1),
+    )
+}
+for _preset, _summary in (
+    (Preset("none", lambda text: False, (), 1), "every text verbatim"),
+    (Preset("desalt", has_salt, (organic_part,)), "the largest organic fragment"),
+    (
+        Preset("standard", has_salt_or_charge, (neutral_part,)),
+        "the largest organic fragment, neutral; tautomers as they are",
+    ),
+    (
+        Preset("canonical", bool, (neutral_part, unmapped_copy)),
+        "standard, then canonical SMILES without atom maps: one text for each molecule",
+    ),
+):
+    registry.register("standardiser", _preset.name, summary=_summary)(_preset)
 
 
 def preset(name: str) -> Preset:
     """The preset of that name, with or without its version (``standard`` or ``standard/1``).
 
     Raises:
-        UsageError: no preset has that name, or this molgraph has another version of it.
+        UsageError: no preset has that name, or this molgraph does not have that version of it.
     """
     word, _, version = name.partition("/")
-    found = registry.get("standardiser", word)
-    if version and version != str(VERSION):
+    newest = registry.get("standardiser", word)
+    known = {str(each.version): each for each in (FIRST.get(word, newest), newest)}
+    if version and version not in known:
         raise UsageError(
-            f"standardiser {name!r} is asked for, this molgraph has {found.label!r}",
+            f"standardiser {name!r} is asked for, this molgraph has {newest.label!r}",
             hint="use the molgraph version that wrote the model file, or train again",
         )
-    return found
+    return known[version] if version else newest
+
+
+def recorded_name(word: str, version: int) -> str:
+    """How a preset of a version that a file records is asked for here.
+
+    Example:
+        >>> recorded_name("standard", 1), recorded_name("standard", VERSION), recorded_name("none", 1)
+        ('standard/1', 'standard', 'none')
+    """
+    return f"{word}/{version}" if version == 1 and word in FIRST else word
 
 
 def standardise_smiles(
@@ -163,7 +213,7 @@ def standardise_smiles(
 
     Args:
         values: n texts.
-        preset_name: ``none``, ``desalt``, ``standard`` or ``canonical``.
+        preset_name: ``none``, ``desalt``, ``standard`` or ``canonical``, with or without a version.
         workers: processes; None decides by the number of texts that must be parsed.
 
     Returns:
@@ -178,7 +228,7 @@ def standardise_smiles(
     out[:] = values
     reasons = np.full(len(out), "", dtype=object)
     concerned = [i for i, text in enumerate(out) if chosen.concerns(text)]
-    step = partial(_apply, chosen.name)
+    step = partial(_apply, preset_name)
     made = map_molecules(step, out[concerned], _refused, label="standardise", workers=workers)
     for i, (text, reason) in zip(concerned, made, strict=True):
         out[i], reasons[i] = text, reason

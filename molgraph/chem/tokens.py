@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.optional import need
 from molgraph.chem.identity import canonical_smiles
@@ -99,13 +101,14 @@ def alphabet(name: str) -> Alphabet:
 
 
 def canonical_tokens(
-    smiles: Sequence[str], name: str, *, label: str = "", workers: int | None = None
+    smiles: Sequence[str] | np.ndarray, name: str, *, molecules: bool = True, label: str = "", workers: int | None = None
 ) -> list[tuple[list[str], str, str]]:
     """The tokens of each molecule's canonical SMILES, that SMILES, and the reason where there are none.
 
     Args:
         smiles: n texts.
         name: the alphabet, ``smiles`` or ``selfies``.
+        molecules: whether what RDKit reads and is no molecule, such as a bare ion, has a reason too.
         label: what the progress bar says.
         workers: processes, at most.
 
@@ -116,7 +119,8 @@ def canonical_tokens(
     written = canonical_smiles(smiles, label=label, workers=workers)
     split = alphabet(name).split
     tokens = map_texts(split, [text for text, _ in written], label=label, workers=workers, pays_from=PAYS_FROM)
-    return [(own, text, why or why_not) for (text, why), (own, why_not) in zip(written, tokens, strict=True)]
+    reasons = [why if molecules or not text else "" for text, why in written]
+    return [(own, text, why or odd) for (text, _), why, (own, odd) in zip(written, reasons, tokens, strict=True)]
 
 
 def is_vocabulary(tokens: Sequence[object]) -> bool:

@@ -38,12 +38,12 @@ def curate(
 ) -> None:
     """Merge duplicates, take unreadable rows out; write the rest, and a list why.
 
-    Rows of one molecule (largest fragment, neutral, stereo kept; of one pair,
-    where a second column is named) become one:
+    Rows of one molecule (largest organic fragment, neutral, stereo kept,
+    atom maps off; of one pair, where a second column is named) become one:
     the first, with the mean or median of their labels. Rows without a
-    readable molecule, a carbon atom or a label are taken out. All columns
-    stay; only SMILES (by --standardise) and labels change. It is the rule of
-    the curated editions of datasets, such as bbbp@c1.
+    readable molecule or a label are taken out, and what is no molecule: open
+    attachment points, no carbon, a metal bound to it. All columns stay; only
+    SMILES (by --standardise) and labels change.
 
     Examples:
         molgraph data curate assay.csv -t pIC50 -o clean.csv

@@ -64,7 +64,8 @@ def generate(
     A csv file has a row for each that was drawn: smiles, valid, novel, and
     the reason where it is no molecule. A smi file has the valid ones alone.
     Novel molecules are those that the generator did not learn from; salts
-    and stereoisomers count as one molecule.
+    and stereoisomers count as one molecule. What RDKit reads and is none
+    (an open attachment point, no carbon) is not valid, and counted apart.
 
     Examples:
         molgraph generate gen.mgm -n 1000 --seed 0 -o new.csv

@@ -52,8 +52,11 @@ def judge_generation(
 
     Draws of a generator's file, and what they are compared with, are
     standardised as its training molecules were; tables are compared as they
-    are written, or as --standardise says: a charged molecule is another one
-    than its neutral form.
+    are written, or as --standardise says: a charged molecule has other
+    properties than its neutral form. Valid: RDKit reads it, and it is a
+    molecule (no open attachment point, some carbon, no metal bound to it).
+    Novel, as in generate: no training molecule; salts and stereoisomers
+    count as one molecule.
 
     Examples:
         molgraph judge-generation new.csv --train library.smi --reference held_out.smi --standardise standard -o a.html

@@ -33,7 +33,8 @@ def predict(
 ) -> None:
     """Predict the molecules of a file of any size, row for row and in order.
 
-    A molecule that cannot be read stays a row, with its reason. Classifiers
+    A molecule that cannot be read stays a row, with its reason; so does
+    what RDKit reads and is no molecule (*CCO, [Na+], ferrocene). Classifiers
     give the probability of class 1, or of each class; ensembles their spread
     too. Where the input has a column of a target's name, the prediction's is
     called ..._predicted. Values of atoms or bonds are lists, in the order

@@ -36,7 +36,7 @@ ODD = {
 def audit(data: Any, *, workers: int | None = None, **columns: Any) -> Audit:
     """Look at every molecule and label of a table; nothing is changed.
 
-    Two rows hold the same molecule where their standardised parents (largest fragment, neutral, stereo kept)
+    Two rows hold the same molecule where their organic parts (largest fragment, neutral, stereo kept, atom maps off)
     have one canonical SMILES, and of pairs the same partner. Labels contradict where such rows have different values.
     Cells of a target that are no plain number (``>8.0``, ``251 nM``, ``4,62``, text) are counted, never an error.
 
@@ -73,9 +73,16 @@ def audit(data: Any, *, workers: int | None = None, **columns: Any) -> Audit:
     lost = np.setdiff1d(np.flatnonzero(np.array(reasons, dtype=object) != ""), missing)
     stereo = [i for i, one in enumerate(each) if one.open_centres + one.open_bonds]
     mixed = [i for i, one in enumerate(each) if one.fragments > 1]
+    none = [i for i, one in enumerate(each) if one.no_molecule]
     findings = [
         _finding("unreadable", "RDKit reads no molecule there", lost, [reasons[i] for i in lost]),
         _finding("missing", "no molecule, or no value in a descriptor column", missing, [reasons[i] for i in missing]),
+        _finding(
+            "not a molecule",
+            "RDKit reads it, but it is no molecule to predict",
+            rows[none],
+            [each[i].no_molecule for i in none],
+        ),
         _finding(
             "duplicate",
             f"several rows of one {thing} (largest fragment, neutral)",

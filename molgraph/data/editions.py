@@ -10,7 +10,7 @@ import pandas as pd
 
 from molgraph.base.errors import UsageError, nearest
 from molgraph.base.table import VALUES
-from molgraph.chem.identity import Identity, identities_of
+from molgraph.chem.identity import Identity, first_parents, identities_of
 from molgraph.data.replicates import partners
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
@@ -22,7 +22,11 @@ RULES = {
         "'standard' (largest fragment, neutral). Rows of one parent, stereo kept, are replicates: a label that differs "
         "between them (a value by more than the tolerance) is out, the others become the mean (of classes: the one "
         "that all have). A row without any label left is out; replicates become one row, that of the first."
-    )
+    ),
+    "c2": (
+        "As c1, by what is a molecule now: rows that hold none (no organic part, a metal complex, an open attachment "
+        "point) are out, covalent salts are taken apart, and atom maps do not count."
+    ),
 }
 COLUMNS = ["row", "id", "smiles", "action", "target", "reason", "kept_as", "kept_row"]
 REPLICATES = ("mean", "median", "drop")  # dropped where they differ at all
@@ -69,7 +73,7 @@ def identify(table: Table, *, workers: int | None = None) -> list[Identity | Non
 
 def curate(
     table: Table,
-    rule: str = "c1",
+    rule: str = "c2",
     *,
     replicates: str = "mean",
     tolerance: float | Mapping[str, float] | None = None,
@@ -80,19 +84,19 @@ def curate(
 ) -> Curated:
     """Apply a curation rule to a table of molecules; nothing is changed in place.
 
-    Replicates are rows of one molecule (largest fragment, neutral, stereo kept) that agree in whatever else the table
-    says of them: descriptors, the other entities of a pair, the split.
+    Replicates are rows of one molecule (largest organic fragment, neutral, stereo kept) that agree in whatever else the
+    table says of them: descriptors, the other entities of a pair, the split.
 
     Args:
         table: with a molecule column and targets.
-        rule: ``c1``, see ``RULES``.
+        rule: ``c2``, or ``c1`` of the published editions, see ``RULES``.
         replicates: what replicates become: their ``mean`` (weighted where rows have weights, which are summed) or
             ``median`` (classes: the one that all have), or ``drop``, which takes every label out that differs between
             them. Rows of weight 0 have no say beside others.
         tolerance: how far replicates of a value may lie apart, in the target's unit; a label beyond is taken out. None
             sets no bound (with ``drop``: 0); a mapping says it for each target, and those that it leaves out may not
             differ.
-        replicates_alone: whether molecules that cannot be read or have no carbon stay, and molecules as they are
+        replicates_alone: whether what cannot be read or is no molecule stays, and molecules as they are
             written.
         standardiser: the preset that molecules of the edition go through.
         workers: processes; None decides by the number of molecules.
@@ -117,7 +121,7 @@ def curate(
         raise UsageError("replicates of atoms' or bonds' values are not merged", hint="curate targets of whole rows")
     who = identify(table, workers=workers) if who is None else who
     notes: list[Note] = []
-    others = partners(table)
+    others, parents = partners(table), _parents(table, rule, who, workers)
     groups: dict[Hashable, list[int]] = {}
     for row, one in enumerate(who):
         if one is None or one.reason:
@@ -125,18 +129,17 @@ def curate(
                 groups[row] = [row]
             else:
                 notes.append((row, "out", "", f"unreadable; {one.reason if one else table.reason[row]}", None))
-        elif not one.carbon and not replicates_alone:
-            notes.append((row, "out", "", f"no carbon; its largest fragment is {one.parent}", None))
+        elif (why := parents[row][1]) and not replicates_alone:
+            notes.append((row, "out", "", why, None))
         else:
-            groups.setdefault((one.parent, _condition(table, others, row)), []).append(row)
+            groups.setdefault((parents[row][0], _condition(table, others, row)), []).append(row)
     y = np.empty((len(table), 0)) if table.y is None else table.y.copy()
     weights = np.ones(len(table)) if table.weights is None else table.weights.copy()
     bounds = _bounds(table, replicates, tolerance)
     kept = []
     for rows in groups.values():
         if not (replicates_alone and len(rows) == 1):
-            first = who[rows[0]]
-            settled, found = _settle(table, y, weights, rows, bounds, replicates, first.parent if first else "")
+            settled, found = _settle(table, y, weights, rows, bounds, replicates, parents[rows[0]][0])
             notes += found
             if settled is None:
                 continue
@@ -144,8 +147,8 @@ def curate(
         kept.append(rows[0])
     at = np.array(sorted(kept), dtype=np.int64)
     made = replace(table, y=None if table.y is None else y, weights=None if table.weights is None else weights).take(at)
-    made = made if replicates_alone else standardise(made, standardiser)
-    return Curated(made, _frame(table, notes), at, "; ".join(_apart(table, list(groups.values()), bounds)))
+    written = made if replicates_alone else standardise(made, f"{standardiser}/1" if rule == "c1" else standardiser)
+    return Curated(written, _frame(table, notes), at, "; ".join(_apart(table, list(groups.values()), bounds)))
 
 
 def _apart(table: Table, groups: list[list[int]], bounds: Mapping[str, float]) -> Iterator[str]:
@@ -165,6 +168,19 @@ def _apart(table: Table, groups: list[list[int]], bounds: Mapping[str, float]) -
                 f"or over a standard deviation), such as {low[i]:g} and {high[i]:g}; --tolerance X takes such labels "
                 "out, and train --log --duplicates mean merges logarithms"
             )
+
+
+def _parents(table: Table, rule: str, who: list[Identity | None], workers: int | None) -> list[tuple[str, str]]:
+    """The molecule of each row by a rule, and why it has no place in an edition; both empty where none can be read."""
+    if rule != "c1":
+        return [
+            ("", "") if one is None else (one.parent, one.no_molecule and f"no molecule; {one.no_molecule}")
+            for one in who
+        ]
+    found = first_parents(
+        ["" if one is None else text for one, text in zip(who, table.smiles, strict=True)], workers=workers
+    )
+    return [(text, "" if carbon else f"no carbon; its largest fragment is {text}") for text, carbon in found]
 
 
 def _bounds(table: Table, replicates: str, tolerance: float | Mapping[str, float] | None) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -49,7 +49,7 @@ class Featuriser(ABC):
         """Entities that fit a model's graphs, for test vectors; ``examples`` where the layout is always the same."""
         return self.examples
 
-    def as_of(self, version: str) -> Self:
+    def as_of(self, version: str) -> Featuriser:
         """The featuriser that makes one of the ``older`` versions; itself for any other."""
         if version not in self.older:
             return self

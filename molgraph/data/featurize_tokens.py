@@ -97,4 +97,5 @@ class SmilesCharacters(_Tokens):
         texts = [text.strip().partition(" ")[0] for text in texts]
         if self.version == AS_WRITTEN:
             return [(text, why_unreadable(text)) for text in texts]
-        return canonical_smiles([without_maps(text) for text in texts], workers=workers)
+        written = canonical_smiles([without_maps(text) for text in texts], workers=workers)
+        return [(text, "" if text else why) for text, why in written]  # what is no molecule has characters too

@@ -62,7 +62,9 @@ class _Vocabulary(Featuriser):
         reason = np.array([why_no_text(value, self.kind) for value in values], dtype=object)
         tokens: list[list[str]] = [[] for _ in values]
         rows = np.flatnonzero(reason == "").tolist()
-        written = canonical_tokens([values[row] for row in rows], self.name, label="tokens", workers=workers)
+        written = canonical_tokens(
+            [values[row] for row in rows], self.name, molecules=False, label="tokens", workers=workers
+        )
         for row, (own, _, why) in zip(rows, written, strict=True):
             reason[row] = why or ("" if own else "a molecule without tokens")
             tokens[row] = [] if why else own

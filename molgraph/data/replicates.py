@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from molgraph.chem.identity import parents_of
+from molgraph.chem.identity import molecule_keys
 from molgraph.data.table import Table
 
 ROUNDING = 1e-9  # labels that differ by less, relative to their size, are equal
@@ -34,7 +34,7 @@ def find_replicates(table: Table) -> Replicates:
         none = np.zeros(0, np.int64)
         return Replicates(none, none, np.zeros(0, bool))
     rows = np.flatnonzero(table.ok)
-    parents = np.array(parents_of(table.smiles[rows], label="replicates"), dtype=object)
+    parents = molecule_keys(table.smiles[rows], stereo=True, label="replicates").values
     rows, parents = rows[parents != ""], parents[parents != ""]
     group = group_rows(table, rows, parents)
     twice = np.bincount(group, minlength=1)[group] > 1 if len(group) else np.zeros(0, dtype=bool)
@@ -62,7 +62,7 @@ def partners(table: Table) -> np.ndarray:
             continue
         same = entity.values
         if entity.kind == "molecule":
-            parents = parents_of(same, label="replicates")
+            parents = molecule_keys(same, stereo=True, label="replicates").values
             same = np.array([parent or text for parent, text in zip(parents, same, strict=True)], dtype=object)
         code = pd.factorize(same)[0]
         out.append(code[:, None].astype(np.int64))

@@ -12,9 +12,13 @@ from molgraph.base.contracts import Prediction
 from molgraph.base.errors import DataError
 from molgraph.base.finite import NO_VALUE
 from molgraph.base.packed import Packed
+from molgraph.base.printable import count
+from molgraph.base.table import NO_MOLECULE
 from molgraph.chem.atom_order import Places, follow
+from molgraph.chem.identity import reasons_of_none
 from molgraph.chem.parallel import map_texts
 from molgraph.chem.smiles import why_unreadable
+from molgraph.chem.standardise import preset as preset_of
 from molgraph.chem.standardise import standardise_smiles
 from molgraph.data.levels import level_of
 from molgraph.data.table import OK, UNREADABLE, Table
@@ -27,7 +31,7 @@ def standardise(table: Table, preset: str = "standard") -> Table:
 
     Args:
         table: any table.
-        preset: ``none``, ``desalt``, ``standard`` or ``canonical``.
+        preset: ``none``, ``desalt``, ``standard`` or ``canonical``, with or without a version.
 
     Returns:
         The same rows in the same order; rows whose text the step could not read are ``unreadable``. Other entities than
@@ -49,6 +53,38 @@ def standardise(table: Table, preset: str = "standard") -> Table:
         if table.packed:
             table = _follow(given, table, preset)
     return table
+
+
+def mark_no_molecules(table: Table, preset: str) -> Table:
+    """Mark the rows that RDKit reads and that hold no molecule, so that nothing is predicted for them.
+
+    ``none`` takes every text as it is, and models of version 1 of the other presets answer as they did.
+
+    Args:
+        table: standardised.
+        preset: by which.
+
+    Example:
+        >>> from molgraph.data.table import make_table
+        >>> found = mark_no_molecules(make_table(["CCO", "*CCO"]), "standard")
+        >>> found.status.tolist(), found.reason[1]
+        (['ok', 'not a molecule'], 'an open attachment point (*)')
+    """
+    if preset_of(preset).version < 2:
+        return table
+    for column in table.entities:
+        if column.kind == "molecule":
+            rows = np.flatnonzero(table.ok)
+            why = np.array(reasons_of_none(column.values[rows]), dtype=object)
+            table = table.with_status(rows[why != ""], NO_MOLECULE, why[why != ""])
+    return table
+
+
+def no_molecule_note(table: Table, preset: str) -> str:
+    """A sentence on the rows of a standardised training table that hold no molecule; empty where there are none."""
+    n = int((mark_no_molecules(table, preset).status == NO_MOLECULE).sum())
+    what = f"{count(n, 'row')} of no molecule (open attachment points, nothing organic, bound metals)"
+    return f"{what}: learnt as any other, but predict gives such rows no value" if n else ""
 
 
 def as_given(prediction: Prediction, given: Table, clean: Table, preset: str) -> Prediction:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from molgraph.base.errors import DataError
 from molgraph.chem.tokens import canonical_tokens, is_vocabulary
 from molgraph.data.table import Table
+from molgraph.generate.smiles_tokens import check_corpus
 
 
 class Written(NamedTuple):
@@ -52,15 +52,13 @@ def write_tokens(
         >>> found.tokens, found.reason[2]
         ([['C', 'C', 'Cl'], [], []], "'Br' is outside the model's vocabulary")
     """
-    if [each.kind for each in table.entities] != ["molecule"]:
-        read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
-        raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
+    check_corpus(table)
     reason = table.reason.astype(object)
     tokens: list[list[str]] = [[] for _ in range(len(table))]
     canonical = [""] * len(table)
     rows, vocabulary = np.flatnonzero(table.ok).tolist(), None if known is None else {*known}
     for row, (own, text, why) in zip(rows, canonical_tokens(table.smiles[rows], name, label=label), strict=True):
-        canonical[row], reason[row] = text, why or _why_not(own, max_length, vocabulary)
+        canonical[row], reason[row] = "" if why else text, why or _why_not(own, max_length, vocabulary)
         tokens[row] = [] if reason[row] else own
     return Written(tokens, reason, canonical)
 

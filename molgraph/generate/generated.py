@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 import pandas as pd
 
-from molgraph.chem.identity import identities_of
+from molgraph.chem.identity import canonical_smiles
 from molgraph.data.standardise import standardise
 from molgraph.data.table import make_table
 from molgraph.train.training_molecules import molecule_hashes
@@ -21,7 +21,7 @@ class Generated:
 
     Args:
         smiles: as they were drawn.
-        canonical: RDKit's canonical SMILES of each; empty where it is no molecule.
+        canonical: RDKit's canonical SMILES of each, without atom maps; empty where it cannot be read.
         reason: why each is no molecule; empty where it is one.
         novel: bool, whether each is a molecule that the generator did not learn from, salts and stereoisomers taken
             for one molecule; None where that is not known.
@@ -47,8 +47,13 @@ class Generated:
 
     @property
     def valid(self) -> np.ndarray:
-        """bool [n], whether RDKit reads each."""
-        return np.array([text != "" for text in self.canonical], dtype=bool)
+        """bool [n], whether each is a molecule."""
+        return np.array([why == "" for why in self.reason], dtype=bool)
+
+    @property
+    def n_no_molecule(self) -> int:
+        """How many RDKit reads that are no molecules: open attachment points, bare ions."""
+        return sum(why != "" and text != "" for why, text in zip(self.reason, self.canonical, strict=True))
 
     @property
     def n_valid(self) -> int:
@@ -58,7 +63,7 @@ class Generated:
     @property
     def n_unique(self) -> int:
         """How many distinct molecules the valid ones are, by canonical SMILES."""
-        return len({*self.canonical} - {""})
+        return len({text for text, valid in zip(self.canonical, self.valid, strict=True) if valid})
 
     @property
     def n_novel(self) -> int | None:
@@ -77,7 +82,10 @@ class Generated:
         """
         words = f"{len(self):,} drawn: {self.n_valid:,} valid ({self.n_valid / max(len(self), 1):.1%})"
         words += f", {self.n_unique:,} unique of those"
-        return words if self.n_novel is None else f"{words}, {self.n_novel:,} novel of those"
+        words += "" if self.n_novel is None else f", {self.n_novel:,} novel of those"
+        if none := self.n_no_molecule:
+            words += f"; {none:,} that RDKit reads {'is' if none == 1 else 'are'} no molecule{'s' * (none > 1)}"
+        return words
 
     def to_frame(self) -> pd.DataFrame:
         """A row for each: smiles, valid, novel (where that is known), reason."""
@@ -98,10 +106,10 @@ def judge(smiles: Sequence[str], trained_on: np.ndarray | None, standardiser: st
         >>> found.valid.tolist(), found.novel.tolist()
         ([True, False], [True, False])
     """
-    found = identities_of(list(smiles))
-    canonical = tuple(each.written for each in found)
+    found = canonical_smiles(list(smiles))
     novel = None
     if trained_on is not None:
         hashes = molecule_hashes(standardise(make_table(list(smiles)), standardiser))
-        novel = np.array([text != "" for text in canonical], dtype=bool) & ~np.isin(hashes, trained_on)
-    return Generated(tuple(smiles), canonical, tuple(each.reason for each in found), novel)
+        novel = np.array([each.reason == "" for each in found], dtype=bool) & ~np.isin(hashes, trained_on)
+    canonical, reason = tuple(each.smiles for each in found), tuple(each.reason for each in found)
+    return Generated(tuple(smiles), canonical, reason, novel)

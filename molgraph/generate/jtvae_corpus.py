@@ -20,6 +20,7 @@ from molgraph.data.graph_io import load_store, save_store
 from molgraph.data.graph_store import GraphStore
 from molgraph.data.table import Table
 from molgraph.generate.network_generator import Corpus
+from molgraph.generate.smiles_tokens import check_corpus
 from molgraph.models.jtvae.attachments import AttachmentGraphs
 from molgraph.models.jtvae.corpus import pack_trees
 from molgraph.train.checkpoint import fingerprint
@@ -74,9 +75,7 @@ def read_trees(
 
 def smiles_of(table: Table) -> list[str]:
     """The texts of a table's one column of molecules; an unreadable row has an empty one."""
-    if [each.kind for each in table.entities] != ["molecule"]:
-        read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
-        raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
+    check_corpus(table)
     return [text.strip() if ok else "" for text, ok in zip(table.smiles.tolist(), table.ok.tolist(), strict=True)]
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from molgraph.base.contracts import LatentGenerator
 from molgraph.base.errors import DataError, UsageError
-from molgraph.chem.identity import identities_of
+from molgraph.chem.identity import canonical_smiles
 from molgraph.data.cells import Reading
 from molgraph.data.read import read_source, read_table
 from molgraph.data.standardise import standardise
@@ -94,7 +94,8 @@ def place_known(generator: LatentGenerator, calls: OracleCalls, known: Known, st
     """
     table, left = standardise(known.table, standardiser), Counter[str]()
     rows = np.flatnonzero(table.ok)
-    written = np.array([each.written for each in identities_of([str(s) for s in table.smiles[rows]])], dtype=object)
+    found = canonical_smiles([str(s) for s in table.smiles[rows]])
+    written = np.array(["" if each.reason else each.smiles for each in found], dtype=object)
     rows, written = rows[written != ""], written[written != ""]
     left["that cannot be read"] = len(table) - len(rows)
     codes, distinct = pd.factorize(written)
@@ -105,9 +106,9 @@ def place_known(generator: LatentGenerator, calls: OracleCalls, known: Known, st
     places = np.flatnonzero(np.isfinite(score))
     first = rows[np.unique(codes, return_index=True)[1]]
     if len(places):
-        found = generator.encode(table.take(first[places]))
-        left["without a place in the space"] = int((~found.ok).sum())
-        places, z = places[found.ok], found.mean[found.ok]
+        encoded = generator.encode(table.take(first[places]))
+        left["without a place in the space"] = int((~encoded.ok).sum())
+        places, z = places[encoded.ok], encoded.mean[encoded.ok]
     counts = ", ".join(f"{n:,} {why}" for why, n in left.items() if n)
     if not len(places):
         words = f"none of {len(table):,} rows of known molecules is of use" + (f": {counts}" if counts else "")

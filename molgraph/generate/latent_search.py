@@ -12,7 +12,7 @@ from molgraph.base.errors import DataError
 from molgraph.base.progress import bar
 from molgraph.base.seeds import derive
 from molgraph.chem.fingerprints import morgan
-from molgraph.chem.identity import identities_of
+from molgraph.chem.identity import canonical_smiles
 from molgraph.data.standardise import standardise
 from molgraph.data.table import make_table
 from molgraph.generate.diversity import kernel_matrix, select_diverse
@@ -57,11 +57,11 @@ def standard_starts(smiles: Sequence[str], standardiser: str = "standard") -> li
         ['CCO', 'CN']
     """
     table = standardise(make_table(list(smiles)), standardiser)
-    found = identities_of([str(text) for text in table.smiles])
+    found = canonical_smiles([str(text) for text in table.smiles])
     for row, each in enumerate(found):
         if why := table.reason[row] or each.reason:
             raise DataError(f"the start {smiles[row]!r} cannot be read: {why}", hint="begin at another molecule")
-    return [each.written for each in found]
+    return [each.smiles for each in found]
 
 
 def encode_starts(generator: LatentGenerator, smiles: Sequence[str]) -> np.ndarray:
@@ -155,7 +155,7 @@ def _score(
     seed: int,
 ) -> None:
     """Decode the points, tell the search what is known of them, and score a batch of the new molecules."""
-    found = identities_of(generator.decode(asked.z, seed))
+    found = canonical_smiles(generator.decode(asked.z, seed))
     out.texts += len(found)
     out.valid += sum(not each.reason for each in found)
     rows: list[int] = []
@@ -164,12 +164,12 @@ def _score(
     for i, each in enumerate(found):
         if each.reason:
             continue
-        if (seen := calls.seen(each.written)) is not None:
+        if (seen := calls.seen(each.smiles)) is not None:
             rows.append(i)
             known.append(seen.guide)
-        elif each.written not in fresh or asked.promise[i] > asked.promise[fresh[each.written]]:
-            fresh[each.written] = i
-        out.point.setdefault(each.written, asked.z[i])
+        elif each.smiles not in fresh or asked.promise[i] > asked.promise[fresh[each.smiles]]:
+            fresh[each.smiles] = i
+        out.point.setdefault(each.smiles, asked.z[i])
     missed, loss = calls.objective.screen([*fresh])
     points, texts = np.array([*fresh.values()], dtype=np.int64), np.array([*fresh], dtype=object)
     out.outside.update(texts[missed])

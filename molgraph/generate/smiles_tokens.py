@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from molgraph.base.errors import DataError
-from molgraph.chem.smiles import why_unreadable
+from molgraph.chem.identity import canonical_smiles
 from molgraph.chem.tokens import alphabet, is_vocabulary
 from molgraph.data.table import Table
 
@@ -31,15 +31,37 @@ def learnable_texts(
         >>> texts, notes
         ([['C', 'Cl']], ('rows that are not learned from: 1 (unreadable)',))
     """
-    if [each.kind for each in table.entities] != ["molecule"]:
-        read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
-        raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
-    sound = [text.strip() for text in table.smiles[table.ok].tolist() if not why_unreadable(text)]
+    check_corpus(table)
+    readable = table.smiles[table.ok]
+    found = canonical_smiles(readable, label="reading")
+    sound = [unmapped_text(text, each.smiles) for text, each in zip(readable, found, strict=True) if not each.reason]
     texts = [text for text, why in alphabet(tokens).split(sound) if not why]
     kept = [text for text in texts if 0 < len(text) <= max_length and is_vocabulary([*{*text}])]
-    passed = {"unreadable": len(table) - len(texts), f"over {max_length} tokens": len(texts) - len(kept)}
+    none = sum(each.reason != "" and each.smiles != "" for each in found)
+    passed = {
+        "unreadable": len(table) - len(texts) - none,
+        "not a molecule": none,
+        f"over {max_length} tokens": len(texts) - len(kept),
+    }
     if known is not None:
         return [text for text in kept if {*text} <= {*known}], ()
     if not kept:
         raise DataError("no molecule can be learned from", hint="look at the reasons: molgraph data audit FILE")
     return kept, tuple(f"rows that are not learned from: {n:,} ({why})" for why, n in passed.items() if n)
+
+
+def check_corpus(table: Table) -> None:
+    """Raise ``DataError`` for a table without a column of molecules, or with several."""
+    if [each.kind for each in table.entities] != ["molecule"]:
+        read = ", ".join(f"{each.name} ({each.kind})" for each in table.entities)
+        raise DataError(f"a generator learns from one column of molecules, the table has {read}", hint="name it")
+
+
+def unmapped_text(text: str, canonical: str) -> str:
+    """A SMILES as it is written; where it may have atom maps, which nobody should learn, its canonical SMILES.
+
+    Example:
+        >>> unmapped_text("OCC", "CCO"), unmapped_text("[OH:1]CC", "CCO")
+        ('OCC', 'CCO')
+    """
+    return canonical if ":" in text else text.strip()

@@ -20,7 +20,7 @@ from molgraph.data.formats import names_file
 from molgraph.data.levels import labelled, level_of
 from molgraph.data.log import log_targets
 from molgraph.data.read import is_named, read_table
-from molgraph.data.standardise import as_given, standardise
+from molgraph.data.standardise import as_given, mark_no_molecules, standardise
 from molgraph.data.table import Table, make_table
 from molgraph.evaluate import metrics
 from molgraph.evaluate.class_counts import few_lines
@@ -84,9 +84,15 @@ class Model:
         return self.predict_table(self.read(data, **columns))
 
     def predict_table(self, table: Table) -> Prediction:
-        """Predict the rows of a table as it was read; the standardiser is applied here."""
-        method = self.check_predicts()
-        clean = standardise(table, self.standardiser)
+        """Predict the rows of a table as it was read; the standardiser is applied here.
+
+        A row that RDKit reads and that is no molecule has no value, but a status and a reason (decision 0025).
+        """
+        return self._predict(table)
+
+    def _predict(self, table: Table, *, all_rows: bool = False) -> Prediction:
+        method, clean = self.check_predicts(), standardise(table, self.standardiser)
+        clean = clean if all_rows else mark_no_molecules(clean, self.standardiser)
         prediction = as_given(method.predict(clean), table, clean, self.standardiser)
         return replace(prediction, index=table.index)
 
@@ -126,7 +132,7 @@ class Model:
         for note in table.notes:
             logger.info(note)
         table = coded(table.with_targets([t.name for t in self.targets]), self.targets)
-        prediction = self.predict_table(table)
+        prediction = self._predict(table, all_rows=True)  # what was measured is scored, as in the training
         notes = list(filter(None, [self._seen_words(table)]))
         for note in notes:
             logger.warning(note)

@@ -15,6 +15,7 @@ from molgraph.base import registry
 from molgraph.base.contracts import Generator, Method, State, Trainable
 from molgraph.base.errors import ModelFileError, nearest
 from molgraph.base.resources import model_path
+from molgraph.chem.standardise import VERSION, recorded_name
 from molgraph.data.standardise import standardise
 from molgraph.data.target_json import targets_from_json
 from molgraph.train import training_molecules
@@ -22,7 +23,7 @@ from molgraph.train.archive import read_archive, refused
 from molgraph.train.card import ModelCard
 from molgraph.train.golden_predictions import SAMPLES_TOLERANCE, TOLERANCE, compare_vectors, vector_table
 from molgraph.train.model import Model
-from molgraph.train.modelwriter import STANDARDISER_VERSION, bounded_meta
+from molgraph.train.modelwriter import bounded_meta
 
 
 def load_model(path: str | os.PathLike[str]) -> Model:
@@ -99,7 +100,7 @@ def _load(path: Path) -> tuple[Model, Any]:
     parts, arrays = read_archive(path)
     with refused("the model file's parts do not fit together", path):
         preset = parts["standardiser.json"]
-        if int(preset["version"]) > STANDARDISER_VERSION:
+        if int(preset["version"]) > VERSION:
             raise ModelFileError("the model file needs a newer standardiser", hint="install a newer molgraph")
         registry.entry("standardiser", str(preset["preset"]))
         names = tuple(str(name) for name in parts["targets.json"]["feature_names"])
@@ -112,7 +113,8 @@ def _load(path: Path) -> tuple[Model, Any]:
         answers = () if asked is None else asked.predict(vector_table(asked, names, 0)).targets
         if [t.columns for t in answers] != [t.columns for t in targets]:
             raise ModelFileError("the model file's targets are not those of its method")
-        known: dict[str, Any] = {"standardiser": preset["preset"], "feature_names": names, "card": card}
+        standardiser = recorded_name(str(preset["preset"]), int(preset["version"]))
+        known: dict[str, Any] = {"standardiser": standardiser, "feature_names": names, "card": card}
         model = Model(method, targets=targets, trained_on=hashes, **known)
     return model, parts["vectors.json"]
 

@@ -15,12 +15,11 @@ from molgraph.base.contracts import Generator, Trainable
 from molgraph.base.errors import UsageError
 from molgraph.base.parameters import measure
 from molgraph.base.paths import check_names_file
+from molgraph.chem.standardise import preset
 from molgraph.data.standardise import standardise
 from molgraph.train.archive import LARGEST_JSON, json_size, write_archive
 from molgraph.train.golden_predictions import make_vectors, vector_table
 from molgraph.train.training_molecules import ARRAY
-
-STANDARDISER_VERSION = 1
 
 
 def write_model(path: str | Path, model: Any) -> Path:
@@ -38,9 +37,10 @@ def write_model(path: str | Path, model: Any) -> Path:
     path = path if path.suffix else path.with_suffix(".mgm")
     method, card = model.method, model.card
     state, asked = method.state(), standardise(vector_table(method, model.feature_names), model.standardiser)
+    chosen = preset(model.standardiser)
     parts = {
         "method.json": {**_registered(method), "meta": plain(state.meta)},
-        "standardiser.json": {"preset": model.standardiser, "version": STANDARDISER_VERSION},
+        "standardiser.json": {"preset": chosen.name, "version": chosen.version},
         "targets.json": {"targets": [asdict(t) for t in model.targets], "feature_names": list(model.feature_names)},
         "card.json": plain(card.to_dict()),
         "vectors.json": make_vectors(method, asked),

@@ -14,7 +14,7 @@ from molgraph.base.cores import cores
 from molgraph.base.errors import MolgraphError
 from molgraph.base.worker import POSSIBLE, Worker, start_worker
 from molgraph.data.graph_cache import Graphs
-from molgraph.data.standardise import as_given, standardise
+from molgraph.data.standardise import as_given, mark_no_molecules, standardise
 from molgraph.data.table import Table
 from molgraph.train.inputs import Input, input_graphs
 from molgraph.train.model import Model
@@ -57,7 +57,7 @@ def predict_tables(model: Any, tables: Iterator[tuple[K, Table]], *, many: bool)
 
 def standard_graphs(preset: str, inputs: tuple[Input, ...], table: Table) -> tuple[Table, tuple[Graphs, ...]]:
     """The table standardised, and its graphs: all that comes before a network."""
-    clean = standardise(table, preset)
+    clean = mark_no_molecules(standardise(table, preset), preset)
     return clean, input_graphs(clean, inputs)
 
 

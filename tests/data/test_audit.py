@@ -40,6 +40,7 @@ def test_findings(found) -> None:
     assert rows == {
         "unreadable": [2],
         "missing": [3],
+        "not a molecule": [],
         "duplicate": [0, 1, 10, 4, 5],
         "contradiction in y": [4, 5],
         "undefined stereo": [6, 8],

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.registry import names
-from molgraph.chem.scaffold import scaffolds, stereo_free_parents
+from molgraph.chem.identity import molecule_keys
+from molgraph.chem.scaffold import scaffolds
 from molgraph.data.read import read_table
 from molgraph.data.sources.builtin import chembl2321810, nci
 from molgraph.data.splits import Leak, Split, kfold, split_table
@@ -46,7 +47,7 @@ def assert_partition(split: Split, table: Table) -> None:
 
 
 def assert_no_form_of_a_training_molecule_is_tested(split: Split, table: Table) -> None:
-    parents = stereo_free_parents(table.smiles).values
+    parents = molecule_keys(table.smiles, stereo=False).values
     parts = [set(parents[part]) for part in (split.train, split.valid, split.test)]
     for one, two in combinations(parts, 2):
         assert not one & two
@@ -80,7 +81,7 @@ def test_own_recipes_on_nci_with_rows_that_cannot_be_read(recipe: str) -> None:
 @pytest.mark.parametrize("file", ["bbbp/BBBP.csv", "clintox/clintox.csv.gz"])
 def test_own_recipes_on_marked_data(file: str, data_dir: Path) -> None:
     table = read_table(str(data_dir / file), smiles="smiles")
-    parents = stereo_free_parents(table.smiles).values
+    parents = molecule_keys(table.smiles, stereo=False).values
     for recipe in OWN:
         split = split_table(table, recipe)
         assert_partition(split, table)
@@ -109,7 +110,7 @@ def test_forms_of_one_molecule_are_never_parted(data: st.DataObject) -> None:
 @pytest.mark.parametrize("recipe", ["scaffold/balanced", "scaffold/generic"])
 def test_scaffolds_are_never_parted_and_acyclic_molecules_are_their_own(recipe: str, table: Table) -> None:
     split = split_table(table, recipe, seed=4)
-    parents = stereo_free_parents(table.smiles).values
+    parents = molecule_keys(table.smiles, stereo=False).values
     keys = scaffolds(parents, generic=recipe == "scaffold/generic").values
     words = defaultdict(set)
     for key, word in zip(keys, split.words, strict=True):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from molgraph.base.errors import DataError, UsageError
-from molgraph.chem.scaffold import stereo_free_parents
+from molgraph.chem.identity import molecule_keys
 from molgraph.data.splits import Split, kfold, split_table
 from molgraph.data.splits.recipe import CROSSED
 from molgraph.data.table import OK, Entities, Table, Target
@@ -33,7 +33,7 @@ def table() -> Table:
 
 def keys(table: Table) -> dict[str, np.ndarray]:
     proteins = ["".join(text.split()).upper().removesuffix("*") for text in table.column("protein").values]
-    return {"drug": stereo_free_parents(table.smiles).values, "protein": np.array(proteins, dtype=object)}
+    return {"drug": molecule_keys(table.smiles, stereo=False).values, "protein": np.array(proteins, dtype=object)}
 
 
 def assert_cold(split: Split, table: Table, recipe: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from molgraph.chem.scaffold import stereo_free_parents
+from molgraph.chem.identity import molecule_keys
 from molgraph.data.sources.builtin import nci
 from molgraph.data.splits import kfold
 from molgraph.data.splits.assign import fill_folds, fill_parts
@@ -48,7 +48,7 @@ def test_parts_are_filled_as_far_as_whole_groups_allow(
 @pytest.mark.parametrize("recipe", OWN)
 def test_folds_test_every_row_once_and_keep_groups_whole(recipe: str) -> None:
     table = make_table(nci().smiles[::25])
-    parents = stereo_free_parents(table.smiles).values
+    parents = molecule_keys(table.smiles, stereo=False).values
     splits = kfold(table, 4, recipe, seed=2)
     tested = np.concatenate([s.test for s in splits])
     assert sorted(tested.tolist()) == sorted(set(range(len(table))) - {o.row for o in splits[0].left_out})

@@ -11,6 +11,7 @@ from typing import Any
 from molgraph.chem.fragments.atom_types import AtomType, most_bonds
 from molgraph.chem.fragments.cluster_label import LARGEST, ClusterLabel, canonical_label, sorted_bonds
 from molgraph.chem.fragments.junction_tree import Decomposed, decompose
+from molgraph.chem.organic import is_doubtful, why_no_molecule
 from molgraph.chem.parallel import map_molecules
 from molgraph.chem.smiles import parse_smiles
 
@@ -136,7 +137,9 @@ def _decomposed(smiles: Sequence[str], known: Collection[str] | None, workers: i
 
 def _tree(known: Collection[str] | None, text: str) -> Decomposed:
     mol, reason = parse_smiles(text)
-    return Decomposed(None, reason) if mol is None else decompose(mol, known)
+    if mol is not None and is_doubtful(text):
+        reason = why_no_molecule(mol)
+    return Decomposed(None, reason) if mol is None or reason else decompose(mol, known)
 
 
 def _refused(_: str, reason: str) -> Decomposed:

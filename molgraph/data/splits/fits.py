@@ -8,6 +8,7 @@ import numpy as np
 
 from molgraph.base.errors import DataError
 from molgraph.base.registry import names
+from molgraph.chem.standardise import FIRST
 from molgraph.data.splits.split import ANEW, Split, digests_of, row_contents, rows_hash
 from molgraph.data.standardise import standardise
 from molgraph.data.table import Table
@@ -60,6 +61,6 @@ def _forms(table: Table) -> Iterator[list[str]]:
     """The contents of the rows: as they stand, then after each standardiser."""
     yield row_contents(table)
     if any(e.kind == "molecule" for e in table.entities):
-        for preset in names("standardiser")[::-1]:  # the default first
+        for preset in [*names("standardiser")[::-1], *(f"{name}/1" for name in FIRST)]:  # the default first
             if preset != "none":
                 yield row_contents(standardise(table, preset))

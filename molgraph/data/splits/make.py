@@ -14,7 +14,7 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.base.parts import read_part
 from molgraph.base.registry import get
 from molgraph.base.seeds import derive
-from molgraph.chem.scaffold import stereo_free_parents
+from molgraph.chem.identity import molecule_keys
 from molgraph.data.splits.assign import fill_evenly, fill_parts
 from molgraph.data.splits.classes import class_counts
 from molgraph.data.splits.recipe import Grouping, Parts, Splitter, Task, agreed
@@ -154,7 +154,7 @@ def usable_rows(table: Table, recipe: Splitter) -> Usable:
     rows, parents = np.flatnonzero(table.ok), None
     # A recipe that groups reads every molecule itself; for the others it is done here, and used again for leaks.
     if not (recipe.grouped or recipe.reads) and [e.kind for e in table.entities] == ["molecule"]:
-        keys = stereo_free_parents(table.smiles[rows])
+        keys = molecule_keys(table.smiles[rows], stereo=False)
         parents = np.full(len(table), "", dtype=object)
         parents[rows] = keys.values
         left_out |= reasons_by_row(rows, keys.reasons)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from molgraph.base.errors import DataError
 from molgraph.chem.connectivity import connectivity_key
-from molgraph.chem.scaffold import relate, stereo_free_parents
+from molgraph.chem.identity import molecule_keys, relate
 from molgraph.data.content import value_digest
 from molgraph.data.graph_values import Geometry
 from molgraph.data.splits.recipe import Grouping, Task, number
@@ -32,7 +32,7 @@ def group_by_parent(task: Task, column: Entities | None = None) -> tuple[Groupin
             "this split needs a column of molecules",
             hint="take another one, as in --split random",
         )
-    keys = stereo_free_parents((column or task.table.entity("molecule")).values[task.rows])
+    keys = molecule_keys((column or task.table.entity("molecule")).values[task.rows], stereo=False)
     use = keys.reasons == ""
     parents = keys.values[use]
     group_of = number(parents)
@@ -62,7 +62,8 @@ def entity_keys(table: Table, rows: np.ndarray) -> np.ndarray:
             columns.append(np.array([geometry_key(value) for value in entity.values[rows]], dtype=object))
             continue
         code, texts = pd.factorize(entity.values[rows])
-        same = stereo_free_parents(texts).values if entity.kind == "molecule" else [str(t).strip() for t in texts]
+        is_molecule = entity.kind == "molecule"
+        same = molecule_keys(texts, stereo=False).values if is_molecule else [str(t).strip() for t in texts]
         columns.append(np.array([*same, ""], dtype=object)[code])
     joined = ["\0".join(parts) if all(parts) else "" for parts in zip(*columns, strict=True)]
     return np.array(joined, dtype=object)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from molgraph.base.printable import count
-from molgraph.chem.scaffold import stereo_free_parents
+from molgraph.chem.identity import molecule_keys
 from molgraph.data.splits import Split
 from molgraph.data.table import MISSING, UNREADABLE, Table
 
@@ -68,8 +68,8 @@ def unused_rows(table: Table, splits: Iterable[Split]) -> dict[str, int]:
     found = Counter({MISSING: EMPTY, UNREADABLE: UNREAD}[str(status)] for status in table.status[lost[~table.ok[lost]]])
     rows = lost[table.ok[lost]]
     if len(rows) and [e.kind for e in table.entities] == ["molecule"]:  # tables of text leave that to who needs it
-        parents = stereo_free_parents(table.smiles[rows])
-        again = stereo_free_parents(parents.values)  # a ring of ferrocene has no neutral form
+        parents = molecule_keys(table.smiles[rows], stereo=False)
+        again = molecule_keys(parents.values, stereo=False)  # a ring of ferrocene has no neutral form
         same = (row for row, reason in zip(rows.tolist(), again.reasons, strict=True) if reason == said.get(row))
         said |= dict.fromkeys(same, PARENT)
         said |= {int(row): UNREAD for row, reason in zip(rows, parents.reasons, strict=True) if reason}

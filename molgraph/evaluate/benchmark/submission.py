@@ -15,8 +15,7 @@ from molgraph.base.errors import DataError, UsageError
 from molgraph.base.paths import missing_file, storage_error, write_whole
 from molgraph.base.printable import count
 from molgraph.base.toml_config import Section, read_toml
-from molgraph.chem.identity import identities_of
-from molgraph.chem.inchi import inchikeys
+from molgraph.chem.identity import molecule_keys
 from molgraph.data.read import read_table
 from molgraph.data.splits import Split
 from molgraph.data.table import Table
@@ -163,8 +162,8 @@ def _read(path: Path, most: int) -> tuple[pd.DataFrame, bytes]:
 
 
 def _parents(smiles: np.ndarray) -> set[str]:
-    """InChIKeys of the molecules' parents, without salts and stereo."""
-    return set(inchikeys([each.stereo_free for each in identities_of(smiles)])) - {""}
+    """The different molecules, salts and stereoisomers taken for one."""
+    return {*molecule_keys(smiles, stereo=False).values} - {""}
 
 
 def _check(split: Split, test: Table, frame: pd.DataFrame, where: str, noise: float) -> Prediction:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 DEFINITIONS = {
-    "valid, unique, novel": "Valid: RDKit reads it. Unique: distinct canonical SMILES among the valid. Novel: distinct "
-    "ones that are no training molecule.",
+    "valid, unique, novel": "Valid: RDKit reads it and it is a molecule. No molecule: RDKit reads it, but it has an "
+    "open attachment point, no carbon, or a metal bound to it. Unique: distinct canonical SMILES among the valid. "
+    "Novel: those that are no training molecule, whose salts and stereoisomers count as the same.",
     "filters": "MOSES's: elements, charges, rings of eight atoms or more, medicinal chemistry filters, PAINS.",
     "IntDiv1, IntDiv2": "One minus the mean (root mean square) Tanimoto similarity of all pairs; Morgan, radius 2, "
     "1,024 bits.",

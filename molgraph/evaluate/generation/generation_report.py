@@ -111,8 +111,11 @@ class GenerationReport:
         return "\n".join(self._told(row) for row in self.rows if row.kind == "sample")
 
     def _told(self, row: Row) -> str:
-        share = {name: f"{row.values[name].value:.1%}" for name in ("valid", "unique", "novel") if name in row.values}
+        value = {name: row.values[name].value for name in ("valid", "unique", "novel") if name in row.values}
+        share = {name: f"{part:.1%}" for name, part in value.items() if np.isfinite(part)}
         words = [f"{share[name]} {name}" for name in share]
+        if (none := row.values.get("no_molecule")) and none.value:
+            words.insert(1, f"{none.value:.1%} read by RDKit but no molecules")
         if "frechet" in row.values:
             others = [f"{c.name} {c.values['frechet'].value:.3g}" for c in self.controls if "frechet" in c.values]
             beside = f" (beside it: {', '.join(others)})" if others else ""

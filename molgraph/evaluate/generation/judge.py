@@ -11,7 +11,7 @@ from molgraph.base import progress
 from molgraph.base.errors import DataError, UsageError
 from molgraph.base.seeds import generator
 from molgraph.chem.add_carbon import add_carbon
-from molgraph.chem.identity import identities_of
+from molgraph.chem.identity import canonical_smiles, molecule_keys
 from molgraph.chem.standardise import standardise_smiles
 from molgraph.evaluate.generation.embeddings import check_embedding, default_embedding
 from molgraph.evaluate.generation.generation_report import GenerationReport, Row
@@ -80,6 +80,7 @@ def judge_samples(
         raise UsageError(f"{n} draws of each cannot be judged", hint=f"the smallest sample has {least}")
     size, judge = n or min(least, MOST), _Judge(name, measures, halves, seed)
     known = None if train is None else training_set(standardised(train, standardiser))
+    keys = None if known is None else known_keys(known)
     theirs = None if reference is None else reference_sample(reference, seed, standardiser)
     for what, found in (("reference", theirs and theirs.readable), ("train", known)):
         if found is not None and not found:
@@ -89,10 +90,12 @@ def judge_samples(
         kept[row] = describe(standardised(list(draws.smiles)[:size], standardiser), row)
         unchecked = None
         if draws.unchecked is not None:
-            unchecked = np.array([not each.reason for each in identities_of(list(draws.unchecked)[:size])], dtype=bool)
-        rows.append(judge.row(row, "sample", Comparison(kept[row], theirs, _set(known), name, unchecked)))
-    if controls and known:
-        rows += _controls(judge, known, theirs, size)
+            unchecked = np.array(
+                [not each.reason for each in canonical_smiles(list(draws.unchecked)[:size])], dtype=bool
+            )
+        rows.append(judge.row(row, "sample", Comparison(kept[row], theirs, keys, name, unchecked)))
+    if controls and known and keys:
+        rows += _controls(judge, known, keys, theirs, size)
     others = {"reference": None if theirs is None else theirs.smiles, "training": known}
     notes = charge_notes({row: each.smiles for row, each in kept.items()}, others)
     return GenerationReport(tuple(rows), name, size, 0 if theirs is None else len(theirs.readable),
@@ -136,7 +139,9 @@ def interval(values: np.ndarray) -> Interval:
     return Interval(value, value + float(low), value + float(high))
 
 
-def _controls(judge: _Judge, known: tuple[str, ...], reference: Sample | None, size: int) -> list[Row]:
+def _controls(
+    judge: _Judge, known: tuple[str, ...], keys: frozenset[str], reference: Sample | None, size: int
+) -> list[Row]:
     """Training half against half, a training sample, and AddCarbon; each of ``size`` where there are so many."""
     name, rng = judge.embedding, generator(judge.seed, "controls")
     order = rng.permutation(len(known)).tolist()
@@ -145,25 +150,26 @@ def _controls(judge: _Judge, known: tuple[str, ...], reference: Sample | None, s
     rows = []
     if cut:
         half = describe(second, "training half")
-        rows.append(judge.row("train half against half", "control",
-                              Comparison(describe(first, "training half"), half, frozenset(second), name)))  # fmt: skip
+        apart = Comparison(describe(first, "training half"), half, known_keys(second), name)
+        rows.append(judge.row("train half against half", "control", apart))
     drawn = describe([known[i] for i in order[: min(size, len(known))]], "training sample")
-    rows.append(judge.row("training sample", "control", Comparison(drawn, reference, _set(known), name)))
-    grown = add_carbon(known, frozenset(known), size, rng)
+    rows.append(judge.row("training sample", "control", Comparison(drawn, reference, keys, name)))
+    grown = add_carbon(known, keys, size, rng)
     if grown:
         sample = describe(grown, "AddCarbon")
-        rows.append(judge.row("AddCarbon", "control", Comparison(sample, reference, _set(known), name)))
+        rows.append(judge.row("AddCarbon", "control", Comparison(sample, reference, keys, name)))
     return rows
 
 
 def training_set(smiles: Sequence[str]) -> tuple[str, ...]:
-    """Canonical SMILES of the molecules that can be read, in order."""
-    found = identities_of(["" if each is None else str(each) for each in smiles], label="training molecules")
-    return tuple(each.written for each in found if not each.reason)
+    """Canonical SMILES of what is a molecule, in order."""
+    found = canonical_smiles(["" if each is None else str(each) for each in smiles], label="training molecules")
+    return tuple(each.smiles for each in found if not each.reason)
 
 
-def _set(known: tuple[str, ...] | None) -> frozenset[str] | None:
-    return None if known is None else frozenset(known)
+def known_keys(smiles: Sequence[str]) -> frozenset[str]:
+    """The different molecules among training molecules, salts and stereoisomers taken for one: what is not novel."""
+    return frozenset(molecule_keys(smiles, stereo=False, label="training molecules").values)
 
 
 def reference_sample(reference: Sequence[str] | Sample, seed: int = 0, standardiser: str = "none") -> Sample:
@@ -193,7 +199,7 @@ def charge_notes(samples: Mapping[str, Sequence[str]], others: Mapping[str, Sequ
             if theirs is not None and abs(theirs - (mine := _charged(drawn))) >= CHARGES_DIFFER:
                 notes.append(
                     f"charges or salts in {theirs:.0%} of the {what} molecules and {mine:.0%} of {row}: a charged "
-                    "molecule is another one than its neutral form, so novel, filters and similarities mislead; "
+                    "molecule has other properties than its neutral form, so filters and similarities mislead; "
                     "standardise both: --standardise standard (standardise='standard')"
                 )
     return tuple(notes)

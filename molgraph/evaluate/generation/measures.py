@@ -38,7 +38,7 @@ class Comparison:
     Args:
         sample: what was drawn, n molecules, m of them valid.
         reference: molecules that it should be like, None where there are none.
-        train: canonical SMILES of the molecules learned from, None where they are not known.
+        train: stereo-free keys of the molecules learned from (``molecule_keys``), None where they are not known.
         embedding: of the Fréchet distance.
         unchecked: bool [k], which draws without the generator's own check are molecules; None where it has no check.
     """
@@ -105,6 +105,10 @@ def _valid(c: Comparison, masks: np.ndarray) -> np.ndarray:
     return (masks & c.sample.valid).sum(axis=1) / masks.sum(axis=1)
 
 
+def _no_molecule(c: Comparison, masks: np.ndarray) -> np.ndarray:
+    return (masks & c.sample.no_molecule).sum(axis=1) / masks.sum(axis=1)
+
+
 def _unchecked(c: Comparison, masks: np.ndarray) -> np.ndarray:
     assert c.unchecked is not None
     masks = masks[:, : len(c.unchecked)]
@@ -118,8 +122,8 @@ def _unique(c: Comparison, rows: np.ndarray, first: int | None = None) -> float:
 
 def _novel(c: Comparison, rows: np.ndarray) -> float:
     assert c.train is not None
-    found = {c.sample.canonical[i] for i in rows}
-    return len(found - c.train) / len(found)
+    key_of = {c.sample.canonical[i]: c.sample.readable[i].key for i in rows}
+    return sum(key not in c.train for key in key_of.values()) / len(key_of)
 
 
 def _diversity(c: Comparison, masks: np.ndarray, power: int) -> np.ndarray:
@@ -183,6 +187,7 @@ def _frechet(c: Comparison, masks: np.ndarray) -> np.ndarray:
 
 MEASURES: tuple[Measure, ...] = (
     Measure("valid", "valid", True, "", _valid),
+    Measure("no_molecule", "no molecule", None, "", _no_molecule),
     Measure("valid_unchecked", "valid without the check", True, "unchecked", _unchecked),
     Measure(f"unique@{FIRST}", f"unique@{FIRST:,}", True, "", _each(partial(_unique, first=FIRST))),
     Measure("unique", "unique", True, "", _each(_unique)),

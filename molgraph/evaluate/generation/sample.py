@@ -30,8 +30,13 @@ class Sample:
 
     @cached_property
     def valid(self) -> np.ndarray:
-        """bool [n], whether RDKit reads each."""
+        """bool [n], whether each is a molecule."""
         return np.array([not each.reason for each in self.molecules], dtype=bool)
+
+    @cached_property
+    def no_molecule(self) -> np.ndarray:
+        """bool [n], whether RDKit reads each, and it is no molecule: an open attachment point, a bare ion."""
+        return np.array([each.reason != "" and each.canonical != "" for each in self.molecules], dtype=bool)
 
     @cached_property
     def readable(self) -> tuple[DrawnMolecule, ...]:

@@ -19,9 +19,9 @@ from molgraph.evaluate.generation.judge import (
     HALVES,
     half_samples,
     interval,
+    known_keys,
     reference_sample,
     standardised,
-    training_set,
 )
 from molgraph.evaluate.generation.measures import MEASURES, Comparison, Measure, chosen
 from molgraph.evaluate.generation.sample import describe
@@ -178,7 +178,7 @@ def sweep_temperatures(
         for temperature in asked:  # refused before the first draw
             generator.set_params(temperature=temperature).check_params()
         theirs = None if reference is None else reference_sample(reference, standardiser=standardiser)
-        known = None if train is None else frozenset(training_set(standardised(train, standardiser)))
+        known = None if train is None else known_keys(standardised(train, standardiser)) - {""}
         masks = half_samples(n, halves, seed)
         for temperature in progress.track(asked, label=name):
             generator.set_params(temperature=temperature)

@@ -18,7 +18,7 @@ import numpy as np
 from molgraph.base.errors import UsageError
 from molgraph.base.paths import atomic_write, storage_error
 from molgraph.base.progress import bar
-from molgraph.chem.identity import identities_of
+from molgraph.chem.identity import canonical_smiles
 from molgraph.generate.oracles.combined import NOTHING, Combined
 
 logger = logging.getLogger("molgraph")
@@ -103,11 +103,11 @@ class OracleCalls:
 
     def score(self, smiles: Sequence[str]) -> list[Scored]:
         """What the objective says of each SMILES, in order; calls beyond the budget are not made."""
-        found = identities_of(list(smiles))
-        fresh = list(dict.fromkeys(f.written for f in found if not f.reason and self.seen(f.written) is None))
+        found = canonical_smiles(list(smiles))
+        fresh = list(dict.fromkeys(f.smiles for f in found if not f.reason and self.seen(f.smiles) is None))
         self._call(fresh[: self.left])
         return [
-            Scored(text, reason=f.reason) if f.reason else self.seen(f.written) or Scored(f.written, reason=SPENT)
+            Scored(text, reason=f.reason) if f.reason else self.seen(f.smiles) or Scored(f.smiles, reason=SPENT)
             for text, f in zip(smiles, found, strict=True)
         ]
 
