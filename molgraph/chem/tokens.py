@@ -101,7 +101,12 @@ def alphabet(name: str) -> Alphabet:
 
 
 def canonical_tokens(
-    smiles: Sequence[str] | np.ndarray, name: str, *, molecules: bool = True, label: str = "", workers: int | None = None
+    smiles: Sequence[str] | np.ndarray,
+    name: str,
+    *,
+    molecules: bool = True,
+    label: str = "",
+    workers: int | None = None,
 ) -> list[tuple[list[str], str, str]]:
     """The tokens of each molecule's canonical SMILES, that SMILES, and the reason where there are none.
 

@@ -85,7 +85,7 @@ def prepare(
     if len(chosen) == 1 and recipe.get("joiner", "concat") != "concat":
         words = f"{recipe['joiner']} joins several columns, and the model reads one: {chosen[0][0].name}"
         raise UsageError(words, hint="leave params.joiner out")
-    how = {"cache": cache, "workers": workers_for(table, threads), "params": recipe.get("params")}
+    how: dict[str, Any] = {"cache": cache, "workers": workers_for(table, threads), "params": recipe.get("params")}
     inputs, graphs = train_graphs(table, chosen, **how, specs=specs)
     table, readable, unread = _readable(table, inputs, graphs, "training")
     unlearned = check_targets(table, readable).unlearned if targets else {}
