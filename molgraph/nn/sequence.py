@@ -34,7 +34,7 @@ class SequenceLayers(nn.Module):
 
     causal: bool = False
 
-    def __init__(self, d_in: int, d: int, n_layers: int = 2, dropout: float = 0.0) -> None:
+    def __init__(self, d_in: int, d: int, n_layers: int, dropout: float) -> None:
         super().__init__()
 
     @abstractmethod

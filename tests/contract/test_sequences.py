@@ -17,9 +17,9 @@ LENGTHS = torch.tensor([5, 1, 9, 2])
 MASK = torch.arange(int(LENGTHS.max())) < LENGTHS.unsqueeze(1)
 
 
-def build(name: str, **params: Any) -> SequenceLayers:
+def build(name: str, n_layers: int = 2, dropout: float = 0.0, **params: Any) -> SequenceLayers:
     torch.manual_seed(0)
-    return entry("sequence", name).value(D_IN, D, **params).eval()
+    return entry("sequence", name).value(D_IN, D, n_layers, dropout, **params).eval()
 
 
 def tokens(n: int = len(LENGTHS), t: int = MASK.shape[1]) -> Tensor:

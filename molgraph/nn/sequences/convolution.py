@@ -53,7 +53,7 @@ class Convolution(SequenceLayers):
         window: tokens that a filter sees.
     """
 
-    def __init__(self, d_in: int, d: int, n_layers: int = 2, dropout: float = 0.0, window: Window = 7) -> None:
+    def __init__(self, d_in: int, d: int, n_layers: int, dropout: float, window: Window = 7) -> None:
         super().__init__(d_in, d, n_layers, dropout)
         self.layers = Convolutions((d_in, *[d] * n_layers), window, dropout)
 

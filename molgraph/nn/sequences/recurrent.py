@@ -17,7 +17,7 @@ class _Recurrent(SequenceLayers):
     causal = True
     cell: type[nn.RNNBase]
 
-    def __init__(self, d_in: int, d: int, n_layers: int = 2, dropout: float = 0.0) -> None:
+    def __init__(self, d_in: int, d: int, n_layers: int, dropout: float) -> None:
         super().__init__(d_in, d, n_layers, dropout)
         self.layers = self.cell(d_in, d, n_layers, batch_first=True, dropout=dropout if n_layers > 1 else 0.0)
 

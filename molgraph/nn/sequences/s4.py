@@ -98,8 +98,8 @@ class S4(SequenceLayers):
         self,
         d_in: int,
         d: int,
-        n_layers: int = 2,
-        dropout: float = 0.0,
+        n_layers: int,
+        dropout: float,
         d_state: Annotated[int, Range(2, 256, multiple_of=2)] = 32,
     ) -> None:
         super().__init__(d_in, d, n_layers, dropout)
