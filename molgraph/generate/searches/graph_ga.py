@@ -26,8 +26,8 @@ class GraphGA(Search):
 
     The population is the ``population`` best molecules told, so that none of the best is ever lost; it begins with the
     starts and the molecules whose scores are known, else with draws of the generator, without one of a built-in list.
-    Children go through the run's standardiser. Of the paper's, the sizes differ: its limit is drawn around the mean of
-    ZINC for each child, and its rings have six atoms at most, here seven.
+    Children go through the run's standardiser, and promise the mean of their parents' scores. Of the paper's, sizes
+    differ: its limit is drawn around the mean of ZINC for each child, and its rings have six atoms at most, here seven.
 
     Args:
         population: molecules that may become parents.
@@ -64,7 +64,7 @@ class GraphGA(Search):
 
     def ask(self, n: int, step: int) -> Proposals:
         """Children of the population; draws before there is one."""
-        rng, children = generator(self.seed, self.name, step), dict[str, None]()
+        rng, children = generator(self.seed, self.name, step), dict[str, float]()
         if len(self.scores) < max(self.initial, 1):
             return Proposals(self.draws(n, step), np.zeros(n))
         parents = sorted(self.scores, key=lambda text: -self.scores[text])[: self.population]
@@ -73,11 +73,12 @@ class GraphGA(Search):
         for _ in range(TRIES * n):
             a, b = (parents[i] for i in rng.choice(len(parents), 2, p=fitness / fitness.sum()))
             child = cross(a, b, rng, max_atoms=self.max_atoms)
+            promise = (self.scores[a] + self.scores[b]) / 2 if child else self.scores[a]
             if not child or rng.random() < self.mutation_rate:
                 child = mutate(child or a, rng, max_atoms=self.max_atoms)
-            children[child] = None
-            if len(children) > n:
+            (text,) = standardise_smiles([child], self.standardiser).values
+            if text and text not in self.scores:
+                children.setdefault(text, promise)
+            if len(children) == n:
                 break
-        texts = [str(text) for text in standardise_smiles([*filter(None, children)], self.standardiser).values]
-        texts = [text for text in texts if text not in self.scores]
-        return Proposals(texts, np.zeros(len(texts)))
+        return Proposals([*children], np.array([*children.values()]))

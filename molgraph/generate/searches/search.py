@@ -99,7 +99,7 @@ class Search(ABC):
         return len(smiles)
 
     def ask_wider(self, n: int, step: int, idle: int, outside: bool) -> Proposals:
-        """Proposals after ``idle`` batches without a new molecule: it turns in a circle or is ``outside`` the bounds."""
+        """Proposals after ``idle`` batches without a new molecule: it turns in circles or is ``outside`` the bounds."""
         return self.ask(n * (1 + idle), step)
 
     def draws(self, n: int, step: int) -> list[str]:
